@@ -1,0 +1,300 @@
+#include <algorithm>
+
+#include "protocol/message_codec.h"
+#include "protocol/message_tables.h"
+
+namespace quipu {
+namespace {
+
+static_assert(kMaxReadKeys * (detail_room(kMaxReadKeys) + 64) < kMaxFrame,
+              "an answer to the longest Read fits a frame");
+static_assert(kMaxReadKeys * (kMaxKey + sizeof(std::uint32_t)) + 256 < kMaxFrame,
+              "the longest Read, and so the longest Keys, fits a frame");
+static_assert(kMaxListKeys <= kMaxReadKeys);
+
+template <class Key>
+Offset<wire::KeyList> build_keys(Builder& builder, const std::vector<Key>& keys) {
+  std::string bytes;
+  std::vector<std::uint32_t> lengths;
+  lengths.reserve(keys.size());
+  for (const std::string_view key : keys) {
+    bytes.append(key);
+    lengths.push_back(static_cast<std::uint32_t>(key.size()));
+  }
+  const auto all = build_bytes(builder, bytes);
+  return wire::CreateKeyList(builder, all, build_scalars<std::uint32_t>(builder, lengths));
+}
+
+template <class Key>
+void read_keys(Reader& in, const wire::KeyList* from, std::size_t limit, std::vector<Key>& keys) {
+  if (from == nullptr) return;
+  if (from->lengths() != nullptr) in.within<std::size_t>("keys", from->lengths()->size(), 0, limit);
+  KeyCutter cutter(in, "keys", from->bytes());
+  in.copy("keys", from->lengths(), keys,
+          [&cutter](std::uint32_t length) { return Key(cutter.next(length)); });
+  cutter.end();
+}
+
+// ---- Read, Values ----
+
+Offset<wire::Read> build(Builder& builder, const Read& message) {
+  const auto keys = build_keys(builder, message.keys);
+  return wire::CreateRead(builder, message.id, static_cast<wire::ReadLevel>(message.level),
+                          message.timeout_ms, keys);
+}
+
+// As with Op, a bad key is answered by the coordinator.
+void read(Reader& in, const wire::Read& from, Read& message) {
+  message.id = from.id();
+  message.level = in.one_of<ReadLevel>("level", from.level());
+  message.timeout_ms = from.timeout_ms();
+  read_keys(in, from.keys(), kMaxReadKeys, message.keys);
+}
+
+Offset<wire::Value> build_value(Builder& builder, const Value& value, std::size_t room) {
+  const auto detail = build_detail(builder, value.detail, room);
+  return wire::CreateValue(builder, static_cast<std::uint16_t>(value.code), detail, value.value,
+                           value.exists, value.complete, value.age_ms, value.shards);
+}
+
+Value read_value(Reader& in, const wire::Value& from) {
+  Value value;
+  value.code = Code{from.code()};
+  value.detail = in.text("detail", from.detail());
+  value.value = from.value();
+  value.exists = from.exists();
+  value.complete = from.complete();
+  value.age_ms = from.age_ms();
+  value.shards = in.within<ShardIndex>("shards", from.shards(), 0, kMaxShards);
+  return value;
+}
+
+Offset<wire::Values> build(Builder& builder, const Values& message) {
+  const std::size_t room = detail_room(message.values.size());
+  const auto values = build_tables<wire::Value>(builder, message.values, [&](const Value& value) {
+    return build_value(builder, value, room);
+  });
+  return wire::CreateValues(builder, message.id, values);
+}
+
+void read(Reader& in, const wire::Values& from, Values& message) {
+  message.id = from.id();
+  if (from.values() != nullptr) {
+    in.within<std::size_t>("values", from.values()->size(), 0, kMaxReadKeys);
+  }
+  in.copy("values", from.values(), message.values,
+          [&in](const wire::Value* value) { return read_value(in, *value); });
+}
+
+// ---- List, Keys ----
+
+Offset<wire::List> build(Builder& builder, const List& message) {
+  const auto prefix = build_bytes(builder, message.prefix);
+  return wire::CreateList(builder, message.id, prefix, message.cursor, message.limit);
+}
+
+void read(Reader& in, const wire::List& from, List& message) {
+  message.id = from.id();
+  message.prefix = Reader::view(from.prefix());
+  message.cursor = in.within<std::uint32_t>("cursor", from.cursor(), 0, kListEnd);
+  message.limit = std::min<std::uint32_t>(from.limit(), kMaxListKeys);
+}
+
+Offset<wire::Keys> build(Builder& builder, const Keys& message) {
+  const auto keys = build_keys(builder, message.keys);
+  return wire::CreateKeys(builder, message.id, keys, message.next);
+}
+
+void read(Reader& in, const wire::Keys& from, Keys& message) {
+  message.id = from.id();
+  read_keys(in, from.keys(), kMaxListKeys, message.keys);
+  message.next = in.within<std::uint32_t>("next", from.next(), 0, kListEnd);
+}
+
+// ---- ConfigRequest, ConfigReply ----
+
+Offset<wire::ConfigRequest> build(Builder& builder, const ConfigRequest& message) {
+  return wire::CreateConfigRequest(builder, message.id);
+}
+
+void read(Reader&, const wire::ConfigRequest& from, ConfigRequest& message) {
+  message.id = from.id();
+}
+
+Offset<wire::Member> build_member(Builder& builder, const MemberInfo& member) {
+  const auto name = build_text(builder, member.name);
+  const auto address = build_text(builder, member.client_address);
+  return wire::CreateMember(builder, raw(member.node), name, address, raw(member.store),
+                            member.weight);
+}
+
+MemberInfo read_member(Reader& in, const wire::Member& from) {
+  MemberInfo member;
+  member.node = NodeId{from.node()};
+  member.name = in.text("name", from.name());
+  member.client_address = in.text("client_address", from.client_address());
+  member.store = StoreId{from.store()};
+  member.weight = from.weight();
+  return member;
+}
+
+Offset<wire::ConfigReply> build(Builder& builder, const ConfigReply& message) {
+  const auto name = build_text(builder, message.cluster_name);
+  const auto members = build_tables<wire::Member>(
+      builder, message.members, [&](const MemberInfo& one) { return build_member(builder, one); });
+  const auto owners = build_scalars<std::uint16_t>(builder, message.owners);
+  return wire::CreateConfigReply(builder, message.id, raw(message.cluster), name, raw(message.node),
+                                 message.version, message.ready, raw(message.placement_key),
+                                 members, message.replication, owners);
+}
+
+void check_owners(Reader& in, const ConfigReply& message) {
+  if (message.owners.size() != kPartitions * message.replication) {
+    return in.refuse("owners", "are not as many as partitions and replication say");
+  }
+  for (const std::uint16_t owner : message.owners) {
+    if (owner >= message.members.size())
+      return in.refuse("owners", "name a member that is not there");
+  }
+}
+
+void read(Reader& in, const wire::ConfigReply& from, ConfigReply& message) {
+  message.id = from.id();
+  message.cluster = ClusterId{from.cluster()};
+  message.cluster_name = in.text("cluster_name", from.cluster_name());
+  message.node = NodeId{from.node()};
+  message.version = from.version();
+  message.ready = from.ready();
+  message.placement_key = HashKey{from.placement_key()};
+  in.copy("members", from.members(), message.members,
+          [&in](const wire::Member* member) { return read_member(in, *member); });
+  message.replication = from.replication();
+  in.copy("owners", from.owners(), message.owners);
+  check_owners(in, message);
+}
+
+// ---- StatusRequest, StatusReply ----
+
+Offset<wire::StatusRequest> build(Builder& builder, const StatusRequest& message) {
+  return wire::CreateStatusRequest(builder, message.id);
+}
+
+void read(Reader&, const wire::StatusRequest& from, StatusRequest& message) {
+  message.id = from.id();
+}
+
+Offset<wire::PeerStatus> build_peer(Builder& builder, const PeerStatus& peer) {
+  const auto name = build_text(builder, peer.name);
+  const auto address = build_text(builder, peer.address);
+  const auto state = build_text(builder, peer.state);
+  return wire::CreatePeerStatus(builder, name, address, state, peer.outbox, peer.age_ms);
+}
+
+PeerStatus read_peer(Reader& in, const wire::PeerStatus& from) {
+  PeerStatus peer;
+  peer.name = in.text("name", from.name());
+  peer.address = in.text("address", from.address());
+  peer.state = in.text("state", from.state());
+  peer.outbox = from.outbox();
+  peer.age_ms = from.age_ms();
+  return peer;
+}
+
+Offset<wire::StatusReply> build(Builder& builder, const StatusReply& message) {
+  const auto name = build_text(builder, message.name);
+  const auto state = build_text(builder, message.state);
+  const auto peers = build_tables<wire::PeerStatus>(
+      builder, message.peers, [&](const PeerStatus& peer) { return build_peer(builder, peer); });
+  const auto stats = build_tables<wire::Stat>(builder, message.stats, [&builder](const Stat& stat) {
+    return wire::CreateStat(builder, build_text(builder, stat.name), stat.value);
+  });
+  return wire::CreateStatusReply(builder, message.id, name, state, raw(message.cluster),
+                                 raw(message.node), raw(message.store), peers, stats);
+}
+
+void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
+  message.id = from.id();
+  message.name = in.text("name", from.name());
+  message.state = in.text("state", from.state());
+  message.cluster = ClusterId{from.cluster()};
+  message.node = NodeId{from.node()};
+  message.store = StoreId{from.store()};
+  in.copy("peers", from.peers(), message.peers,
+          [&in](const wire::PeerStatus* peer) { return read_peer(in, *peer); });
+  in.copy("stats", from.stats(), message.stats, [&in](const wire::Stat* stat) {
+    return Stat{in.text("name", stat->name()), stat->value()};
+  });
+}
+
+// After the overloads, so that they find them all.
+constexpr auto build_any = [](Builder& builder, const auto& message) {
+  return build(builder, message);
+};
+constexpr auto read_any = [](Reader& in, const auto& from, auto& to) { read(in, from, to); };
+
+template <class Table, class Message>
+Result<Message> decode(Payload payload, const char* name) {
+  return read_message<Table, Message>(payload, Code::protocol_error, name, read_any);
+}
+
+}  // namespace
+
+void encode(std::string& out, const Op& message) {
+  append_message(out, FrameType::op, message, build_any);
+}
+void encode(std::string& out, const Done& message) {
+  append_message(out, FrameType::done, message, build_any);
+}
+void encode(std::string& out, const Read& message) {
+  append_message(out, FrameType::read, message, build_any);
+}
+void encode(std::string& out, const Values& message) {
+  append_message(out, FrameType::values, message, build_any);
+}
+void encode(std::string& out, const List& message) {
+  append_message(out, FrameType::list, message, build_any);
+}
+void encode(std::string& out, const Keys& message) {
+  append_message(out, FrameType::keys, message, build_any);
+}
+void encode(std::string& out, const ConfigRequest& message) {
+  append_message(out, FrameType::config, message, build_any);
+}
+void encode(std::string& out, const ConfigReply& message) {
+  append_message(out, FrameType::config_reply, message, build_any);
+}
+void encode(std::string& out, const StatusRequest& message) {
+  append_message(out, FrameType::status, message, build_any);
+}
+void encode(std::string& out, const StatusReply& message) {
+  append_message(out, FrameType::status_reply, message, build_any);
+}
+void encode(std::string& out, const Refusal& message) {
+  append_message(out, FrameType::refusal, message, build_any);
+}
+
+Result<Op> decode_op(Payload payload) { return decode<wire::Op, Op>(payload, "Op"); }
+Result<Done> decode_done(Payload payload) { return decode<wire::Done, Done>(payload, "Done"); }
+Result<Read> decode_read(Payload payload) { return decode<wire::Read, Read>(payload, "Read"); }
+Result<Values> decode_values(Payload payload) {
+  return decode<wire::Values, Values>(payload, "Values");
+}
+Result<List> decode_list(Payload payload) { return decode<wire::List, List>(payload, "List"); }
+Result<Keys> decode_keys(Payload payload) { return decode<wire::Keys, Keys>(payload, "Keys"); }
+Result<ConfigRequest> decode_config_request(Payload payload) {
+  return decode<wire::ConfigRequest, ConfigRequest>(payload, "ConfigRequest");
+}
+Result<ConfigReply> decode_config_reply(Payload payload) {
+  return decode<wire::ConfigReply, ConfigReply>(payload, "ConfigReply");
+}
+Result<StatusRequest> decode_status_request(Payload payload) {
+  return decode<wire::StatusRequest, StatusRequest>(payload, "StatusRequest");
+}
+Result<StatusReply> decode_status_reply(Payload payload) {
+  return decode<wire::StatusReply, StatusReply>(payload, "StatusReply");
+}
+Result<Refusal> decode_refusal(Payload payload) {
+  return decode<wire::Refusal, Refusal>(payload, "Refusal");
+}
+
+}  // namespace quipu

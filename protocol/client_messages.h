@@ -1,0 +1,151 @@
+// client_messages.h: what is said on the client port, as plain structs.
+//
+// One request changes things (Op → Done), one reads (Read → Values), three look
+// around (List, ConfigRequest, StatusRequest). Every message carries the `id`
+// that the asker chose; answers come in any order. Views borrow the frame.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/ids.h"
+#include "protocol/keyed_hash.h"
+#include "protocol/state.h"
+#include "quipu/levels.h"
+#include "quipu/status.h"
+
+namespace quipu {
+
+inline constexpr ShardIndex kAnyShard = 0xffff;  // the coordinator chooses (add), or all (reset)
+inline constexpr std::size_t kMaxReadKeys = 1024;
+inline constexpr std::size_t kMaxListKeys = 1000;
+
+enum class OpKind : std::uint8_t {
+  add = 0,           // amount
+  reset = 1,         // clears what is observed
+  raise = 2,         // amount = the shard count wanted; grow-only, needs no token
+  open_session = 3,  // token.store = the executor's; answered with a serial
+};
+
+struct Op {
+  std::uint64_t id = 0;
+  OpKind kind = OpKind::add;
+  std::string_view key{};
+  ShardIndex shard = kAnyShard;
+  std::int64_t amount = 0;
+  Ack ack = Ack::disk;
+  std::uint32_t timeout_ms = 0;  // 0: the server's default
+  Token token{};                   // store 0: none, so never retried by anyone
+};
+
+struct Done {
+  std::uint64_t id = 0;
+  Code code = Code::ok;
+  std::string detail{};
+  ShardIndex usable = 0;  // the counter's usable shards as the executor knows; 0: it does not
+  StoreId store{};        // open_session: whose serial this is
+  Serial serial{};
+};
+
+struct Read {
+  std::uint64_t id = 0;
+  ReadLevel level = ReadLevel::local;
+  std::uint32_t timeout_ms = 0;
+  std::vector<std::string_view> keys{};
+};
+
+struct Value {
+  Code code = Code::ok;
+  std::string detail{};
+  std::int64_t value = 0;
+  bool exists = false;
+  bool complete = false;      // nothing that was acknowledged `age` ago is missing
+  std::uint32_t age_ms = 0;   // kUnknownAge: cannot tell
+  ShardIndex shards = 1;
+};
+inline constexpr std::uint32_t kUnknownAge = 0xffffffff;
+
+struct Values {
+  std::uint64_t id = 0;
+  std::vector<Value> values{};  // in the order of Read::keys
+};
+
+// Existing counters that the answering node owns, in bounded steps: start at
+// cursor 0, go on at Keys::next, stop at kListEnd. In no order.
+struct List {
+  std::uint64_t id = 0;
+  std::string_view prefix{};
+  std::uint32_t cursor = 0;  // partition × kLeaves + leaf
+  std::uint32_t limit = kMaxListKeys;
+};
+inline constexpr std::uint32_t kListEnd = kPartitions * kLeaves;
+
+struct Keys {
+  std::uint64_t id = 0;
+  std::vector<std::string> keys{};
+  std::uint32_t next = kListEnd;
+};
+
+struct ConfigRequest {
+  std::uint64_t id = 0;
+};
+
+struct MemberInfo {
+  NodeId node{};
+  std::string name{};
+  std::string client_address{};  // host:port
+  StoreId store{};             // pinned; 0: not known yet
+  std::uint32_t weight = 1;
+};
+
+// What a client needs to choose executors by itself.
+struct ConfigReply {
+  std::uint64_t id = 0;
+  ClusterId cluster{};
+  std::string cluster_name{};
+  NodeId node{};  // who answers
+  std::uint64_t version = 0;
+  bool ready = false;
+  HashKey placement_key{};
+  std::vector<MemberInfo> members{};
+  std::uint8_t replication = 0;           // owners per partition
+  std::vector<std::uint16_t> owners{};      // kPartitions × replication indices into members
+};
+
+struct StatusRequest {
+  std::uint64_t id = 0;
+};
+
+struct PeerStatus {
+  std::string name{};
+  std::string address{};
+  std::string state{};  // "up", "connecting", or why it was refused
+  std::uint64_t outbox = 0;
+  std::uint32_t age_ms = kUnknownAge;
+};
+
+struct Stat {
+  std::string name{};
+  std::uint64_t value = 0;
+};
+
+struct StatusReply {
+  std::uint64_t id = 0;
+  std::string name{};
+  std::string state{};  // "ready", or what it waits for
+  ClusterId cluster{};
+  NodeId node{};
+  StoreId store{};
+  std::vector<PeerStatus> peers{};
+  std::vector<Stat> stats{};  // sorted by name
+};
+
+// The frame was refused, and the connection will be closed.
+struct Refusal {
+  Code code = Code::protocol_error;
+  std::string detail{};
+};
+
+}  // namespace quipu

@@ -1,0 +1,163 @@
+#include "protocol/frame.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "protocol/keyed_hash.h"
+
+namespace quipu {
+namespace {
+
+// As it stands on the stream. The checksum is 0 while it is computed.
+struct Header {
+  std::uint8_t magic;
+  std::uint8_t version;
+  std::uint16_t type;
+  std::uint32_t length;
+  std::uint64_t checksum;
+};
+static_assert(sizeof(Header) == kFrameHeader);
+static_assert(std::endian::native == std::endian::little,
+              "Header is copied as it stands in memory");
+constexpr std::size_t kChecksumAt = offsetof(Header, checksum);
+
+// What a connection keeps while nothing is under way; a longer buffer is freed.
+constexpr std::size_t kIdleBuffer = std::size_t{64} << 10;
+
+constexpr std::size_t padded(std::size_t size) { return (size + 7) & ~std::size_t{7}; }
+
+bool is_known(FrameType type) {
+  switch (type) {
+    case FrameType::op:
+    case FrameType::read:
+    case FrameType::list:
+    case FrameType::config:
+    case FrameType::status:
+    case FrameType::done:
+    case FrameType::values:
+    case FrameType::keys:
+    case FrameType::config_reply:
+    case FrameType::status_reply:
+    case FrameType::refusal:
+    case FrameType::hello:
+    case FrameType::delta:
+    case FrameType::delta_ack:
+    case FrameType::beat:
+    case FrameType::forward:
+    case FrameType::forwarded:
+    case FrameType::collect:
+    case FrameType::collected:
+    case FrameType::write_back:
+    case FrameType::written_back:
+    case FrameType::pull:
+    case FrameType::pulled:
+      return true;
+  }
+  return false;
+}
+
+// The greetings of the peer port are salted like the client port: not at all.
+std::uint64_t salt_of(FrameType type, std::uint64_t salt) {
+  return type > FrameType::hello ? salt : 0;
+}
+
+// What is hashed, bytes 0-7 and the payload, is not in one piece, and hashing in
+// pieces costs several times as much. So the header's first half stands in for
+// the checksum behind it for the while.
+std::uint64_t checksum(char* frame, std::size_t size, std::uint64_t salt) {
+  std::uint64_t kept;
+  std::memcpy(&kept, frame + kChecksumAt, sizeof kept);
+  std::memcpy(frame + kChecksumAt, frame, kChecksumAt);
+  const std::string_view hashed(frame + kChecksumAt, size - kChecksumAt);
+  const std::uint64_t hash = hash64(HashKey{salt}, hashed);
+  std::memcpy(frame + kChecksumAt, &kept, sizeof kept);
+  return hash;
+}
+
+Status refused(std::string why) { return {Code::protocol_error, std::move(why)}; }
+
+Status check(const Header& header) {
+  const std::uint64_t size = kFrameHeader + std::uint64_t{header.length};
+  if (header.version != kFrameVersion) {
+    return refused("frame of version " + std::to_string(header.version) + ": this side speaks " +
+                   std::to_string(kFrameVersion));
+  }
+  if (size > kMaxFrame) {
+    return refused("frame of " + std::to_string(size) + " bytes: the limit is " +
+                   std::to_string(kMaxFrame));
+  }
+  if (header.length % 8 != 0) {
+    return refused("frame with a payload of " + std::to_string(header.length) +
+                   " bytes: not a multiple of 8");
+  }
+  if (!is_known(FrameType{header.type})) {
+    return refused("frame of unknown type " + std::to_string(header.type));
+  }
+  return {};
+}
+
+}  // namespace
+
+void append_frame(std::string& out, FrameType type, std::span<const std::byte> payload,
+                  std::uint64_t salt) {
+  const std::size_t length = padded(payload.size());
+  const std::size_t size = kFrameHeader + length;
+  assert(size <= kMaxFrame);
+  const Header header{kFrameMagic, kFrameVersion, static_cast<std::uint16_t>(type),
+                      static_cast<std::uint32_t>(length), 0};
+  const std::size_t begin = out.size();
+  out.append(reinterpret_cast<const char*>(&header), sizeof header);
+  out.append(reinterpret_cast<const char*>(payload.data()), payload.size());
+  out.append(length - payload.size(), '\0');
+  const std::uint64_t sum = checksum(out.data() + begin, size, salt_of(type, salt));
+  std::memcpy(out.data() + begin + kChecksumAt, &sum, sizeof sum);
+}
+
+std::span<std::byte> FrameDecoder::prepare(std::size_t want) {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    if (words_.size() * 8 > std::max(kIdleBuffer, padded(want))) words_ = {};
+  }
+  if (words_.size() * 8 - end_ < want) {
+    std::byte* const bytes = reinterpret_cast<std::byte*>(words_.data());
+    if (begin_ != 0) std::memmove(bytes, bytes + begin_, buffered());
+    end_ -= std::exchange(begin_, 0);
+    if (words_.size() * 8 - end_ < want) words_.resize(padded(end_ + want) / 8);
+  }
+  return std::as_writable_bytes(std::span(words_)).subspan(end_);
+}
+
+void FrameDecoder::commit(std::size_t read) {
+  assert(read <= words_.size() * 8 - end_);
+  end_ += read;
+}
+
+Result<std::optional<FrameDecoder::Frame>> FrameDecoder::next(std::uint64_t salt) {
+  const std::optional<Frame> incomplete;
+  if (buffered() == 0) return incomplete;
+  char* const at = reinterpret_cast<char*>(words_.data()) + begin_;
+  // Told by the first byte, since a stranger may wait for an answer after less
+  // than a header.
+  if (static_cast<std::uint8_t>(*at) != kFrameMagic) {
+    return refused("not Quipu's protocol: a frame begins with 'Q'");
+  }
+  if (buffered() < kFrameHeader) return incomplete;
+  Header header;
+  std::memcpy(&header, at, sizeof header);
+  if (Status status = check(header); !status.ok()) return status;
+  const std::size_t size = kFrameHeader + header.length;
+  if (buffered() < size) return incomplete;
+  const FrameType type{header.type};
+  if (checksum(at, size, salt_of(type, salt)) != header.checksum) {
+    return refused("frame with a wrong checksum: damaged on the way, or of another cluster");
+  }
+  begin_ += size;
+  return std::optional<Frame>(
+      {type, {reinterpret_cast<const std::byte*>(at) + kFrameHeader, header.length}});
+}
+
+}  // namespace quipu

@@ -1,0 +1,22 @@
+// levels.h: what a caller may ask of an add and of a read.
+#pragma once
+
+#include <cstdint>
+
+namespace quipu {
+
+// What an acknowledged add survives. Wire numbers; do not renumber.
+enum class Ack : std::uint8_t {
+  memory = 0,  // nothing: it may be lost with the executor's process
+  disk = 1,    // kill -9 and power loss of every node (not the loss of its executor's disk)
+  quorum = 2,  // also the permanent loss of any minority of the shard's owners
+};
+
+// Where an answer comes from. Wire numbers; do not renumber.
+enum class ReadLevel : std::uint8_t {
+  local = 0,   // this node's memory; says its age and whether it is complete
+  fresh = 1,   // one live owner of each shard, asked now
+  strong = 2,  // a majority of each shard's owners: counts every add acked at quorum before
+};
+
+}  // namespace quipu

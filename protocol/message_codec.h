@@ -1,0 +1,53 @@
+// message_codec.h: messages ↔ frames.
+//
+// encode appends one whole frame. REQUIRES: it fits kMaxFrame, as every message
+// within its documented bounds does. decode takes a payload from FrameDecoder and
+// trusts nothing: verifier (depth ≤ 16, tables bounded), required fields, key
+// lengths, enum ranges. A refusal is protocol_error with a text that names the
+// field. Keys of Op and Read pass at any length: the coordinator answers them.
+// Details for people are cut (message_tables.h).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "protocol/client_messages.h"
+#include "protocol/frame.h"
+#include "protocol/peer_messages.h"
+
+namespace quipu {
+
+// ---- client port ----
+void encode(std::string& out, const Op& message);
+void encode(std::string& out, const Done& message);
+void encode(std::string& out, const Read& message);
+void encode(std::string& out, const Values& message);
+void encode(std::string& out, const List& message);
+void encode(std::string& out, const Keys& message);
+void encode(std::string& out, const ConfigRequest& message);
+void encode(std::string& out, const ConfigReply& message);
+void encode(std::string& out, const StatusRequest& message);
+void encode(std::string& out, const StatusReply& message);
+void encode(std::string& out, const Refusal& message);
+
+using Payload = std::span<const std::byte>;
+[[nodiscard]] Result<Op> decode_op(Payload payload);
+[[nodiscard]] Result<Done> decode_done(Payload payload);
+[[nodiscard]] Result<Read> decode_read(Payload payload);
+[[nodiscard]] Result<Values> decode_values(Payload payload);
+[[nodiscard]] Result<List> decode_list(Payload payload);
+[[nodiscard]] Result<Keys> decode_keys(Payload payload);
+[[nodiscard]] Result<ConfigRequest> decode_config_request(Payload payload);
+[[nodiscard]] Result<ConfigReply> decode_config_reply(Payload payload);
+[[nodiscard]] Result<StatusRequest> decode_status_request(Payload payload);
+[[nodiscard]] Result<StatusReply> decode_status_reply(Payload payload);
+[[nodiscard]] Result<Refusal> decode_refusal(Payload payload);
+
+// ---- peer port ----
+// Hello and Refusal carry salt 0, all others the cluster id (frame.h).
+void encode_peer(std::string& out, const PeerMessage& message, ClusterId cluster);
+[[nodiscard]] Result<PeerMessage> decode_peer(FrameType type, Payload payload);
+[[nodiscard]] bool is_greeting(FrameType type);
+
+}  // namespace quipu

@@ -1,0 +1,68 @@
+#include "protocol/message_tables.h"
+
+namespace quipu {
+namespace {
+
+bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+}  // namespace
+
+Offset<flatbuffers::String> build_detail(Builder& builder, std::string_view detail,
+                                         std::size_t room) {
+  if (detail.size() > room) {
+    while (room > 0 && continues_character(detail[room])) --room;
+    detail = detail.substr(0, room);
+  }
+  return build_text(builder, detail);
+}
+
+Offset<wire::Op> build(Builder& builder, const Op& op) {
+  const auto key = build_bytes(builder, op.key);
+  const wire::Token token(raw(op.token.store), raw(op.token.serial), op.token.number,
+                          op.token.floor);
+  return wire::CreateOp(builder, op.id, static_cast<wire::OpKind>(op.kind), key, op.shard,
+                        op.amount, static_cast<wire::Ack>(op.ack), op.timeout_ms,
+                        op.token == Token{} ? nullptr : &token);
+}
+
+// Any key passes here: a bad one is answered for itself, by the coordinator, and
+// costs nobody the connection.
+void read(Reader& in, const wire::Op& from, Op& op) {
+  op.id = from.id();
+  op.kind = in.one_of<OpKind>("kind", from.kind());
+  op.key = Reader::view(from.key());
+  op.shard = from.shard() == kAnyShard ? kAnyShard : in.shard("shard", from.shard());
+  op.amount = from.amount();
+  op.ack = in.one_of<Ack>("ack", from.ack());
+  op.timeout_ms = from.timeout_ms();
+  if (const wire::Token* token = from.token(); token != nullptr) {
+    op.token = {StoreId{token->store()}, Serial{token->serial()}, token->number(), token->floor()};
+  }
+}
+
+Offset<wire::Done> build(Builder& builder, const Done& done, std::size_t room) {
+  const auto detail = build_detail(builder, done.detail, room);
+  return wire::CreateDone(builder, done.id, static_cast<std::uint16_t>(done.code), detail,
+                          done.usable, raw(done.store), raw(done.serial));
+}
+
+void read(Reader& in, const wire::Done& from, Done& done) {
+  done.id = from.id();
+  done.code = Code{from.code()};
+  done.detail = in.text("detail", from.detail());
+  done.usable = in.within<ShardIndex>("usable", from.usable(), 0, kMaxShards);
+  done.store = StoreId{from.store()};
+  done.serial = Serial{from.serial()};
+}
+
+Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal) {
+  const auto detail = build_detail(builder, refusal.detail, kMaxDetail);
+  return wire::CreateRefusal(builder, static_cast<std::uint16_t>(refusal.code), detail);
+}
+
+void read(Reader& in, const wire::Refusal& from, Refusal& refusal) {
+  refusal.code = Code{from.code()};
+  refusal.detail = in.text("detail", from.detail());
+}
+
+}  // namespace quipu

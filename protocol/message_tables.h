@@ -1,0 +1,42 @@
+// message_tables.h: what the codecs of the two ports share: Op, Done and Refusal,
+// and a table's way into a frame. Private to protocol/*.cpp.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "protocol/client_messages.h"
+#include "protocol/frame.h"
+#include "protocol/wire.h"
+
+namespace quipu {
+
+[[nodiscard]] Offset<wire::Op> build(Builder& builder, const Op& op);
+void read(Reader& in, const wire::Op& from, Op& op);
+
+// A detail is for a person, so it is cut rather than let a frame overflow: to
+// this many bytes, fewer where `count` of them stand in one frame.
+inline constexpr std::size_t kMaxDetail = 256;
+[[nodiscard]] constexpr std::size_t detail_room(std::size_t count) {
+  return std::min(kMaxDetail, kMaxFrame / 4 / std::max<std::size_t>(count, 1));
+}
+[[nodiscard]] Offset<flatbuffers::String> build_detail(Builder& builder, std::string_view detail,
+                                                       std::size_t room);
+
+[[nodiscard]] Offset<wire::Done> build(Builder& builder, const Done& done,
+                                       std::size_t room = kMaxDetail);
+void read(Reader& in, const wire::Done& from, Done& done);
+
+[[nodiscard]] Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal);
+void read(Reader& in, const wire::Refusal& from, Refusal& refusal);
+
+// Appends the frame of one message, whose table `build_table` makes.
+template <class Message, class BuildTable>
+void append_message(std::string& out, FrameType type, const Message& message,
+                    BuildTable build_table, std::uint64_t salt = 0) {
+  Builder& builder = fresh_builder();
+  append_frame(out, type, finish(builder, build_table(builder, message)), salt);
+}
+
+}  // namespace quipu

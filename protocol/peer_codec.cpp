@@ -1,0 +1,333 @@
+#include "protocol/message_codec.h"
+#include "protocol/message_tables.h"
+#include "protocol/state_tables.h"
+
+namespace quipu {
+namespace {
+
+// ---- what several messages have ----
+
+using WirePartitions = Vector<std::uint16_t>;
+
+void read_partitions(Reader& in, const char* field, const WirePartitions* from,
+                     std::vector<Partition>& to) {
+  in.copy(field, from, to, [&](std::uint16_t value) { return in.partition(field, value); });
+}
+
+wire::Hash128 to_wire(const Hash128& hash) { return {hash.low, hash.high}; }
+Hash128 from_wire(const wire::Hash128& hash) { return {hash.low(), hash.high()}; }
+
+wire::LeafId to_wire(const LeafId& leaf) { return {raw(leaf.partition), leaf.leaf}; }
+LeafId from_wire(Reader& in, const wire::LeafId& leaf) {
+  return {in.partition("leaf", leaf.partition()), leaf.leaf()};
+}
+
+// `shard_of` finds the ShardKey in an item.
+template <class Items, class ShardOf>
+Offset<wire::ShardList> build_shards(Builder& builder, const Items& items, ShardOf shard_of) {
+  std::string keys;
+  for (const auto& item : items) keys.append(shard_of(item).key);
+  const auto bytes = build_bytes(builder, keys);
+  const auto names = build_structs<wire::ShardName>(builder, items, [&](const auto& item) {
+    const ShardKey& shard = shard_of(item);
+    return wire::ShardName(static_cast<std::uint16_t>(shard.key.size()), shard.shard);
+  });
+  return wire::CreateShardList(builder, bytes, names);
+}
+
+Offset<wire::ShardList> build_shards(Builder& builder, const std::vector<ShardKey>& shards) {
+  return build_shards(builder, shards,
+                      [](const ShardKey& shard) -> const ShardKey& { return shard; });
+}
+
+void read_shards(Reader& in, const wire::ShardList* from, std::vector<ShardKey>& shards) {
+  if (from == nullptr) return;
+  KeyCutter cutter(in, "shards", from->bytes());
+  in.copy("shards", from->names(), shards, [&](const wire::ShardName* name) {
+    const std::string_view key = cutter.next(in.key_length("key_length", name->key_length()));
+    return ShardKey{std::string(key), in.shard("shard", name->shard())};
+  });
+  cutter.end();
+}
+
+// ---- greeting ----
+
+Offset<wire::Hello> build(Builder& builder, const Hello& message) {
+  const auto pins = build(builder, message.pins);
+  const auto sightings = build_sightings(builder, message.sightings);
+  return wire::CreateHello(builder, raw(message.cluster), raw(message.node), raw(message.store),
+                           raw(message.boot), message.marked, message.welcome, pins, sightings);
+}
+
+void read(Reader& in, const wire::Hello& from, Hello& message) {
+  message.cluster = ClusterId{from.cluster()};
+  message.node = NodeId{from.node()};
+  message.store = StoreId{from.store()};
+  message.boot = BootId{from.boot()};
+  message.marked = from.marked();
+  message.welcome = from.welcome();
+  read(in, from.pins(), message.pins);
+  read_sightings(in, from.sightings(), message.sightings);
+}
+
+// ---- replication ----
+
+Offset<wire::DeltaFrame> build(Builder& builder, const DeltaFrame& message) {
+  const auto delta = StateCodec::build(builder, message.delta);
+  return wire::CreateDeltaFrame(builder, message.number, delta);
+}
+
+void read(Reader& in, const wire::DeltaFrame& from, DeltaFrame& message) {
+  message.number = from.number();
+  StateCodec::read(in, from.delta(), message.delta);
+}
+
+Offset<wire::DeltaAck> build(Builder& builder, const DeltaAck& message) {
+  const auto numbers = build_scalars<std::uint64_t>(builder, message.numbers);
+  const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
+  return wire::CreateDeltaAck(builder, raw(message.fence), numbers, unfilled);
+}
+
+void read(Reader& in, const wire::DeltaAck& from, DeltaAck& message) {
+  message.fence = Fence{from.fence()};
+  in.copy("numbers", from.numbers(), message.numbers);
+  read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
+}
+
+Offset<wire::Beat> build(Builder& builder, const Beat& message) {
+  return wire::CreateBeat(builder, message.number, message.covered, message.lost_epoch,
+                          message.pulled_epoch);
+}
+
+void read(Reader&, const wire::Beat& from, Beat& message) {
+  message = {from.number(), from.covered(), from.lost_epoch(), from.pulled_epoch()};
+}
+
+// ---- requests ----
+
+Offset<wire::Forward> build(Builder& builder, const Forward& message) {
+  const auto ops = build_tables<wire::Op>(builder, message.ops,
+                                          [&builder](const Op& op) { return build(builder, op); });
+  return wire::CreateForward(builder, raw(message.fence), ops);
+}
+
+void read(Reader& in, const wire::Forward& from, Forward& message) {
+  message.fence = Fence{from.fence()};
+  in.copy("ops", from.ops(), message.ops, [&in](const wire::Op* table) {
+    Op op;
+    read(in, *table, op);
+    return op;
+  });
+}
+
+Offset<wire::Forwarded> build(Builder& builder, const Forwarded& message) {
+  const std::size_t room = detail_room(message.done.size());
+  const auto done = build_tables<wire::Done>(
+      builder, message.done, [&](const Done& one) { return build(builder, one, room); });
+  return wire::CreateForwarded(builder, done);
+}
+
+void read(Reader& in, const wire::Forwarded& from, Forwarded& message) {
+  in.copy("done", from.done(), message.done, [&in](const wire::Done* table) {
+    Done done;
+    read(in, *table, done);
+    return done;
+  });
+}
+
+Offset<wire::Collect> build(Builder& builder, const Collect& message) {
+  const auto shards = build_shards(builder, message.shards);
+  return wire::CreateCollect(builder, message.id, raw(message.fence), shards);
+}
+
+void read(Reader& in, const wire::Collect& from, Collect& message) {
+  message.id = from.id();
+  message.fence = Fence{from.fence()};
+  read_shards(in, from.shards(), message.shards);
+}
+
+Offset<wire::Collected> build(Builder& builder, const Collected& message) {
+  const auto states = StateCodec::build(builder, message.states);
+  const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
+  return wire::CreateCollected(builder, message.id, raw(message.fence),
+                               static_cast<std::uint16_t>(message.code), states, unfilled,
+                               message.age_ms, message.complete);
+}
+
+void read(Reader& in, const wire::Collected& from, Collected& message) {
+  message.id = from.id();
+  message.fence = Fence{from.fence()};
+  message.code = Code{from.code()};
+  StateCodec::read(in, from.states(), message.states);
+  read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
+  message.age_ms = from.age_ms();
+  message.complete = from.complete();
+}
+
+Offset<wire::WriteBack> build(Builder& builder, const WriteBack& message) {
+  const auto states = StateCodec::build(builder, message.states);
+  return wire::CreateWriteBack(builder, message.id, raw(message.fence), states);
+}
+
+void read(Reader& in, const wire::WriteBack& from, WriteBack& message) {
+  message.id = from.id();
+  message.fence = Fence{from.fence()};
+  StateCodec::read(in, from.states(), message.states);
+}
+
+Offset<wire::WrittenBack> build(Builder& builder, const WrittenBack& message) {
+  const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
+  return wire::CreateWrittenBack(builder, message.id, raw(message.fence),
+                                 static_cast<std::uint16_t>(message.code), unfilled);
+}
+
+void read(Reader& in, const wire::WrittenBack& from, WrittenBack& message) {
+  message.id = from.id();
+  message.fence = Fence{from.fence()};
+  message.code = Code{from.code()};
+  read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
+}
+
+// ---- repair ----
+
+Offset<wire::Pull> build(Builder& builder, const Pull& message) {
+  const auto partitions = build_scalars<std::uint16_t>(builder, message.partitions);
+  const auto leaves = build_structs<wire::LeafId>(builder, message.leaves,
+                                                  [](const LeafId& leaf) { return to_wire(leaf); });
+  const auto shards = build_shards(builder, message.shards);
+  return wire::CreatePull(builder, message.id, static_cast<wire::PullKind>(message.kind),
+                          partitions, leaves, shards);
+}
+
+void read(Reader& in, const wire::Pull& from, Pull& message) {
+  message.id = from.id();
+  message.kind = in.one_of<PullKind>("kind", from.kind());
+  read_partitions(in, "partitions", from.partitions(), message.partitions);
+  in.copy("leaves", from.leaves(), message.leaves,
+          [&in](const wire::LeafId* leaf) { return from_wire(in, *leaf); });
+  read_shards(in, from.shards(), message.shards);
+}
+
+Offset<wire::Pulled> build(Builder& builder, const Pulled& message) {
+  const wire::Hash128 root = to_wire(message.root);
+  const auto partitions = build_structs<wire::PartitionDigest>(
+      builder, message.partitions, [](const PartitionDigest& digest) {
+        return wire::PartitionDigest(to_wire(digest.hash), raw(digest.partition));
+      });
+  const auto leaves =
+      build_structs<wire::LeafDigest>(builder, message.leaves, [](const LeafDigest& digest) {
+        return wire::LeafDigest(to_wire(digest.hash), to_wire(digest.leaf));
+      });
+  const auto shards =
+      build_shards(builder, message.shards,
+                   [](const ShardDigest& digest) -> const ShardKey& { return digest.shard; });
+  const auto hashes = build_structs<wire::Hash128>(
+      builder, message.shards, [](const ShardDigest& digest) { return to_wire(digest.hash); });
+  const auto states = StateCodec::build(builder, message.states);
+  return wire::CreatePulled(builder, message.id, static_cast<wire::PullKind>(message.kind),
+                            message.answered, &root, partitions, leaves, shards, hashes, states);
+}
+
+void read_digests(Reader& in, const wire::Pulled& from, std::vector<ShardDigest>& digests) {
+  std::vector<ShardKey> shards;
+  std::vector<Hash128> hashes;
+  read_shards(in, from.shards(), shards);
+  in.copy("shard_hashes", from.shard_hashes(), hashes,
+          [](const wire::Hash128* hash) { return from_wire(*hash); });
+  if (hashes.size() != shards.size()) return in.refuse("shard_hashes", "are not as many as shards");
+  digests.reserve(shards.size());
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    digests.push_back({std::move(shards[i]), hashes[i]});
+  }
+}
+
+void read(Reader& in, const wire::Pulled& from, Pulled& message) {
+  message.id = from.id();
+  message.kind = in.one_of<PullKind>("kind", from.kind());
+  message.answered = from.answered();
+  if (from.root() != nullptr) message.root = from_wire(*from.root());
+  in.copy("partitions", from.partitions(), message.partitions,
+          [&in](const wire::PartitionDigest* digest) {
+            return PartitionDigest{in.partition("partitions", digest->partition()),
+                                   from_wire(digest->hash())};
+          });
+  in.copy("leaves", from.leaves(), message.leaves, [&in](const wire::LeafDigest* digest) {
+    return LeafDigest{from_wire(in, digest->leaf()), from_wire(digest->hash())};
+  });
+  read_digests(in, from, message.shards);
+  StateCodec::read(in, from.states(), message.states);
+}
+
+// After the overloads, so that they find them all.
+constexpr auto build_any = [](Builder& builder, const auto& message) {
+  return build(builder, message);
+};
+constexpr auto read_any = [](Reader& in, const auto& from, auto& to) { read(in, from, to); };
+
+template <class Table, class Message>
+Result<PeerMessage> decode(Payload payload, const char* name) {
+  Result<Message> message =
+      read_message<Table, Message>(payload, Code::protocol_error, name, read_any);
+  if (!message.ok()) return message.status();
+  return PeerMessage(std::move(*message));
+}
+
+FrameType type_of(const Hello&) { return FrameType::hello; }
+FrameType type_of(const Refusal&) { return FrameType::refusal; }
+FrameType type_of(const DeltaFrame&) { return FrameType::delta; }
+FrameType type_of(const DeltaAck&) { return FrameType::delta_ack; }
+FrameType type_of(const Beat&) { return FrameType::beat; }
+FrameType type_of(const Forward&) { return FrameType::forward; }
+FrameType type_of(const Forwarded&) { return FrameType::forwarded; }
+FrameType type_of(const Collect&) { return FrameType::collect; }
+FrameType type_of(const Collected&) { return FrameType::collected; }
+FrameType type_of(const WriteBack&) { return FrameType::write_back; }
+FrameType type_of(const WrittenBack&) { return FrameType::written_back; }
+FrameType type_of(const Pull&) { return FrameType::pull; }
+FrameType type_of(const Pulled&) { return FrameType::pulled; }
+
+}  // namespace
+
+bool is_greeting(FrameType type) { return type == FrameType::hello || type == FrameType::refusal; }
+
+void encode_peer(std::string& out, const PeerMessage& message, ClusterId cluster) {
+  std::visit(
+      [&](const auto& one) { append_message(out, type_of(one), one, build_any, raw(cluster)); },
+      message);
+}
+
+Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
+  switch (type) {
+    case FrameType::hello:
+      return decode<wire::Hello, Hello>(payload, "Hello");
+    case FrameType::refusal:
+      return decode<wire::Refusal, Refusal>(payload, "Refusal");
+    case FrameType::delta:
+      return decode<wire::DeltaFrame, DeltaFrame>(payload, "DeltaFrame");
+    case FrameType::delta_ack:
+      return decode<wire::DeltaAck, DeltaAck>(payload, "DeltaAck");
+    case FrameType::beat:
+      return decode<wire::Beat, Beat>(payload, "Beat");
+    case FrameType::forward:
+      return decode<wire::Forward, Forward>(payload, "Forward");
+    case FrameType::forwarded:
+      return decode<wire::Forwarded, Forwarded>(payload, "Forwarded");
+    case FrameType::collect:
+      return decode<wire::Collect, Collect>(payload, "Collect");
+    case FrameType::collected:
+      return decode<wire::Collected, Collected>(payload, "Collected");
+    case FrameType::write_back:
+      return decode<wire::WriteBack, WriteBack>(payload, "WriteBack");
+    case FrameType::written_back:
+      return decode<wire::WrittenBack, WrittenBack>(payload, "WrittenBack");
+    case FrameType::pull:
+      return decode<wire::Pull, Pull>(payload, "Pull");
+    case FrameType::pulled:
+      return decode<wire::Pulled, Pulled>(payload, "Pulled");
+    default:
+      return {Code::protocol_error,
+              "frame of type " + std::to_string(static_cast<unsigned>(type)) + " on the peer port"};
+  }
+}
+
+}  // namespace quipu

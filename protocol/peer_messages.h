@@ -1,0 +1,147 @@
+// peer_messages.h: what members say to each other, as plain structs.
+//
+//   greeting      Hello, Refusal
+//   replication   DeltaFrame → DeltaAck, Beat
+//   requests      Forward → Forwarded, Collect → Collected, WriteBack → WrittenBack
+//   repair        Pull → Pulled
+//
+// States (DeltaFrame, WriteBack, Pulled) and adds (Forward) are different types
+// and never share a path. Views borrow the frame.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocol/client_messages.h"
+#include "protocol/keyed_hash.h"
+#include "protocol/state.h"
+
+namespace quipu {
+
+// Which config and pinned stores the sender goes by. Only equality means
+// anything: an answer counts only from a replica that goes by the same.
+enum class Fence : std::uint64_t {};
+
+// Said on every new link by both sides, and again whenever `pins` change.
+struct Hello {
+  ClusterId cluster{};
+  NodeId node{};
+  StoreId store{};
+  BootId boot{};
+  bool marked = false;
+  bool welcome = false;  // the sender has accepted the receiver, durably
+  Pins pins{};
+  std::vector<Sighting> sightings{};
+};
+
+// Outbox frames are numbered per link and acked one by one, when what the
+// receiver now has is durable.
+struct DeltaFrame {
+  std::uint64_t number = 0;
+  Delta delta{};
+};
+
+struct DeltaAck {
+  Fence fence{};
+  std::vector<std::uint64_t> numbers{};
+  std::vector<Partition> unfilled{};  // of these the sender's copy does not count yet
+};
+
+// Sent every gossip interval. `covered` says: all that I held when I received
+// your beat of that number, you have acked, and nothing of mine awaits repair.
+struct Beat {
+  std::uint64_t number = 0;
+  std::uint64_t covered = 0;
+  std::uint64_t lost_epoch = 0;    // counts how often my outbox to you was lost
+  std::uint64_t pulled_epoch = 0;  // the lost_epoch of yours that I have repaired
+};
+
+struct Forward {
+  Fence fence{};
+  std::vector<Op> ops{};
+};
+
+struct Forwarded {
+  std::vector<Done> done{};
+};
+
+// Asks for states as they are now. Each is sealed and durable when answered.
+struct Collect {
+  std::uint64_t id = 0;
+  Fence fence{};
+  std::vector<ShardKey> shards{};
+};
+
+struct Collected {
+  std::uint64_t id = 0;
+  Fence fence{};
+  Code code = Code::ok;
+  Delta states{};                     // in the order of Collect::shards; absent ones are empty
+  std::vector<Partition> unfilled{};  // see DeltaAck
+  std::uint32_t age_ms = kUnknownAge;  // of the answering node's own view
+  bool complete = false;
+};
+
+struct WriteBack {
+  std::uint64_t id = 0;
+  Fence fence{};
+  Delta states{};
+};
+
+struct WrittenBack {
+  std::uint64_t id = 0;
+  Fence fence{};
+  Code code = Code::ok;
+  std::vector<Partition> unfilled{};
+};
+
+// Anti-entropy is a pull: the asker compares and asks for what differs.
+struct LeafId {
+  Partition partition{};
+  std::uint8_t leaf = 0;
+  auto operator<=>(const LeafId&) const = default;
+};
+
+struct ShardDigest {
+  ShardKey shard{};
+  Hash128 hash{};
+};
+
+enum class PullKind : std::uint8_t { root = 0, partitions = 1, leaves = 2, keys = 3, states = 4 };
+
+struct Pull {
+  std::uint64_t id = 0;
+  PullKind kind = PullKind::root;
+  std::vector<Partition> partitions{};  // kind leaves
+  std::vector<LeafId> leaves{};         // kind keys
+  std::vector<ShardKey> shards{};       // kind states
+};
+
+struct PartitionDigest {
+  Partition partition{};
+  Hash128 hash{};
+};
+
+struct LeafDigest {
+  LeafId leaf{};
+  Hash128 hash{};
+};
+
+// An answer may stop early for size: `answered` of what was asked are in it.
+struct Pulled {
+  std::uint64_t id = 0;
+  PullKind kind = PullKind::root;
+  std::uint32_t answered = 0;
+  Hash128 root{};                             // over the partitions that the asker owns
+  std::vector<PartitionDigest> partitions{};  // those, the empty ones left out
+  std::vector<LeafDigest> leaves{};           // the empty ones left out
+  std::vector<ShardDigest> shards{};          // sorted within each leaf
+  Delta states{};
+};
+
+using PeerMessage = std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Beat, Forward, Forwarded,
+                                 Collect, Collected, WriteBack, WrittenBack, Pull, Pulled>;
+
+}  // namespace quipu

@@ -1,0 +1,78 @@
+#include "protocol/state.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace quipu {
+namespace {
+
+// What the encoded form takes at the most besides its elements: table, vector
+// lengths and alignment.
+constexpr std::size_t kDeltaFixed = 160;
+
+bool by_actor(const Cell& a, const Cell& b) { return a.actor < b.actor; }
+
+}  // namespace
+
+// Actors are random, so their low bits are a hash. A record may name thousands,
+// one per partition, in no order.
+std::uint16_t Delta::index_of(ActorId actor) {
+  if (slots_.size() < 2 * (actors_.size() + 1)) {
+    slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), kNoSum);
+    for (std::size_t i = 0; i < actors_.size(); ++i) {
+      std::size_t at = raw(actors_[i]) % slots_.size();
+      while (slots_[at] != kNoSum) at = (at + 1) % slots_.size();
+      slots_[at] = static_cast<std::uint16_t>(i);
+    }
+  }
+  std::size_t at = raw(actor) % slots_.size();
+  while (slots_[at] != kNoSum && actors_[slots_[at]] != actor) at = (at + 1) % slots_.size();
+  if (slots_[at] == kNoSum && actors_.size() < kNoSum) {
+    slots_[at] = static_cast<std::uint16_t>(actors_.size());
+    actors_.push_back(actor);
+  }
+  return slots_[at];
+}
+
+void Delta::push(const DeltaEntry& entry) {
+  // Whoever decodes this refuses it otherwise, and a refused record is lost.
+  assert(!entry.ref.key.empty() && entry.ref.key.size() <= kMaxKey);
+  assert(entry.ref.shard < kMaxShards && entry.count <= kMaxShards);
+  assert(entry.usable >= 1 && entry.usable <= entry.count);
+  assert(entry.cells.size() < kNoSum);
+  const auto own = std::find_if(entry.cells.begin(), entry.cells.end(), [this](const Cell& cell) {
+    return cell == Cell{cell.actor, commit_, cell.sum};
+  });
+  const std::uint16_t actor = own == entry.cells.end() ? kNoSum : index_of(own->actor);
+  for (auto cell = entry.cells.begin(); cell != entry.cells.end(); ++cell) {
+    if (cell != own || actor == kNoSum) cells_.push_back(*cell);
+  }
+  if (actor != kNoSum) sums_.push_back(own->sum);
+  keys_.append(entry.ref.key);
+  const std::size_t full = entry.cells.size() - (actor == kNoSum ? 0 : 1);
+  entries_.push_back({static_cast<std::uint16_t>(entry.ref.key.size()), entry.ref.shard,
+                      entry.count, entry.usable, actor, static_cast<std::uint16_t>(full)});
+}
+
+DeltaEntry Delta::unpack(const Packed& packed, std::size_t& key, std::size_t& sum,
+                         std::size_t& cell, std::vector<Cell>& scratch) const {
+  const ShardRef ref(std::string_view(keys_).substr(key, packed.key_length), packed.shard);
+  std::span<const Cell> cells = std::span(cells_).subspan(cell, packed.cells);
+  key += packed.key_length;
+  cell += packed.cells;
+  if (packed.actor != kNoSum) {
+    const Cell own{actors_[packed.actor], commit_, sums_[sum++]};
+    scratch.assign(cells.begin(), cells.end());
+    scratch.insert(std::upper_bound(scratch.begin(), scratch.end(), own, by_actor), own);
+    cells = scratch;
+  }
+  return {ref, packed.count, packed.usable, cells};
+}
+
+std::size_t Delta::bytes() const {
+  return kDeltaFixed + actors_.size() * sizeof(ActorId) + keys_.size() +
+         entries_.size() * sizeof(Packed) + sums_.size() * sizeof(std::int64_t) +
+         cells_.size() * sizeof(Cell) + sightings.size() * sizeof(Sighting);
+}
+
+}  // namespace quipu

@@ -1,0 +1,182 @@
+// state.h: the shapes of what is stored and of what replicas send each other.
+//
+// What they *mean* (merge, reset, value) is storage/lattice.h; here they are
+// plain data, so that record, gossip, write-back and handoff share one form.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/ids.h"
+#include "quipu/status.h"
+
+namespace quipu {
+
+// What one actor has contributed to one shard. Only the actor's own node
+// changes (commit, sum); anybody may raise the cleared pair.
+struct Cell {
+  ActorId actor{};
+  Commit commit{};
+  std::int64_t sum = 0;
+  Commit cleared_commit{};
+  std::int64_t cleared_sum = 0;
+  bool operator==(const Cell&) const = default;
+};
+
+// Cells are sorted by actor, each actor once. `count` and `usable` mean
+// something on shard 0 alone: how many shards reads collect and adds may use.
+struct ShardState {
+  std::vector<Cell> cells{};
+  ShardIndex count = 1;
+  ShardIndex usable = 1;
+  bool operator==(const ShardState&) const = default;
+};
+
+// "Store S, in its start B, has reached commit C": what the holder of its cells
+// can testify. It is how a store that came back from an old copy is noticed.
+struct Sighting {
+  StoreId store{};
+  BootId boot{};
+  Commit commit{};
+  bool operator==(const Sighting&) const = default;
+};
+
+// One shard of a Delta. Borrows: valid during the call that shows it.
+struct DeltaEntry {
+  ShardRef ref;
+  ShardIndex count;
+  ShardIndex usable;
+  std::span<const Cell> cells;
+};
+
+// Shard states on their way to a disk or a peer, as a structure of arrays: a
+// cell that carries the delta's own commit and was never cleared, as almost
+// every freshly changed one does, costs its sum and an index (10 B, not 40).
+class Delta {
+ public:
+  Delta() = default;
+  explicit Delta(Commit commit) : commit_(commit) {}
+
+  void push(ShardRef ref, const ShardState& state) { push({ref, state.count, state.usable, state.cells}); }
+  void push(const DeltaEntry& entry);
+
+  [[nodiscard]] Commit commit() const { return commit_; }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  // Approximate encoded size.
+  [[nodiscard]] std::size_t bytes() const;
+
+  // In the order of push.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    std::vector<Cell> scratch;
+    std::size_t key = 0, sum = 0, cell = 0;
+    for (const Packed& packed : entries_) visit(unpack(packed, key, sum, cell, scratch));
+  }
+
+  std::vector<Sighting> sightings{};
+
+ private:
+  friend struct StateCodec;
+  static constexpr std::uint16_t kNoSum = 0xffff;
+
+  struct Packed {
+    std::uint16_t key_length;
+    ShardIndex shard;
+    ShardIndex count;
+    ShardIndex usable;
+    std::uint16_t actor;  // index into actors_ of the packed cell; kNoSum: none
+    std::uint16_t cells;  // how many full ones follow
+  };
+
+  DeltaEntry unpack(const Packed& packed, std::size_t& key, std::size_t& sum, std::size_t& cell,
+                    std::vector<Cell>& scratch) const;
+  std::uint16_t index_of(ActorId actor);
+
+  Commit commit_{};
+  std::vector<ActorId> actors_;
+  std::vector<std::uint16_t> slots_;  // actors_, hashed, while pushing; kNoSum: free
+  std::string keys_;
+  std::vector<Packed> entries_;
+  std::vector<std::int64_t> sums_;
+  std::vector<Cell> cells_;
+};
+
+// ---- exactly once (RIFL, Lee et al. 2015) ----
+
+inline constexpr std::size_t kLanes = 64;  // a token lives in lane partition mod kLanes
+
+// Names one change, so that it counts once however often it is sent.
+struct Token {
+  StoreId store{};  // the executor and its memory; 0: no token
+  Serial serial{};
+  std::uint64_t number = 0;  // counts up from 1 in a serial
+  std::uint64_t floor = 0;   // the client will never again send a number below
+  bool operator==(const Token&) const = default;
+};
+
+struct TokenEntry {
+  std::uint64_t number = 0;
+  std::uint32_t fingerprint = 0;  // of the arguments
+  Code code = Code::ok;           // ok, or the final refusal that a retry must meet again
+  std::uint8_t lane = 0;
+  bool operator==(const TokenEntry&) const = default;
+};
+
+// In a record: what was added to a serial. At rest: all that one of its lanes holds.
+struct TokenRecord {
+  Serial serial{};
+  std::uint64_t floor = 0;
+  std::vector<TokenEntry> entries{};  // ascending
+  bool operator==(const TokenRecord&) const = default;
+};
+
+// One durable write of one node's changes. Replaying it is merging it.
+struct Record {
+  Delta delta{};
+  std::vector<TokenRecord> tokens{};
+};
+
+// ---- what a store knows of itself and of its cluster ----
+
+struct LineageStart {
+  BootId boot{};
+  Commit first{};  // the first commit of that start
+  bool operator==(const LineageStart&) const = default;
+};
+
+// The store that a member counts with. A replacement has the next generation.
+struct Pin {
+  NodeId node{};
+  StoreId store{};
+  std::uint64_t generation = 0;
+  bool operator==(const Pin&) const = default;
+};
+
+// Founding and pins: what members must agree on before and while they count.
+struct Pins {
+  bool founded = false;
+  std::vector<Pin> founding{};    // by node id; store 0 while unknown
+  std::vector<Pin> current{};     // by node id; equals founding until a replacement
+  std::vector<StoreId> retired{}; // stores that were replaced, sorted
+  bool operator==(const Pins&) const = default;
+};
+
+struct Meta {
+  ClusterId cluster{};
+  NodeId node{};
+  StoreId store{};
+  bool marked = false;  // rebuilt or rolled back: must be filled before it counts
+  std::vector<LineageStart> lineage{};
+  Pins pins{};
+  std::vector<NodeId> filled_from{};  // sources that a marked store has fully merged
+  Serial next_serial{1};
+  Commit journal_first{1};  // the oldest record that must still be there
+  std::vector<Sighting> sightings{};
+  bool operator==(const Meta&) const = default;
+};
+
+}  // namespace quipu

@@ -1,0 +1,185 @@
+#include "protocol/state_codec.h"
+
+#include <cstring>
+
+#include "protocol/keyed_hash.h"
+#include "protocol/state_tables.h"
+
+namespace quipu {
+namespace {
+
+constexpr std::uint8_t kValueVersion = 1;
+
+struct ValueHeader {
+  std::uint8_t version;
+  std::uint8_t zero[3];
+  std::uint32_t checksum;
+};
+static_assert(sizeof(ValueHeader) == 8);
+
+// The key's hash seeds the payload's, so that both count.
+std::uint32_t checksum(std::string_view key, std::string_view payload) {
+  const HashKey of_key{hash64(HashKey{}, key)};
+  return static_cast<std::uint32_t>(hash64(of_key, payload));
+}
+
+// ---- tables ----
+
+Offset<wire::ShardState> build(Builder& builder, const ShardState& state) {
+  const auto cells = build_cells(builder, state.cells);
+  return wire::CreateShardState(builder, cells, state.count, state.usable);
+}
+
+void read(Reader& in, const wire::ShardState& from, ShardState& state) {
+  state.count = from.count();
+  state.usable = from.usable();
+  read_cells(in, "cells", from.cells(), state.cells);
+  check_cells(in, "cells", state.cells);
+  check_counts(in, state.count, state.usable);
+}
+
+Offset<wire::TokenRecord> build(Builder& builder, const TokenRecord& record) {
+  const auto entries =
+      build_structs<wire::TokenEntry>(builder, record.entries, [](const TokenEntry& entry) {
+        return wire::TokenEntry(entry.number, entry.fingerprint,
+                                static_cast<std::uint16_t>(entry.code), entry.lane);
+      });
+  return wire::CreateTokenRecord(builder, raw(record.serial), record.floor, entries);
+}
+
+void read(Reader& in, const wire::TokenRecord& from, TokenRecord& record) {
+  record.serial = Serial{from.serial()};
+  record.floor = from.floor();
+  in.copy("entries", from.entries(), record.entries, [&in](const wire::TokenEntry* entry) {
+    const auto lane = in.within<std::uint8_t>("lane", entry->lane(), 0, kLanes - 1);
+    return TokenEntry{entry->number(), entry->fingerprint(), Code{entry->code()}, lane};
+  });
+  for (std::size_t i = 1; i < record.entries.size(); ++i) {
+    if (record.entries[i].number <= record.entries[i - 1].number) {
+      return in.refuse("entries", "are not ascending by number");
+    }
+  }
+}
+
+Offset<wire::Record> build(Builder& builder, const Record& record) {
+  const auto delta = StateCodec::build(builder, record.delta);
+  const auto tokens = build_tables<wire::TokenRecord>(
+      builder, record.tokens, [&builder](const TokenRecord& one) { return build(builder, one); });
+  return wire::CreateRecord(builder, delta, tokens);
+}
+
+void read(Reader& in, const wire::Record& from, Record& record) {
+  StateCodec::read(in, from.delta(), record.delta);
+  in.copy("tokens", from.tokens(), record.tokens, [&in](const wire::TokenRecord* tokens) {
+    TokenRecord one;
+    read(in, *tokens, one);
+    return one;
+  });
+}
+
+Offset<wire::Meta> build(Builder& builder, const Meta& meta) {
+  const auto lineage =
+      build_structs<wire::LineageStart>(builder, meta.lineage, [](const LineageStart& start) {
+        return wire::LineageStart(raw(start.boot), raw(start.first));
+      });
+  const auto pins = build(builder, meta.pins);
+  const auto filled_from = build_scalars<std::uint64_t>(builder, meta.filled_from);
+  const auto sightings = build_sightings(builder, meta.sightings);
+  return wire::CreateMeta(builder, raw(meta.cluster), raw(meta.node), raw(meta.store), meta.marked,
+                          lineage, pins, filled_from, raw(meta.next_serial),
+                          raw(meta.journal_first), sightings);
+}
+
+void read(Reader& in, const wire::Meta& from, Meta& meta) {
+  meta.cluster = ClusterId{from.cluster()};
+  meta.node = NodeId{from.node()};
+  meta.store = StoreId{from.store()};
+  meta.marked = from.marked();
+  in.copy("lineage", from.lineage(), meta.lineage, [](const wire::LineageStart* start) {
+    return LineageStart{BootId{start->boot()}, Commit{start->first()}};
+  });
+  read(in, from.pins(), meta.pins);
+  in.copy("filled_from", from.filled_from(), meta.filled_from);
+  meta.next_serial = Serial{from.next_serial()};
+  meta.journal_first = Commit{from.journal_first()};
+  read_sightings(in, from.sightings(), meta.sightings);
+}
+
+// ---- values ----
+
+template <class Message>
+std::string encode(std::string_view key, const Message& message) {
+  Builder& builder = fresh_builder();
+  const auto table = finish(builder, build(builder, message));
+  const std::string_view payload(reinterpret_cast<const char*>(table.data()), table.size());
+  const ValueHeader header{kValueVersion, {}, checksum(key, payload)};
+  std::string value;
+  value.reserve(sizeof header + payload.size());
+  value.append(reinterpret_cast<const char*>(&header), sizeof header);
+  return value.append(payload);
+}
+
+// What is wrong with a value before its table is looked at; empty: nothing.
+std::string damage(std::string_view key, std::string_view value) {
+  ValueHeader header;
+  if (value.size() < sizeof header) return "cut off";
+  std::memcpy(&header, value.data(), sizeof header);
+  if (header.version != kValueVersion) {
+    return "version " + std::to_string(header.version) + ": this build reads " +
+           std::to_string(kValueVersion);
+  }
+  const bool zero = header.zero[0] == 0 && header.zero[1] == 0 && header.zero[2] == 0;
+  if (!zero || header.checksum != checksum(key, value.substr(sizeof header))) {
+    return "wrong checksum";
+  }
+  return {};
+}
+
+template <class Table, class Message>
+Result<Message> decode(std::string_view key, std::string_view value, const char* name) {
+  if (const std::string problem = damage(key, value); !problem.empty()) {
+    return {Code::corrupt, std::string(name) + ": " + problem};
+  }
+  value.remove_prefix(sizeof(ValueHeader));
+  // A store hands out bytes at any address; FlatBuffers wants an aligned one.
+  std::vector<std::uint64_t> words(value.size() / 8 + 1);
+  std::memcpy(words.data(), value.data(), value.size());
+  const auto bytes = std::as_bytes(std::span(words)).first(value.size());
+  return read_message<Table, Message>(
+      bytes, Code::corrupt, name,
+      [](Reader& in, const Table& from, Message& message) { read(in, from, message); });
+}
+
+}  // namespace
+
+std::string encode_shard_state(std::string_view key, const ShardState& state) {
+  return encode(key, state);
+}
+
+Result<ShardState> decode_shard_state(std::string_view key, std::string_view value) {
+  return decode<wire::ShardState, ShardState>(key, value, "shard state");
+}
+
+std::string encode_record(std::string_view key, const Record& record) {
+  return encode(key, record);
+}
+
+Result<Record> decode_record(std::string_view key, std::string_view value) {
+  return decode<wire::Record, Record>(key, value, "record");
+}
+
+std::string encode_token_record(std::string_view key, const TokenRecord& record) {
+  return encode(key, record);
+}
+
+Result<TokenRecord> decode_token_record(std::string_view key, std::string_view value) {
+  return decode<wire::TokenRecord, TokenRecord>(key, value, "token record");
+}
+
+std::string encode_meta(std::string_view key, const Meta& meta) { return encode(key, meta); }
+
+Result<Meta> decode_meta(std::string_view key, std::string_view value) {
+  return decode<wire::Meta, Meta>(key, value, "meta");
+}
+
+}  // namespace quipu

@@ -1,0 +1,30 @@
+// state_codec.h: stored and replicated state as bytes.
+//
+// Decoding trusts nothing: FlatBuffers' verifier, then every index, count and
+// length against its neighbours. A refusal leaves nothing half-decoded.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "protocol/state.h"
+
+namespace quipu {
+
+// Values at rest: [version 1 | zero 3 | checksum 4 | FlatBuffers table]. The
+// checksum covers the key too, so a value under another's key is damage.
+[[nodiscard]] std::string encode_shard_state(std::string_view key, const ShardState& state);
+[[nodiscard]] Result<ShardState> decode_shard_state(std::string_view key, std::string_view value);
+
+[[nodiscard]] std::string encode_record(std::string_view key, const Record& record);
+[[nodiscard]] Result<Record> decode_record(std::string_view key, std::string_view value);
+
+[[nodiscard]] std::string encode_token_record(std::string_view key, const TokenRecord& record);
+[[nodiscard]] Result<TokenRecord> decode_token_record(std::string_view key, std::string_view value);
+
+[[nodiscard]] std::string encode_meta(std::string_view key, const Meta& meta);
+[[nodiscard]] Result<Meta> decode_meta(std::string_view key, std::string_view value);
+
+}  // namespace quipu

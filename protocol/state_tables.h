@@ -1,0 +1,42 @@
+// state_tables.h: the tables of state.fbs that stored values and messages share.
+// Private to protocol/*.cpp.
+#pragma once
+
+#include <vector>
+
+#include "protocol/state.h"
+#include "protocol/wire.h"
+
+namespace quipu {
+
+// More would not fit the store's own bound by far (storage/lineage.h).
+inline constexpr std::size_t kMaxWireSightings = 4096;
+
+using Cells = Vector<const wire::Cell*>;
+[[nodiscard]] Offset<Cells> build_cells(Builder& builder, const std::vector<Cell>& cells);
+void read_cells(Reader& in, const char* field, const Cells* from, std::vector<Cell>& to);
+// Refuses cells that are not strictly ascending, or of no actor.
+void check_cells(Reader& in, const char* field, std::span<const Cell> cells);
+
+// How many shards a counter has: refuses what no sound node says.
+void check_counts(Reader& in, ShardIndex count, ShardIndex usable);
+
+using Sightings = Vector<const wire::Sighting*>;
+[[nodiscard]] Offset<Sightings> build_sightings(Builder& builder,
+                                                const std::vector<Sighting>& sightings);
+void read_sightings(Reader& in, const Sightings* from, std::vector<Sighting>& to);
+
+[[nodiscard]] Offset<wire::Pins> build(Builder& builder, const Pins& pins);
+void read(Reader& in, const wire::Pins* from, Pins& pins);  // absent: none
+
+// Delta's friend: sees how it is packed.
+struct StateCodec {
+  [[nodiscard]] static Offset<wire::Delta> build(Builder& builder, const Delta& delta);
+  static void read(Reader& in, const wire::Delta* from, Delta& delta);  // absent: empty
+
+ private:
+  static void copy(Reader& in, const wire::Delta& from, Delta& delta);
+  static bool check_lengths(Reader& in, const Delta& delta);
+};
+
+}  // namespace quipu

@@ -1,0 +1,375 @@
+// Tables that FlatBuffers' verifier lets pass and that must not reach a core:
+// built by hand, as a broken or hostile peer would.
+#include <gtest/gtest.h>
+
+#include "protocol/message_codec.h"
+#include "protocol/wire.h"
+#include "tests/protocol/messages.h"
+
+namespace quipu::test {
+namespace {
+
+template <class Table>
+OwnPayload payload_of(Builder& builder, Offset<Table> root) {
+  const auto bytes = finish(builder, root);
+  return OwnPayload({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+// ---- Delta ----
+
+struct Entry {
+  std::uint16_t key_length, shard, count, usable, actor, cells;
+};
+struct OneCell {
+  std::uint64_t actor;
+};
+
+// A sound Delta of two shards, to be spoilt in one place each.
+struct WireDelta {
+  std::vector<std::uint64_t> actors{5};
+  std::string keys = "likes:42dogs";
+  std::vector<Entry> entries{{8, 0, 1, 1, 0, 1}, {4, 3, 1, 1, 65535, 2}};
+  std::vector<std::int64_t> sums{7};
+  std::vector<OneCell> cells{{9}, {1}, {2}};
+  std::size_t sightings = 0;
+};
+
+Status decoded(const WireDelta& delta) {
+  Builder builder;
+  const std::vector<wire::Sighting> sightings(delta.sightings, {1, 2, 3});
+  const auto actors = builder.CreateVector(delta.actors);
+  const auto keys = build_bytes(builder, delta.keys);
+  const auto entries = build_structs<wire::DeltaEntry>(builder, delta.entries, [](const Entry& e) {
+    return wire::DeltaEntry(e.key_length, e.shard, e.count, e.usable, e.actor, e.cells);
+  });
+  const auto sums = builder.CreateVector(delta.sums);
+  const auto cells = build_structs<wire::Cell>(
+      builder, delta.cells, [](const OneCell& cell) { return wire::Cell(cell.actor, 1, 1, 0, 0); });
+  const auto seen = builder.CreateVectorOfStructs(sightings);
+  const auto root = wire::CreateDelta(builder, 1, actors, keys, entries, sums, cells, seen);
+  const auto payload = payload_of(builder, wire::CreateDeltaFrame(builder, 1, root));
+  return decode_peer(FrameType::delta, payload.get()).status();
+}
+
+struct Spoilt {
+  const char* name;
+  void (*spoil)(WireDelta&);
+  const char* detail;
+  friend void PrintTo(const Spoilt& one, std::ostream* os) { *os << one.name; }
+};
+
+class SpoiltDelta : public testing::TestWithParam<Spoilt> {};
+
+constexpr const char* kKeysDiffer = "DeltaFrame: keys are not as long as the entries say";
+constexpr const char* kSumsDiffer = "DeltaFrame: sums are not as many as the entries say";
+constexpr const char* kCellsDiffer = "DeltaFrame: cells are not as many as the entries say";
+constexpr const char* kUnsorted = "DeltaFrame: cells are not ascending by actor";
+constexpr const char* kNoActor = "DeltaFrame: entries name an actor that is not there";
+
+INSTANTIATE_TEST_SUITE_P(
+    Places, SpoiltDelta,
+    testing::Values(
+        Spoilt{"key_too_few", [](WireDelta& d) { d.keys.pop_back(); }, kKeysDiffer},
+        Spoilt{"key_too_many", [](WireDelta& d) { d.keys.push_back('x'); }, kKeysDiffer},
+        Spoilt{"no_keys", [](WireDelta& d) { d.keys.clear(); }, kKeysDiffer},
+        Spoilt{"sum_too_few", [](WireDelta& d) { d.sums.clear(); }, kSumsDiffer},
+        Spoilt{"sum_too_many", [](WireDelta& d) { d.sums.push_back(1); }, kSumsDiffer},
+        Spoilt{"cell_too_few", [](WireDelta& d) { d.cells.pop_back(); }, kCellsDiffer},
+        Spoilt{"cell_too_many", [](WireDelta& d) { d.cells.push_back({9}); }, kCellsDiffer},
+        Spoilt{"no_entries", [](WireDelta& d) { d.entries.clear(); }, kKeysDiffer},
+        Spoilt{"actor_index", [](WireDelta& d) { d.entries[0].actor = 1; }, kNoActor},
+        Spoilt{"no_actors", [](WireDelta& d) { d.actors.clear(); }, kNoActor},
+        Spoilt{"actor_0", [](WireDelta& d) { d.actors[0] = 0; }, kUnsorted},
+        Spoilt{"actor_twice", [](WireDelta& d) { d.actors[0] = 9; }, kUnsorted},
+        Spoilt{"cell_of_actor_0", [](WireDelta& d) { d.cells[0].actor = 0; }, kUnsorted},
+        Spoilt{"cells_unsorted", [](WireDelta& d) { d.cells[1].actor = 3; }, kUnsorted},
+        Spoilt{"cell_twice", [](WireDelta& d) { d.cells[1].actor = 2; }, kUnsorted},
+        Spoilt{"empty_key",
+               [](WireDelta& d) {
+                 d.keys = "dogs";
+                 d.entries[0].key_length = 0;
+               },
+               "DeltaFrame: key_length is 0: must be 1 to 512"},
+        Spoilt{"long_key",
+               [](WireDelta& d) {
+                 d.keys.insert(0, 505, 'x');
+                 d.entries[0].key_length = 513;
+               },
+               "DeltaFrame: key_length is 513: must be 1 to 512"},
+        Spoilt{"shard", [](WireDelta& d) { d.entries[0].shard = kMaxShards; },
+               "DeltaFrame: shard is 1024: must be 0 to 1023"},
+        Spoilt{"count_0", [](WireDelta& d) { d.entries[1].count = 0; },
+               "DeltaFrame: count is 0: must be 1 to 1024"},
+        Spoilt{"count_over", [](WireDelta& d) { d.entries[1].count = 1025; },
+               "DeltaFrame: count is 1025: must be 1 to 1024"},
+        Spoilt{"usable_0", [](WireDelta& d) { d.entries[1].usable = 0; },
+               "DeltaFrame: usable is 0: must be 1 to 1"},
+        Spoilt{"usable_over_count", [](WireDelta& d) { d.entries[1].usable = 2; },
+               "DeltaFrame: usable is 2: must be 1 to 1"},
+        Spoilt{"sightings", [](WireDelta& d) { d.sightings = 4097; },
+               "DeltaFrame: sightings is 4097: must be 0 to 4096"}),
+    [](const auto& one) { return one.param.name; });
+
+TEST_P(SpoiltDelta, is_refused_and_says_where) {
+  WireDelta delta;
+  ASSERT_TRUE(decoded(delta).ok()) << decoded(delta).message();
+  GetParam().spoil(delta);
+  EXPECT_EQ(decoded(delta).detail(), GetParam().detail);
+  EXPECT_EQ(decoded(delta).code(), Code::protocol_error);
+}
+
+TEST(HostileDelta, of_the_most_sightings_passes) {
+  WireDelta delta;
+  delta.sightings = 4096;
+  EXPECT_TRUE(decoded(delta).ok());
+}
+
+// ---- other messages, one wrong field each ----
+
+struct Hostile {
+  const char* name;
+  FrameType type;
+  OwnPayload (*payload)();
+  const char* detail;
+  friend void PrintTo(const Hostile& one, std::ostream* os) { *os << one.name; }
+};
+
+template <class Make>
+OwnPayload made(Make make) {
+  Builder builder;
+  return payload_of(builder, make(builder));
+}
+
+OwnPayload op_of(int kind, int ack, std::uint16_t shard) {
+  return made([=](Builder& b) {
+    return wire::CreateOp(b, 1, static_cast<wire::OpKind>(kind), 0, shard, 1,
+                          static_cast<wire::Ack>(ack));
+  });
+}
+
+OwnPayload shards_of_lengths(const std::string& bytes, std::vector<wire::ShardName> names) {
+  return made([&](Builder& b) {
+    const auto keys = build_bytes(b, bytes);
+    const auto all = b.CreateVectorOfStructs(names);
+    return wire::CreateCollect(b, 1, 1, wire::CreateShardList(b, keys, all));
+  });
+}
+
+OwnPayload read_of_lengths(const std::string& bytes, std::vector<std::uint32_t> lengths) {
+  return made([&](Builder& b) {
+    const auto keys = build_bytes(b, bytes);
+    const auto all = b.CreateVector(lengths);
+    return wire::CreateRead(b, 1, wire::ReadLevel::local, 0, wire::CreateKeyList(b, keys, all));
+  });
+}
+
+OwnPayload config_of(std::uint8_t replication, std::vector<std::uint16_t> owners) {
+  return made([&](Builder& b) {
+    const std::vector<Offset<wire::Member>> members{wire::CreateMember(b, 1)};
+    const auto all = b.CreateVector(members);
+    const auto table = b.CreateVector(owners);
+    return wire::CreateConfigReply(b, 1, 1, 0, 1, 1, true, 1, all, replication, table);
+  });
+}
+
+OwnPayload hello_of(std::vector<wire::Pin> founding, std::vector<std::uint64_t> retired) {
+  return made([&](Builder& b) {
+    const auto pins = b.CreateVectorOfStructs(founding);
+    const auto gone = b.CreateVector(retired);
+    return wire::CreateHello(b, 1, 2, 3, 4, false, false, wire::CreatePins(b, true, pins, 0, gone));
+  });
+}
+
+OwnPayload ack_of(std::uint16_t partition) {
+  return made([=](Builder& b) {
+    const std::vector<std::uint16_t> unfilled{partition};
+    return wire::CreateDeltaAck(b, 1, 0, b.CreateVector(unfilled));
+  });
+}
+
+OwnPayload pull_of(int kind, std::uint16_t leaf_of) {
+  return made([=](Builder& b) {
+    const std::vector<wire::LeafId> leaves{{leaf_of, 0}};
+    const auto all = b.CreateVectorOfStructs(leaves);
+    return wire::CreatePull(b, 1, static_cast<wire::PullKind>(kind), 0, all);
+  });
+}
+
+OwnPayload pulled_without_hashes() {
+  return made([](Builder& b) {
+    const auto keys = build_bytes(b, "k");
+    const std::vector<wire::ShardName> names{{1, 0}};
+    const auto all = b.CreateVectorOfStructs(names);
+    const auto shards = wire::CreateShardList(b, keys, all);
+    return wire::CreatePulled(b, 1, wire::PullKind::keys, 1, nullptr, 0, 0, shards);
+  });
+}
+
+class HostileMessage : public testing::TestWithParam<Hostile> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, HostileMessage,
+    testing::Values(
+        Hostile{"op_kind", FrameType::op, [] { return op_of(4, 1, 0); },
+                "Op: kind is 4: must be 0 to 3"},
+        Hostile{"op_ack", FrameType::op, [] { return op_of(0, 255, 0); },
+                "Op: ack is 255: must be 0 to 2"},
+        Hostile{"op_shard", FrameType::op, [] { return op_of(0, 0, 1024); },
+                "Op: shard is 1024: must be 0 to 1023"},
+        Hostile{"read_level", FrameType::read,
+                [] {
+                  return made([](Builder& b) {
+                    return wire::CreateRead(b, 1, static_cast<wire::ReadLevel>(3));
+                  });
+                },
+                "Read: level is 3: must be 0 to 2"},
+        Hostile{"read_lengths_over", FrameType::read,
+                [] {
+                  return read_of_lengths("abc", {1, 3});
+                },
+                "Read: keys has fewer bytes than its lengths add up to"},
+        Hostile{"read_lengths_wrap", FrameType::read,
+                [] {
+                  return read_of_lengths("abc", {0xffffffff, 4});
+                },
+                "Read: keys has fewer bytes than its lengths add up to"},
+        Hostile{"read_lengths_under", FrameType::read,
+                [] {
+                  return read_of_lengths("abc", {1, 1});
+                },
+                "Read: keys has more bytes than its lengths add up to"},
+        Hostile{
+            "list_cursor", FrameType::list,
+            [] { return made([](Builder& b) { return wire::CreateList(b, 1, 0, kListEnd + 1); }); },
+            "List: cursor is 1048577: must be 0 to 1048576"},
+        Hostile{"config_owners_missing", FrameType::config_reply, [] { return config_of(1, {0}); },
+                "ConfigReply: owners are not as many as partitions and replication say"},
+        Hostile{"config_owner_stranger", FrameType::config_reply,
+                [] { return config_of(1, std::vector<std::uint16_t>(kPartitions, 1)); },
+                "ConfigReply: owners name a member that is not there"},
+        Hostile{"pins_unsorted", FrameType::hello,
+                [] {
+                  return hello_of({{2, 1, 0}, {1, 1, 0}}, {});
+                },
+                "Hello: pins.founding is not sorted by node"},
+        Hostile{"pins_twice", FrameType::hello,
+                [] {
+                  return hello_of({{2, 1, 0}, {2, 1, 0}}, {});
+                },
+                "Hello: pins.founding is not sorted by node"},
+        Hostile{"retired_unsorted", FrameType::hello,
+                [] {
+                  return hello_of({}, {5, 4});
+                },
+                "Hello: pins.retired is not sorted"},
+        Hostile{"partition", FrameType::delta_ack, [] { return ack_of(4096); },
+                "DeltaAck: unfilled is 4096: must be 0 to 4095"},
+        Hostile{"pull_kind", FrameType::pull, [] { return pull_of(5, 0); },
+                "Pull: kind is 5: must be 0 to 4"},
+        Hostile{"pull_leaf", FrameType::pull, [] { return pull_of(3, 65535); },
+                "Pull: leaf is 65535: must be 0 to 4095"},
+        Hostile{"pulled_hashes", FrameType::pulled, pulled_without_hashes,
+                "Pulled: shard_hashes are not as many as shards"},
+        Hostile{"shards_over", FrameType::collect,
+                [] {
+                  return shards_of_lengths("ab", {{3, 0}});
+                },
+                "Collect: shards has fewer bytes than its lengths add up to"},
+        Hostile{"shards_under", FrameType::collect,
+                [] {
+                  return shards_of_lengths("ab", {{1, 0}});
+                },
+                "Collect: shards has more bytes than its lengths add up to"},
+        Hostile{"shards_empty_key", FrameType::collect,
+                [] {
+                  return shards_of_lengths("", {{0, 0}});
+                },
+                "Collect: key_length is 0: must be 1 to 512"},
+        Hostile{"shards_long_key", FrameType::collect,
+                [] {
+                  return shards_of_lengths(std::string(513, 'x'), {{513, 0}});
+                },
+                "Collect: key_length is 513: must be 1 to 512"},
+        Hostile{"shards_index", FrameType::collect,
+                [] {
+                  return shards_of_lengths("a", {{1, 1024}});
+                },
+                "Collect: shard is 1024: must be 0 to 1023"}),
+    [](const auto& one) { return one.param.name; });
+
+Status decode_any(FrameType type, Payload payload) {
+  switch (type) {
+    case FrameType::op:
+      return decode_op(payload).status();
+    case FrameType::read:
+      return decode_read(payload).status();
+    case FrameType::list:
+      return decode_list(payload).status();
+    case FrameType::config_reply:
+      return decode_config_reply(payload).status();
+    default:
+      return decode_peer(type, payload).status();
+  }
+}
+
+TEST_P(HostileMessage, is_refused_and_says_where) {
+  const OwnPayload payload = GetParam().payload();
+  EXPECT_EQ(decode_any(GetParam().type, payload.get()).detail(), GetParam().detail);
+}
+
+// ---- memory ----
+
+// 4 bytes each buy another copy of one text: 60 MB out of a payload of 1 MB.
+TEST(HostileForwarded, that_shares_one_text_a_thousand_times_is_refused) {
+  Builder builder;
+  const auto text = builder.CreateString(std::string(500'000, 'x'));
+  const auto one = wire::CreateDone(builder, 1, 1, text);
+  const std::vector<Offset<wire::Done>> many(1000, one);
+  const auto root = wire::CreateForwarded(builder, builder.CreateVector(many));
+  const auto payload = payload_of(builder, root);
+  EXPECT_EQ(decode_peer(FrameType::forwarded, payload.get()).status().detail(),
+            "Forwarded: detail shares its bytes with another field");
+}
+
+TEST(HostileForward, that_names_one_op_a_hundred_thousand_times_is_refused) {
+  Builder builder;
+  const auto one = wire::CreateOp(builder, 1);
+  const std::vector<Offset<wire::Op>> many(200'000, one);
+  const auto root = wire::CreateForward(builder, 1, builder.CreateVector(many));
+  const auto payload = payload_of(builder, root);
+  EXPECT_EQ(decode_peer(FrameType::forward, payload.get()).status().detail(),
+            "Forward: message is malformed");
+}
+
+// The verifier checks the alignment of a vector's length, not of its elements.
+TEST(HostileAck, with_numbers_at_a_misaligned_place_is_refused) {
+  const std::string frame = encoded(PeerMessage(DeltaAck{Fence{1}, {2, 3}, {}}));
+  const std::string payload = frame.substr(kFrameHeader);
+  // The numbers' vector comes last: its length, then 16 bytes. Move it down by 4,
+  // and with it the offset that leads to it.
+  const std::size_t length_at = payload.size() - 20;
+  std::string moved =
+      payload.substr(0, length_at - 4) + payload.substr(length_at) + std::string(4, '\0');
+  for (std::size_t at = 0; at + 4 <= length_at - 4; at += 4) {
+    std::uint32_t offset = 0;
+    std::memcpy(&offset, moved.data() + at, 4);
+    if (at + offset != length_at) continue;
+    offset -= 4;
+    std::memcpy(moved.data() + at, &offset, 4);
+  }
+  const OwnPayload hostile(moved);
+  EXPECT_EQ(decode_peer(FrameType::delta_ack, hostile.get()).status().detail(),
+            "DeltaAck: numbers is misaligned");
+}
+
+TEST(AbsentFields, are_read_as_empty_ones) {
+  const auto frame = made([](Builder& b) { return wire::CreateDeltaFrame(b, 3); });
+  const auto decoded_frame = decode_peer(FrameType::delta, frame.get());
+  ASSERT_TRUE(decoded_frame.ok());
+  EXPECT_TRUE(std::get<DeltaFrame>(*decoded_frame) == (DeltaFrame{3, Delta{}}));
+  const auto read = made([](Builder& b) { return wire::CreateRead(b, 3); });
+  EXPECT_TRUE(decode_read(read.get())->keys.empty());
+}
+
+}  // namespace
+}  // namespace quipu::test

@@ -1,0 +1,363 @@
+// messages.h: every message of both ports, from the emptiest to the fullest, and
+// how tests compare and decode them.
+#pragma once
+
+#include <cstring>
+#include <iterator>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "protocol/message_codec.h"
+
+namespace quipu {
+
+// ---- equality: a message that gains a field no longer compiles here ----
+
+// clang-format off
+inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
+inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
+inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const List& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const Keys& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
+inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
+inline auto fields(const StatusRequest& m) { const auto& [a] = m; return std::tie(a); }
+inline auto fields(const PeerStatus& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Stat& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const Refusal& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const DeltaFrame& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const Beat& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const Forward& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
+inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const Collected& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
+inline auto fields(const WriteBack& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const WrittenBack& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const ShardDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const PartitionDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const LeafDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const Pull& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Pulled& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const Record& m) { const auto& [a, b] = m; return std::tie(a, b); }
+// clang-format on
+
+// What for_each shows of a Delta.
+struct SeenShard {
+  ShardKey shard;
+  ShardState state;
+  bool operator==(const SeenShard&) const = default;
+};
+inline std::vector<SeenShard> shards_of(const Delta& delta) {
+  std::vector<SeenShard> seen;
+  delta.for_each([&](const DeltaEntry& entry) {
+    seen.push_back({{std::string(entry.ref.key), entry.ref.shard},
+                    {{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable}});
+  });
+  return seen;
+}
+inline bool operator==(const Delta& a, const Delta& b) {
+  return a.commit() == b.commit() && a.sightings == b.sightings && shards_of(a) == shards_of(b);
+}
+
+template <class Message>
+requires requires(const Message& message) { fields(message); }
+bool operator==(const Message& a, const Message& b) { return fields(a) == fields(b); }
+
+using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, ConfigRequest, ConfigReply,
+                                   StatusRequest, StatusReply, Refusal>;
+
+namespace test {
+
+inline constexpr std::uint64_t kMax64 = ~std::uint64_t{0};
+inline constexpr std::uint32_t kMax32 = ~std::uint32_t{0};
+inline constexpr std::int64_t kHighest = INT64_MAX;
+inline constexpr std::int64_t kLowest = INT64_MIN;
+inline const std::string kLongestKey(kMaxKey, 'k');
+inline const std::string kOddKey("\0\xff\r\n:", 5);
+
+// ---- samples ----
+
+// Own cells alone, between others, cleared, and none at all; counts at their edges.
+inline Delta sample_delta() {
+  const Commit commit{77};
+  const Cell own{ActorId{5}, commit, -3};
+  Delta delta(commit);
+  delta.push({"likes:1", 0}, {{own}, 1, 1});
+  delta.push({kOddKey, 1}, {{{ActorId{1}, Commit{9}, 8}, own, {ActorId{9}, Commit{4}, 2}}, 4, 2});
+  delta.push({"cleared", 0}, {{{ActorId{5}, commit, 6, Commit{76}, 5}}, 1, 1});
+  delta.push({kLongestKey, kMaxShards - 1},
+             {{{ActorId{kMax64}, commit, kLowest}}, kMaxShards, kMaxShards});
+  delta.push({"absent", 0}, {});
+  delta.push({"full", 2},
+             {{{ActorId{kMax64}, Commit{kMax64}, kHighest, Commit{kMax64}, kLowest}}, 3, 3});
+  delta.sightings = {{StoreId{1}, BootId{2}, Commit{3}},
+                     {StoreId{kMax64}, BootId{kMax64}, Commit{kMax64}}};
+  return delta;
+}
+
+inline Pins sample_pins() {
+  return {.founded = true,
+          .founding = {{NodeId{1}, StoreId{}, 0}, {NodeId{kMax64}, StoreId{8}, 0}},
+          .current = {{NodeId{1}, StoreId{7}, 1}, {NodeId{kMax64}, StoreId{kMax64}, kMax64}},
+          .retired = {StoreId{3}, StoreId{4}}};
+}
+
+inline Token largest_token() { return {StoreId{kMax64}, Serial{kMax64}, kMax64, kMax64}; }
+
+inline Op largest_op() {
+  return {.id = kMax64,
+          .kind = OpKind::open_session,
+          .key = kLongestKey,
+          .shard = kMaxShards - 1,
+          .amount = kHighest,
+          .ack = Ack::quorum,
+          .timeout_ms = kMax32,
+          .token = largest_token()};
+}
+
+inline Done largest_done() {
+  return {.id = kMax64,
+          .code = Code{0xffff},
+          .detail = std::string(200, 'd'),
+          .usable = kMaxShards,
+          .store = StoreId{kMax64},
+          .serial = Serial{kMax64}};
+}
+
+inline std::vector<std::uint16_t> sample_owners(std::uint16_t members, std::size_t replication) {
+  std::vector<std::uint16_t> owners(kPartitions * replication);
+  for (std::size_t i = 0; i < owners.size(); ++i)
+    owners[i] = static_cast<std::uint16_t>(i % members);
+  return owners;
+}
+
+inline std::vector<ClientMessage> client_messages() {
+  const Value largest_value{.code = Code{0xffff},
+                            .detail = "größer",
+                            .value = kHighest,
+                            .exists = true,
+                            .complete = true,
+                            .age_ms = kUnknownAge,
+                            .shards = kMaxShards};
+  return {
+      Op{},
+      Op{.id = 1, .kind = OpKind::add, .key = "likes:42", .amount = -1},
+      Op{.id = 2, .kind = OpKind::reset, .key = kOddKey, .amount = kLowest, .ack = Ack::memory},
+      Op{.id = 3, .kind = OpKind::raise, .key = "x", .shard = 0, .token = {.floor = 1}},
+      largest_op(),
+      Done{},
+      Done{.id = 1, .code = Code::in_doubt, .detail = "x"},
+      largest_done(),
+      Read{},
+      Read{.id = 1, .level = ReadLevel::fresh, .keys = {""}},
+      Read{.id = kMax64,
+           .level = ReadLevel::strong,
+           .timeout_ms = kMax32,
+           .keys = {"a", kOddKey, "", kLongestKey, "a"}},
+      Values{},
+      Values{.id = kMax64, .values = {Value{}, Value{.value = kLowest}, largest_value}},
+      List{},
+      List{.id = kMax64, .prefix = kLongestKey, .cursor = kListEnd, .limit = 0},
+      Keys{},
+      Keys{.id = kMax64, .keys = {"a", kOddKey, kLongestKey}, .next = 0},
+      ConfigRequest{},
+      ConfigRequest{kMax64},
+      ConfigReply{},
+      ConfigReply{.id = kMax64,
+                  .cluster = ClusterId{kMax64},
+                  .cluster_name = "demo",
+                  .node = NodeId{kMax64},
+                  .version = kMax64,
+                  .ready = true,
+                  .placement_key = HashKey{kMax64},
+                  .members = {MemberInfo{}, MemberInfo{NodeId{kMax64}, "b", "host:7400",
+                                                       StoreId{kMax64}, kMax32}},
+                  .replication = 1,
+                  .owners = sample_owners(2, 1)},
+      StatusRequest{},
+      StatusRequest{kMax64},
+      StatusReply{},
+      StatusReply{.id = kMax64,
+                  .name = "a",
+                  .state = "ready",
+                  .cluster = ClusterId{kMax64},
+                  .node = NodeId{kMax64},
+                  .store = StoreId{kMax64},
+                  .peers = {PeerStatus{}, PeerStatus{"b", "host:7401", "up", kMax64, 0}},
+                  .stats = {Stat{}, Stat{"adds", kMax64}}},
+      Refusal{},
+      Refusal{Code::invalid_argument, "no"},
+  };
+}
+
+inline std::vector<PeerMessage> peer_messages() {
+  const std::vector<ShardKey> shards{{"a", 0}, {kOddKey, 1}, {kLongestKey, kMaxShards - 1}};
+  const std::vector<Partition> partitions{Partition{0}, Partition{kPartitions - 1}};
+  const LeafId last_leaf{Partition{kPartitions - 1}, kLeaves - 1};
+  const Hash128 hash{kMax64, kMax64 - 1};
+  return {
+      Hello{},
+      Hello{.cluster = ClusterId{1},
+            .node = NodeId{kMax64},
+            .store = StoreId{3},
+            .boot = BootId{4},
+            .marked = true,
+            .welcome = true,
+            .pins = sample_pins(),
+            .sightings = {{StoreId{1}, BootId{2}, Commit{3}}}},
+      Refusal{},
+      Refusal{Code::stale_config, "another cluster"},
+      DeltaFrame{},
+      DeltaFrame{kMax64, sample_delta()},
+      DeltaAck{},
+      DeltaAck{Fence{kMax64}, {0, 1, kMax64}, partitions},
+      Beat{},
+      Beat{1, 2, 3, kMax64},
+      Forward{},
+      Forward{Fence{kMax64}, {Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
+      Forwarded{},
+      Forwarded{{Done{}, largest_done(), Done{.id = 3, .code = Code::out_of_range, .detail = "x"}}},
+      Collect{},
+      Collect{kMax64, Fence{kMax64}, shards},
+      Collected{},
+      Collected{kMax64, Fence{kMax64}, Code{0xffff}, sample_delta(), partitions, 0, true},
+      WriteBack{},
+      WriteBack{kMax64, Fence{kMax64}, sample_delta()},
+      WrittenBack{},
+      WrittenBack{kMax64, Fence{kMax64}, Code{0xffff}, partitions},
+      Pull{},
+      Pull{kMax64, PullKind::states, partitions, {{}, last_leaf}, shards},
+      Pulled{},
+      Pulled{.id = kMax64,
+             .kind = PullKind::keys,
+             .answered = kMax32,
+             .root = hash,
+             .partitions = {{}, {Partition{kPartitions - 1}, hash}},
+             .leaves = {{}, {last_leaf, hash}},
+             .shards = {{shards[0], {}}, {shards[2], hash}},
+             .states = sample_delta()},
+  };
+}
+
+// ---- both ports alike ----
+
+using Message = std::variant<ClientMessage, PeerMessage>;
+
+inline constexpr ClusterId kCluster{0xc1};
+
+struct Sample {
+  std::string name;
+  Message message;
+  friend void PrintTo(const Sample& sample, std::ostream* os) { *os << sample.name; }
+};
+
+inline std::string name_of(const Message& message) {
+  static constexpr const char* kClient[] = {
+      "Op",          "Done",          "Read",        "Values", "List", "Keys", "ConfigRequest",
+      "ConfigReply", "StatusRequest", "StatusReply", "Refusal"};
+  static constexpr const char* kPeer[] = {
+      "Hello",   "PeerRefusal", "DeltaFrame", "DeltaAck",    "Beat", "Forward", "Forwarded",
+      "Collect", "Collected",   "WriteBack",  "WrittenBack", "Pull", "Pulled"};
+  static_assert(std::size(kClient) == std::variant_size_v<ClientMessage>);
+  static_assert(std::size(kPeer) == std::variant_size_v<PeerMessage>);
+  if (const auto* peer = std::get_if<PeerMessage>(&message)) return kPeer[peer->index()];
+  return kClient[std::get<ClientMessage>(message).index()];
+}
+
+inline std::vector<Sample> all_messages() {
+  std::vector<Sample> all;
+  const auto add = [&all](Message message) {
+    const std::string name = name_of(message);
+    all.push_back({name + "_" + std::to_string(all.size()), std::move(message)});
+  };
+  for (ClientMessage& message : client_messages()) add(std::move(message));
+  for (PeerMessage& message : peer_messages()) add(std::move(message));
+  return all;
+}
+
+inline std::string encoded(const Message& message) {
+  std::string frame;
+  if (const auto* peer = std::get_if<PeerMessage>(&message)) {
+    encode_peer(frame, *peer, kCluster);
+  } else {
+    std::visit([&](const auto& one) { encode(frame, one); }, std::get<ClientMessage>(message));
+  }
+  return frame;
+}
+
+template <class One>
+Result<Message> as_message(Result<One> decoded) {
+  if (!decoded.ok()) return decoded.status();
+  if constexpr (std::is_same_v<One, PeerMessage>) {
+    return Message(std::move(*decoded));
+  } else {
+    return Message(ClientMessage(std::move(*decoded)));
+  }
+}
+
+// Decodes as what `like` is.
+inline Result<Message> decoded_as(const Message& like, FrameType type, Payload payload) {
+  if (std::holds_alternative<PeerMessage>(like)) return as_message(decode_peer(type, payload));
+  switch (std::get<ClientMessage>(like).index()) {
+    case 0:
+      return as_message(decode_op(payload));
+    case 1:
+      return as_message(decode_done(payload));
+    case 2:
+      return as_message(decode_read(payload));
+    case 3:
+      return as_message(decode_values(payload));
+    case 4:
+      return as_message(decode_list(payload));
+    case 5:
+      return as_message(decode_keys(payload));
+    case 6:
+      return as_message(decode_config_request(payload));
+    case 7:
+      return as_message(decode_config_reply(payload));
+    case 8:
+      return as_message(decode_status_request(payload));
+    case 9:
+      return as_message(decode_status_reply(payload));
+    default:
+      return as_message(decode_refusal(payload));
+  }
+}
+
+inline void feed(FrameDecoder& decoder, std::string_view bytes) {
+  const std::span<std::byte> room = decoder.prepare(bytes.size());
+  if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
+  decoder.commit(bytes.size());
+}
+
+inline FrameType type_of_frame(std::string_view frame) {
+  std::uint16_t type = 0;
+  std::memcpy(&type, frame.data() + 2, sizeof type);
+  return FrameType{type};
+}
+
+// A payload in memory of its own, exactly as long as it is, so that a read
+// beyond it shows under AddressSanitizer.
+class OwnPayload {
+ public:
+  explicit OwnPayload(std::string_view bytes) : bytes_(bytes.size()) {
+    if (!bytes.empty()) std::memcpy(bytes_.data(), bytes.data(), bytes.size());
+  }
+  [[nodiscard]] Payload get() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace test
+}  // namespace quipu

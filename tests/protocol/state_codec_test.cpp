@@ -1,0 +1,226 @@
+// Values at rest: what comes back, and that damage never does.
+#include "protocol/state_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/protocol/messages.h"
+
+namespace quipu::test {
+namespace {
+
+constexpr std::size_t kValueHeader = 8;
+
+// One kind of value with one content; `again` decodes and, if that went well,
+// encodes what came out.
+struct Stored {
+  std::string name;
+  std::string value;
+  std::function<Result<std::string>(std::string_view key, std::string_view value)> again;
+  bool same;  // what came back equals what went in
+  friend void PrintTo(const Stored& one, std::ostream* os) { *os << one.name; }
+};
+
+const std::string kKey("s\0\x01likes:42", 11);
+
+template <class Value, class Encode, class Decode>
+Stored stored(std::string name, const Value& value, Encode encode, Decode decode) {
+  const std::string bytes = encode(kKey, value);
+  const auto back = decode(kKey, bytes);
+  return {std::move(name), bytes,
+          [=](std::string_view key, std::string_view from) -> Result<std::string> {
+            const auto decoded = decode(key, from);
+            if (!decoded.ok()) return decoded.status();
+            return encode(key, *decoded);
+          },
+          back.ok() && *back == value};
+}
+
+Stored stored_state(std::string name, const ShardState& state) {
+  return stored(std::move(name), state, encode_shard_state, decode_shard_state);
+}
+Stored stored_record(std::string name, const Record& record) {
+  return stored(std::move(name), record, encode_record, decode_record);
+}
+Stored stored_tokens(std::string name, const TokenRecord& record) {
+  return stored(std::move(name), record, encode_token_record, decode_token_record);
+}
+Stored stored_meta(std::string name, const Meta& meta) {
+  return stored(std::move(name), meta, encode_meta, decode_meta);
+}
+
+TokenRecord full_tokens() {
+  return {Serial{kMax64},
+          kMax64,
+          {{0, 0, Code::ok, 0},
+           {1, 7, Code::out_of_range, 5},
+           {kMax64, kMax32, Code{0xffff}, kLanes - 1}}};
+}
+
+Meta full_meta() {
+  return {.cluster = ClusterId{kMax64},
+          .node = NodeId{1},
+          .store = StoreId{2},
+          .marked = true,
+          .lineage = {{BootId{1}, Commit{1}}, {BootId{kMax64}, Commit{kMax64}}},
+          .pins = sample_pins(),
+          .filled_from = {NodeId{3}, NodeId{kMax64}},
+          .next_serial = Serial{kMax64},
+          .journal_first = Commit{kMax64},
+          .sightings = {{StoreId{1}, BootId{2}, Commit{3}}}};
+}
+
+std::vector<Stored> stored_values() {
+  const Cell largest{ActorId{kMax64}, Commit{kMax64}, kHighest, Commit{kMax64}, kLowest};
+  return {
+      stored_state("empty_state", {}),
+      stored_state("state", {{{ActorId{1}, Commit{2}, -3}, largest}, 2, 1}),
+      stored_state("most_shards", {{largest}, kMaxShards, kMaxShards}),
+      stored_record("empty_record", {}),
+      stored_record("record", {sample_delta(), {full_tokens(), {}, full_tokens()}}),
+      stored_record("record_of_tokens", {Delta(Commit{kMax64}), {TokenRecord{Serial{1}, 0, {}}}}),
+      stored_tokens("empty_tokens", {}),
+      stored_tokens("tokens", full_tokens()),
+      stored_meta("empty_meta", {}),
+      stored_meta("zero_meta", {.next_serial = Serial{}, .journal_first = Commit{}}),
+      stored_meta("meta", full_meta()),
+  };
+}
+
+class StoredValue : public testing::TestWithParam<Stored> {};
+
+INSTANTIATE_TEST_SUITE_P(Samples, StoredValue, testing::ValuesIn(stored_values()),
+                         [](const auto& one) { return one.param.name; });
+
+TEST_P(StoredValue, comes_back_as_it_was_written) { EXPECT_TRUE(GetParam().same); }
+
+TEST_P(StoredValue, comes_back_from_any_address) {
+  for (std::size_t offset = 0; offset < 8; ++offset) {
+    const std::string shifted = std::string(offset, 'x') + GetParam().value;
+    const auto again = GetParam().again(kKey, std::string_view(shifted).substr(offset));
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(*again, GetParam().value);
+  }
+}
+
+TEST_P(StoredValue, begins_with_its_version) {
+  EXPECT_EQ(GetParam().value.substr(0, 4), std::string("\1\0\0\0", 4));
+}
+
+TEST_P(StoredValue, cut_at_any_byte_is_corrupt) {
+  for (std::size_t length = 0; length < GetParam().value.size(); ++length) {
+    const std::vector<char> cut(GetParam().value.begin(),
+                                GetParam().value.begin() + static_cast<std::ptrdiff_t>(length));
+    const auto again = GetParam().again(kKey, {cut.data(), cut.size()});
+    ASSERT_FALSE(again.ok()) << length;
+    EXPECT_EQ(again.status().code(), Code::corrupt);
+    EXPECT_FALSE(again.status().detail().empty());
+  }
+}
+
+TEST_P(StoredValue, with_any_bit_flipped_is_corrupt) {
+  for (std::size_t bit = 0; bit < GetParam().value.size() * 8; ++bit) {
+    std::string flipped = GetParam().value;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    const auto again = GetParam().again(kKey, flipped);
+    ASSERT_FALSE(again.ok()) << bit;
+    EXPECT_EQ(again.status().code(), Code::corrupt);
+  }
+}
+
+TEST_P(StoredValue, followed_by_other_bytes_is_corrupt) {
+  EXPECT_FALSE(GetParam().again(kKey, GetParam().value + '\0').ok());
+  EXPECT_FALSE(GetParam().again(kKey, GetParam().value + GetParam().value).ok());
+}
+
+TEST_P(StoredValue, under_another_key_is_corrupt) {
+  for (const std::string& key : {std::string(), kKey + "0", kKey.substr(1)}) {
+    EXPECT_FALSE(GetParam().again(key, GetParam().value).ok());
+  }
+}
+
+// The checksum of version 1, as README.md has it: of the payload, keyed by the
+// key's own. It makes a value of any bytes, as a bug or a forger would.
+std::string sealed(std::string value) {
+  const std::string_view payload = std::string_view(value).substr(kValueHeader);
+  const HashKey of_key{hash64(HashKey{0}, kKey)};
+  const auto checksum = static_cast<std::uint32_t>(hash64(of_key, payload));
+  std::memcpy(value.data() + 4, &checksum, sizeof checksum);
+  return value;
+}
+
+TEST_P(StoredValue, has_the_documented_checksum) {
+  EXPECT_EQ(sealed(GetParam().value), GetParam().value);
+}
+
+TEST_P(StoredValue, with_any_bit_flipped_behind_a_right_checksum_is_corrupt_or_whole) {
+  for (std::size_t bit = kValueHeader * 8; bit < GetParam().value.size() * 8; ++bit) {
+    std::string flipped = GetParam().value;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    const auto again = GetParam().again(kKey, sealed(flipped));
+    if (!again.ok()) {
+      EXPECT_EQ(again.status().code(), Code::corrupt);
+      continue;
+    }
+    const auto once_more = GetParam().again(kKey, *again);
+    ASSERT_TRUE(once_more.ok()) << bit;
+    EXPECT_EQ(*once_more, *again) << bit;
+  }
+}
+
+TEST_P(StoredValue, cut_behind_a_right_checksum_is_corrupt_or_the_same) {
+  for (std::size_t length = kValueHeader; length < GetParam().value.size(); ++length) {
+    const auto again = GetParam().again(kKey, sealed(GetParam().value.substr(0, length)));
+    if (again.ok()) {
+      EXPECT_EQ(*again, GetParam().value);
+    }
+  }
+}
+
+TEST(StoredState, of_another_version_is_told_apart_from_damage) {
+  std::string value = encode_shard_state(kKey, {});
+  value[0] = 2;
+  EXPECT_EQ(decode_shard_state(kKey, value).status().detail(),
+            "shard state: version 2: this build reads 1");
+  value[0] = 1;
+  value[4] = static_cast<char>(value[4] + 1);
+  EXPECT_EQ(decode_shard_state(kKey, value).status().detail(), "shard state: wrong checksum");
+}
+
+// What a bug could write, with a right checksum.
+TEST(StoredTokens, that_no_executor_holds_are_corrupt) {
+  const auto detail = [](const std::vector<TokenEntry>& entries) {
+    const TokenRecord record{Serial{1}, 0, entries};
+    return decode_token_record(kKey, encode_token_record(kKey, record)).status().detail();
+  };
+  EXPECT_EQ(detail({{.number = 1}, {.number = 2, .lane = kLanes - 1}}), "");
+  EXPECT_EQ(detail({{.number = 2}, {.number = 1}}),
+            "token record: entries are not ascending by number");
+  EXPECT_EQ(detail({{.number = 2}, {.number = 2}}),
+            "token record: entries are not ascending by number");
+  EXPECT_EQ(detail({{.number = 1, .lane = kLanes}}), "token record: lane is 64: must be 0 to 63");
+}
+
+TEST(StoredState, that_no_merge_makes_is_corrupt) {
+  const auto detail = [](const ShardState& state) {
+    return decode_shard_state(kKey, encode_shard_state(kKey, state)).status().detail();
+  };
+  const Cell one{.actor = ActorId{1}}, two{.actor = ActorId{2}}, none{};
+  EXPECT_EQ(detail({{one, two}, 1, 1}), "");
+  EXPECT_EQ(detail({{two, one}, 1, 1}), "shard state: cells are not ascending by actor");
+  EXPECT_EQ(detail({{one, one}, 1, 1}), "shard state: cells are not ascending by actor");
+  EXPECT_EQ(detail({{none, one}, 1, 1}), "shard state: cells are not ascending by actor");
+  EXPECT_EQ(detail({{}, 0, 1}), "shard state: count is 0: must be 1 to 1024");
+  EXPECT_EQ(detail({{}, 1025, 1}), "shard state: count is 1025: must be 1 to 1024");
+  EXPECT_EQ(detail({{}, 2, 3}), "shard state: usable is 3: must be 1 to 2");
+}
+
+TEST(StoredState, of_three_cells_takes_little_more_than_the_cells) {
+  const ShardState state{
+      {{ActorId{1}, Commit{2}, 3}, {ActorId{2}, {}, 3}, {ActorId{3}, {}, 3}}, 1, 1};
+  EXPECT_LE(encode_shard_state(kKey, state).size(), 3 * sizeof(Cell) + 40);
+}
+
+}  // namespace
+}  // namespace quipu::test
