@@ -1,0 +1,58 @@
+// checkpoint.h: moves states from the journal to their own keys, lazily, so that
+// the journal can be cut. (LevelDB's memtable alone costs 2 µs a put: it must not
+// stand on the path of an add.)
+//
+//   idle ──journal long enough──▶ slices ──all put──▶ durable? ──▶ cut ──▶ idle
+//
+// A slice is encoded at a seal and written in the same synced batch as that
+// record, so it never holds a sum newer than its commit. When the last slice is
+// durable, the records up to the *first* slice's commit are deleted: all that
+// they hold has been put since.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "protocol/state.h"
+#include "storage/shard_map.h"
+#include "storage/store.h"
+#include "storage/token_table.h"
+
+namespace quipu {
+
+struct CheckpointLimits {
+  std::size_t journal_bytes = std::size_t{64} << 20;  // start beyond this
+  std::size_t slice_states = 1000;                    // per seal, sessions' entries included
+  std::size_t cut_records = 10000;                    // deletes per seal
+};
+
+class Checkpoint {
+ public:
+  explicit Checkpoint(CheckpointLimits limits) : limits_(limits) {}
+
+  // A record of that size was sealed, or replayed.
+  void wrote(std::size_t bytes) { journal_bytes_ += bytes; }
+  [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
+  [[nodiscard]] std::size_t journal_bytes() const { return journal_bytes_; }
+
+  // At every seal, after the record is encoded: adds what this commit's batch is
+  // to carry. Moves `journal_first` on as it deletes records; true if it did, so
+  // that the caller puts its meta in the same batch.
+  bool step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch, Commit& journal_first);
+
+ private:
+  enum class Phase { idle, slices, cut };
+
+  void slice(ShardMap& map, TokenTable& tokens, Batch& batch);
+  bool cut(Batch& batch, Commit& journal_first);
+
+  CheckpointLimits limits_;
+  Phase phase_ = Phase::idle;
+  std::size_t journal_bytes_ = 0;
+  Commit first_slice_{};      // records up to here may go at the end
+  std::size_t partition_ = 0; // the next to be put
+  std::vector<Entry*> entries_;
+};
+
+}  // namespace quipu

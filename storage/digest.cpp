@@ -1,0 +1,52 @@
+#include "storage/digest.h"
+
+#include <array>
+#include <cstring>
+#include <memory_resource>
+#include <string>
+
+namespace quipu {
+namespace {
+
+template <class T>
+void append(std::pmr::string& bytes, T value) {
+  char raw_bytes[sizeof value];
+  std::memcpy(raw_bytes, &value, sizeof value);
+  bytes.append(raw_bytes, sizeof value);
+}
+
+}  // namespace
+
+// A counter that was only raised or cleared has a state too, and it counts here.
+Hash128 hash_state(HashKey key, ShardRef ref, const ShardState& state) {
+  // On the stack for almost every shard: this runs once per change after a checkpoint.
+  std::array<std::byte, 1024> stack;
+  std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());
+  std::pmr::string bytes(&memory);
+  bytes.reserve(ref.key.size() + 8 + state.cells.size() * 40);
+  append(bytes, ref.shard);
+  append(bytes, state.count);
+  append(bytes, state.usable);
+  for (const Cell& cell : state.cells) {
+    append(bytes, cell.actor);
+    append(bytes, cell.commit);
+    append(bytes, cell.sum);
+    append(bytes, cell.cleared_commit);
+    append(bytes, cell.cleared_sum);
+  }
+  bytes.append(ref.key);  // last, so that everything before it has a fixed place
+  return hash128(key, bytes);
+}
+
+void Digest::add(std::uint8_t leaf, const Hash128& hash) {
+  if (!leaves_) leaves_ = std::make_unique<Leaves>();
+  (*leaves_)[leaf] += hash;
+  sum_ += hash;
+}
+
+void Digest::remove(std::uint8_t leaf, const Hash128& hash) {
+  (*leaves_)[leaf] -= hash;
+  sum_ -= hash;
+}
+
+}  // namespace quipu

@@ -1,0 +1,39 @@
+// digest.h: a partition in 256 numbers, so that two replicas find in four short
+// questions which shards differ (a Merkle tree of fixed depth, as Dynamo's and
+// Riak's, whose inner nodes are sums instead of hashes).
+//
+// A leaf is the sum of the 128-bit keyed hashes of its shards' states, so one
+// shard's change is a subtraction and an addition.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "protocol/keyed_hash.h"
+#include "protocol/state.h"
+
+namespace quipu {
+
+[[nodiscard]] Hash128 hash_state(HashKey key, ShardRef ref, const ShardState& state);
+
+class Digest {
+ public:
+  using Leaves = std::array<Hash128, kLeaves>;
+
+  void add(std::uint8_t leaf, const Hash128& hash);
+  void remove(std::uint8_t leaf, const Hash128& hash);
+  // Brings the leaf into the cache.
+  void prefetch(std::uint8_t leaf) const {
+    if (leaves_) __builtin_prefetch(&(*leaves_)[leaf], 1);
+  }
+
+  [[nodiscard]] const Hash128& sum() const { return sum_; }
+  [[nodiscard]] std::size_t bytes() const { return leaves_ ? sizeof(Leaves) : 0; }
+  [[nodiscard]] Leaves leaves() const { return leaves_ ? *leaves_ : Leaves{}; }
+
+ private:
+  Hash128 sum_;
+  std::unique_ptr<Leaves> leaves_;  // allocated on first use: 4 KiB each
+};
+
+}  // namespace quipu

@@ -1,0 +1,326 @@
+#include "storage/executor.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+#include "protocol/state_codec.h"
+#include "storage/stored_keys.h"
+
+namespace quipu {
+namespace {
+
+std::uint32_t fingerprint(const Change& change) {
+  const std::uint64_t seed = static_cast<std::uint64_t>(change.amount) * 0x9e3779b97f4a7c15U +
+                             change.ref.shard * std::uint64_t{2} + (change.kind == OpKind::reset ? 1 : 0);
+  return static_cast<std::uint32_t>(hash64(HashKey{seed}, change.ref.key));
+}
+
+std::uint8_t lane(Partition partition) { return static_cast<std::uint8_t>(raw(partition) % kLanes); }
+
+bool before(const Cell& cell, ActorId actor) { return cell.actor < actor; }
+
+auto find_cell(ShardState& state, ActorId actor) {
+  return std::lower_bound(state.cells.begin(), state.cells.end(), actor, before);
+}
+
+bool holds(const ShardState& state, std::vector<Cell>::const_iterator at, ActorId actor) {
+  return at != state.cells.end() && at->actor == actor;
+}
+
+// Of a state where only the own cell changed: it bears the number of the record
+// (as another may by chance; then both are kept).
+void keep_changed(ShardState& state, Commit sealing) {
+  std::erase_if(state.cells, [sealing](const Cell& cell) { return cell.commit != sealing; });
+}
+
+bool fully_cleared(const Cell& cell) {
+  return cell.commit == cell.cleared_commit && cell.sum == cell.cleared_sum;
+}
+
+}  // namespace
+
+Executor::Executor(Meta meta, ExecutorOptions options, Random random)
+    : meta_(std::move(meta)),
+      random_(random),
+      map_(options.placement),
+      tokens_(options.tokens),
+      checkpoint_(options.checkpoint),
+      actors_(kPartitions) {
+  sealed_ = Commit{raw(meta_.journal_first) - 1};
+}
+
+// Small groups: fetch all slots, then all entries, then work on warm memory.
+void Executor::apply(std::span<const Change> changes, std::span<Applied> applied) {
+  constexpr std::size_t kGroup = 16;
+  while (!changes.empty()) {
+    const std::size_t count = std::min(kGroup, changes.size());
+    std::array<std::uint64_t, kGroup> hashes;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Placement placement = map_.place(changes[i].ref);
+      hashes[i] = placement.hash;
+      map_.prefetch_slot(placement);
+    }
+    for (std::size_t i = 0; i < count; ++i) map_.prefetch_entry(Placement(hashes[i]));
+    for (std::size_t i = 0; i < count; ++i) applied[i] = apply_one(changes[i], Placement(hashes[i]));
+    changes = changes.subspan(count);
+    applied = applied.subspan(count);
+  }
+}
+
+Applied Executor::apply_one(const Change& change, const Placement& placement) {
+  const bool tokened = change.token.serial != Serial{};
+  const std::uint32_t print = tokened ? fingerprint(change) : 0;
+  if (tokened) {
+    const bool confirmed = confirmed_[raw(placement.partition())];
+    const TokenTable::Found found = tokens_.check(change.token, print, confirmed);
+    if (found.verdict != TokenTable::Verdict::fresh) return answer_token(found);
+  }
+  if (change.refuse != Code::ok) return {change.refuse};
+  Code code = Code::ok;
+  if (change.kind == OpKind::reset) {
+    reset(change, placement);
+  } else {
+    code = add(change, placement);
+  }
+  // A refusal for good is noted too, or a delayed copy of it might yet succeed.
+  if (tokened) {
+    tokens_.note(change.token, {change.token.number, print, code, lane(placement.partition())}, next(sealed_));
+  }
+  return {code, covering()};
+}
+
+Applied Executor::answer_token(const TokenTable::Found& found) const {
+  switch (found.verdict) {
+    case TokenTable::Verdict::duplicate: return {found.code, found.commit};
+    case TokenTable::Verdict::reused: return {Code::token_reused};
+    case TokenTable::Verdict::expired: return {Code::token_expired};
+    case TokenTable::Verdict::doubtful: return {Code::in_doubt};
+    case TokenTable::Verdict::window_full:
+    case TokenTable::Verdict::fresh: break;
+  }
+  return {Code::session_window};
+}
+
+Code Executor::add(const Change& change, const Placement& placement) {
+  Entry* entry = map_.find(placement, change.ref);
+  if (entry == nullptr || !has_actor(placement.partition())) return add_first(change, placement);
+  Entry::CellRef mine = entry->find(own(placement.partition()).index);
+  if (!mine) return add_first(change, placement);
+  if (!fits(mine.sum(), entry->total().sum, change.amount)) return add_first(change, placement);
+  map_.touch(placement, entry, Entry::kLocal);
+  mine.add(change.amount, next(sealed_));
+  return Code::ok;
+}
+
+// The cell is missing, or its sum has no room: work on the plain form.
+Code Executor::add_first(const Change& change, const Placement& placement) {
+  ShardState& state = scratch_;
+  (void)map_.read(placement, change.ref, state);
+  const ActorId held = own(placement.partition()).id;
+  auto at = find_cell(state, held);
+  const bool has_cell = held != ActorId{} && holds(state, at, held);
+  const bool rebased = has_cell && fully_cleared(*at) && !fits(at->sum, 0, change.amount);
+  const std::int64_t own_sum = has_cell && !rebased ? at->sum : 0;
+  if (!fits(own_sum, total(state.cells).sum, change.amount)) return Code::out_of_range;
+
+  if (rebased) rebase(change, placement, state);
+  const ActorId actor = own_actor(placement.partition());
+  at = find_cell(state, actor);
+  const bool inserted = !holds(state, at, actor);
+  if (inserted) at = state.cells.insert(at, Cell{actor, {}, 0, {}, 0});
+  at->commit = next(sealed_);
+  at->sum += change.amount;
+  map_.put(placement, change.ref, state, Entry::kLocal | (inserted ? Entry::kWhole : 0));
+  return Code::ok;
+}
+
+// Only its writer may: a cell that counts nothing starts again from 0, in a
+// record of its own, so that the sum after it is never compared with the one before.
+void Executor::rebase(const Change& change, const Placement& placement, ShardState& state) {
+  seal();
+  const auto at = find_cell(state, own(placement.partition()).id);
+  *at = Cell{at->actor, next(sealed_), 0, next(sealed_), 0};
+  map_.put(placement, change.ref, state, Entry::kLocal | Entry::kWhole);
+  seal();
+}
+
+// What it names must be sealed: no cell may change under that number again.
+void Executor::reset(const Change& change, const Placement& placement) {
+  Entry* entry = map_.find(placement, change.ref);
+  if (entry == nullptr) return;
+  if (entry->has(Entry::kOpen)) seal();
+  map_.read(placement, change.ref, scratch_);
+  if (clear(scratch_)) map_.put(placement, change.ref, scratch_, Entry::kLocal | Entry::kWhole);
+}
+
+std::size_t Executor::merge(const Delta& delta) {
+  std::size_t conflicts = 0;
+  delta.for_each([&](const DeltaEntry& entry) {
+    const Placement placement = map_.place(entry.ref);
+    doubt_actor(entry, placement);
+    merge_entry(entry, placement, Entry::kWhole, conflicts);
+  });
+  sightings_changed_ |= merge_sightings(meta_.sightings, delta.sightings);
+  return conflicts;
+}
+
+// A peer that holds more of our own cell than we do, or another sum under its
+// number, has it from a life that this memory lost: the actor is not ours any more.
+void Executor::doubt_actor(const DeltaEntry& theirs, const Placement& placement) {
+  const OwnActor& actor = own(placement.partition());
+  const auto told = std::lower_bound(theirs.cells.begin(), theirs.cells.end(), actor.id, before);
+  if (actor.id == ActorId{} || told == theirs.cells.end() || told->actor != actor.id) return;
+  Cell held{actor.id, {}, 0, {}, 0};
+  if (Entry* entry = map_.find(placement, theirs.ref)) {
+    const Entry::CellRef cell = entry->find(actor.index);
+    if (cell) held = cell.cell(map_.actors());
+  }
+  const bool lost = told->commit > held.commit || (told->commit == held.commit && told->sum != held.sum);
+  if (lost) forget_actor(placement.partition());
+}
+
+void Executor::merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags,
+                           std::size_t& conflicts) {
+  map_.read(placement, theirs.ref, scratch_);
+  const Merged merged = quipu::merge(scratch_, theirs);
+  if (merged.conflict || scratch_.cells.size() > kMaxCells) ++conflicts;
+  if (!merged.changed || scratch_.cells.size() > kMaxCells) return;
+  map_.put(placement, theirs.ref, scratch_, flags);
+}
+
+Serial Executor::issue_session() {
+  const Serial serial = meta_.next_serial;
+  edit_meta().next_serial = Serial{raw(serial) + 1};
+  tokens_.issue(serial);
+  return serial;
+}
+
+Meta& Executor::edit_meta() {
+  meta_changed_ = true;
+  return meta_;
+}
+
+bool Executor::has_open() const {
+  return map_.has_open() || tokens_.has_open() || meta_changed_ || sightings_changed_ ||
+         !new_actors_.empty() || !deletes_.empty();
+}
+
+ActorId Executor::own_actor(Partition partition) {
+  if (!has_actor(partition)) {
+    load_actor(partition, random_.id<ActorId>());
+    new_actors_.push_back(partition);
+  }
+  return own(partition).id;
+}
+
+void Executor::load_actor(Partition partition, ActorId actor) {
+  actors_[raw(partition)] = {actor, map_.actors().intern(actor)};
+}
+
+// At rest too, or a restart would bring it back.
+void Executor::forget_actor(Partition partition) {
+  if (!has_actor(partition)) return;
+  actors_[raw(partition)] = {};
+  new_actors_.push_back(partition);
+}
+
+void Executor::push_open(Delta& delta, std::vector<ShardKey>& local) {
+  ShardState state;
+  map_.take_open([&](Entry& entry) {
+    map_.unpack(entry, state);
+    const ShardRef ref = entry.ref();
+    if (entry.has(Entry::kLocal)) local.push_back({std::string(ref.key), ref.shard});
+    if (!entry.has(Entry::kWhole)) keep_changed(state, delta.commit());
+    delta.push(ref, state);
+  });
+}
+
+void Executor::put_meta(Batch& batch) {
+  std::string key = stored::meta();
+  std::string value = encode_meta(key, meta_);
+  batch.puts.push_back({std::move(key), std::move(value)});
+}
+
+// A partition may have changed its actor more than once.
+void Executor::put_actors(Batch& batch) {
+  std::sort(new_actors_.begin(), new_actors_.end());
+  new_actors_.erase(std::unique(new_actors_.begin(), new_actors_.end()), new_actors_.end());
+  for (const Partition partition : std::exchange(new_actors_, {})) {
+    std::string key = stored::actor(partition);
+    if (!has_actor(partition)) {
+      batch.deletes.push_back(std::move(key));
+      continue;
+    }
+    std::string value = stored::actor_value(key, own(partition).id);
+    batch.puts.push_back({std::move(key), std::move(value)});
+  }
+}
+
+void Executor::seal() {
+  Sealed& sealed = out_.emplace_back();
+  sealed.commit = next(sealed_);
+  Record record{Delta(sealed.commit), tokens_.take_open(sealed.commit)};
+  push_open(record.delta, sealed.local);
+  if (std::exchange(sightings_changed_, false)) record.delta.sightings = meta_.sightings;
+
+  std::string key = stored::record(sealed.commit);
+  std::string value = encode_record(key, record);
+  checkpoint_.wrote(value.size());
+  sealed.batch.puts.push_back({std::move(key), std::move(value)});
+  put_actors(sealed.batch);
+  for (std::string& name : std::exchange(deletes_, {})) sealed.batch.deletes.push_back(std::move(name));
+
+  meta_changed_ |= checkpoint_.step(sealed.commit, map_, tokens_, sealed.batch, meta_.journal_first);
+  if (std::exchange(meta_changed_, false)) put_meta(sealed.batch);
+  sealed_ = sealed.commit;
+}
+
+void Executor::found(HashKey placement) {
+  assert(map_.size() == 0);
+  map_.rekey(placement);
+}
+
+void Executor::become(StoreId store) {
+  if (has_open()) seal();
+  for (std::uint16_t p = 0; p < kPartitions; ++p) forget_actor(Partition{p});
+  Meta& meta = edit_meta();
+  meta.store = store;
+  meta.marked = true;
+  meta.filled_from.clear();
+  meta.lineage = {{meta.lineage.back().boot, next(sealed_)}};
+}
+
+// Sealed at once, so that no delete can meet a later put of the same name in one
+// batch. Records in the journal may bring its states back after a restart; they
+// are then offered to the owners and dropped again, which changes nothing.
+void Executor::drop(Partition partition) {
+  if (has_open()) seal();
+  map_.for_each(partition, [&](const Entry* entry) {
+    deletes_.push_back(stored::shard(map_.place(entry->ref()), entry->ref()));
+  });
+  map_.drop(partition);
+  forget_actor(partition);
+  seal();
+}
+
+void Executor::replay(const Record& record, std::size_t bytes) {
+  std::size_t conflicts = 0;
+  record.delta.for_each([&](const DeltaEntry& entry) {
+    merge_entry(entry, map_.place(entry.ref), 0, conflicts);
+  });
+  map_.take_open([](const Entry&) {});
+  merge_sightings(meta_.sightings, record.delta.sightings);
+  for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);
+  checkpoint_.wrote(bytes);
+  sealed_ = record.delta.commit();
+}
+
+void Executor::start(BootId boot) {
+  std::vector<LineageStart>& lineage = edit_meta().lineage;
+  if (lineage.size() == kMaxLineage) lineage.erase(lineage.begin());
+  lineage.push_back({boot, next(sealed_)});
+}
+
+}  // namespace quipu

@@ -1,0 +1,153 @@
+// executor.h: applies changes to the shards that this node holds, and numbers
+// the records that make them durable.
+//
+//   apply, reset, merge ──▶ memory (open) ──seal──▶ record ──store──▶ durable
+//
+// Nothing here waits: each change answers at once with the commit that will hold
+// it, and whoever must not speak before it is durable waits for that commit.
+//
+// Invariants
+//   1. Only the own actor's (commit, sum) changes here; merge does the rest.
+//   2. A cell never changes under a number once that number was sealed, nor
+//      under one that a reset has named.
+//   3. A change and its token are in one record; so are a cell and the sighting
+//      of the store that wrote it.
+//   4. Commits are dense: each seal takes the next number.
+#pragma once
+
+#include <bitset>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "protocol/client_messages.h"
+#include "protocol/random.h"
+#include "storage/checkpoint.h"
+#include "storage/lineage.h"
+#include "storage/shard_map.h"
+#include "storage/store.h"
+#include "storage/token_table.h"
+
+namespace quipu {
+
+struct ExecutorOptions {
+  HashKey placement{};
+  TokenLimits tokens;
+  CheckpointLimits checkpoint;
+};
+
+// An add or a reset of one shard. Borrows; with or without a token.
+struct Change {
+  OpKind kind = OpKind::add;
+  ShardRef ref;
+  std::int64_t amount = 0;
+  Token token;
+  // Not ok: a new change is refused with it, while a retry is still answered.
+  Code refuse = Code::ok;
+};
+
+// Durable when `commit` is. Not ok: nothing was changed, now.
+struct Applied {
+  Code code = Code::ok;
+  Commit commit{};
+};
+
+struct Sealed {
+  Commit commit{};
+  Batch batch;                   // for the store, in the order of commits
+  std::vector<ShardKey> local;   // what this node itself changed: the peers must be told
+};
+
+class Executor {
+ public:
+  Executor(Meta meta, ExecutorOptions options, Random random);
+
+  // ---- changes ----
+  // One by one in order; faster together, as their memory is fetched ahead.
+  void apply(std::span<const Change> changes, std::span<Applied> applied);
+  // Takes over what another node knows. Returns how many states conflicted with
+  // what is held (never in a sound cluster).
+  std::size_t merge(const Delta& delta);
+  // A new session; usable once the open commit is durable.
+  Serial issue_session();
+  // What the store knows of itself; the change is in the open record's write.
+  Meta& edit_meta();
+  [[nodiscard]] const Meta& meta() const { return meta_; }
+
+  // ---- seals ----
+  [[nodiscard]] bool has_open() const;
+  // The commit that makes all that memory now holds durable.
+  [[nodiscard]] Commit covering() const { return has_open() ? next(sealed_) : sealed_; }
+  [[nodiscard]] Commit sealed() const { return sealed_; }
+  // Whether a checkpoint waits to go on, though nothing may be open.
+  [[nodiscard]] bool checkpointing() const { return checkpoint_.running(); }
+  // Closes the open record, and takes a checkpoint a step further.
+  void seal();
+  // Records since the last call, oldest first; some changes seal by themselves.
+  [[nodiscard]] std::vector<Sealed> take_sealed() { return std::exchange(out_, {}); }
+
+  // ---- identity ----
+  // The cluster's placement is known. REQUIRES: no shard is held.
+  void found(HashKey placement);
+  // Whether every other owner of the partition has confirmed this store.
+  void set_confirmed(Partition partition, bool confirmed) { confirmed_[raw(partition)] = confirmed; }
+  // The partition's next add draws a new actor.
+  void forget_actor(Partition partition);
+  [[nodiscard]] bool has_actor(Partition partition) const { return own(partition).id != ActorId{}; }
+  // This memory lost something: it is another store from now on, to be filled
+  // before it counts. Serials go on, so that no old session is taken for a new one.
+  void become(StoreId store);
+  // Deletes all that is held of a partition, actor included.
+  void drop(Partition partition);
+
+  // ---- recovery: in this order, before anything else ----
+  void load(ShardRef ref, const ShardState& state) { map_.load(ref, state); }
+  void load_actor(Partition partition, ActorId actor);
+  void load_tokens(const TokenRecord& record) { tokens_.load(record); }
+  void replay(const Record& record, std::size_t bytes);
+  void start(BootId boot);
+
+  [[nodiscard]] const ShardMap& map() const { return map_; }
+  [[nodiscard]] const TokenTable& tokens() const { return tokens_; }
+
+ private:
+  struct OwnActor {
+    ActorId id{};
+    std::uint32_t index = 0;  // in the map's names
+  };
+
+  Applied apply_one(const Change& change, const Placement& placement);
+  Applied answer_token(const TokenTable::Found& found) const;
+  Code add(const Change& change, const Placement& placement);
+  Code add_first(const Change& change, const Placement& placement);
+  void reset(const Change& change, const Placement& placement);
+  void rebase(const Change& change, const Placement& placement, ShardState& state);
+  void merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags,
+                   std::size_t& conflicts);
+  void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
+  ActorId own_actor(Partition partition);
+  [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }
+  void push_open(Delta& delta, std::vector<ShardKey>& local);
+  void put_meta(Batch& batch);
+  void put_actors(Batch& batch);
+
+  Meta meta_;
+  Random random_;
+  ShardMap map_;
+  TokenTable tokens_;
+  Checkpoint checkpoint_;
+  std::vector<OwnActor> actors_;  // by partition; 0: to be drawn
+  std::bitset<kPartitions> confirmed_;
+  Commit sealed_{};
+
+  // What the open record needs besides the map's open entries.
+  std::vector<Partition> new_actors_;  // drawn or forgotten there
+  std::vector<std::string> deletes_;
+  bool sightings_changed_ = false;
+  bool meta_changed_ = false;
+
+  std::vector<Sealed> out_;
+  ShardState scratch_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,95 @@
+#include "storage/lattice.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace quipu {
+namespace {
+
+constexpr Wide kMin = std::numeric_limits<std::int64_t>::min();
+constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+Merged merge(Cell& into, const Cell& from) {
+  Merged merged;
+  merged.conflict = into.commit == from.commit && into.sum != from.sum;
+  if (std::tie(into.commit, into.sum) < std::tie(from.commit, from.sum)) {
+    into.commit = from.commit;
+    into.sum = from.sum;
+    merged.changed = true;
+  }
+  if (std::tie(into.cleared_commit, into.cleared_sum) < std::tie(from.cleared_commit, from.cleared_sum)) {
+    into.cleared_commit = from.cleared_commit;
+    into.cleared_sum = from.cleared_sum;
+    merged.changed = true;
+  }
+  return merged;
+}
+
+Merged merge(ShardState& into, const DeltaEntry& from) {
+  Merged merged;
+  for (const Cell& cell : from.cells) {
+    const auto at = std::lower_bound(into.cells.begin(), into.cells.end(), cell.actor,
+                                     [](const Cell& held, ActorId actor) { return held.actor < actor; });
+    if (at == into.cells.end() || at->actor != cell.actor) {
+      into.cells.insert(at, cell);
+      merged.changed = true;
+      continue;
+    }
+    const Merged one = merge(*at, cell);
+    merged.changed |= one.changed;
+    merged.conflict |= one.conflict;
+  }
+  if (from.count > into.count || from.usable > into.usable) {
+    into.count = std::max(into.count, from.count);
+    into.usable = std::max(into.usable, from.usable);
+    merged.changed = true;
+  }
+  return merged;
+}
+
+Merged merge(ShardState& into, const ShardState& from) {
+  return merge(into, DeltaEntry{ShardRef{{}, 0}, from.count, from.usable, from.cells});
+}
+
+Total& Total::operator+=(const Total& other) {
+  sum += other.sum;
+  exists = exists || other.exists;
+  return *this;
+}
+
+Total total(std::span<const Cell> cells) {
+  Total result;
+  for (const Cell& cell : cells) {
+    result.sum += Wide{cell.sum} - Wide{cell.cleared_sum};
+    result.exists = result.exists || cell.commit > cell.cleared_commit;
+  }
+  return result;
+}
+
+std::optional<std::int64_t> narrow(Wide sum) {
+  if (sum < kMin || sum > kMax) return std::nullopt;
+  return static_cast<std::int64_t>(sum);
+}
+
+bool clear(ShardState& state) {
+  bool changed = false;
+  for (Cell& cell : state.cells) {
+    Cell cleared = cell;
+    cleared.cleared_commit = cell.commit;
+    cleared.cleared_sum = cell.sum;
+    changed |= merge(cell, cleared).changed;
+  }
+  return changed;
+}
+
+bool fits(std::int64_t own_sum, Wide held, std::int64_t amount) {
+  const Wide own_after = Wide{own_sum} + amount;
+  if (own_after < kMin || own_after > kMax) return false;
+  const Wide after = held + amount;
+  return (amount >= 0 || after >= kMin) && (amount <= 0 || after <= kMax);
+}
+
+}  // namespace quipu

@@ -1,0 +1,53 @@
+// lattice.h: what a shard's state means. Everything is merge.
+//
+//   cell  = {commit, sum, cleared_commit, cleared_sum}, one per actor
+//   value = Σ (sum − cleared_sum), added in 128 bits
+//   merge = per actor, the greater (commit, sum) and the greater cleared pair,
+//           compared lexicographically: a join for any input whatever
+//   reset = cleared := (commit, sum) as observed, so that what it did not see
+//           survives, two concurrent resets merge, and a repeated one is the same
+//
+// A PN-counter (Shapiro et al. 2011) whose per-actor parts are numbered by their
+// durable commit, plus an observed-reset as in Riak's and Akka's counters.
+//
+// Invariant: equal (actor, commit) means equal sum everywhere. `conflict` tells
+// of input that breaks it; merge stays a join all the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "protocol/state.h"
+
+namespace quipu {
+
+__extension__ using Wide = __int128;
+
+struct Merged {
+  bool changed = false;
+  bool conflict = false;
+};
+
+Merged merge(Cell& into, const Cell& from);        // REQUIRES: same actor
+Merged merge(ShardState& into, const DeltaEntry& from);
+Merged merge(ShardState& into, const ShardState& from);
+
+struct Total {
+  Wide sum = 0;
+  bool exists = false;  // some cell counts after its last clear
+  Total& operator+=(const Total& other);
+};
+[[nodiscard]] Total total(std::span<const Cell> cells);
+
+// The sum as callers get it; nothing if it left int64 (merge never wraps).
+[[nodiscard]] std::optional<std::int64_t> narrow(Wide sum);
+
+// Observed reset of all cells. True if anything changed.
+bool clear(ShardState& state);
+
+// Whether `amount` may be added to an actor's cell of a shard whose total is
+// `held`: neither may leave int64, nor a total that already left move further.
+[[nodiscard]] bool fits(std::int64_t own_sum, Wide held, std::int64_t amount);
+
+}  // namespace quipu

@@ -1,0 +1,51 @@
+// leveldb_log.h: reads LevelDB's log format, to tell a torn end from damage.
+//
+//   log      = blocks of 32 KiB
+//   block    = fragments, then up to 6 bytes of zeros where no header fits
+//   fragment = | masked crc32c u32 | length u16 | type u8 | length bytes |
+//   record   = one `full`, or a `first`, any `middle`s and a `last`
+//
+// Little-endian; the checksum covers type and payload. LevelDB's doc/log_format.md.
+//
+// Every write is synced before the next one begins, so a power cut can tear one
+// record only, the last. Its blocks reach the disk in any order, so fragments that
+// *go on* may stand intact behind what was lost, but none that *begins* a record.
+//
+//   whole     nothing behind the last record
+//   torn      something, but no record begins in it: never acknowledged
+//   damaged   a later record begins behind it: it was acknowledged once
+//
+// Limit: damage to the very last record looks torn. Commit numbers and peers
+// reveal that one.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace quipu {
+
+class LevelDbLog {
+ public:
+  enum class End { whole, torn, damaged };
+
+  // Borrows the bytes of a log, or of a MANIFEST, which has the same format.
+  explicit LevelDbLog(std::string_view bytes) : bytes_(bytes) {}
+
+  // The next record; nothing at the end and at the first damage.
+  [[nodiscard]] std::optional<std::string> next();
+
+  // How many bytes the records that next() returned take up.
+  [[nodiscard]] std::size_t good() const { return good_; }
+
+  // What lies behind them. REQUIRES: next() returned nothing.
+  [[nodiscard]] End end() const;
+
+ private:
+  std::string_view bytes_;
+  std::size_t good_ = 0;
+  std::size_t at_ = 0;  // at the end: where the first thing stands that is not valid
+};
+
+}  // namespace quipu

@@ -1,0 +1,174 @@
+#include "storage/leveldb_store.h"
+
+#include <leveldb/db.h>
+#include <leveldb/write_batch.h>
+
+#include <string>
+#include <utility>
+
+#include "storage/leveldb_env.h"
+#include "storage/leveldb_recovery.h"
+
+namespace quipu {
+namespace {
+
+std::string_view view(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
+leveldb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+// LevelDB's own log file would grow for as long as the process lives.
+class Silence final : public leveldb::Logger {
+ public:
+  void Logv(const char*, std::va_list) override {}
+};
+
+//   open ──no space──▶ full ──next write, space again──▶ open
+//    └──────── failed sync, damage ────────▶ failed, for ever
+class LevelDbStore final : public Store {
+ public:
+  explicit LevelDbStore(const LevelDbOptions& options)
+      : base_(options.env != nullptr ? *options.env : *leveldb::Env::Default()),
+        directory_((options.directory / "").parent_path().string()),  // no slash at the end
+        write_buffer_(options.write_buffer) {}
+
+  Status create();
+  Status open_existing();
+
+  Status write(const Batch& batch) override;
+  Status scan(std::string_view from, std::string_view to, const Visit& visit) override;
+
+ private:
+  Status make_directory();
+  Status lock();
+  Status open(bool create);
+  Status reopen();
+  Status explain(const leveldb::Status& status, Code otherwise);
+
+  leveldb::Env& base_;
+  const std::string directory_;
+  const std::size_t write_buffer_;
+  Silence silence_;
+  std::unique_ptr<LevelDbEnv> env_;
+  std::unique_ptr<leveldb::DB> db_;  // null: a reopening failed
+  Status refusal_;                   // why nothing may be written now; ok: it may
+};
+
+Status LevelDbStore::create() {
+  if (Status status = make_directory(); !status.ok()) return status;
+  const Result<bool> held = holds_database(base_, directory_);
+  if (!held.ok()) return held.status();
+  if (*held) {
+    return {Code::cannot_start, directory_ + " holds a store already: open it as an existing one, " +
+                                    "or name an empty directory"};
+  }
+  if (Status status = lock(); !status.ok()) return status;
+  return open(true);
+}
+
+Status LevelDbStore::open_existing() {
+  const Result<bool> held = holds_database(base_, directory_);
+  if (!held.ok()) return held.status();
+  if (!*held) {
+    return {Code::cannot_start, directory_ + " holds no store: name the directory that does, or " +
+                                    "have a new store created"};
+  }
+  if (Status status = lock(); !status.ok()) return status;
+  if (Status status = mend(*env_, directory_); !status.ok()) {
+    return env_->sync_failed() ? Status(Code::storage_failed, status.detail()) : status;
+  }
+  return open(false);
+}
+
+Status LevelDbStore::make_directory() {
+  if (base_.FileExists(directory_)) return {};
+  leveldb::Status status = base_.CreateDir(directory_);
+  const std::filesystem::path parent = std::filesystem::path(directory_).parent_path();
+  if (status.ok()) status = sync_directory(base_, parent.empty() ? "." : parent.string());
+  return to_status(status, Code::cannot_start);
+}
+
+Status LevelDbStore::lock() {
+  env_ = std::make_unique<LevelDbEnv>(base_);
+  const leveldb::Status status = env_->lock(directory_ + "/LOCK");
+  if (status.ToString().starts_with("IO error: lock ")) {
+    return {Code::cannot_start, directory_ + " is in use by another process: stop that one, or name " +
+                                    "another directory"};
+  }
+  return to_status(status, Code::cannot_start);
+}
+
+Status LevelDbStore::open(bool create) {
+  leveldb::Options options;
+  options.env = env_.get();
+  options.info_log = &silence_;
+  options.create_if_missing = create;
+  options.error_if_exists = create;
+  options.paranoid_checks = true;
+  options.reuse_logs = false;  // so that what was replayed is synced before it is shown
+  options.write_buffer_size = write_buffer_;
+  options.compression = leveldb::kSnappyCompression;
+  leveldb::DB* opened = nullptr;
+  const leveldb::Status status = leveldb::DB::Open(options, directory_, &opened);
+  db_.reset(opened);
+  return explain(status, Code::cannot_start);
+}
+
+// The open database is kept for reads until there is room to replay its logs.
+Status LevelDbStore::reopen() {
+  if (db_ != nullptr) {
+    if (Status status = probe_room(*env_, directory_); !status.ok()) return status;
+  }
+  db_.reset();
+  env_.reset();
+  Status status = open_existing();
+  if (status.code() != Code::cannot_start) return status;
+  return {Code::storage_failed, status.detail()};
+}
+
+Status LevelDbStore::write(const Batch& batch) {
+  if (refusal_.code() == Code::storage_full) refusal_ = reopen();
+  if (!refusal_.ok()) return refusal_;
+  leveldb::WriteBatch updates;
+  for (const auto& [key, value] : batch.puts) updates.Put(key, value);
+  for (const std::string& key : batch.deletes) updates.Delete(key);
+  leveldb::WriteOptions options;
+  options.sync = true;
+  refusal_ = explain(db_->Write(options, &updates), Code::storage_failed);
+  return refusal_;
+}
+
+Status LevelDbStore::scan(std::string_view from, std::string_view to, const Visit& visit) {
+  if (db_ == nullptr) return refusal_;
+  leveldb::ReadOptions options;
+  options.verify_checksums = true;
+  options.fill_cache = false;
+  const std::unique_ptr<leveldb::Iterator> at(db_->NewIterator(options));
+  for (at->Seek(slice(from)); at->Valid() && view(at->key()) < to; at->Next()) {
+    if (Status status = visit(view(at->key()), view(at->value())); !status.ok()) return status;
+  }
+  return explain(at->status(), Code::corrupt);
+}
+
+// Of a damaged table LevelDB says no name.
+Status LevelDbStore::explain(const leveldb::Status& status, Code otherwise) {
+  if (!status.ok() && env_->sync_failed()) return {Code::storage_failed, status.ToString()};
+  const Status plain = to_status(status, otherwise);
+  if (plain.code() != Code::corrupt) return plain;
+  const std::string table = find_damaged_table(*env_, directory_);
+  return {Code::corrupt, plain.detail() + (table.empty() ? " in " + directory_ : " in " + table)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_leveldb(const LevelDbOptions& options) {
+  auto store = std::make_unique<LevelDbStore>(options);
+  Status status = options.open == LevelDbOptions::Open::create ? store->create() : store->open_existing();
+  if (!status.ok()) return status;
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+bool leveldb_exists(const std::filesystem::path& directory) {
+  const Result<bool> held = holds_database(*leveldb::Env::Default(), directory.string());
+  return held.ok() && *held;
+}
+
+}  // namespace quipu

@@ -1,0 +1,33 @@
+#include "storage/memory_store.h"
+
+namespace quipu {
+namespace {
+
+using Map = std::map<std::string, std::string, std::less<>>;
+
+void apply(const Batch& batch, Map& to) {
+  for (const auto& [key, value] : batch.puts) to.insert_or_assign(key, value);
+  for (const std::string& key : batch.deletes) to.erase(key);
+}
+
+}  // namespace
+
+Status MemoryStore::write(const Batch& batch) {
+  if (!failed_ && disk_.fault == MemoryDisk::Fault::full) {
+    return {Code::storage_full, "the simulated disk is full"};
+  }
+  failed_ = failed_ || disk_.fault == MemoryDisk::Fault::failed_sync;
+  if (failed_) return {Code::storage_failed, "a simulated sync failed"};
+  apply(batch, seen_);
+  if (disk_.sync) apply(batch, disk_.durable);
+  return {};
+}
+
+Status MemoryStore::scan(std::string_view from, std::string_view to, const Visit& visit) {
+  for (auto at = seen_.lower_bound(from); at != seen_.end() && at->first < to; ++at) {
+    if (Status status = visit(at->first, at->second); !status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace quipu

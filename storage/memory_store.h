@@ -1,0 +1,34 @@
+// memory_store.h: a disk made of two maps: what would survive a power loss now,
+// and the writes that are on their way. For simulation and tests.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "storage/store.h"
+
+namespace quipu {
+
+// The bytes on the platter: outlives the MemoryStore that is open on it, as a
+// disk outlives a process.
+struct MemoryDisk {
+  std::map<std::string, std::string, std::less<>> durable;
+  enum class Fault { none, full, failed_sync } fault = Fault::none;
+  bool sync = true;  // false plants the bug that the contract suite must find
+};
+
+class MemoryStore final : public Store {
+ public:
+  // `disk` must outlive the store.
+  explicit MemoryStore(MemoryDisk& disk) : disk_(disk), seen_(disk.durable) {}
+
+  Status write(const Batch& batch) override;
+  Status scan(std::string_view from, std::string_view to, const Visit& visit) override;
+
+ private:
+  MemoryDisk& disk_;
+  std::map<std::string, std::string, std::less<>> seen_;
+  bool failed_ = false;
+};
+
+}  // namespace quipu

@@ -1,0 +1,71 @@
+#include "storage/partition_table.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+std::uint32_t low(const Placement& placement) { return static_cast<std::uint32_t>(placement.hash); }
+
+// Bits that neither the partition, nor home(), used.
+std::uint64_t tag(const Placement& placement) { return (placement.hash >> 32) & 0xfff; }
+
+}  // namespace
+
+PartitionTable::Slot PartitionTable::make(const Placement& placement, Entry* entry) {
+  return (tag(placement) << 48) | reinterpret_cast<Slot>(entry);
+}
+
+Entry* PartitionTable::find(const Placement& placement, ShardRef ref) const {
+  if (capacity_ == 0) return nullptr;
+  for (std::uint32_t i = home(low(placement)); slots_[i] != 0; i = after(i)) {
+    if (slots_[i] >> 48 == tag(placement) && pointer(slots_[i])->is(ref)) return pointer(slots_[i]);
+  }
+  return nullptr;
+}
+
+void PartitionTable::insert(const Placement& placement, Entry* entry) {
+  if (std::uint64_t{size_ + 1} * 8 > std::uint64_t{capacity_} * 7) grow();
+  place(low(placement), make(placement, entry));
+  ++size_;
+}
+
+void PartitionTable::place(std::uint32_t hash, Slot slot) {
+  std::uint32_t i = home(hash);
+  while (slots_[i] != 0) i = after(i);
+  slots_[i] = slot;
+}
+
+void PartitionTable::replace(const Placement& placement, Entry* old, Entry* now) {
+  const Slot wanted = make(placement, old);
+  std::uint32_t i = home(low(placement));
+  while (slots_[i] != wanted) i = after(i);
+  slots_[i] = make(placement, now);
+}
+
+void PartitionTable::grow() {
+  const std::unique_ptr<Slot[]> before = std::move(slots_);
+  const std::uint32_t count = capacity_;
+  capacity_ = std::max<std::uint32_t>(8, count + count / 2);
+  slots_ = std::make_unique<Slot[]>(capacity_);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (before[i] != 0) place(pointer(before[i])->hash(), before[i]);
+  }
+}
+
+void PartitionTable::prefetch_slot(const Placement& placement) const {
+  if (capacity_ != 0) __builtin_prefetch(&slots_[home(low(placement))]);
+}
+
+void PartitionTable::prefetch_entry(const Placement& placement) const {
+  if (capacity_ == 0) return;
+  for (std::uint32_t i = home(low(placement)); slots_[i] != 0; i = after(i)) {
+    if (slots_[i] >> 48 != tag(placement)) continue;
+    const char* entry = reinterpret_cast<const char*>(pointer(slots_[i]));
+    __builtin_prefetch(entry);
+    __builtin_prefetch(entry + 48);  // most entries stand on two lines of 64 bytes
+    return;
+  }
+}
+
+}  // namespace quipu

@@ -1,0 +1,148 @@
+#include "storage/recovery.h"
+
+#include <optional>
+
+#include "protocol/state_codec.h"
+#include "storage/stored_keys.h"
+
+namespace quipu {
+namespace {
+
+// All keys that start with `prefix`, one byte.
+Status scan_all(Store& store, char prefix, const Store::Visit& visit) {
+  return store.scan(std::string(1, prefix), std::string(1, static_cast<char>(prefix + 1)), visit);
+}
+
+Status damaged(std::string_view what) {
+  return {Code::corrupt, "a stored " + std::string(what) + " has a name that cannot be read"};
+}
+
+Result<Meta> read_meta(Store& store) {
+  std::optional<Meta> meta;
+  const Status scanned = scan_all(store, 'm', [&](std::string_view key, std::string_view value) {
+    Result<Meta> decoded = decode_meta(key, value);
+    if (!decoded.ok()) return decoded.status();
+    meta = std::move(*decoded);
+    return Status{};
+  });
+  if (!scanned.ok()) return scanned;
+  if (!meta) return {Code::corrupt, "the store has lost its identity"};
+  return std::move(*meta);
+}
+
+Status check_owner(const Meta& meta, const StoreOwner& owner) {
+  if (meta.cluster != owner.cluster) {
+    return {Code::cannot_start,
+            "the data directory belongs to another cluster, or the cluster's name or members in the "
+            "settings have changed: correct the settings or choose another directory"};
+  }
+  if (meta.node != owner.node) {
+    return {Code::cannot_start,
+            "the data directory belongs to another node of this cluster: choose that node's name or "
+            "another directory"};
+  }
+  return {};
+}
+
+Status load_actors(Store& store, Executor& executor) {
+  return scan_all(store, 'a', [&](std::string_view key, std::string_view value) -> Status {
+    const auto partition = stored::parse_actor(key);
+    const auto actor = stored::parse_actor_value(key, value);
+    if (!partition || !actor) return damaged("actor");
+    executor.load_actor(*partition, *actor);
+    return {};
+  });
+}
+
+Status load_states(Store& store, Executor& executor) {
+  return scan_all(store, 's', [&](std::string_view key, std::string_view value) -> Status {
+    const auto name = stored::parse_shard(key);
+    if (!name) return damaged("state");
+    Result<ShardState> state = decode_shard_state(key, value);
+    if (!state.ok()) return state.status();
+    executor.load(name->ref, *state);
+    return {};
+  });
+}
+
+Status load_tokens(Store& store, Executor& executor) {
+  return scan_all(store, 't', [&](std::string_view key, std::string_view value) -> Status {
+    Result<TokenRecord> tokens = decode_token_record(key, value);
+    if (!tokens.ok()) return tokens.status();
+    executor.load_tokens(*tokens);
+    return {};
+  });
+}
+
+Status replay_records(Store& store, Executor& executor) {
+  Commit expected = executor.meta().journal_first;
+  return scan_all(store, 'j', [&](std::string_view key, std::string_view value) -> Status {
+    const auto commit = stored::parse_record(key);
+    if (!commit) return damaged("record");
+    if (*commit != expected) {
+      return {Code::corrupt, "records " + std::to_string(raw(expected)) + " to " +
+                                 std::to_string(raw(*commit) - 1) + " are missing"};
+    }
+    Result<Record> record = decode_record(key, value);
+    if (!record.ok()) return record.status();
+    if (record->delta.commit() != expected) return damaged("record");
+    executor.replay(*record, value.size());
+    expected = next(expected);
+    return {};
+  });
+}
+
+// Each start wrote its record together with its place in the lineage.
+Status check_last_start(Store&, Executor& executor) {
+  const std::vector<LineageStart>& lineage = executor.meta().lineage;
+  if (lineage.empty() || lineage.back().first <= executor.sealed()) return {};
+  return {Code::corrupt, "records " + std::to_string(raw(next(executor.sealed()))) + " to " +
+                             std::to_string(raw(lineage.back().first)) + " are missing"};
+}
+
+}  // namespace
+
+Meta new_meta(const StoreOwner& owner, NewStore kind, Random& random) {
+  Meta meta;
+  meta.cluster = owner.cluster;
+  meta.node = owner.node;
+  meta.store = random.id<StoreId>();
+  meta.marked = kind == NewStore::marked;
+  return meta;
+}
+
+HashKey placement_key(const Pins& pins) {
+  std::string bytes;
+  for (const Pin& pin : pins.founding) bytes.append(std::to_string(raw(pin.store))).push_back(' ');
+  return HashKey{hash64(HashKey{}, bytes)};
+}
+
+Status initialize(Store& store, const Meta& meta) {
+  Batch batch;
+  std::string key = stored::meta();
+  std::string value = encode_meta(key, meta);
+  batch.puts.push_back({std::move(key), std::move(value)});
+  return store.write(batch);
+}
+
+Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner, ExecutorOptions options,
+                                          Random& random) {
+  Result<Meta> meta = read_meta(store);
+  if (!meta.ok()) return meta.status();
+  if (Status owned = check_owner(*meta, owner); !owned.ok()) return owned;
+  options.placement = placement_key(meta->pins);
+
+  auto executor = std::make_unique<Executor>(std::move(*meta), options, random.split());
+  for (const auto load : {load_actors, load_states, load_tokens, replay_records, check_last_start}) {
+    if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
+  }
+  // Also makes durable whatever the last process wrote and never synced.
+  executor->start(random.id<BootId>());
+  executor->seal();
+  for (const Sealed& sealed : executor->take_sealed()) {
+    if (Status written = store.write(sealed.batch); !written.ok()) return written;
+  }
+  return executor;
+}
+
+}  // namespace quipu

@@ -1,0 +1,41 @@
+// recovery.h: from a store to an executor, and nothing shown before it is whole.
+//
+//   meta → actors → states → tokens → records, in order and without a gap
+//        → this start's lineage, synced
+//
+// Replay is merge, so states that a checkpoint put before the crash, and records
+// that it had not cut yet, may overlap freely.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "protocol/random.h"
+#include "storage/executor.h"
+#include "storage/store.h"
+
+namespace quipu {
+
+// Whose store this must be.
+struct StoreOwner {
+  ClusterId cluster{};
+  NodeId node{};
+};
+
+enum class NewStore { unmarked, marked };  // marked: replaces one, and must be filled
+
+// The first meta of an empty store.
+[[nodiscard]] Meta new_meta(const StoreOwner& owner, NewStore kind, Random& random);
+
+// The key of every placement: nobody knows it before the founding stores exist.
+[[nodiscard]] HashKey placement_key(const Pins& pins);
+
+// Writes `meta` to a store that has none yet.
+[[nodiscard]] Status initialize(Store& store, const Meta& meta);
+
+// `options.placement` is filled in from the store. corrupt: a damaged or missing
+// value, or a gap in the records; cannot_start: another cluster's or node's store.
+[[nodiscard]] Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
+                                                        ExecutorOptions options, Random& random);
+
+}  // namespace quipu

@@ -1,0 +1,169 @@
+#include "storage/shard_map.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+// Every owner must compute the same digest, so its key follows from the cluster's.
+HashKey derive_digest_key(HashKey placement) { return HashKey{hash64(placement, "digest")}; }
+
+// The order of stored keys within a partition.
+void sort_by_name(std::vector<Entry*>& entries) {
+  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
+    return a->leaf() != b->leaf() ? a->leaf() < b->leaf() : a->ref() < b->ref();
+  });
+}
+
+}  // namespace
+
+ShardMap::ShardMap(HashKey placement)
+    : placement_(placement), digest_key_(derive_digest_key(placement)), parts_(kPartitions) {}
+
+void ShardMap::rekey(HashKey placement) {
+  placement_ = placement;
+  digest_key_ = derive_digest_key(placement);
+}
+
+bool ShardMap::read(const Placement& placement, ShardRef ref, ShardState& state) const {
+  const Entry* entry = find(placement, ref);
+  if (entry == nullptr) {
+    state.cells.clear();
+    state.count = state.usable = 1;
+    return false;
+  }
+  unpack(*entry, state);
+  return true;
+}
+
+Total ShardMap::total(ShardRef ref) const {
+  const Entry* entry = find(place(ref), ref);
+  return entry == nullptr ? Total{} : entry->total();
+}
+
+ShardIndex ShardMap::usable(ShardRef ref) const {
+  const Entry* entry = find(place(ref), ref);
+  if (entry == nullptr || !entry->has(Entry::kCounted)) return 1;
+  ShardState state;
+  unpack(*entry, state);
+  return state.usable;
+}
+
+Hash128 ShardMap::hash(const Entry& entry) const {
+  ShardState state;
+  unpack(entry, state);
+  return hash_state(digest_key_, entry.ref(), state);
+}
+
+void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flags) {
+  if (!entry->has(Entry::kDirty)) {
+    Part& home = part(placement);
+    home.clean.remove(placement.leaf(), hash(*entry));
+    ++home.dirty;
+    ++dirty_;
+  }
+  if (!entry->has(Entry::kOpen)) open_.push_back(entry);
+  entry->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | flags));
+}
+
+void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& state, std::uint8_t flags) {
+  Part& home = part(placement);
+  Entry* old = home.table.find(placement, ref);
+  if (old != nullptr) touch(placement, old, flags);
+  Entry* now = Entry::create(slab_, actors_, placement, ref, state);
+  if (old != nullptr) {
+    now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty));
+    home.table.replace(placement, old, now);
+    old->move_to(now);
+    stubs_.push_back(old);
+    return;
+  }
+  home.table.insert(placement, now);
+  now->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | flags));
+  open_.push_back(now);
+  ++home.dirty;
+  ++dirty_;
+  ++size_;
+}
+
+void ShardMap::load(ShardRef ref, const ShardState& state) {
+  const Placement placement = place(ref);
+  Entry* entry = Entry::create(slab_, actors_, placement, ref, state);
+  part(placement).table.insert(placement, entry);
+  part(placement).clean.add(placement.leaf(), hash_state(digest_key_, ref, state));
+  ++size_;
+}
+
+void ShardMap::free_stubs() {
+  for (Entry* stub : stubs_) stub->destroy(slab_);
+  stubs_.clear();
+}
+
+void ShardMap::collect_dirty(Partition partition, std::vector<Entry*>& entries) const {
+  entries.clear();
+  if (parts_[raw(partition)].dirty == 0) return;
+  for_each(partition, [&](Entry* entry) {
+    if (entry->has(Entry::kDirty)) entries.push_back(entry);
+  });
+  sort_by_name(entries);
+}
+
+void ShardMap::collect_from(Partition partition, std::uint8_t leaf, std::vector<Entry*>& entries) const {
+  entries.clear();
+  for_each(partition, [&](Entry* entry) {
+    if (entry->leaf() >= leaf) entries.push_back(entry);
+  });
+  sort_by_name(entries);
+}
+
+void ShardMap::mark_clean(Partition partition, Entry* entry) {
+  Part& home = parts_[raw(partition)];
+  entry->clear(Entry::kDirty);
+  home.clean.add(entry->leaf(), hash(*entry));
+  --home.dirty;
+  --dirty_;
+}
+
+Hash128 ShardMap::digest(Partition partition) const {
+  const Part& home = parts_[raw(partition)];
+  Hash128 sum = home.clean.sum();
+  if (home.dirty == 0) return sum;
+  for_each(partition, [&](const Entry* entry) {
+    if (entry->has(Entry::kDirty)) sum += hash(*entry);
+  });
+  return sum;
+}
+
+Digest::Leaves ShardMap::leaves(Partition partition) const {
+  const Part& home = parts_[raw(partition)];
+  Digest::Leaves leaves = home.clean.leaves();
+  if (home.dirty == 0) return leaves;
+  for_each(partition, [&](const Entry* entry) {
+    if (entry->has(Entry::kDirty)) leaves[entry->leaf()] += hash(*entry);
+  });
+  return leaves;
+}
+
+void ShardMap::collect_leaf(Partition partition, std::uint8_t leaf, std::vector<Entry*>& entries) const {
+  entries.clear();
+  for_each(partition, [&](Entry* entry) {
+    if (entry->leaf() == leaf) entries.push_back(entry);
+  });
+  sort_by_name(entries);
+}
+
+void ShardMap::drop(Partition partition) {
+  Part& home = parts_[raw(partition)];
+  for_each(partition, [&](Entry* entry) { entry->destroy(slab_); });
+  size_ -= home.table.size();
+  dirty_ -= home.dirty;
+  home = Part{};
+}
+
+std::size_t ShardMap::bytes() const {
+  std::size_t total = slab_.reserved();
+  for (const Part& home : parts_) total += home.table.bytes() + home.clean.bytes();
+  return total;
+}
+
+}  // namespace quipu

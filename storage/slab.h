@@ -1,0 +1,42 @@
+// slab.h: memory for packed entries, without a header per piece.
+//
+// Pieces are multiples of 8 bytes, cut from 1 MiB chunks and reused by size, so
+// a counter costs what it holds. Chunks are given back only with the slab, and so
+// is whatever was never freed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace quipu {
+
+class Slab {
+ public:
+  static constexpr std::size_t kUnit = 8;  // bytes
+
+  [[nodiscard]] void* allocate(std::size_t units);
+  void free(void* piece, std::size_t units);
+
+  // Bytes asked of the operating system.
+  [[nodiscard]] std::size_t reserved() const { return reserved_; }
+
+ private:
+  static constexpr std::size_t kChunk = std::size_t{1} << 20;
+  static constexpr std::size_t kSmall = 256;  // units; larger pieces are rare and come from the heap
+
+  struct Free {
+    Free* next;
+  };
+
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::byte* next_ = nullptr;
+  std::size_t left_ = 0;  // bytes behind next_
+  std::size_t reserved_ = 0;
+  std::array<Free*, kSmall> free_{};
+  std::unordered_map<void*, std::unique_ptr<std::byte[]>> large_;  // never iterated
+};
+
+}  // namespace quipu

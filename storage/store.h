@@ -1,0 +1,48 @@
+// store.h: the contract of a disk.
+//
+// One thread calls it (the storage thread). There is one kind of write: a batch
+// that is atomic and *durable when it returns*. Two implementations pass one
+// suite (tests/storage/store_contract_test.cpp): leveldb_store for real, and
+// memory_store, which models crashes for the simulator.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quipu/status.h"
+
+namespace quipu {
+
+// Puts are applied before deletes; a key stands in a batch once.
+struct Batch {
+  struct Put {
+    std::string key;
+    std::string value;
+  };
+  std::vector<Put> puts;
+  std::vector<std::string> deletes;
+
+  [[nodiscard]] bool empty() const { return puts.empty() && deletes.empty(); }
+  [[nodiscard]] std::size_t bytes() const;
+  // Puts `other` behind this one.
+  void append(Batch&& other);
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // ok: all of it is durable. storage_full: none of it shows; the same batch may
+  // be written again (the store recovers itself first). storage_failed: a sync
+  // failed, nothing may be written any more, and what the batch did is unknown.
+  virtual Status write(const Batch& batch) = 0;
+
+  // Every key in [from, to) in byte order. Stops at, and returns, the first
+  // status of `visit` that is not ok. corrupt: damage, named by file.
+  using Visit = std::function<Status(std::string_view key, std::string_view value)>;
+  virtual Status scan(std::string_view from, std::string_view to, const Visit& visit) = 0;
+};
+
+}  // namespace quipu

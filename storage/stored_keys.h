@@ -1,0 +1,38 @@
+// stored_keys.h: how things are named at rest. Big-endian, so that a partition
+// is one range; parsed from the end, since a counter's key may hold any byte.
+//
+//   m                                             → Meta
+//   a | partition u16                             → the partition's own actor, u64
+//   j | commit u64                                → Record
+//   s | partition u16 | leaf u8 | key | shard u16 → ShardState
+//   t | serial u64 | lane u8                      → TokenRecord
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocol/ids.h"
+#include "protocol/keyed_hash.h"
+
+namespace quipu::stored {
+
+[[nodiscard]] std::string meta();
+[[nodiscard]] std::string actor(Partition partition);
+[[nodiscard]] std::string record(Commit commit);
+[[nodiscard]] std::string shard(const Placement& placement, ShardRef ref);
+[[nodiscard]] std::string token(Serial serial, std::uint8_t lane);
+
+// Values of actor keys; guarded like all others by a checksum.
+[[nodiscard]] std::string actor_value(std::string_view key, ActorId actor);
+[[nodiscard]] std::optional<ActorId> parse_actor_value(std::string_view key, std::string_view value);
+
+[[nodiscard]] std::optional<Partition> parse_actor(std::string_view key);
+[[nodiscard]] std::optional<Commit> parse_record(std::string_view key);
+struct ShardName {
+  Partition partition;
+  ShardRef ref;  // borrows the stored key
+};
+[[nodiscard]] std::optional<ShardName> parse_shard(std::string_view key);
+
+}  // namespace quipu::stored

@@ -1,0 +1,206 @@
+#include "storage/token_table.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "protocol/state_codec.h"
+#include "storage/stored_keys.h"
+
+namespace quipu {
+namespace {
+
+// A recorded floor that no number reaches: the session was dropped.
+constexpr std::uint64_t kDropped = std::numeric_limits<std::uint64_t>::max();
+
+constexpr std::uint64_t bit(std::uint8_t lane) { return std::uint64_t{1} << lane; }
+
+}  // namespace
+
+TokenTable::Session& TokenTable::obtain(Serial serial) {
+  const auto [at, fresh] = sessions_.try_emplace(serial);
+  if (fresh) {
+    at->second.serial = serial;
+    at->second.use = by_use_.insert(by_use_.end(), serial);
+  }
+  return at->second;
+}
+
+// False for a session with an open note: it is in use now, and its note must
+// reach the record.
+bool TokenTable::drop_oldest() {
+  const Serial oldest = by_use_.front();
+  if (sessions_.at(oldest).open) return false;
+  drop(oldest);
+  just_dropped_.push_back(oldest);
+  return true;
+}
+
+void TokenTable::drop(Serial serial) {
+  const auto at = sessions_.find(serial);
+  if (at == sessions_.end()) return;
+  if (at->second.lanes != 0) {
+    dropped_.emplace(serial, at->second.lanes);
+    dirty_.push_back(serial);
+  }
+  by_use_.erase(at->second.use);
+  sessions_.erase(at);
+}
+
+void TokenTable::mark_dirty(Session& session, std::uint8_t lane) {
+  if (session.dirty == 0) dirty_.push_back(session.serial);
+  session.dirty |= bit(lane);
+}
+
+void TokenTable::mark_open(Session& session) {
+  if (session.open) return;
+  session.open = true;
+  open_.push_back(session.serial);
+}
+
+std::vector<TokenTable::Held>::iterator TokenTable::lower(Session& session, std::uint64_t number) {
+  return std::lower_bound(session.held.begin(), session.held.end(), number,
+                          [](const Held& held, std::uint64_t n) { return held.entry.number < n; });
+}
+
+void TokenTable::raise_floor(Session& session, std::uint64_t floor) {
+  if (floor <= session.floor) return;
+  session.floor = floor;
+  mark_dirty(session, 0);
+  forget_below_floor(session);
+}
+
+void TokenTable::forget_below_floor(Session& session) {
+  const auto end = lower(session, session.floor);
+  for (auto at = session.held.begin(); at != end; ++at) mark_dirty(session, at->entry.lane);
+  session.held.erase(session.held.begin(), end);
+}
+
+TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprint, bool confirmed) {
+  const auto at = sessions_.find(token.serial);
+  if (at == sessions_.end()) return {confirmed ? Verdict::expired : Verdict::doubtful};
+  Session& session = at->second;
+  by_use_.splice(by_use_.end(), by_use_, session.use);
+
+  const auto held = lower(session, token.number);
+  if (held != session.held.end() && held->entry.number == token.number) {
+    if (held->entry.fingerprint != fingerprint) return {Verdict::reused};
+    return {Verdict::duplicate, held->entry.code, held->commit};
+  }
+  if (token.number < session.floor) return {Verdict::expired};
+  if (session.loaded && !confirmed) return {Verdict::doubtful};
+  raise_floor(session, std::min({token.floor, token.number, kDropped - 1}));
+  if (token.number - session.floor >= limits_.window) return {Verdict::window_full};
+  return {Verdict::fresh};
+}
+
+void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) {
+  Session& session = sessions_.at(token.serial);
+  session.held.insert(lower(session, entry.number), Held{entry, open});
+  mark_dirty(session, entry.lane);
+  mark_open(session);
+}
+
+void TokenTable::issue(Serial serial) {
+  Session& session = obtain(serial);
+  mark_dirty(session, 0);
+  mark_open(session);
+  while (sessions_.size() > limits_.sessions && drop_oldest()) {
+  }
+}
+
+std::vector<TokenRecord> TokenTable::take_open(Commit sealing) {
+  std::vector<TokenRecord> records;
+  records.reserve(open_.size() + just_dropped_.size());
+  for (const Serial serial : open_) {
+    Session& session = sessions_.at(serial);
+    session.open = false;
+    TokenRecord& record = records.emplace_back(TokenRecord{serial, session.floor, {}});
+    for (const Held& held : session.held) {
+      if (held.commit == sealing) record.entries.push_back(held.entry);
+    }
+  }
+  open_.clear();
+  for (const Serial serial : just_dropped_) records.push_back({serial, kDropped, {}});
+  just_dropped_.clear();
+  return records;
+}
+
+void TokenTable::take_in(Session& session, const TokenEntry& entry) {
+  const auto at = lower(session, entry.number);
+  if (at != session.held.end() && at->entry.number == entry.number) return;
+  session.held.insert(at, Held{entry, Commit{}});
+}
+
+// No session is dropped for want of room here and in replay(): records to come
+// would bring a part of it back.
+void TokenTable::load(const TokenRecord& lane) {
+  Session& session = obtain(lane.serial);
+  session.loaded = true;
+  session.lanes |= bit(0);
+  for (const TokenEntry& entry : lane.entries) {
+    take_in(session, entry);
+    session.lanes |= bit(entry.lane);
+  }
+  session.floor = std::max(session.floor, lane.floor);
+  forget_below_floor(session);
+}
+
+void TokenTable::replay(const TokenRecord& record) {
+  if (record.floor == kDropped) return drop(record.serial);
+  Session& session = obtain(record.serial);
+  session.loaded = true;
+  by_use_.splice(by_use_.end(), by_use_, session.use);
+  if (session.lanes == 0) mark_dirty(session, 0);
+  for (const TokenEntry& entry : record.entries) {
+    take_in(session, entry);
+    mark_dirty(session, entry.lane);
+  }
+  raise_floor(session, record.floor);
+  forget_below_floor(session);
+}
+
+// Returns about how many entries that took.
+std::size_t TokenTable::put(Serial serial, Batch& batch) {
+  if (const auto at = sessions_.find(serial); at != sessions_.end()) return put_lanes(at->second, batch);
+  const auto at = dropped_.find(serial);
+  if (at == dropped_.end()) return 0;
+  for (std::uint8_t lane = 0; lane < kLanes; ++lane) {
+    if ((at->second & bit(lane)) != 0) batch.deletes.push_back(stored::token(serial, lane));
+  }
+  dropped_.erase(at);
+  return 1;
+}
+
+// Lane 0 stays for the floor; another that was emptied goes.
+std::size_t TokenTable::put_lanes(Session& session, Batch& batch) {
+  std::array<TokenRecord, kLanes> lanes;
+  for (const Held& held : session.held) lanes[held.entry.lane].entries.push_back(held.entry);
+  for (std::uint8_t lane = 0; lane < kLanes; ++lane) {
+    if ((session.dirty & bit(lane)) == 0) continue;
+    std::string key = stored::token(session.serial, lane);
+    if (lane != 0 && lanes[lane].entries.empty()) {
+      if ((session.lanes & bit(lane)) != 0) batch.deletes.push_back(std::move(key));
+      session.lanes &= ~bit(lane);
+      continue;
+    }
+    lanes[lane].serial = session.serial;
+    lanes[lane].floor = session.floor;
+    std::string value = encode_token_record(key, lanes[lane]);
+    batch.puts.push_back({std::move(key), std::move(value)});
+    session.lanes |= bit(lane);
+  }
+  session.dirty = 0;
+  return 1 + session.held.size();
+}
+
+bool TokenTable::checkpoint(Batch& batch, std::size_t limit) {
+  if (putting_.empty()) putting_.swap(dirty_);
+  for (std::size_t written = 0; !putting_.empty() && written < limit;) {
+    written += put(putting_.back(), batch);
+    putting_.pop_back();
+  }
+  return putting_.empty();
+}
+
+}  // namespace quipu

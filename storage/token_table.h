@@ -1,0 +1,113 @@
+// token_table.h: what this executor has applied, so that a retry counts once.
+//
+// A session is a serial issued here, with the numbers at or above its floor that
+// were applied (RIFL, Lee et al. 2015, with the window bounded). What is noted
+// goes into the same record as the change that it stands for.
+//
+//   check ── fresh ──▶ apply ──▶ note ──▶ take_open (at the seal)
+//     └── duplicate / reused / expired / doubtful / window_full: nothing applied
+//
+// Invariants
+//   1. A number is noted at most once, and never after its floor passed it.
+//   2. A session is held whole or not at all: with some of its numbers forgotten,
+//      they would pass for new. So that it was dropped is recorded too.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/state.h"
+#include "storage/store.h"
+
+namespace quipu {
+
+struct TokenLimits {
+  std::size_t window = 1024;     // numbers above a session's floor
+  std::size_t sessions = 65536;  // the least recently used go first
+};
+
+class TokenTable {
+ public:
+  explicit TokenTable(TokenLimits limits) : limits_(limits) {}
+
+  enum class Verdict {
+    fresh,        // apply it, then note it
+    duplicate,    // was applied (or refused for good) with these arguments
+    reused,       // was applied with other arguments
+    expired,      // below the floor, or its session was dropped: cannot be known
+    doubtful,     // may be in what this store lost; ask again once it is confirmed
+    window_full,  // open another session
+  };
+  struct Found {
+    Verdict verdict;
+    Code code = Code::ok;  // duplicate: what the first attempt met
+    Commit commit{};       // duplicate: its record
+  };
+
+  // Takes over the token's floor. `confirmed`: every other owner testified that
+  // this store lost nothing.
+  [[nodiscard]] Found check(const Token& token, std::uint32_t fingerprint, bool confirmed);
+  // REQUIRES: check() found it fresh.
+  void note(const Token& token, const TokenEntry& entry, Commit open);
+
+  // A new session; its empty record is part of the open one.
+  void issue(Serial serial);
+
+  [[nodiscard]] bool has_open() const { return !open_.empty() || !just_dropped_.empty(); }
+  // What was noted since the last call, for the record with that number.
+  [[nodiscard]] std::vector<TokenRecord> take_open(Commit sealing);
+
+  // After a start: first the lanes at rest, then what records say, in order.
+  void load(const TokenRecord& lane);
+  void replay(const TokenRecord& record);
+
+  // Puts the lanes that had changed when this round of calls began, and deletes
+  // those of dropped sessions, about `limit` entries at the most. True if that was
+  // the last call of the round.
+  bool checkpoint(Batch& batch, std::size_t limit);
+
+  [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+
+ private:
+  struct Held {
+    TokenEntry entry;
+    Commit commit{};
+  };
+  struct Session {
+    Serial serial{};
+    std::uint64_t floor = 0;
+    std::vector<Held> held;    // ascending by number
+    std::uint64_t lanes = 0;   // that have a record at rest; 0 always has, for the floor
+    std::uint64_t dirty = 0;   // lanes to be put
+    bool loaded = false;       // issued before this start
+    bool open = false;         // noted since the last take_open
+    std::list<Serial>::iterator use;
+  };
+
+  Session& obtain(Serial serial);
+  void mark_open(Session& session);
+  void mark_dirty(Session& session, std::uint8_t lane);
+  void raise_floor(Session& session, std::uint64_t floor);
+  void forget_below_floor(Session& session);
+  static void take_in(Session& session, const TokenEntry& entry);
+  static std::vector<Held>::iterator lower(Session& session, std::uint64_t number);
+  bool drop_oldest();
+  void drop(Serial serial);
+  std::size_t put(Serial serial, Batch& batch);
+  std::size_t put_lanes(Session& session, Batch& batch);
+
+  TokenLimits limits_;
+  std::unordered_map<Serial, Session> sessions_;  // never iterated: see by_use_
+  std::list<Serial> by_use_;                      // least recently used first
+  std::vector<Serial> open_;
+  std::vector<Serial> just_dropped_;  // since the last take_open
+  std::unordered_map<Serial, std::uint64_t> dropped_;  // their lanes at rest; never iterated
+  // Sessions, dropped ones too, that differ from what is at rest. `putting_` is
+  // what this round must put, or traffic would keep it from ending.
+  std::vector<Serial> dirty_;
+  std::vector<Serial> putting_;
+};
+
+}  // namespace quipu

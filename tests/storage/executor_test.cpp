@@ -1,0 +1,426 @@
+#include "storage/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/storage/executors.h"
+
+namespace quipu::test {
+namespace {
+
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+
+const ShardKey kLikes{"likes", 0};
+const ShardKey kViews{"views", 0};
+
+// ---- add ----
+
+TEST(Executor, counts_an_add_at_once_and_records_it_at_the_seal) {
+  Executor executor = fresh_executor(1);
+  EXPECT_FALSE(executor.has_open());
+  EXPECT_FALSE(exists(executor, kLikes));
+
+  const Applied applied = add(executor, kLikes, 7);
+  EXPECT_EQ(applied.code, Code::ok);
+  EXPECT_EQ(applied.commit, Commit{1});
+  EXPECT_EQ(value(executor, kLikes), 7);
+  EXPECT_TRUE(exists(executor, kLikes));
+  EXPECT_TRUE(executor.has_open());
+  EXPECT_EQ(executor.covering(), Commit{1});
+
+  const std::vector<Sealed> sealed = seal(executor);
+  ASSERT_EQ(sealed.size(), 1u);
+  EXPECT_EQ(sealed[0].commit, Commit{1});
+  EXPECT_EQ(sealed[0].local, std::vector<ShardKey>{kLikes});
+  EXPECT_EQ(cells_of(record_of(sealed[0])), state(executor, kLikes).cells);
+  EXPECT_FALSE(executor.has_open());
+  EXPECT_EQ(executor.covering(), Commit{1});
+}
+
+TEST(Executor, records_a_cell_once_however_often_it_was_added_to) {
+  Executor executor = fresh_executor(1);
+  for (int i = 0; i < 1000; ++i) add(executor, kLikes, 2);
+  const std::vector<Cell> cells = cells_of(record_of(seal(executor)[0]));
+  ASSERT_EQ(cells.size(), 1u);
+  EXPECT_EQ(cells[0].sum, 2000);
+  EXPECT_EQ(cells[0].commit, Commit{1});
+}
+
+TEST(Executor, records_only_its_own_cell_where_nothing_else_changed) {
+  Executor executor = fresh_executor(1);
+  executor.merge(said(kLikes, cell_of(1, 5, 100)));
+  add(executor, kLikes, 1);
+  EXPECT_EQ(cells_of(record_of(seal(executor)[0])).size(), 2u) << "the merge is to be durable too";
+  add(executor, kLikes, 1);
+  const std::vector<Cell> cells = cells_of(record_of(seal(executor)[0]));
+  ASSERT_EQ(cells.size(), 1u);
+  EXPECT_EQ(cells[0].sum, 2);
+  EXPECT_EQ(cells[0].commit, Commit{2});
+}
+
+TEST(Executor, numbers_records_densely_empty_ones_too) {
+  Executor executor = fresh_executor(1);
+  executor.seal();
+  add(executor, kLikes, 1);
+  executor.seal();
+  executor.seal();
+  const std::vector<Sealed> sealed = executor.take_sealed();
+  ASSERT_EQ(sealed.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(sealed[i].commit, Commit{i + 1});
+  EXPECT_EQ(executor.sealed(), Commit{3});
+}
+
+TEST(Executor, writes_all_shards_of_a_partition_under_one_actor) {
+  Executor executor = fresh_executor(1);
+  std::map<Partition, std::set<ActorId>> actors;
+  for (int i = 0; i < 10000; ++i) {
+    const ShardKey name{"k" + std::to_string(i), 0};
+    add(executor, name, 1);
+    actors[partition_of(executor, name)].insert(state(executor, name).cells.at(0).actor);
+  }
+  std::set<ActorId> all;
+  for (const auto& [partition, own] : actors) {
+    EXPECT_EQ(own.size(), 1u);
+    all.insert(own.begin(), own.end());
+  }
+  EXPECT_EQ(all.size(), actors.size()) << "and each partition under another";
+}
+
+TEST(Executor, makes_a_counter_exist_by_adding_nothing_to_it) {
+  Executor executor = fresh_executor(1);
+  EXPECT_EQ(add(executor, kLikes, 0).code, Code::ok);
+  EXPECT_EQ(value(executor, kLikes), 0);
+  EXPECT_TRUE(exists(executor, kLikes));
+}
+
+// ---- overflow ----
+
+TEST(Executor, refuses_what_would_leave_int64) {
+  const struct {
+    const char* story;
+    std::int64_t own;     // already added here
+    std::int64_t others;  // what another actor contributed
+    std::int64_t amount;
+    Code expected;
+  } cases[] = {
+      {"the greatest amount", 0, 0, kMax, Code::ok},
+      {"the least amount", 0, 0, kMin, Code::ok},
+      {"up to the top", kMax - 1, 0, 1, Code::ok},
+      {"over the top", kMax, 0, 1, Code::out_of_range},
+      {"down to the bottom", kMin + 1, 0, -1, Code::ok},
+      {"under the bottom", kMin, 0, -1, Code::out_of_range},
+      {"from top to bottom", kMax, 0, kMin, Code::ok},
+      {"nothing at the top", kMax, 0, 0, Code::ok},
+      {"the total over the top", 1, kMax - 1, 1, Code::out_of_range},
+      {"the total up to the top", 1, kMax - 2, 1, Code::ok},
+      {"the total under the bottom", -1, kMin + 1, -1, Code::out_of_range},
+      {"own full, the total not", kMax, -5, 1, Code::out_of_range},
+      {"own full, moving back", kMax, -5, -1, Code::ok},
+      {"a first add over the top of others'", 0, kMax, 1, Code::out_of_range},
+      {"a first add that brings others' back", 0, kMax, -1, Code::ok},
+  };
+  for (const auto& row : cases) {
+    Executor executor = fresh_executor(1);
+    if (row.own != 0) {
+      ASSERT_EQ(add(executor, kLikes, row.own).code, Code::ok);
+    }
+    if (row.others != 0) executor.merge(said(kLikes, cell_of(1, 1, row.others)));
+    executor.seal();
+    const ShardState held = state(executor, kLikes);
+
+    EXPECT_EQ(add(executor, kLikes, row.amount).code, row.expected) << row.story;
+    if (row.expected == Code::ok) {
+      EXPECT_EQ(value(executor, kLikes), narrow(Wide{row.own} + row.others + row.amount))
+          << row.story;
+    } else {
+      EXPECT_EQ(state(executor, kLikes), held) << row.story;
+      EXPECT_FALSE(executor.has_open()) << row.story;
+      EXPECT_EQ(executor.covering(), executor.sealed()) << row.story;
+    }
+  }
+}
+
+TEST(Executor, lets_a_total_that_left_int64_only_come_back) {
+  Executor executor = fresh_executor(1);
+  executor.merge(said(kLikes, {.cells = {{ActorId{1}, Commit{1}, kMax, {}, 0},
+                                         {ActorId{2}, Commit{1}, 10, {}, 0}}}));
+  EXPECT_EQ(value(executor, kLikes), std::nullopt) << "an error, not a wrapped number";
+  EXPECT_EQ(add(executor, kLikes, 1).code, Code::out_of_range);
+  EXPECT_EQ(add(executor, kLikes, 0).code, Code::ok);
+  EXPECT_EQ(add(executor, kLikes, -4).code, Code::ok) << "though it is still outside";
+  EXPECT_EQ(value(executor, kLikes), std::nullopt);
+  EXPECT_EQ(add(executor, kLikes, -6).code, Code::ok);
+  EXPECT_EQ(value(executor, kLikes), kMax);
+}
+
+TEST(Executor, draws_no_actor_for_a_refused_add) {
+  Executor executor = fresh_executor(1);
+  executor.merge(said(kLikes, cell_of(1, 1, kMax)));
+  executor.seal();
+  EXPECT_EQ(add(executor, kLikes, 1).code, Code::out_of_range);
+  EXPECT_FALSE(executor.has_actor(partition_of(executor, kLikes)));
+}
+
+TEST(Executor, starts_a_full_cell_again_once_it_is_fully_cleared) {
+  for (const std::int64_t full : {kMax, kMin}) {
+    Executor executor = fresh_executor(1);
+    Executor peer = fresh_executor(2);
+    add(executor, kLikes, full);
+    executor.seal();
+    peer.merge(tell(executor, {kLikes}));
+    reset(executor, kLikes);
+    (void)executor.take_sealed();
+
+    const std::int64_t amount = full > 0 ? 5 : -5;
+    const Applied applied = add(executor, kLikes, amount);
+    EXPECT_EQ(applied.code, Code::ok);
+    EXPECT_EQ(value(executor, kLikes), amount);
+
+    // The zero stands in a record before the add's.
+    executor.seal();
+    const std::vector<Sealed> sealed = executor.take_sealed();
+    ASSERT_GE(sealed.size(), 2u);
+    const Cell zero = cells_of(record_of(sealed[sealed.size() - 2])).at(0);
+    EXPECT_EQ(zero, (Cell{zero.actor, zero.commit, 0, zero.commit, 0}));
+    const Cell now = cells_of(record_of(sealed.back())).at(0);
+    EXPECT_EQ(now, (Cell{zero.actor, applied.commit, amount, zero.commit, 0}));
+    EXPECT_GT(now.commit, zero.commit);
+
+    // Whoever saw the full cell, and no reset, follows all the same.
+    peer.merge(tell(executor, {kLikes}));
+    EXPECT_EQ(value(peer, kLikes), amount);
+  }
+}
+
+TEST(Executor, refuses_to_overflow_a_cell_that_still_counts) {
+  Executor executor = fresh_executor(1);
+  add(executor, kLikes, kMax - 1);
+  reset(executor, kLikes);
+  add(executor, kLikes, 1);  // of which nothing is cleared
+  executor.seal();
+  const ShardState held = state(executor, kLikes);
+  EXPECT_EQ(add(executor, kLikes, 1).code, Code::out_of_range);
+  EXPECT_EQ(state(executor, kLikes), held);
+  EXPECT_EQ(value(executor, kLikes), 1);
+}
+
+// ---- reset ----
+
+TEST(Executor, clears_what_it_holds_and_counts_on_from_zero) {
+  Executor executor = fresh_executor(1);
+  add(executor, kLikes, 7);
+  executor.merge(said(kLikes, cell_of(1, 3, 100)));
+  EXPECT_EQ(reset(executor, kLikes).code, Code::ok);
+  EXPECT_EQ(value(executor, kLikes), 0);
+  EXPECT_FALSE(exists(executor, kLikes));
+  add(executor, kLikes, 2);
+  EXPECT_EQ(value(executor, kLikes), 2);
+  EXPECT_TRUE(exists(executor, kLikes));
+}
+
+TEST(Executor, changes_nothing_by_resetting_what_is_not_there_or_clear_already) {
+  Executor executor = fresh_executor(1);
+  EXPECT_EQ(reset(executor, kLikes).code, Code::ok);
+  EXPECT_FALSE(executor.has_open());
+  EXPECT_EQ(executor.map().size(), 0u);
+
+  add(executor, kLikes, 1);
+  const Applied first = reset(executor, kLikes);
+  executor.seal();
+  const Applied again = reset(executor, kLikes);
+  EXPECT_FALSE(executor.has_open());
+  EXPECT_EQ(again.commit, first.commit);
+}
+
+TEST(Executor, seals_an_open_cell_before_a_reset_names_its_number) {
+  Executor executor = fresh_executor(1);
+  add(executor, kLikes, 7);
+  const Applied cleared = reset(executor, kLikes);
+  const std::vector<Sealed> sealed = executor.take_sealed();
+  ASSERT_EQ(sealed.size(), 1u);
+  EXPECT_EQ(cells_of(record_of(sealed[0])).at(0).sum, 7);
+  EXPECT_EQ(cleared.commit, Commit{2});
+
+  add(executor, kLikes, 1);
+  const Cell cell = state(executor, kLikes).cells.at(0);
+  EXPECT_EQ(cell, (Cell{cell.actor, Commit{2}, 8, Commit{1}, 7}));
+}
+
+TEST(Executor, keeps_what_a_reset_elsewhere_did_not_see) {
+  Executor one = fresh_executor(1);
+  Executor two = fresh_executor(2);
+  add(one, kLikes, 10);
+  one.seal();
+  two.merge(tell(one, {kLikes}));
+  add(one, kLikes, 5);  // unseen by two
+  reset(two, kLikes);
+  two.seal();
+  one.merge(tell(two, {kLikes}));
+  EXPECT_EQ(value(one, kLikes), 5);
+  one.seal();
+  two.merge(tell(one, {kLikes}));
+  EXPECT_EQ(value(two, kLikes), 5);
+}
+
+TEST(Executor, merges_two_concurrent_resets_into_one) {
+  Executor one = fresh_executor(1);
+  Executor two = fresh_executor(2);
+  add(one, kLikes, 10);
+  add(two, kLikes, 20);
+  one.seal();
+  two.seal();
+  one.merge(tell(two, {kLikes}));
+  two.merge(tell(one, {kLikes}));
+  reset(one, kLikes);
+  reset(two, kLikes);
+  one.seal();
+  two.seal();
+  one.merge(tell(two, {kLikes}));
+  two.merge(tell(one, {kLikes}));
+  for (const Executor* executor : {&one, &two}) {
+    EXPECT_EQ(value(*executor, kLikes), 0);
+    EXPECT_FALSE(exists(*executor, kLikes));
+  }
+  EXPECT_EQ(state(one, kLikes), state(two, kLikes));
+}
+
+// ---- merge ----
+
+TEST(Executor, records_what_it_merged_but_does_not_tell_it_on) {
+  Executor executor = fresh_executor(1);
+  Delta delta = said(kLikes, cell_of(1, 5, 100));
+  delta.sightings = {{StoreId{9}, BootId{8}, Commit{5}}};
+  EXPECT_EQ(executor.merge(delta), 0u);
+  EXPECT_EQ(value(executor, kLikes), 100);
+
+  const std::vector<Sealed> sealed = seal(executor);
+  const Record record = record_of(sealed.at(0));
+  EXPECT_EQ(cells_of(record), cell_of(1, 5, 100).cells);
+  EXPECT_EQ(record.delta.sightings, delta.sightings) << "in the same record as the cells";
+  EXPECT_EQ(sealed[0].local, std::vector<ShardKey>{});
+}
+
+TEST(Executor, has_nothing_to_record_of_what_it_knew) {
+  Executor executor = fresh_executor(1);
+  Delta delta = said(kLikes, cell_of(1, 5, 100));
+  delta.sightings = {{StoreId{9}, BootId{8}, Commit{5}}};
+  executor.merge(delta);
+  executor.seal();
+  executor.merge(delta);
+  executor.merge(said(kLikes, cell_of(1, 4, 70)));
+  EXPECT_FALSE(executor.has_open());
+  EXPECT_EQ(value(executor, kLikes), 100);
+}
+
+TEST(Executor, reports_two_sums_under_one_number) {
+  Executor executor = fresh_executor(1);
+  executor.merge(said(kLikes, cell_of(1, 5, 100)));
+  EXPECT_EQ(executor.merge(said(kLikes, cell_of(1, 5, 99))), 1u);
+  EXPECT_EQ(value(executor, kLikes), 100) << "a join all the same";
+}
+
+TEST(Executor, refuses_more_cells_than_an_entry_can_hold) {
+  Executor executor = fresh_executor(1);
+  ShardState most;
+  for (std::uint64_t i = 1; i <= kMaxCells; ++i)
+    most.cells.push_back({ActorId{2 * i}, Commit{1}, 1, {}, 0});
+  EXPECT_EQ(executor.merge(said(kLikes, most)), 0u);
+  EXPECT_EQ(executor.merge(said(kLikes, cell_of(1, 1, 1))), 1u);
+  EXPECT_EQ(value(executor, kLikes), static_cast<std::int64_t>(kMaxCells));
+}
+
+// ---- tokens ----
+
+TEST(Executor, counts_a_retried_add_once_and_answers_with_its_record) {
+  Executor executor = fresh_executor(1);
+  const Serial serial = executor.issue_session();
+  const Token token{StoreId{1}, serial, 1, 0};
+  const Applied first = add(executor, kLikes, 5, token);
+  const Applied again = add(executor, kLikes, 5, token);
+  EXPECT_EQ(again.code, Code::ok);
+  EXPECT_EQ(again.commit, first.commit);
+  EXPECT_EQ(value(executor, kLikes), 5);
+
+  const Record record = record_of(seal(executor).at(0));
+  ASSERT_EQ(record.tokens.size(), 1u) << "in the record of the add itself";
+  EXPECT_EQ(record.tokens[0].entries.size(), 1u);
+  EXPECT_EQ(add(executor, kLikes, 5, token).commit, first.commit);
+  EXPECT_FALSE(executor.has_open());
+}
+
+TEST(Executor, answers_reuse_of_a_token_for_anything_else_as_an_error) {
+  Executor executor = fresh_executor(1);
+  const Token token{StoreId{1}, executor.issue_session(), 1, 0};
+  add(executor, kLikes, 5, token);
+  EXPECT_EQ(add(executor, kLikes, 6, token).code, Code::token_reused);
+  EXPECT_EQ(add(executor, kViews, 5, token).code, Code::token_reused);
+  EXPECT_EQ(add(executor, {"likes", 1}, 5, token).code, Code::token_reused);
+  EXPECT_EQ(reset(executor, kLikes, token).code, Code::token_reused);
+  EXPECT_EQ(add(executor, kLikes, 5, token).code, Code::ok);
+  EXPECT_EQ(value(executor, kLikes), 5);
+  EXPECT_FALSE(exists(executor, kViews));
+}
+
+TEST(Executor, answers_each_token_that_it_cannot_judge_without_applying_it) {
+  Executor executor = fresh_executor(
+      1, {.placement = {}, .tokens = {.window = 4, .sessions = 8}, .checkpoint = {}});
+  executor.set_confirmed(partition_of(executor, kLikes), true);
+  const Serial serial = executor.issue_session();
+  const auto numbered = [&](std::uint64_t number, std::uint64_t floor) {
+    return Token{StoreId{1}, serial, number, floor};
+  };
+  add(executor, kLikes, 1, numbered(10, 10));
+  EXPECT_EQ(add(executor, kLikes, 1, numbered(9, 10)).code, Code::token_expired);
+  EXPECT_EQ(add(executor, kLikes, 1, numbered(14, 10)).code, Code::session_window);
+  EXPECT_EQ(add(executor, kLikes, 1, {StoreId{1}, Serial{99}, 1, 0}).code, Code::token_expired);
+  executor.set_confirmed(partition_of(executor, kLikes), false);
+  EXPECT_EQ(add(executor, kLikes, 1, {StoreId{1}, Serial{99}, 1, 0}).code, Code::in_doubt);
+  EXPECT_EQ(value(executor, kLikes), 1);
+}
+
+TEST(Executor, refuses_for_good_what_it_refused_once_under_a_token) {
+  Executor executor = fresh_executor(1);
+  const Token token{StoreId{1}, executor.issue_session(), 1, 0};
+  add(executor, kLikes, kMax);
+  EXPECT_EQ(add(executor, kLikes, 1, token).code, Code::out_of_range);
+  reset(executor, kLikes);  // now it would fit
+  EXPECT_EQ(add(executor, kLikes, 1, token).code, Code::out_of_range);
+  EXPECT_EQ(value(executor, kLikes), 0);
+}
+
+TEST(Executor, replays_a_retried_reset_without_clearing_what_came_since) {
+  Executor executor = fresh_executor(1);
+  const Token token{StoreId{1}, executor.issue_session(), 1, 0};
+  add(executor, kLikes, 5);
+  const Applied first = reset(executor, kLikes, token);
+  add(executor, kLikes, 2);
+  const Applied again = reset(executor, kLikes, token);
+  EXPECT_EQ(again.code, Code::ok);
+  EXPECT_EQ(again.commit, first.commit);
+  EXPECT_EQ(value(executor, kLikes), 2);
+}
+
+TEST(Executor, answers_a_retry_although_new_changes_are_refused) {
+  Executor executor = fresh_executor(1);
+  const Serial serial = executor.issue_session();
+  Change change{
+      .kind = OpKind::add, .ref = kLikes, .amount = 5, .token = {StoreId{1}, serial, 1, 0}};
+  apply(executor, change);
+  change.refuse = Code::storage_full;
+  EXPECT_EQ(apply(executor, change).code, Code::ok);
+  change.token.number = 2;
+  EXPECT_EQ(apply(executor, change).code, Code::storage_full);
+  EXPECT_EQ(value(executor, kLikes), 5);
+  change.refuse = Code::ok;
+  EXPECT_EQ(apply(executor, change).code, Code::ok) << "it was not refused for good";
+  EXPECT_EQ(value(executor, kLikes), 10);
+}
+
+}  // namespace
+}  // namespace quipu::test

@@ -1,0 +1,114 @@
+// executors.h: an executor in one line, and what it holds as plain values.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "protocol/state_codec.h"
+#include "storage/executor.h"
+#include "storage/stored_keys.h"
+
+namespace quipu::test {
+
+inline constexpr HashKey kPlacement{0x5eed};
+
+// As a new store's; `seed` decides its actors.
+inline Executor fresh_executor(std::uint64_t seed, ExecutorOptions options = {}) {
+  options.placement = kPlacement;
+  Meta meta;
+  meta.store = StoreId{seed};
+  return Executor(std::move(meta), options, Random(seed));
+}
+
+inline Applied apply(Executor& executor, const Change& change) {
+  Applied applied;
+  executor.apply({&change, 1}, {&applied, 1});
+  return applied;
+}
+
+inline Applied add(Executor& executor, ShardRef ref, std::int64_t amount, Token token = {}) {
+  return apply(executor, {.kind = OpKind::add, .ref = ref, .amount = amount, .token = token});
+}
+
+inline Applied reset(Executor& executor, ShardRef ref, Token token = {}) {
+  return apply(executor, {.kind = OpKind::reset, .ref = ref, .amount = 0, .token = token});
+}
+
+inline ShardState state(const Executor& executor, ShardRef ref) {
+  ShardState held;
+  (void)executor.map().read(ref, held);
+  return held;
+}
+
+// Nothing if it left int64.
+inline std::optional<std::int64_t> value(const Executor& executor, ShardRef ref) {
+  return narrow(executor.map().total(ref).sum);
+}
+
+inline bool exists(const Executor& executor, ShardRef ref) {
+  return executor.map().total(ref).exists;
+}
+
+// Closes the open record; all that was sealed since the last time.
+inline std::vector<Sealed> seal(Executor& executor) {
+  executor.seal();
+  return executor.take_sealed();
+}
+
+inline const std::string* find_put(const Batch& batch, const std::string& key) {
+  for (const Batch::Put& put : batch.puts) {
+    if (put.key == key) return &put.value;
+  }
+  return nullptr;
+}
+
+inline bool deletes(const Batch& batch, const std::string& key) {
+  return std::find(batch.deletes.begin(), batch.deletes.end(), key) != batch.deletes.end();
+}
+
+inline Record record_of(const Sealed& sealed) {
+  const std::string key = stored::record(sealed.commit);
+  const std::string* value = find_put(sealed.batch, key);
+  if (value == nullptr) throw std::runtime_error("a sealed batch without its record");
+  Result<Record> record = decode_record(key, *value);
+  if (!record.ok()) throw std::runtime_error(record.status().message());
+  return std::move(*record);
+}
+
+// What a peer is told of these shards. REQUIRES: nothing is open.
+inline Delta tell(const Executor& executor, const std::vector<ShardKey>& shards) {
+  Delta delta(executor.sealed());
+  for (const ShardKey& shard : shards) delta.push(shard, state(executor, shard));
+  return delta;
+}
+
+inline Partition partition_of(const Executor& executor, ShardRef ref) {
+  return executor.map().place(ref).partition();
+}
+
+inline ShardState cell_of(std::uint64_t actor, std::uint64_t commit, std::int64_t sum) {
+  return {.cells = {{ActorId{actor}, Commit{commit}, sum, {}, 0}}};
+}
+
+// What some other node says of one shard.
+inline Delta said(ShardRef ref, const ShardState& state) {
+  Delta delta;
+  delta.push(ref, state);
+  return delta;
+}
+
+inline std::vector<Cell> cells_of(const Record& record) {
+  std::vector<Cell> cells;
+  record.delta.for_each([&](const DeltaEntry& entry) {
+    cells.insert(cells.end(), entry.cells.begin(), entry.cells.end());
+  });
+  return cells;
+}
+
+}  // namespace quipu::test

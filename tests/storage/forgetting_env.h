@@ -1,0 +1,120 @@
+// forgetting_env.h: a disk in memory that forgets, at a power cut, what was not
+// synced. LevelDB's threads and clock are the real ones.
+//
+//   file       one string; the part that was synced survives
+//   directory  the names as they are seen, and as they would survive. Every
+//              creation, renaming and removal waits in order; a sync of the
+//              directory makes all that wait durable. LevelDB's own Env syncs the
+//              directory of a file named MANIFEST… before it syncs the file, and
+//              has no other way; so does this one.
+//
+// That is stricter than ext4, XFS or btrfs, where a synced new file keeps its
+// name, and as lenient as they are in that names change in order.
+//
+// A power cut loses all that waits, or by `Loss::torn` a random end of it: of the
+// names that waited a prefix lasts; of each file some of the unsynced sectors, and
+// zeros where the others should be.
+#pragma once
+
+#include <leveldb/env.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "protocol/random.h"
+
+namespace quipu::test {
+
+class ForgettingEnv final : public leveldb::EnvWrapper {
+ public:
+  enum class Loss { everything, torn };
+
+  // The one directory that is there from the start.
+  static constexpr const char* kRoot = "/disk";
+
+  explicit ForgettingEnv(std::uint64_t seed = 1);
+  ~ForgettingEnv() override;
+
+  // From now on, or from the n-th change on, every call fails. Whoever has files
+  // open must go before the power comes back.
+  void power_off();
+  void power_off_after(std::uint64_t changes);
+  void power_on(Loss loss = Loss::everything);
+
+  // All files together may hold this much; an append writes what still fits.
+  // Nothing: they may grow.
+  void set_capacity(std::optional<std::uint64_t> bytes);
+  [[nodiscard]] std::uint64_t used() const;
+  // Every sync answers this text of an errno; empty: they work.
+  void fail_syncs(std::string error);
+  // Syncs say ok and do nothing: plants the bug that the suite must find.
+  void swallow_syncs() { swallowing_ = true; }
+
+  // The names in a directory that end so, sorted.
+  [[nodiscard]] std::vector<std::string> files(const std::string& directory,
+                                               std::string_view ending) const;
+  [[nodiscard]] std::string read(const std::string& name) const;
+  // Changes a file behind everybody's back, durably.
+  void damage(const std::string& name, const std::function<void(std::string&)>& how);
+
+  leveldb::Status NewSequentialFile(const std::string& name, leveldb::SequentialFile** out) override;
+  leveldb::Status NewRandomAccessFile(const std::string& name, leveldb::RandomAccessFile** out) override;
+  leveldb::Status NewWritableFile(const std::string& name, leveldb::WritableFile** out) override;
+  leveldb::Status NewAppendableFile(const std::string& name, leveldb::WritableFile** out) override;
+  bool FileExists(const std::string& name) override;
+  leveldb::Status GetChildren(const std::string& directory, std::vector<std::string>* names) override;
+  leveldb::Status RemoveFile(const std::string& name) override;
+  leveldb::Status CreateDir(const std::string& name) override;
+  leveldb::Status RemoveDir(const std::string& name) override;
+  leveldb::Status GetFileSize(const std::string& name, std::uint64_t* size) override;
+  leveldb::Status RenameFile(const std::string& from, const std::string& to) override;
+  leveldb::Status LockFile(const std::string& name, leveldb::FileLock** lock) override;
+  leveldb::Status UnlockFile(leveldb::FileLock* lock) override;
+  leveldb::Status NewLogger(const std::string& name, leveldb::Logger** out) override;
+  void SleepForMicroseconds(int micros) override;
+
+ private:
+  struct Inode;
+  using InodePointer = std::shared_ptr<Inode>;
+  using Names = std::map<std::string, InodePointer>;
+  // What one call does to names, all or nothing; null: the name goes.
+  using Change = std::vector<std::pair<std::string, InodePointer>>;
+  class ReadFile;
+  class RandomFile;
+  class WriteFile;
+  class Lock;
+
+  // All of these with the mutex held.
+  leveldb::Status begin_change();
+  leveldb::Status find(const std::string& name, InodePointer& inode) const;
+  void rename(Change change);
+  void sync_names(const std::string& directory);
+  void tear(Inode& inode);
+  [[nodiscard]] std::uint64_t used_locked() const;
+
+  leveldb::Status append(Inode& inode, const std::string& name, std::string_view bytes);
+  leveldb::Status sync(Inode& inode, const std::string& name);
+  leveldb::Status read(const Inode& inode, std::uint64_t at, std::size_t length, char* to,
+                       leveldb::Slice* result) const;
+
+  mutable std::mutex mutex_;
+  Random random_;
+  bool on_ = true;
+  bool swallowing_ = false;
+  std::optional<std::uint64_t> changes_left_;
+  std::optional<std::uint64_t> capacity_;
+  std::string sync_error_;
+  Names seen_;
+  Names durable_;
+  std::vector<Change> waiting_;
+  std::set<std::string> locks_;
+};
+
+}  // namespace quipu::test

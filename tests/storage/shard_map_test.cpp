@@ -1,0 +1,349 @@
+#include "storage/shard_map.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storage/stored_keys.h"
+
+namespace quipu::test {
+namespace {
+
+constexpr HashKey kKey{0x5eed};
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+
+using States = std::map<ShardKey, ShardState>;
+
+void put(ShardMap& map, ShardRef ref, const ShardState& state, std::uint8_t flags = 0) {
+  map.put(map.place(ref), ref, state, flags);
+}
+
+// As the executor changes an own cell in place.
+void touch_and_add(ShardMap& map, ShardRef ref, ActorId actor, std::int64_t amount, Commit commit) {
+  const Placement placement = map.place(ref);
+  Entry* entry = map.find(placement, ref);
+  map.touch(placement, entry, Entry::kLocal);
+  entry->find(map.actors().intern(actor)).add(amount, commit);
+}
+
+void checkpoint_all(ShardMap& map) {
+  std::vector<Entry*> dirty;
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    map.collect_dirty(Partition{p}, dirty);
+    for (Entry* entry : dirty) map.mark_clean(Partition{p}, entry);
+  }
+}
+
+std::vector<ShardKey> taken(ShardMap& map) {
+  std::vector<ShardKey> names;
+  map.take_open([&](const Entry& entry) {
+    names.push_back({std::string(entry.ref().key), entry.ref().shard});
+  });
+  return names;
+}
+
+ShardState one_cell(std::uint64_t actor, std::uint64_t commit, std::int64_t sum) {
+  return {.cells = {{ActorId{actor}, Commit{commit}, sum, {}, 0}}};
+}
+
+// Any state that a decoder lets through, its numbers drawn near the edges.
+ShardState any_state() {
+  const auto sums = rc::gen::weightedOneOf<std::int64_t>(
+      {{4, rc::gen::inRange<std::int64_t>(-100, 100)}, {1, rc::gen::element(kMin, kMax)}});
+  const auto commits = rc::gen::weightedOneOf<std::uint64_t>(
+      {{4, rc::gen::inRange<std::uint64_t>(0, 5)}, {1, rc::gen::just(~std::uint64_t{0})}});
+  const auto drawn =
+      *rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(1, 20));
+  ShardState state;
+  for (const std::uint64_t actor : std::set(drawn.begin(), drawn.end())) {
+    Cell cell{ActorId{actor}, Commit{*commits}, *sums, {}, 0};
+    if (*rc::gen::arbitrary<bool>()) {
+      cell.cleared_commit = Commit{*commits};
+      cell.cleared_sum = *sums;
+    }
+    state.cells.push_back(cell);
+  }
+  state.count = *rc::gen::inRange<ShardIndex>(1, 4);
+  state.usable = *rc::gen::inRange<ShardIndex>(1, static_cast<ShardIndex>(state.count + 1));
+  return state;
+}
+
+std::string any_key() {
+  const std::size_t size = *rc::gen::element<std::size_t>(1, 2, 14, 15, 16, 511, 512);
+  return *rc::gen::container<std::string>(size, rc::gen::arbitrary<char>());
+}
+
+TEST(ShardMap, holds_nothing_at_first) {
+  const ShardMap map(kKey);
+  ShardState state = one_cell(1, 1, 1);
+  EXPECT_FALSE(map.read({"likes", 0}, state));
+  EXPECT_EQ(state, ShardState{});
+  EXPECT_FALSE(map.total({"likes", 0}).exists);
+  EXPECT_EQ(map.size(), 0u);
+  EXPECT_EQ(map.dirty(), 0u);
+  EXPECT_FALSE(map.has_open());
+}
+
+RC_GTEST_PROP(ShardMap, gives_back_what_was_put, ()) {
+  ShardMap map(kKey);
+  States model;
+  const auto steps = *rc::gen::inRange(1, 30);
+  for (int i = 0; i < steps; ++i) {
+    const ShardKey name{any_key(), *rc::gen::inRange<ShardIndex>(0, 3)};
+    model[name] = any_state();
+    put(map, name, model[name]);
+  }
+  RC_ASSERT(map.size() == model.size());
+  for (const auto& [name, expected] : model) {
+    ShardState held;
+    RC_ASSERT(map.read(name, held));
+    RC_ASSERT(held == expected);
+    RC_ASSERT((map.total(name).sum == total(expected.cells).sum));
+    RC_ASSERT(map.total(name).exists == total(expected.cells).exists);
+  }
+}
+
+TEST(ShardMap, holds_a_state_of_as_many_cells_as_there_may_be) {
+  ShardMap map(kKey);
+  ShardState state;
+  for (std::uint64_t i = 1; i <= kMaxCells; ++i) {
+    state.cells.push_back({ActorId{i}, Commit{i}, -1, Commit{i}, 1});
+  }
+  const std::string longest(kMaxKey, 'k');
+  put(map, {longest, kMaxShards - 1}, state);
+  ShardState held;
+  EXPECT_TRUE(map.read({longest, kMaxShards - 1}, held));
+  EXPECT_EQ(held, state);
+}
+
+// ---- open ----
+
+TEST(ShardMap, names_each_open_shard_once_in_the_order_of_first_change) {
+  ShardMap map(kKey);
+  put(map, {"b", 0}, one_cell(1, 1, 1));
+  put(map, {"a", 0}, one_cell(1, 1, 1));
+  touch_and_add(map, {"b", 0}, ActorId{1}, 5, Commit{1});
+  put(map, {"b", 0}, one_cell(1, 1, 7));  // moves the entry
+  put(map, {"b", 0}, one_cell(1, 1, 8));  // and again
+  EXPECT_TRUE(map.has_open());
+  EXPECT_EQ(taken(map), (std::vector<ShardKey>{{"b", 0}, {"a", 0}}));
+
+  EXPECT_FALSE(map.has_open());
+  EXPECT_EQ(taken(map), std::vector<ShardKey>{});
+  touch_and_add(map, {"a", 0}, ActorId{1}, 1, Commit{2});
+  EXPECT_EQ(taken(map), (std::vector<ShardKey>{{"a", 0}}));
+}
+
+TEST(ShardMap, shows_an_open_entry_as_it_is_now_however_often_it_moved) {
+  ShardMap map(kKey);
+  for (std::int64_t sum = 1; sum <= 5; ++sum) put(map, {"likes", 0}, one_cell(1, 1, sum));
+  std::vector<std::int64_t> sums;
+  map.take_open(
+      [&](const Entry& entry) { sums.push_back(static_cast<std::int64_t>(entry.total().sum)); });
+  EXPECT_EQ(sums, std::vector<std::int64_t>{5});
+}
+
+TEST(ShardMap, collects_the_flags_of_all_changes_until_the_seal) {
+  ShardMap map(kKey);
+  put(map, {"likes", 0}, one_cell(1, 1, 1), Entry::kLocal);
+  put(map, {"likes", 0}, one_cell(1, 1, 2), Entry::kWhole);
+  std::vector<std::pair<bool, bool>> seen;  // whole, local
+  const auto note = [&](const Entry& entry) {
+    seen.emplace_back(entry.has(Entry::kWhole), entry.has(Entry::kLocal));
+  };
+  map.take_open(note);
+  put(map, {"likes", 0}, one_cell(1, 1, 3), 0);
+  map.take_open(note);
+  EXPECT_EQ(seen, (std::vector<std::pair<bool, bool>>{{true, true}, {false, false}}));
+}
+
+// ---- dirty ----
+
+TEST(ShardMap, is_dirty_from_a_change_to_its_checkpoint) {
+  ShardMap map(kKey);
+  map.load({"loaded", 0}, one_cell(1, 1, 1));
+  EXPECT_EQ(map.dirty(), 0u) << "what was loaded is on disk";
+  EXPECT_FALSE(map.has_open());
+
+  put(map, {"new", 0}, one_cell(1, 2, 1));
+  touch_and_add(map, {"loaded", 0}, ActorId{1}, 1, Commit{2});
+  touch_and_add(map, {"loaded", 0}, ActorId{1}, 1, Commit{2});
+  EXPECT_EQ(map.dirty(), 2u);
+  (void)taken(map);
+  EXPECT_EQ(map.dirty(), 2u) << "a seal is not a checkpoint";
+
+  checkpoint_all(map);
+  EXPECT_EQ(map.dirty(), 0u);
+  put(map, {"new", 0}, one_cell(1, 3, 2));
+  EXPECT_EQ(map.dirty(), 1u);
+}
+
+TEST(ShardMap, collects_dirty_entries_in_the_order_of_their_stored_keys) {
+  ShardMap map(kKey);
+  std::map<Partition, std::vector<std::string>> expected;
+  for (int i = 0; i < 20000; ++i) {
+    const ShardKey name{"k" + std::to_string(i), static_cast<ShardIndex>(i % 3)};
+    put(map, name, one_cell(1, 1, i));
+    expected[map.place(name).partition()].push_back(stored::shard(map.place(name), name));
+  }
+  std::vector<Entry*> dirty;
+  for (auto& [partition, keys] : expected) {
+    std::sort(keys.begin(), keys.end());
+    map.collect_dirty(partition, dirty);
+    std::vector<std::string> collected;
+    for (const Entry* entry : dirty) {
+      collected.push_back(stored::shard(map.place(entry->ref()), entry->ref()));
+    }
+    ASSERT_EQ(collected, keys);
+  }
+}
+
+TEST(ShardMap, collects_a_leaf_by_key_and_index) {
+  ShardMap map(kKey);
+  std::map<std::pair<Partition, std::uint8_t>, std::vector<ShardKey>> expected;
+  for (int i = 0; i < 3000; ++i) {
+    const ShardKey name{"k" + std::to_string(i), 0};
+    put(map, name, one_cell(1, 1, i));
+    const Placement placement = map.place(name);
+    expected[{placement.partition(), placement.leaf()}].push_back(name);
+  }
+  std::vector<Entry*> entries;
+  for (auto& [where, names] : expected) {
+    std::sort(names.begin(), names.end());
+    map.collect_leaf(where.first, where.second, entries);
+    std::vector<ShardKey> collected;
+    for (const Entry* entry : entries) {
+      collected.push_back({std::string(entry->ref().key), entry->ref().shard});
+    }
+    ASSERT_EQ(collected, names);
+  }
+}
+
+TEST(ShardMap, forgets_a_dropped_partition_and_no_other) {
+  ShardMap map(kKey);
+  States kept;
+  const Partition gone = map.place({"k0", 0}).partition();
+  for (int i = 0; i < 20000; ++i) {
+    const ShardKey name{"k" + std::to_string(i), 0};
+    put(map, name, one_cell(1, 1, i));
+    if (map.place(name).partition() != gone) kept[name] = one_cell(1, 1, i);
+  }
+  (void)taken(map);
+  checkpoint_all(map);
+  put(map, {"k0", 0}, one_cell(1, 2, 1));
+  (void)taken(map);
+  map.drop(gone);
+
+  EXPECT_EQ(map.size(), kept.size());
+  EXPECT_EQ(map.size(gone), 0u);
+  EXPECT_EQ(map.dirty(), 0u);
+  EXPECT_EQ(map.digest(gone), Hash128{});
+  ShardState held;
+  EXPECT_FALSE(map.read({"k0", 0}, held));
+  for (const auto& [name, state] : kept) {
+    ASSERT_TRUE(map.read(name, held)) << name.key;
+    ASSERT_EQ(held, state);
+  }
+}
+
+// ---- digest ----
+
+HashKey digest_key() { return HashKey{hash64(kKey, "digest")}; }
+
+RC_GTEST_PROP(Digest, equals_the_one_recomputed_from_scratch, ()) {
+  ShardMap map(kKey);
+  States model;
+  std::vector<ShardKey> names;  // few, so that they share no partition only by chance
+  for (int i = 0; i < 6; ++i) names.push_back({"k" + std::to_string(i), 0});
+  const auto steps = *rc::gen::inRange(1, 60);
+  for (int i = 0; i < steps; ++i) {
+    const ShardKey& name = *rc::gen::elementOf(names);
+    const Placement placement = map.place(name);
+    switch (*rc::gen::inRange(0, 6)) {
+      case 0:
+        if (model.contains(name)) break;
+        model[name] = any_state();
+        map.load(name, model[name]);
+        break;
+      case 1:
+      case 2:
+        model[name] = any_state();
+        put(map, name, model[name]);
+        break;
+      case 3:
+        if (!model.contains(name) || model[name].cells.empty()) break;
+        model[name].cells[0].commit = Commit{static_cast<std::uint64_t>(i)};
+        touch_and_add(map, name, model[name].cells[0].actor, 0,
+                      Commit{static_cast<std::uint64_t>(i)});
+        break;
+      case 4: {
+        map.take_open([](const Entry&) {});
+        std::vector<Entry*> dirty;
+        map.collect_dirty(placement.partition(), dirty);
+        for (Entry* entry : dirty) map.mark_clean(placement.partition(), entry);
+        break;
+      }
+      case 5:
+        map.take_open([](const Entry&) {});
+        if (*rc::gen::inRange(0, 4) != 0) break;
+        map.drop(placement.partition());
+        std::erase_if(model, [&](const auto& row) {
+          return map.place(row.first).partition() == placement.partition();
+        });
+        break;
+    }
+  }
+  std::map<Partition, Digest::Leaves> leaves;
+  std::map<Partition, Hash128> sums;
+  for (const auto& [name, state] : model) {
+    const Placement placement = map.place(name);
+    const Hash128 hash = hash_state(digest_key(), name, state);
+    leaves[placement.partition()][placement.leaf()] += hash;
+    sums[placement.partition()] += hash;
+  }
+  for (const ShardKey& name : names) {
+    const Partition partition = map.place(name).partition();
+    RC_ASSERT(map.digest(partition) == sums[partition]);
+    RC_ASSERT(map.leaves(partition) == leaves[partition]);
+  }
+}
+
+TEST(Digest, sees_each_part_of_a_state) {
+  const Cell cell{ActorId{1}, Commit{2}, 3, Commit{4}, 5};
+  const ShardState base{.cells = {cell}, .count = 3, .usable = 2};
+  std::vector<ShardState> others(7, base);
+  others[0].cells[0].actor = ActorId{9};
+  others[1].cells[0].commit = Commit{9};
+  others[2].cells[0].sum = 9;
+  others[3].cells[0].cleared_commit = Commit{9};
+  others[4].cells[0].cleared_sum = 9;
+  others[5].count = 9;
+  others[6].usable = 1;
+  const Hash128 hash = hash_state(kKey, {"likes", 1}, base);
+  for (const ShardState& other : others) EXPECT_NE(hash_state(kKey, {"likes", 1}, other), hash);
+  EXPECT_NE(hash_state(kKey, {"likes", 2}, base), hash);
+  EXPECT_NE(hash_state(kKey, {"like", 1}, base), hash);
+  EXPECT_NE(hash_state(HashKey{1}, {"likes", 1}, base), hash) << "nobody can aim without the key";
+}
+
+// ---- memory ----
+
+TEST(ShardMap, takes_at_most_72_bytes_per_counter_of_one_cell) {
+  ShardMap map(kKey);
+  constexpr std::size_t kCounters = 200000;
+  for (std::size_t i = 0; i < kCounters; ++i) {
+    const std::string key = "likes:" + std::to_string(10000000 + i);  // 14 bytes
+    put(map, {key, 0}, one_cell(1, 1, 1));
+  }
+  EXPECT_LE(map.bytes() / kCounters, 72u);
+}
+
+}  // namespace
+}  // namespace quipu::test

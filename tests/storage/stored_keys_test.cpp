@@ -1,0 +1,102 @@
+#include "storage/stored_keys.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace quipu::test {
+namespace {
+
+using namespace std::string_literals;
+
+const HashKey kKey{42};
+
+std::string shard(std::string_view key, ShardIndex index) {
+  const ShardRef ref{key, index};
+  return stored::shard(Placement(kKey, ref), ref);
+}
+
+TEST(StoredKeys, AreBigEndianSoThatNumbersStandInOrder) {
+  EXPECT_EQ(stored::meta(), "m");
+  EXPECT_EQ(stored::actor(Partition{0x0102}), "a\x01\x02");
+  EXPECT_EQ(stored::record(Commit{0x0102030405060708}), "j\x01\x02\x03\x04\x05\x06\x07\x08");
+  EXPECT_EQ(stored::token(Serial{0x0102030405060708}, 63), "t\x01\x02\x03\x04\x05\x06\x07\x08\x3f");
+  EXPECT_LT(stored::record(Commit{255}), stored::record(Commit{256}));
+  EXPECT_LT(stored::record(Commit{1}), stored::record(Commit{~std::uint64_t{0}}));
+  EXPECT_LT(stored::actor(Partition{255}), stored::actor(Partition{256}));
+}
+
+TEST(StoredKeys, NameAShardByPlaceThenKeyThenIndex) {
+  const ShardRef ref{"page:home", 0x0102};
+  const Placement placement(kKey, ref);
+  const std::string key = stored::shard(placement, ref);
+  ASSERT_EQ(key.size(), 1 + 2 + 1 + 9 + 2U);
+  EXPECT_EQ(key[0], 's');
+  EXPECT_EQ(static_cast<std::uint8_t>(key[1]) << 8 | static_cast<std::uint8_t>(key[2]), raw(placement.partition()));
+  EXPECT_EQ(static_cast<std::uint8_t>(key[3]), placement.leaf());
+  EXPECT_EQ(key.substr(4), "page:home\x01\x02");
+}
+
+TEST(StoredKeys, GiveBackTheShardWhateverBytesItsKeyHolds) {
+  for (const std::string& name : {"a"s, "\0"s, "\xff\xff\xff"s, "s\0\0\0"s, std::string(kMaxKey, 'x')}) {
+    for (const ShardIndex index : {ShardIndex{0}, ShardIndex{255}, ShardIndex{256}, ShardIndex{kMaxShards - 1}}) {
+      const std::string key = shard(name, index);
+      const auto parsed = stored::parse_shard(key);
+      ASSERT_TRUE(parsed.has_value());
+      EXPECT_EQ(parsed->ref, ShardRef(name, index));
+      EXPECT_EQ(parsed->partition, Placement(kKey, ShardRef{name, index}).partition());
+    }
+  }
+}
+
+TEST(StoredKeys, GiveBackPartitionsAndCommits) {
+  for (const std::uint16_t partition : std::initializer_list<std::uint16_t>{0, 1, 255, 256, 4095}) {
+    EXPECT_EQ(stored::parse_actor(stored::actor(Partition{partition})), Partition{partition});
+  }
+  for (const std::uint64_t commit : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
+    EXPECT_EQ(stored::parse_record(stored::record(Commit{commit})), Commit{commit});
+  }
+}
+
+TEST(StoredKeys, RefuseWhatIsNone) {
+  for (const std::string& key : {""s, "s"s, "s\0\0\0\0\0"s, shard(std::string(kMaxKey, 'x'), 0) + "x",
+                                 shard("a", kMaxShards), "s\x10\0\0a\0\0"s, "x\0\0\0a\0\0"s}) {
+    EXPECT_FALSE(stored::parse_shard(key).has_value()) << key.size();
+  }
+  for (const std::string& key : {""s, "a"s, "a\0"s, "a\0\0\0"s, "b\0\0"s, "a\x10\0"s}) {
+    EXPECT_FALSE(stored::parse_actor(key).has_value()) << key.size();
+  }
+  for (const std::string& key : {""s, "j"s, "j\0\0\0\0\0\0\0"s, "j\0\0\0\0\0\0\0\0\0"s, "k\0\0\0\0\0\0\0\0"s}) {
+    EXPECT_FALSE(stored::parse_record(key).has_value()) << key.size();
+  }
+}
+
+TEST(ActorValue, ComesBack) {
+  const std::string key = stored::actor(Partition{7});
+  for (const std::uint64_t id : {std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{0x8000000000000000}}) {
+    EXPECT_EQ(stored::parse_actor_value(key, stored::actor_value(key, ActorId{id})), ActorId{id});
+  }
+}
+
+TEST(ActorValue, IsRefusedIfAnyBitChangedOrItIsCutOrLonger) {
+  const std::string key = stored::actor(Partition{7});
+  const std::string value = stored::actor_value(key, ActorId{0x0123456789abcdef});
+  for (std::size_t bit = 0; bit < value.size() * 8; ++bit) {
+    std::string changed = value;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
+    EXPECT_FALSE(stored::parse_actor_value(key, changed).has_value()) << "bit " << bit;
+  }
+  for (std::size_t size = 0; size < value.size(); ++size) {
+    EXPECT_FALSE(stored::parse_actor_value(key, value.substr(0, size)).has_value()) << size;
+  }
+  EXPECT_FALSE(stored::parse_actor_value(key, value + '\0').has_value());
+}
+
+TEST(ActorValue, IsRefusedUnderAnothersKey) {
+  const std::string value = stored::actor_value(stored::actor(Partition{7}), ActorId{1});
+  EXPECT_FALSE(stored::parse_actor_value(stored::actor(Partition{8}), value).has_value());
+}
+
+}  // namespace
+}  // namespace quipu::test
