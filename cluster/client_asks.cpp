@@ -1,0 +1,92 @@
+#include "cluster/client_asks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster/client_verdict.h"
+
+namespace quipu {
+
+void ClientAsks::ask(std::uint64_t id, Question question, ClientEffects& effects) {
+  next_look_ = std::min(next_look_, question.deadline);
+  const Entry entry = asks_.emplace(id, Ask{.question = std::move(question)}).first;
+  if (link_) send(entry, effects);
+}
+
+void ClientAsks::send(Entry entry, ClientEffects& effects) {
+  Ask& ask = entry->second;
+  ask.doubt |= ask.open;
+  ask.open = true;
+  ask.again = kNever;
+  effects.frames(*link_) += ask.question.frame;
+}
+
+void ClientAsks::on_values(Values values, ClientEffects& effects) {
+  const Entry entry = asks_.find(values.id);
+  if (entry == asks_.end() || entry->second.question.values == 0) return;
+  if (values.values.size() == entry->second.question.values) {
+    finish(entry, std::move(values), effects);
+  } else {
+    finish(entry, Status(Code::unavailable, "the node answered for other keys than were asked"),
+           effects);
+  }
+}
+
+void ClientAsks::on_done(Instant now, const Done& done, ClientEffects& effects) {
+  const Entry entry = asks_.find(done.id);
+  if (entry == asks_.end() || entry->second.question.values != 0) return;
+  Ask& ask = entry->second;
+  // As often as one likes, so it is never too late to ask again.
+  if (judge(done.code, 1) == Verdict::complete) {
+    finish(entry, Status(done.code, done.detail), effects);
+    return;
+  }
+  ask.refused = Status(done.code, done.detail);
+  ask.open = false;
+  ask.doubt |= ask.refused.outcome() == Outcome::unknown;
+  ask.again = now + settings_.retry_interval;
+  next_look_ = std::min(next_look_, ask.again);
+}
+
+void ClientAsks::on_link(ConnectionId link, ClientEffects& effects) {
+  link_ = link;
+  for (Entry entry = asks_.begin(); entry != asks_.end(); ++entry) send(entry, effects);
+}
+
+void ClientAsks::on_tick(Instant now, ClientEffects& effects) {
+  if (now < next_look_) return;
+  next_look_ = kNever;
+  for (Entry entry = asks_.begin(); entry != asks_.end();) {
+    const Entry here = entry++;
+    Ask& ask = here->second;
+    if (ask.question.deadline <= now) {
+      give_up(here, link_ ? "no answer in time" : links_.trouble(), effects);
+      continue;
+    }
+    if (ask.again <= now && link_) send(here, effects);
+    next_look_ = std::min(next_look_, ask.question.deadline);
+    if (link_) next_look_ = std::min(next_look_, ask.again);
+  }
+}
+
+void ClientAsks::finish(Entry entry, ClientAnswer answer, ClientEffects& effects) {
+  effects.complete(entry->second.question.call, std::move(answer));
+  asks_.erase(entry);
+}
+
+void ClientAsks::give_up(Entry entry, const std::string& why, ClientEffects& effects) {
+  const Ask& ask = entry->second;
+  if (ask.question.values == 0 && (ask.open || ask.doubt)) {
+    finish(entry, Status(Code::in_doubt, why), effects);
+  } else if (!ask.refused.ok()) {
+    finish(entry, ask.refused, effects);
+  } else {
+    finish(entry, Status(Code::unavailable, why), effects);
+  }
+}
+
+void ClientAsks::stop(ClientEffects& effects) {
+  while (!asks_.empty()) give_up(asks_.begin(), "the client was closed", effects);
+}
+
+}  // namespace quipu

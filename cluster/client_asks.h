@@ -1,0 +1,72 @@
+// client_asks.h: requests that may be carried out any number of times: reads and
+// raises.
+//
+//   asked ──answer──▶ finished        every new link: asked again, the same bytes
+//
+// Each goes to the connected node, and ends at its deadline at the latest: a read
+// as unavailable, a raise as in_doubt or with the reason why it was refused.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cluster/client_changes.h"
+#include "cluster/client_effects.h"
+#include "cluster/client_settings.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class ClientAsks {
+ public:
+  // All must outlive it.
+  ClientAsks(const ClientSettings& settings, const ClientLinks& links, RequestIds& ids)
+      : settings_(settings), links_(links), ids_(ids) {}
+
+  struct Question {
+    CallId call{};
+    std::size_t values = 0;  // a read of so many keys; 0: a raise
+    Instant deadline{};
+    std::string frame{};  // of the request, with next_id()
+  };
+  [[nodiscard]] std::uint64_t next_id() { return ids_.take(); }
+  void ask(std::uint64_t id, Question question, ClientEffects& effects);
+
+  // If they answer nothing here, nothing happens.
+  void on_done(Instant now, const Done& done, ClientEffects& effects);
+  void on_values(Values values, ClientEffects& effects);
+
+  void on_lost_link() { link_.reset(); }
+  void on_link(ConnectionId link, ClientEffects& effects);
+  void on_tick(Instant now, ClientEffects& effects);
+  [[nodiscard]] Instant deadline() const { return next_look_; }
+  void stop(ClientEffects& effects);
+
+  [[nodiscard]] bool waiting() const { return link_ && !asks_.empty(); }
+  [[nodiscard]] std::size_t size() const { return asks_.size(); }
+
+ private:
+  struct Ask {
+    Question question;
+    bool open = false;       // sent, and not answered
+    bool doubt = false;      // an earlier sending may have been carried out, or yet be
+    Instant again = kNever;  // a raise that was refused for now
+    Status refused{};        // that is, why
+  };
+  using Entry = std::map<std::uint64_t, Ask>::iterator;
+
+  void send(Entry entry, ClientEffects& effects);
+  void finish(Entry entry, ClientAnswer answer, ClientEffects& effects);
+  void give_up(Entry entry, const std::string& why, ClientEffects& effects);
+
+  const ClientSettings& settings_;
+  const ClientLinks& links_;
+  RequestIds& ids_;
+  std::optional<ConnectionId> link_;
+  Instant next_look_ = kNever;         // at or before the first deadline or `again`
+  std::map<std::uint64_t, Ask> asks_;  // by id: in the order of asking
+};
+
+}  // namespace quipu

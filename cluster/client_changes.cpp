@@ -1,0 +1,249 @@
+#include "cluster/client_changes.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cluster/client_verdict.h"
+#include "protocol/message_codec.h"
+
+namespace quipu {
+namespace {
+
+// Another executor may well be able to do what this one cannot.
+bool speaks_for_executor(Code code) {
+  return code == Code::unavailable || code == Code::storage_full || code == Code::executor_gone;
+}
+
+}  // namespace
+
+// ---- on its way out ----
+
+void ClientChanges::submit(Instant now, ClientChange change, ClientEffects& effects) {
+  change.id = ids_.take();
+  next_expiry_ = std::min(next_expiry_, change.deadline);
+  unassigned_.push_back(std::move(change));
+  const Entry entry = std::prev(unassigned_.end());
+  entry->list = &unassigned_;
+  by_id_.emplace(entry->id, entry);
+  if (link_) assign(now, entry, effects);
+}
+
+void ClientChanges::move(Entry entry, ChangeList& to) {
+  to.splice(to.end(), *entry->list, entry);
+  entry->list = &to;
+}
+
+void ClientChanges::assign(Instant now, Entry entry, ClientEffects& effects) {
+  const auto choice = directory_.choose(now, entry->key, entry->only);
+  if (!choice) {
+    rest(now, entry);
+    return;
+  }
+  entry->shard = choice->shard;
+  ClientExecutor& to = executor(choice->executor);
+  move(entry, to.queue());
+  flush(now, to, effects);
+}
+
+void ClientChanges::assign_all(Instant now, ClientEffects& effects) {
+  ChangeList waiting;
+  waiting.swap(unassigned_);
+  for (ClientChange& change : waiting) change.list = &waiting;
+  while (!waiting.empty()) assign(now, waiting.begin(), effects);
+}
+
+void ClientChanges::flush(Instant now, ClientExecutor& to, ClientEffects& effects) {
+  if (!link_) return;
+  while (!to.queue().empty()) {
+    const std::optional<Token> token = to.take();
+    if (!token) {
+      if (to.opening == 0) open_session(now, to, effects);
+      return;
+    }
+    const Entry entry = to.queue().begin();
+    entry->token = *token;
+    send(now, entry, effects);
+  }
+}
+
+void ClientChanges::open_session(Instant now, ClientExecutor& at, ClientEffects& effects) {
+  at.opening = ids_.take();
+  at.opening_since = now;
+  Op op;
+  op.id = at.opening;
+  op.kind = OpKind::open_session;
+  op.timeout_ms = server_timeout(settings_.try_timeout, settings_.try_timeout);
+  op.token.store = at.store();
+  encode(effects.frames(*link_), op);
+}
+
+// REQUIRES: a link, and a token.
+void ClientChanges::send(Instant now, Entry entry, ClientEffects& effects) {
+  ClientExecutor& to = executor(entry->token.store);
+  ++entry->sends;
+  entry->token.floor = to.floor(entry->token);
+  Op op;
+  op.id = entry->id;
+  op.kind = entry->kind;
+  op.key = entry->key;
+  op.shard = entry->shard;
+  op.amount = entry->amount;
+  op.ack = entry->ack;
+  op.timeout_ms = server_timeout(entry->deadline - now, settings_.try_timeout);
+  op.token = entry->token;
+  encode(effects.frames(*link_), op);
+  to.on_sent(now);
+  move(entry, sent_);
+}
+
+void ClientChanges::rest(Instant now, Entry entry) {
+  entry->wake = now + settings_.retry_interval;
+  move(entry, resting_);
+}
+
+// ---- answers ----
+
+bool ClientChanges::on_done(Instant now, const Done& done, ClientEffects& effects) {
+  const auto at = by_id_.find(done.id);
+  if (at == by_id_.end()) {
+    for (auto& [store, executor] : executors_) {
+      if (executor.opening != done.id) continue;
+      on_session(now, executor, done, effects);
+      return true;
+    }
+    return false;
+  }
+  const Entry entry = at->second;
+  if (entry->list != &sent_) return true;  // nobody asked twice: a confused server
+  directory_.learn_usable(entry->key, done.usable);
+  executor(entry->token.store).on_answered(now);
+  // An executor that has not heard of a shard yet refuses it, but for now only.
+  const bool unheard_of = done.code == Code::invalid_argument && entry->shard > 0;
+  if (unheard_of) directory_.forget_usable(entry->key);
+  switch (judge(unheard_of ? Code::stale_config : done.code, entry->sends)) {
+    case Verdict::complete:
+      if (done.code == Code::ok) directory_.trust(entry->token.store);
+      finish(now, entry, Status(done.code, done.detail), effects);
+      break;
+    case Verdict::rebind:
+      on_refused(now, entry, done, effects);
+      break;
+    case Verdict::retry:
+      on_unsettled(now, entry, done, effects);
+      break;
+  }
+  return true;
+}
+
+// Certainly not applied.
+void ClientChanges::on_refused(Instant now, Entry entry, const Done& done, ClientEffects& effects) {
+  ClientExecutor& who = executor(entry->token.store);
+  const Code before = std::exchange(entry->reason, done.code);
+  entry->detail = done.detail;
+  const bool session_is_bad = done.code == Code::session_window || done.code == Code::token_expired;
+  if (session_is_bad) who.retire(entry->token.serial);
+  stale_ |= done.code == Code::stale_config || done.code == Code::executor_gone;
+  const bool news = speaks_for_executor(done.code) && !directory_.suspected(who.store(), now);
+  rebind(now, entry, effects);
+  if (news) suspect(now, who, effects);
+  // At once, if that goes elsewhere; but no race through refusals of one kind.
+  if ((session_is_bad || news) && before != done.code) {
+    move(entry, unassigned_);
+    if (link_) assign(now, entry, effects);
+  }
+}
+
+void ClientChanges::rebind(Instant now, Entry entry, ClientEffects& effects) {
+  ClientExecutor& was = executor(entry->token.store);
+  was.settle(entry->token);
+  entry->token = {};
+  entry->sends = 0;
+  rest(now, entry);
+  flush(now, was, effects);
+}
+
+// May have been applied, or may yet be.
+void ClientChanges::on_unsettled(Instant now, Entry entry, const Done& done,
+                                 ClientEffects& effects) {
+  entry->reason = done.code;
+  entry->detail = done.detail;
+  stale_ |= done.code == Code::stale_config;
+  ClientExecutor& who = executor(entry->token.store);
+  rest(now, entry);
+  // The connected node says so of another, which it cannot reach.
+  const bool unreachable = done.code == Code::in_doubt && !directory_.is_connected(who.store());
+  if (unreachable || done.code == Code::storage_failed || speaks_for_executor(done.code)) {
+    suspect(now, who, effects);
+  }
+}
+
+void ClientChanges::on_session(Instant now, ClientExecutor& at, const Done& done,
+                               ClientEffects& effects) {
+  at.opening = 0;
+  if (done.code == Code::ok && done.store == at.store() && done.serial != Serial{}) {
+    directory_.trust(at.store());
+    at.add_session(done.serial);
+    flush(now, at, effects);
+    return;
+  }
+  for (ClientChange& change : at.queue()) {
+    change.reason = done.code == Code::ok ? Code::unavailable : done.code;
+    change.detail = done.detail;
+  }
+  stale_ |= done.code == Code::stale_config || done.code == Code::executor_gone;
+  suspect(now, at, effects);
+}
+
+// ---- executors ----
+
+// New changes go elsewhere; those that were sent stay bound.
+void ClientChanges::suspect(Instant now, ClientExecutor& who, ClientEffects& effects) {
+  directory_.suspect(who.store(), now);
+  who.retire_all();
+  who.opening = 0;
+  for (ClientChange& change : who.queue()) change.list = &unassigned_;
+  unassigned_.splice(unassigned_.end(), who.queue());
+  if (link_) assign_all(now, effects);
+}
+
+void ClientChanges::suspect_silent(Instant now, ClientEffects& effects) {
+  std::vector<StoreId> silent;
+  for (auto& [store, executor] : executors_) {
+    const Instant since = executor.quiet_since();
+    if (since == kNever || now - since < settings_.executor_patience) continue;
+    if (!directory_.suspected(store, now)) silent.push_back(store);
+  }
+  for (const StoreId store : silent) suspect(now, executor(store), effects);
+}
+
+// ---- the link ----
+
+void ClientChanges::on_lost_link() {
+  link_.reset();
+  for (ClientChange& change : sent_) change.list = &lost_;
+  lost_.splice(lost_.end(), sent_);
+  for (auto& [store, executor] : executors_) executor.on_lost_connection();
+}
+
+void ClientChanges::on_link(Instant now, ConnectionId link, ClientEffects& effects) {
+  if (link_) on_lost_link();
+  link_ = link;
+  while (!lost_.empty()) send(now, lost_.begin(), effects);
+  on_config(now, effects);
+}
+
+// Whoever was not sent yet is assigned anew: to the connected node, if it can.
+void ClientChanges::on_config(Instant now, ClientEffects& effects) {
+  if (!link_) return;
+  for (auto& [store, executor] : executors_) {
+    for (ClientChange& change : executor.queue()) change.list = &unassigned_;
+    unassigned_.splice(unassigned_.end(), executor.queue());
+  }
+  assign_all(now, effects);
+  std::erase_if(executors_, [this](auto& entry) {
+    return entry.second.idle() && !directory_.is_member(entry.first);
+  });
+}
+
+}  // namespace quipu

@@ -1,0 +1,119 @@
+// client_changes.h: adds and resets on their way to an executor, each exactly once.
+//
+//   unassigned ──choose──▶ executor's queue ──session has room──▶ sent ──Done──▶ finished
+//        ▲                       │ suspected                     │   ▲
+//        ├───────────────────────┘             connection lost   ▼   │ reconnected
+//        └──────── resting ◀──── retry, rebind ────────────────  lost
+//
+// Invariants
+//   1. A change has a token from its first send on; that token, and with it the
+//      executor, changes only when an answer proves that nothing was applied.
+//   2. A number is settled only when its change will never be sent again.
+//   3. Every change ends in exactly one completion, at its deadline at the latest:
+//      in_doubt if it is bound then, else the reason why it could not be sent.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "cluster/client_directory.h"
+#include "cluster/client_effects.h"
+#include "cluster/client_executor.h"
+#include "cluster/client_links.h"
+#include "cluster/client_settings.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+// Wire ids of whatever awaits a Done or an answer.
+struct RequestIds {
+  std::uint64_t last = 0;  // ClientLinks::kConfigId is never given out
+  std::uint64_t take() { return ++last; }
+};
+
+struct ClientStats {
+  struct PerNode {
+    std::uint64_t through = 0;   // applied changes that it answered
+    std::uint64_t executed = 0;  // applied changes that it executed
+  };
+  std::uint64_t applied = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t unknown = 0;
+  // Had to be asked about again, and ended applied or refused all the same.
+  std::uint64_t settled_by_retry = 0;
+  std::map<std::string, PerNode> nodes;  // by name
+};
+
+class ClientChanges {
+ public:
+  // All must outlive it.
+  ClientChanges(const ClientSettings& settings, const ClientLinks& links,
+                ClientDirectory& directory, RequestIds& ids)
+      : settings_(settings), links_(links), directory_(directory), ids_(ids) {}
+
+  void submit(Instant now, ClientChange change, ClientEffects& effects);
+
+  // False: not an answer to anything here.
+  bool on_done(Instant now, const Done& done, ClientEffects& effects);
+  // Nothing can be sent until on_link.
+  void on_lost_link();
+  void on_link(Instant now, ConnectionId link, ClientEffects& effects);
+  // The directory learnt something.
+  void on_config(Instant now, ClientEffects& effects);
+  void on_tick(Instant now, ClientEffects& effects);
+  [[nodiscard]] Instant deadline() const;
+  // Completes everything.
+  void stop(Instant now, ClientEffects& effects);
+
+  // The connected node owes an answer.
+  [[nodiscard]] bool waiting() const;
+  // An answer said that the config moved on; told once.
+  [[nodiscard]] bool take_stale() { return std::exchange(stale_, false); }
+  [[nodiscard]] std::size_t size() const { return by_id_.size(); }
+  [[nodiscard]] const ClientStats& stats() const { return stats_; }
+
+ private:
+  using Entry = ChangeList::iterator;
+
+  ClientExecutor& executor(StoreId store) {
+    return executors_.try_emplace(store, store).first->second;
+  }
+  void move(Entry entry, ChangeList& to);
+  void assign(Instant now, Entry entry, ClientEffects& effects);
+  void assign_all(Instant now, ClientEffects& effects);
+  void flush(Instant now, ClientExecutor& to, ClientEffects& effects);
+  void open_session(Instant now, ClientExecutor& at, ClientEffects& effects);
+  void send(Instant now, Entry entry, ClientEffects& effects);
+  void rest(Instant now, Entry entry);
+  void wake(Instant now, ClientEffects& effects);
+  void expire(Instant now, ClientEffects& effects);
+  void suspect(Instant now, ClientExecutor& who, ClientEffects& effects);
+  void suspect_silent(Instant now, ClientEffects& effects);
+  void on_session(Instant now, ClientExecutor& at, const Done& done, ClientEffects& effects);
+  void on_refused(Instant now, Entry entry, const Done& done, ClientEffects& effects);
+  void on_unsettled(Instant now, Entry entry, const Done& done, ClientEffects& effects);
+  void rebind(Instant now, Entry entry, ClientEffects& effects);
+  void finish(Instant now, Entry entry, Status status, ClientEffects& effects);
+  void give_up(Instant now, Entry entry, std::string_view why, ClientEffects& effects);
+  void count(const ClientChange& change, Outcome outcome);
+
+  const ClientSettings& settings_;
+  const ClientLinks& links_;
+  ClientDirectory& directory_;
+  RequestIds& ids_;
+  std::optional<ConnectionId> link_;
+  bool stale_ = false;
+  Instant next_expiry_ = kNever;  // at or before the first deadline
+
+  std::map<StoreId, ClientExecutor> executors_;  // each with its queue
+  ChangeList unassigned_;
+  ChangeList sent_;                                 // on link_, not answered
+  ChangeList lost_;                                 // bound, to be sent on the next link
+  ChangeList resting_;                              // in the order of `wake`
+  std::unordered_map<std::uint64_t, Entry> by_id_;  // never iterated
+  ClientStats stats_;
+};
+
+}  // namespace quipu

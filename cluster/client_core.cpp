@@ -1,0 +1,278 @@
+#include "cluster/client_core.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+constexpr Duration kLongest = std::chrono::hours(24);
+
+// Rounded up, so that calls expire in groups.
+Instant deadline_of(Instant now, Duration timeout) {
+  return std::chrono::ceil<std::chrono::duration<std::int64_t, std::centi>>(
+      now + std::min(timeout, kLongest));
+}
+
+}  // namespace
+
+ClientCore::ClientCore(ClientSettings settings, Random random)
+    : settings_(std::move(settings)),
+      links_(settings_),
+      directory_(settings_, random),
+      changes_(settings_, links_, directory_, ids_),
+      asks_(settings_, links_, ids_) {}
+
+// ---- calls ----
+
+bool ClientCore::has_room(CallId call, std::size_t more, ClientEffects& effects) {
+  if (in_flight() + more <= settings_.max_in_flight) return true;
+  effects.complete(call, Status(Code::overloaded, "too many calls are waiting in this client"));
+  return false;
+}
+
+bool ClientCore::admit(CallId call, const std::string& key, Duration timeout,
+                       ClientEffects& effects) {
+  std::string objection;
+  if (key.empty()) objection = "a key has at least 1 byte";
+  if (key.size() > kMaxKey) objection = "a key has at most 512 bytes";
+  if (timeout <= Duration::zero()) objection = "a timeout is above 0";
+  if (objection.empty()) return has_room(call, 1, effects);
+  effects.complete(call, Status(Code::invalid_argument, std::move(objection)));
+  return false;
+}
+
+void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& effects) {
+  if (!admit(call, change.key, change.timeout, effects)) return;
+  ClientChange add;
+  add.call = call;
+  add.key = std::move(change.key);
+  add.amount = change.amount;
+  add.ack = change.ack;
+  add.deadline = deadline_of(now, change.timeout);
+  changes_.submit(now, std::move(add), effects);
+  links_.set_waiting(now, changes_.waiting() || asks_.waiting());
+}
+
+void ClientCore::raise(Instant now, CallId call, Change change, ClientEffects& effects) {
+  if (!admit(call, change.key, change.timeout, effects)) return;
+  if (change.amount < 1 || change.amount > kMaxShards) {
+    effects.complete(call, Status(Code::invalid_argument, "a counter has 1 to 1024 shards"));
+    return;
+  }
+  Op op;
+  op.id = asks_.next_id();
+  op.kind = OpKind::raise;
+  op.key = change.key;
+  op.shard = 0;
+  op.amount = change.amount;
+  op.ack = change.ack;
+  op.timeout_ms = server_timeout(change.timeout, settings_.try_timeout);
+  ClientAsks::Question question{.call = call, .deadline = deadline_of(now, change.timeout)};
+  encode(question.frame, op);
+  asks_.ask(op.id, std::move(question), effects);
+  after(now, ClientLinks::Change::none, effects);
+}
+
+void ClientCore::read(Instant now, CallId call, const Question& question, ClientEffects& effects) {
+  if (question.keys.empty() || question.keys.size() > kMaxReadKeys) {
+    effects.complete(call, Status(Code::invalid_argument, "a read is of 1 to 1024 keys"));
+    return;
+  }
+  if (question.timeout <= Duration::zero()) {
+    effects.complete(call, Status(Code::invalid_argument, "a timeout is above 0"));
+    return;
+  }
+  if (!has_room(call, 1, effects)) return;
+  Read read;
+  read.id = asks_.next_id();
+  read.level = question.level;
+  read.timeout_ms = server_timeout(question.timeout, question.timeout);
+  read.keys.assign(question.keys.begin(), question.keys.end());
+  ClientAsks::Question ask{
+      .call = call, .values = read.keys.size(), .deadline = deadline_of(now, question.timeout)};
+  encode(ask.frame, read);
+  asks_.ask(read.id, std::move(ask), effects);
+  after(now, ClientLinks::Change::none, effects);
+}
+
+// ---- resets ----
+
+void ClientCore::reset(Instant now, CallId call, Change change, ClientEffects& effects) {
+  if (!admit(call, change.key, change.timeout, effects)) return;
+  const CallId part = resets_.begin({.call = call,
+                                     .key = change.key,
+                                     .ack = change.ack,
+                                     .deadline = deadline_of(now, change.timeout)});
+  ask_shards(now, part, change, effects);
+  settle_resets(now, effects);
+}
+
+// A reset at quorum must find every shard that an add at quorum may have used.
+void ClientCore::ask_shards(Instant now, CallId part, const Change& change,
+                            ClientEffects& effects) {
+  const ReadLevel level = change.ack == Ack::quorum ? ReadLevel::strong : ReadLevel::local;
+  read(now, part, {.keys = {change.key}, .level = level, .timeout = change.timeout}, effects);
+}
+
+void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
+                           ClientEffects& effects) {
+  const Values* values = std::get_if<Values>(&answer);
+  const Value* value = values == nullptr ? nullptr : &values->values.front();
+  Status failed;
+  if (value == nullptr) {
+    failed = std::get<Status>(answer);
+  } else if (value->code != Code::ok && value->code != Code::out_of_range) {
+    failed = Status(value->code, value->detail);
+  }
+  if (!failed.ok()) {
+    if (auto done = resets_.fail(part, std::move(failed)))
+      effects.completions.push_back(std::move(*done));
+    return;
+  }
+  ClientResets::Reset* reset = resets_.find(part);
+  reset->parts = reset->open = std::clamp<ShardIndex>(value->shards, 1, kMaxShards);
+  if (in_flight() + reset->parts > settings_.max_in_flight) {
+    const Status full(Code::overloaded, "too many calls are waiting in this client");
+    if (auto done = resets_.fail(part, full)) effects.completions.push_back(std::move(*done));
+    return;
+  }
+  ClientChange change;
+  change.call = part;
+  change.kind = OpKind::reset;
+  change.key = reset->key;
+  change.ack = reset->ack;
+  change.deadline = reset->deadline;
+  const auto parts = static_cast<ShardIndex>(reset->parts);
+  for (ShardIndex shard = 0; shard < parts; ++shard) {
+    change.only = shard;
+    changes_.submit(now, change, effects);
+  }
+}
+
+// Takes the completions of parts out, and puts those of whole resets in.
+void ClientCore::settle_resets(Instant now, ClientEffects& effects) {
+  for (;;) {
+    const auto is_part = [](const auto& completion) {
+      return ClientResets::is_part(completion.call);
+    };
+    const auto at = std::find_if(effects.completions.begin(), effects.completions.end(), is_part);
+    if (at == effects.completions.end()) return;
+    const CallId part = at->call;
+    ClientAnswer answer = std::move(at->answer);
+    effects.completions.erase(at);
+    const ClientResets::Reset* reset = resets_.find(part);
+    if (reset == nullptr) continue;
+    if (reset->parts == 0) {
+      on_shards(now, part, answer, effects);
+    } else if (auto done = resets_.on_part(part, std::get<Status>(std::move(answer)))) {
+      effects.completions.push_back(std::move(*done));
+    }
+  }
+}
+
+// ---- connections ----
+
+void ClientCore::on_connected(Instant now, ConnectionId connection, ClientEffects& effects) {
+  links_.on_connected(now, connection, effects);
+  after(now, ClientLinks::Change::none, effects);
+}
+
+void ClientCore::on_closed(Instant now, ConnectionId connection, std::string why,
+                           ClientEffects& effects) {
+  after(now, links_.on_closed(now, connection, std::move(why)), effects);
+}
+
+void ClientCore::break_off(Instant now, ConnectionId connection, std::string why,
+                           ClientEffects& effects) {
+  after(now, links_.give_up(now, connection, std::move(why), effects), effects);
+}
+
+void ClientCore::on_frame(Instant now, ConnectionId connection, FrameType type, Payload payload,
+                          ClientEffects& effects) {
+  links_.on_heard(now, connection);
+  if (type == FrameType::refusal) {
+    const Result<Refusal> refusal = decode_refusal(payload);
+    break_off(now, connection, refusal.ok() ? refusal->detail : "refused us", effects);
+  } else if (type == FrameType::config_reply) {
+    const Result<ConfigReply> reply = decode_config_reply(payload);
+    if (!reply.ok()) {
+      break_off(now, connection, reply.status().message(), effects);
+    } else {
+      on_config(now, connection, *reply, effects);
+    }
+  } else if (links_.current() == connection) {
+    on_data(now, connection, type, payload, effects);
+  }
+}
+
+void ClientCore::on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
+                           ClientEffects& effects) {
+  if (!ClientDirectory::sound(reply)) {
+    break_off(now, connection, "its config contradicts itself", effects);
+    return;
+  }
+  const ClientLinks::Change change = links_.on_config(now, connection, reply, effects);
+  if (links_.current() == connection) {
+    directory_.learn(reply);
+    if (change == ClientLinks::Change::none) changes_.on_config(now, effects);
+  }
+  after(now, change, effects);
+}
+
+void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, Payload payload,
+                         ClientEffects& effects) {
+  bool understood = false;
+  if (type == FrameType::done) {
+    const Result<Done> done = decode_done(payload);
+    understood = done.ok();
+    if (done.ok() && !changes_.on_done(now, *done, effects)) asks_.on_done(now, *done, effects);
+  } else if (type == FrameType::values) {
+    Result<Values> values = decode_values(payload);
+    understood = values.ok();
+    if (values.ok()) asks_.on_values(std::move(*values), effects);
+  }
+  if (understood) {
+    after(now, ClientLinks::Change::none, effects);
+  } else {
+    break_off(now, connection, "sent what is no answer", effects);
+  }
+}
+
+// ---- the end of every event ----
+
+void ClientCore::react(Instant now, ClientLinks::Change change, ClientEffects& effects) {
+  if (change == ClientLinks::Change::lost) {
+    changes_.on_lost_link();
+    asks_.on_lost_link();
+  } else if (change == ClientLinks::Change::taken) {
+    changes_.on_link(now, *links_.current(), effects);
+    asks_.on_link(*links_.current(), effects);
+  }
+}
+
+void ClientCore::after(Instant now, ClientLinks::Change change, ClientEffects& effects) {
+  react(now, change, effects);
+  react(now, links_.on_tick(now, effects), effects);
+  changes_.on_tick(now, effects);
+  asks_.on_tick(now, effects);
+  if (!resets_.empty()) settle_resets(now, effects);
+  if (changes_.take_stale()) links_.ask_config(effects);
+  links_.set_waiting(now, changes_.waiting() || asks_.waiting());
+}
+
+void ClientCore::on_tick(Instant now, ClientEffects& effects) {
+  after(now, ClientLinks::Change::none, effects);
+}
+
+Instant ClientCore::deadline() const {
+  return std::min({links_.deadline(), changes_.deadline(), asks_.deadline()});
+}
+
+void ClientCore::stop(Instant now, ClientEffects& effects) {
+  asks_.stop(effects);
+  changes_.stop(now, effects);
+  settle_resets(now, effects);
+}
+
+}  // namespace quipu

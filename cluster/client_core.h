@@ -1,0 +1,98 @@
+// client_core.h: a client of the cluster without sockets, clock or threads:
+// events in, effects out. It counts exactly once, through whichever node answers.
+//
+//   links ── which node it talks to     directory ── who should execute what
+//   changes ── adds and resets          asks ── reads, and what may be repeated
+//   resets ── a counter's, of its shards'
+//
+// After each call: do the effects, then arm one timer at deadline().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/client_asks.h"
+#include "cluster/client_changes.h"
+#include "cluster/client_directory.h"
+#include "cluster/client_effects.h"
+#include "cluster/client_links.h"
+#include "cluster/client_resets.h"
+#include "cluster/client_settings.h"
+#include "protocol/instant.h"
+#include "protocol/message_codec.h"
+#include "protocol/random.h"
+
+namespace quipu {
+
+class ClientCore {
+ public:
+  ClientCore(ClientSettings settings, Random random);
+
+  // ---- calls: each ends in one completion, now or later ----
+  // CallId: below ClientResets::kFirstPart, and not in use.
+  struct Change {
+    std::string key;
+    std::int64_t amount = 0;  // of an add; of a raise, the shard count
+    Ack ack = Ack::disk;
+    Duration timeout{};
+  };
+  void add(Instant now, CallId call, Change change, ClientEffects& effects);
+  void reset(Instant now, CallId call, Change change, ClientEffects& effects);
+  void raise(Instant now, CallId call, Change change, ClientEffects& effects);
+  struct Question {
+    std::vector<std::string> keys;
+    ReadLevel level = ReadLevel::local;
+    Duration timeout{};
+  };
+  void read(Instant now, CallId call, const Question& question, ClientEffects& effects);
+
+  // ---- connections ----
+  // `connection` was asked for by an effect, and is open.
+  void on_connected(Instant now, ConnectionId connection, ClientEffects& effects);
+  // It could not be opened, the other side closed it, or its bytes are not frames.
+  void on_closed(Instant now, ConnectionId connection, std::string why, ClientEffects& effects);
+  void on_frame(Instant now, ConnectionId connection, FrameType type, Payload payload,
+                ClientEffects& effects);
+
+  // ---- time ----
+  // Also the first call of all.
+  void on_tick(Instant now, ClientEffects& effects);
+  [[nodiscard]] Instant deadline() const;
+  // Completes all calls: in_doubt, or unavailable. The last call of all.
+  void stop(Instant now, ClientEffects& effects);
+
+  [[nodiscard]] bool connected() const { return links_.current().has_value(); }
+  // Why it is not.
+  [[nodiscard]] const std::string& trouble() const { return links_.trouble(); }
+  // How often the data connection was made or changed.
+  [[nodiscard]] std::size_t connects() const { return links_.taken(); }
+  [[nodiscard]] std::size_t in_flight() const { return changes_.size() + asks_.size(); }
+  [[nodiscard]] const ClientStats& stats() const { return changes_.stats(); }
+
+ private:
+  [[nodiscard]] bool admit(CallId call, const std::string& key, Duration timeout,
+                           ClientEffects& effects);
+  [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects);
+  void ask_shards(Instant now, CallId part, const Change& change, ClientEffects& effects);
+  void on_shards(Instant now, CallId part, const ClientAnswer& answer, ClientEffects& effects);
+  void break_off(Instant now, ConnectionId connection, std::string why, ClientEffects& effects);
+  void on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
+                 ClientEffects& effects);
+  void on_data(Instant now, ConnectionId connection, FrameType type, Payload payload,
+               ClientEffects& effects);
+  void settle_resets(Instant now, ClientEffects& effects);
+  void react(Instant now, ClientLinks::Change change, ClientEffects& effects);
+  void after(Instant now, ClientLinks::Change change, ClientEffects& effects);
+
+  ClientSettings settings_;
+  RequestIds ids_;
+  ClientLinks links_;
+  ClientDirectory directory_;
+  ClientChanges changes_;
+  ClientAsks asks_;
+  ClientResets resets_;
+};
+
+}  // namespace quipu

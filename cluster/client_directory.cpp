@@ -1,0 +1,113 @@
+#include "cluster/client_directory.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+// How often a shard is drawn in the hope that the connected node owns it.
+constexpr int kDraws = 8;
+
+std::optional<MemberIndex> find_node(const std::vector<MemberInfo>& members, NodeId node) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i].node == node) return static_cast<MemberIndex>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ClientDirectory::ClientDirectory(const ClientSettings& settings, Random random)
+    : settings_(settings), random_(random) {}
+
+bool ClientDirectory::sound(const ConfigReply& reply) {
+  if (!find_node(reply.members, reply.node)) return false;
+  if (reply.replication == 0 || reply.owners.size() != kPartitions * reply.replication)
+    return false;
+  return std::all_of(reply.owners.begin(), reply.owners.end(),
+                     [&](MemberIndex owner) { return owner < reply.members.size(); });
+}
+
+void ClientDirectory::learn(const ConfigReply& reply) {
+  members_ = reply.members;
+  owners_ = OwnerTable(reply.replication, reply.owners);
+  placement_key_ = reply.placement_key;
+  connected_ = find_node(members_, reply.node).value();
+  std::erase_if(suspects_, [&](const auto& suspect) { return !is_member(suspect.first); });
+}
+
+void ClientDirectory::learn_usable(std::string_view key, ShardIndex usable) {
+  if (usable <= 1 || usable > kMaxShards) return;
+  if (usable_.size() >= settings_.max_spread_keys) usable_.clear();
+  ShardIndex& known = usable_[std::string(key)];
+  known = std::max(known, usable);
+}
+
+void ClientDirectory::suspect(StoreId store, Instant now) {
+  suspects_[store] = now + settings_.suspicion;
+}
+
+Instant ClientDirectory::suspected_until(StoreId store) const {
+  const auto at = suspects_.find(store);
+  return at == suspects_.end() ? Instant::min() : at->second;
+}
+
+Partition ClientDirectory::place(std::string_view key, ShardIndex shard) const {
+  return Placement(placement_key_, {key, shard}).partition();
+}
+
+ShardIndex ClientDirectory::pick_shard(std::string_view key) {
+  if (usable_.empty()) return 0;
+  const auto at = usable_.find(std::string(key));
+  if (at == usable_.end()) return 0;
+  ShardIndex shard = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    shard = static_cast<ShardIndex>(random_.below(at->second));
+    if (owners_.owns(connected_, place(key, shard))) break;
+  }
+  return shard;
+}
+
+bool ClientDirectory::can_execute(MemberIndex member, Instant now) const {
+  const MemberInfo& info = members_[member];
+  return info.weight != 0 && info.store != StoreId{} && !suspected(info.store, now);
+}
+
+std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now, std::string_view key,
+                                                               std::optional<ShardIndex> shard) {
+  if (!known()) return std::nullopt;
+  const ShardIndex index = shard ? *shard : pick_shard(key);
+  const Partition partition = place(key, index);
+  if (owners_.owns(connected_, partition) && can_execute(connected_, now)) {
+    return Choice{index, members_[connected_].store};
+  }
+  for (const MemberIndex owner : owners_.of(partition)) {
+    if (can_execute(owner, now)) return Choice{index, members_[owner].store};
+  }
+  if (can_execute(connected_, now)) return Choice{index, members_[connected_].store};
+  return std::nullopt;
+}
+
+bool ClientDirectory::is_member(StoreId store) const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [&](const MemberInfo& member) { return member.store == store; });
+}
+
+bool ClientDirectory::is_connected(StoreId store) const {
+  return known() && members_[connected_].store == store;
+}
+
+const std::string& ClientDirectory::name_of(StoreId store) const {
+  static const std::string kFormer = "a former member";
+  for (const MemberInfo& member : members_) {
+    if (member.store == store) return member.name;
+  }
+  return kFormer;
+}
+
+const std::string& ClientDirectory::connected_name() const {
+  static const std::string kNobody;
+  return known() ? members_[connected_].name : kNobody;
+}
+
+}  // namespace quipu

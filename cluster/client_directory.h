@@ -1,0 +1,80 @@
+// client_directory.h: what a client knows of the cluster, and so which shard an
+// add goes to and who executes it.
+//
+//   shard      0 until the counter is known to be spread; then any of the usable
+//              ones at random, rather one that the connected node owns
+//   executor   the connected node if it owns the shard, else the first owner that
+//              is not suspected, else the connected node anyway
+//
+// Suspicion is the client's own, short, and only steers new adds.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/client_settings.h"
+#include "cluster/config.h"
+#include "protocol/client_messages.h"
+#include "protocol/instant.h"
+#include "protocol/keyed_hash.h"
+#include "protocol/random.h"
+
+namespace quipu {
+
+class ClientDirectory {
+ public:
+  // `settings` must outlive it.
+  ClientDirectory(const ClientSettings& settings, Random random);
+
+  // Whether it makes sense in itself.
+  [[nodiscard]] static bool sound(const ConfigReply& reply);
+  // Takes over what the connected node says. REQUIRES: sound(reply)
+  void learn(const ConfigReply& reply);
+  // Ready to choose.
+  [[nodiscard]] bool known() const { return owners_.replication() != 0; }
+
+  // How many shards of a counter adds may use; 0 says nothing.
+  void learn_usable(std::string_view key, ShardIndex usable);
+  // An executor has not heard of so many.
+  void forget_usable(const std::string& key) { usable_.erase(key); }
+
+  void suspect(StoreId store, Instant now);
+  void trust(StoreId store) { suspects_.erase(store); }
+  [[nodiscard]] bool suspected(StoreId store, Instant now) const {
+    return now < suspected_until(store);
+  }
+  [[nodiscard]] Instant suspected_until(StoreId store) const;
+
+  struct Choice {
+    ShardIndex shard = 0;
+    StoreId executor{};
+  };
+  // Nothing: everybody who could is suspected or not known yet; ask again later.
+  [[nodiscard]] std::optional<Choice> choose(Instant now, std::string_view key,
+                                             std::optional<ShardIndex> shard);
+
+  [[nodiscard]] bool is_member(StoreId store) const;
+  [[nodiscard]] bool is_connected(StoreId store) const;
+  [[nodiscard]] const std::string& name_of(StoreId store) const;
+  [[nodiscard]] const std::string& connected_name() const;
+
+ private:
+  [[nodiscard]] Partition place(std::string_view key, ShardIndex shard) const;
+  [[nodiscard]] ShardIndex pick_shard(std::string_view key);
+  [[nodiscard]] bool can_execute(MemberIndex member, Instant now) const;
+
+  const ClientSettings& settings_;
+  Random random_;
+  std::vector<MemberInfo> members_;
+  OwnerTable owners_;
+  HashKey placement_key_{};
+  MemberIndex connected_ = 0;
+  std::map<StoreId, Instant> suspects_;                 // until when
+  std::unordered_map<std::string, ShardIndex> usable_;  // above 1 only; never iterated
+};
+
+}  // namespace quipu

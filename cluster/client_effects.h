@@ -1,0 +1,59 @@
+// client_effects.h: what the client core wants done. The core appends; its shell
+// does: connects, sends, closes, then completions, and clears.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "protocol/client_messages.h"
+#include "quipu/status.h"
+
+namespace quipu {
+
+// A TCP connection, numbered by the core, never reused.
+enum class ConnectionId : std::uint64_t {};
+// What the caller asked for, numbered by the shell.
+enum class CallId : std::uint64_t {};
+
+// A change ends in a Status, a read in its values or in a Status that is not ok.
+using ClientAnswer = std::variant<Status, Values>;
+
+struct ClientEffects {
+  struct Connect {
+    ConnectionId connection;
+    std::string address;
+  };
+  struct Send {
+    ConnectionId connection;
+    std::string frames;  // whole ones
+  };
+  struct Completion {
+    CallId call;
+    ClientAnswer answer;
+  };
+
+  std::vector<Connect> connects;  // each is answered by on_connected or on_closed
+  std::vector<Send> sends;
+  std::vector<ConnectionId> closes;  // not answered
+  std::vector<Completion> completions;
+
+  // Where to append a frame for `connection`.
+  [[nodiscard]] std::string& frames(ConnectionId connection) {
+    if (sends.empty() || sends.back().connection != connection) sends.push_back({connection, {}});
+    return sends.back().frames;
+  }
+  void complete(CallId call, ClientAnswer answer) {
+    completions.push_back({call, std::move(answer)});
+  }
+  void clear() {
+    connects.clear();
+    sends.clear();
+    closes.clear();
+    completions.clear();
+  }
+};
+
+}  // namespace quipu

@@ -1,0 +1,72 @@
+#include "cluster/client_executor.h"
+
+#include <algorithm>
+
+namespace quipu {
+
+std::optional<Token> ClientExecutor::take() {
+  const auto last = sessions_.find(last_);
+  if (last != sessions_.end() && !last->second.retired && !last->second.window.full()) {
+    return last->second.window.take();
+  }
+  for (auto& [serial, session] : sessions_) {
+    if (session.retired || session.window.full()) continue;
+    last_ = serial;
+    return session.window.take();
+  }
+  return std::nullopt;
+}
+
+void ClientExecutor::settle(const Token& token) {
+  const auto at = sessions_.find(token.serial);
+  if (at == sessions_.end()) return;
+  at->second.window.settle(token.number);
+  drop_if_done(at);
+}
+
+std::uint64_t ClientExecutor::floor(const Token& token) const {
+  const auto at = sessions_.find(token.serial);
+  return at == sessions_.end() ? token.floor : at->second.window.floor();
+}
+
+void ClientExecutor::add_session(Serial serial) {
+  sessions_.try_emplace(serial, Session{TokenWindow(store_, serial)});
+}
+
+void ClientExecutor::retire(Serial serial) {
+  const auto at = sessions_.find(serial);
+  if (at == sessions_.end()) return;
+  at->second.retired = true;
+  drop_if_done(at);
+}
+
+void ClientExecutor::retire_all() {
+  for (auto& [serial, session] : sessions_) session.retired = true;
+  std::erase_if(sessions_, [](const auto& entry) { return entry.second.window.idle(); });
+}
+
+void ClientExecutor::drop_if_done(std::map<Serial, Session>::iterator at) {
+  if (at->second.retired && at->second.window.idle()) sessions_.erase(at);
+}
+
+void ClientExecutor::on_sent(Instant now) {
+  if (owed_++ == 0) quiet_since_ = now;
+}
+
+void ClientExecutor::on_answered(Instant now) {
+  --owed_;
+  quiet_since_ = now;
+}
+
+void ClientExecutor::on_lost_connection() {
+  owed_ = 0;
+  opening = 0;
+}
+
+Instant ClientExecutor::quiet_since() const {
+  Instant since = owed_ == 0 ? kNever : quiet_since_;
+  if (opening != 0) since = std::min(since, opening_since);
+  return since;
+}
+
+}  // namespace quipu

@@ -1,0 +1,203 @@
+#include "cluster/client_links.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "protocol/message_codec.h"
+
+namespace quipu {
+namespace {
+
+// More than any config has, so that a lying node cannot grow the list for ever.
+constexpr std::size_t kMaxAddresses = 1024;
+
+}  // namespace
+
+ClientLinks::ClientLinks(const ClientSettings& settings)
+    : settings_(settings), addresses_(settings.seeds), backoff_(settings.backoff_first) {
+  assert(!addresses_.empty());
+}
+
+std::optional<ConnectionId> ClientLinks::current() const {
+  if (!current_) return std::nullopt;
+  return current_->connection;
+}
+
+bool ClientLinks::is_current(ConnectionId connection) const {
+  return current_ && current_->connection == connection;
+}
+
+bool ClientLinks::is_candidate(ConnectionId connection) const {
+  return candidate_ && candidate_->connection == connection;
+}
+
+bool ClientLinks::wants_better() const {
+  return !current_ || !current_->ready || current_->address != 0;
+}
+
+void ClientLinks::on_connected(Instant now, ConnectionId connection, ClientEffects& effects) {
+  if (!is_candidate(connection)) return;
+  candidate_->since = now;
+  candidate_->asked = true;
+  encode(effects.frames(connection), ConfigRequest{.id = kConfigId});
+}
+
+ClientLinks::Change ClientLinks::on_closed(Instant now, ConnectionId connection, std::string why) {
+  return drop(now, connection, std::move(why));
+}
+
+ClientLinks::Change ClientLinks::give_up(Instant now, ConnectionId connection, std::string why,
+                                         ClientEffects& effects) {
+  if (is_current(connection) || is_candidate(connection)) effects.closes.push_back(connection);
+  return drop(now, connection, std::move(why));
+}
+
+ClientLinks::Change ClientLinks::drop(Instant now, ConnectionId connection, std::string why) {
+  if (is_candidate(connection)) {
+    if (!current_) trouble_ = addresses_[candidate_->address] + ": " + why;
+    candidate_failed(now);
+    return Change::none;
+  }
+  if (!is_current(connection)) return Change::none;
+  trouble_ = addresses_[current_->address] + ": " + why;
+  // The others first; this one last.
+  next_address_ = (current_->address + 1) % addresses_.size();
+  tried_ = 0;
+  dial_at_ = now;
+  config_at_ = kNever;
+  current_.reset();
+  return Change::lost;
+}
+
+void ClientLinks::candidate_failed(Instant now) {
+  candidate_.reset();
+  if (current_) {
+    dial_at_ = now + settings_.probe_interval;
+  } else if (++tried_ < addresses_.size()) {
+    dial_at_ = now;
+  } else {
+    tried_ = 0;
+    dial_at_ = now + backoff_;
+    backoff_ = std::min(backoff_ * 2, settings_.backoff_last);
+  }
+}
+
+void ClientLinks::dial(Instant now, ClientEffects& effects) {
+  std::size_t address = next_address_ % addresses_.size();
+  if (current_ && current_->ready) {
+    address = 0;  // only the preferred one would be better
+  } else {
+    if (current_ && address == current_->address) address = (address + 1) % addresses_.size();
+    next_address_ = (address + 1) % addresses_.size();
+  }
+  if (current_ && address == current_->address) {  // there is no other
+    dial_at_ = now + settings_.probe_interval;
+    return;
+  }
+  candidate_ =
+      Link{.connection = ConnectionId{next_connection_++}, .address = address, .since = now};
+  effects.connects.push_back({candidate_->connection, addresses_[address]});
+}
+
+ClientLinks::Change ClientLinks::on_config(Instant now, ConnectionId connection,
+                                           const ConfigReply& reply, ClientEffects& effects) {
+  if (is_current(connection)) {
+    current_->asked = false;
+    current_->ready = reply.ready;
+    config_at_ = reply.ready ? kNever : now + settings_.config_interval;
+    learn_addresses(reply);
+    if (!reply.ready && dial_at_ == kNever) dial_at_ = now;
+    return Change::none;
+  }
+  if (!is_candidate(connection)) return Change::none;
+  if (cluster_.value_or(reply.cluster) != reply.cluster) {
+    return give_up(now, connection, "belongs to another cluster, " + reply.cluster_name, effects);
+  }
+  if (current_ && !reply.ready) return give_up(now, connection, "is not ready", effects);
+  candidate_->ready = reply.ready;
+  take_candidate(now, effects);
+  cluster_ = reply.cluster;
+  learn_addresses(reply);
+  return Change::taken;
+}
+
+void ClientLinks::take_candidate(Instant now, ClientEffects& effects) {
+  if (current_) effects.closes.push_back(current_->connection);
+  current_ = std::exchange(candidate_, std::nullopt);
+  current_->since = now;
+  current_->asked = false;
+  config_at_ = current_->ready ? kNever : now + settings_.config_interval;
+  dial_at_ = wants_better() ? now + settings_.probe_interval : kNever;
+  backoff_ = settings_.backoff_first;
+  tried_ = 0;
+  waiting_ = false;
+  ++taken_;
+}
+
+void ClientLinks::learn_addresses(const ConfigReply& reply) {
+  for (const MemberInfo& member : reply.members) {
+    if (member.client_address.empty() || addresses_.size() >= kMaxAddresses) continue;
+    const bool known =
+        std::find(addresses_.begin(), addresses_.end(), member.client_address) != addresses_.end();
+    if (!known) addresses_.push_back(member.client_address);
+  }
+}
+
+void ClientLinks::on_heard(Instant now, ConnectionId connection) {
+  if (is_current(connection)) current_->since = now;
+}
+
+void ClientLinks::set_waiting(Instant now, bool waiting) {
+  if (waiting && !waiting_ && current_) current_->since = now;
+  waiting_ = waiting;
+}
+
+void ClientLinks::ask_config(ClientEffects& effects) {
+  if (!current_ || current_->asked) return;
+  current_->asked = true;
+  encode(effects.frames(current_->connection), ConfigRequest{.id = kConfigId});
+}
+
+ClientLinks::Change ClientLinks::watch_current(Instant now, ClientEffects& effects) {
+  if (now >= config_at_) {
+    config_at_ = now + settings_.config_interval;
+    ask_config(effects);
+  }
+  if (!waiting_) return Change::none;
+  const Duration silent = now - current_->since;
+  if (silent >= settings_.silence_timeout) {
+    return give_up(now, current_->connection, "does not answer", effects);
+  }
+  // The ping: whoever is alive answers that at once.
+  if (silent >= settings_.ping_after) ask_config(effects);
+  return Change::none;
+}
+
+ClientLinks::Change ClientLinks::on_tick(Instant now, ClientEffects& effects) {
+  const Change change = current_ ? watch_current(now, effects) : Change::none;
+  if (candidate_ && now - candidate_->since >= settings_.dial_timeout) {
+    static_cast<void>(give_up(now, candidate_->connection, "does not answer", effects));
+  }
+  if (!candidate_ && wants_better() && now >= dial_at_) dial(now, effects);
+  return change;
+}
+
+Instant ClientLinks::deadline() const {
+  Instant at = kNever;
+  if (candidate_) {
+    at = candidate_->since + settings_.dial_timeout;
+  } else if (wants_better()) {
+    at = dial_at_;
+  }
+  if (current_) {
+    at = std::min(at, config_at_);
+    const bool pinged = current_->asked;
+    if (waiting_) {
+      at = std::min(at,
+                    current_->since + (pinged ? settings_.silence_timeout : settings_.ping_after));
+    }
+  }
+  return at;
+}
+
+}  // namespace quipu

@@ -1,0 +1,92 @@
+// client_links.h: which node a client talks to.
+//
+//   none ──dial, ConfigReply──▶ current ──lost, silent──▶ none
+//                                  ▲
+//   candidate ──ready, and better──┘     dialed while there is no current, or a
+//                                        better one could exist
+//
+// Better: the first seed, or any node that is ready if the current one is not.
+// A node of another cluster than the first that answered is never taken.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/client_effects.h"
+#include "cluster/client_settings.h"
+#include "protocol/client_messages.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class ClientLinks {
+ public:
+  // Wire id of every ConfigRequest that is asked here.
+  static constexpr std::uint64_t kConfigId = 0;
+
+  // `settings` must outlive it.
+  explicit ClientLinks(const ClientSettings& settings);
+
+  // What an event did to the current connection.
+  enum class Change : std::uint8_t { none, lost, taken };
+
+  void on_connected(Instant now, ConnectionId connection, ClientEffects& effects);
+  // Closed by the other side, or could not be opened. `why` is for people.
+  [[nodiscard]] Change on_closed(Instant now, ConnectionId connection, std::string why);
+  // The answer to kConfigId.
+  [[nodiscard]] Change on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
+                                 ClientEffects& effects);
+  // Breaks the connection off: it talked nonsense.
+  [[nodiscard]] Change give_up(Instant now, ConnectionId connection, std::string why,
+                               ClientEffects& effects);
+  void on_heard(Instant now, ConnectionId connection);
+  // Whether the current node owes an answer.
+  void set_waiting(Instant now, bool waiting);
+  [[nodiscard]] Change on_tick(Instant now, ClientEffects& effects);
+  [[nodiscard]] Instant deadline() const;
+
+  // Asks the current node for the config, if it is not being asked already.
+  void ask_config(ClientEffects& effects);
+
+  [[nodiscard]] std::optional<ConnectionId> current() const;
+  [[nodiscard]] std::size_t taken() const { return taken_; }
+  // Why nothing is connected.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+ private:
+  struct Link {
+    ConnectionId connection{};
+    std::size_t address = 0;  // into addresses_
+    Instant since{};          // dialed (candidate), heard or first owing (current)
+    bool ready = false;
+    bool asked = false;  // for the config
+  };
+
+  [[nodiscard]] bool is_current(ConnectionId connection) const;
+  [[nodiscard]] bool is_candidate(ConnectionId connection) const;
+  [[nodiscard]] bool wants_better() const;
+  void dial(Instant now, ClientEffects& effects);
+  Change drop(Instant now, ConnectionId connection, std::string why);
+  void candidate_failed(Instant now);
+  void take_candidate(Instant now, ClientEffects& effects);
+  void learn_addresses(const ConfigReply& reply);
+  Change watch_current(Instant now, ClientEffects& effects);
+
+  const ClientSettings& settings_;
+  std::vector<std::string> addresses_;  // the seeds, then other members
+  std::optional<Link> current_;
+  std::optional<Link> candidate_;
+  std::size_t next_address_ = 0;
+  std::size_t tried_ = 0;  // in this round
+  Duration backoff_;
+  Instant dial_at_{};
+  Instant config_at_ = kNever;
+  bool waiting_ = false;
+  std::optional<ClusterId> cluster_;
+  std::uint64_t next_connection_ = 1;
+  std::size_t taken_ = 0;
+  std::string trouble_ = "not connected yet";
+};
+
+}  // namespace quipu

@@ -1,0 +1,61 @@
+#include "cluster/client_resets.h"
+
+#include <utility>
+
+namespace quipu {
+namespace {
+
+int badness(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::applied:
+      return 0;
+    case Outcome::not_applied:
+      return 1;
+    case Outcome::unknown:
+      break;
+  }
+  return 2;
+}
+
+Status whole(const ClientResets::Reset& reset) {
+  const bool split = reset.worst.outcome() == Outcome::not_applied && reset.applied > 0;
+  if (!split) return reset.worst;
+  return Status(Code::in_doubt, std::to_string(reset.applied) + " of " +
+                                    std::to_string(reset.parts) +
+                                    " shards were reset; the others: " + reset.worst.message());
+}
+
+}  // namespace
+
+CallId ClientResets::begin(Reset reset) {
+  const CallId part{next_++};
+  resets_.emplace(part, std::move(reset));
+  return part;
+}
+
+ClientResets::Reset* ClientResets::find(CallId part) {
+  const auto at = resets_.find(part);
+  return at == resets_.end() ? nullptr : &at->second;
+}
+
+std::optional<ClientEffects::Completion> ClientResets::on_part(CallId part, Status status) {
+  const auto at = resets_.find(part);
+  if (at == resets_.end()) return std::nullopt;
+  Reset& reset = at->second;
+  if (status.ok()) ++reset.applied;
+  if (badness(status.outcome()) > badness(reset.worst.outcome())) reset.worst = std::move(status);
+  if (--reset.open > 0) return std::nullopt;
+  ClientEffects::Completion done{reset.call, whole(reset)};
+  resets_.erase(at);
+  return done;
+}
+
+std::optional<ClientEffects::Completion> ClientResets::fail(CallId part, Status status) {
+  const auto at = resets_.find(part);
+  if (at == resets_.end()) return std::nullopt;
+  ClientEffects::Completion done{at->second.call, std::move(status)};
+  resets_.erase(at);
+  return done;
+}
+
+}  // namespace quipu

@@ -1,0 +1,57 @@
+// client_resets.h: a reset of a counter, made of one for each of its shards.
+//
+//   asked ──how many shards──▶ one change per shard ──all done──▶ one status
+//
+// Parts are numbered like calls, in a range of their own. A reset that succeeded
+// in some shards and was refused in others is in doubt as a whole; it may be
+// asked for again at will.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cluster/client_effects.h"
+#include "protocol/instant.h"
+#include "quipu/levels.h"
+
+namespace quipu {
+
+class ClientResets {
+ public:
+  // Calls of the shell have numbers below.
+  static constexpr std::uint64_t kFirstPart = std::uint64_t{1} << 63;
+
+  struct Reset {
+    CallId call{};
+    std::string key;
+    Ack ack = Ack::disk;
+    Instant deadline{};
+    std::size_t open = 0;  // parts that did not answer yet
+    std::size_t applied = 0;
+    std::size_t parts = 0;
+    Status worst{};
+  };
+
+  [[nodiscard]] static bool is_part(CallId call) { return raw_call(call) >= kFirstPart; }
+  // The number for a reset's parts, and for the question that comes before.
+  [[nodiscard]] CallId begin(Reset reset);
+  [[nodiscard]] bool empty() const { return resets_.empty(); }
+  // nullptr: it ended meanwhile.
+  [[nodiscard]] Reset* find(CallId part);
+  // One part ended; the whole, if it was the last.
+  [[nodiscard]] std::optional<ClientEffects::Completion> on_part(CallId part, Status status);
+  // It ended before it had parts.
+  [[nodiscard]] std::optional<ClientEffects::Completion> fail(CallId part, Status status);
+
+ private:
+  [[nodiscard]] static std::uint64_t raw_call(CallId call) {
+    return static_cast<std::uint64_t>(call);
+  }
+
+  std::map<CallId, Reset> resets_;
+  std::uint64_t next_ = kFirstPart;
+};
+
+}  // namespace quipu

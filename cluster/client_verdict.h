@@ -1,0 +1,27 @@
+// client_verdict.h: what an answer to a change means, by how often the change was
+// sent. Everything that makes the client exactly-once hangs on this table.
+//
+//                                   sent once            sent more than once
+//   ok                              complete             complete
+//   refused for good                complete             complete   (noted with the token)
+//   refused for now                 rebind               retry      (an older copy may yet arrive)
+//   token_expired, executor_gone    rebind               complete   (nobody can tell any more)
+//   in_doubt, storage_failed        retry                retry
+//
+// complete   settle the number, tell the caller
+// rebind     it certainly was not applied: settle the number, start anew
+// retry      the same token again, after a while, until the deadline
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "quipu/status.h"
+
+namespace quipu {
+
+enum class Verdict : std::uint8_t { complete, rebind, retry };
+
+[[nodiscard]] Verdict judge(Code code, std::size_t sends);
+
+}  // namespace quipu

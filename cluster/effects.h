@@ -1,0 +1,49 @@
+// effects.h: what a core wants done. The core appends; its shell does, in order,
+// and clears. Everything here may be done at once: what had to wait for a commit
+// was kept back by the core until that commit was durable.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cluster/config.h"
+#include "protocol/client_messages.h"
+#include "storage/executor.h"
+
+namespace quipu {
+
+// A TCP connection to another member, numbered by the shell, never reused.
+enum class LinkId : std::uint64_t {};
+// Whoever asked: a client connection, or a call of the embedding program.
+enum class ClientId : std::uint64_t {};
+
+using Answer = std::variant<Done, Values>;  // carries the asker's id
+
+struct Effects {
+  struct Send {
+    LinkId link;
+    std::string frame;
+  };
+  struct Close {
+    LinkId link;
+    std::string reason;  // for the log; empty: nothing unusual
+  };
+  struct Reply {
+    ClientId client;
+    Answer answer;
+  };
+
+  std::vector<Sealed> writes;  // to the store, in order; report each as durable
+  std::vector<Send> sends;
+  std::vector<Close> closes;  // after the sends
+  std::vector<Reply> replies;
+  // This store can no longer be trusted to be itself (lineage.h). Its new identity
+  // is durable: drop the core and recover a new one from the store.
+  bool restart = false;
+
+  void clear() { *this = {}; }
+};
+
+}  // namespace quipu

@@ -1,0 +1,88 @@
+// forwarder.h: ops that another node must execute.
+//
+//   with the client's token   sent once; the client itself retries
+//   without one               given a token of this node's own session there, and
+//                             sent again with it until the executor answers
+//
+// Rule: once sent, an op is bound to its executor. If its link breaks, its outcome
+// is unknown, and only the same token at the same store may ask again. A "not
+// applied" counts only if it answers the only sending: an earlier copy may still
+// be on its way.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cluster/node_settings.h"
+#include "cluster/outbound.h"
+#include "cluster/token_window.h"
+#include "cluster/view.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class Forwarder {
+ public:
+  // All must outlive it.
+  Forwarder(const View& view, Outbound& out, const NodeSettings& settings)
+      : view_(view), out_(out), settings_(settings), peers_(view.size()) {}
+
+  // Copies what the op borrows.
+  void forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline);
+  void on_forwarded(Instant now, MemberIndex from, const Forwarded& answer);
+  void on_link_up(Instant now, MemberIndex member);
+  void on_link_lost(MemberIndex member);
+  // Ops that a lost link kept from being sent: bound to nobody yet.
+  struct Unsent {
+    std::string key;
+    Op op;  // without its key
+    Origin origin;
+    Instant deadline{};
+  };
+  [[nodiscard]] std::vector<Unsent> take_unsent() { return std::exchange(unsent_, {}); }
+  void on_tick(Instant now);
+  // Sends what was collected since the last call: one batch per executor.
+  void flush(Instant now);
+
+  [[nodiscard]] std::size_t size() const { return pending_.size(); }
+
+ private:
+  struct Pending {
+    Op op;  // its key borrows `key`
+    std::string key;
+    MemberIndex executor = 0;
+    Origin origin;
+    Instant deadline{};
+    bool own_token = false;
+    unsigned sends = 0;
+    bool again = false;  // its last answer settled nothing
+  };
+  struct Peer {
+    std::vector<TokenWindow> sessions;
+    std::uint64_t opening = 0;              // id of the question; 0: none
+    bool refused = false;                   // so not to be asked again before the next tick
+    std::deque<std::uint64_t> unnumbered;   // wait for a session
+    std::vector<std::uint64_t> outgoing;
+  };
+
+  void number(MemberIndex member);
+  void open_session(MemberIndex member);
+  void on_session(MemberIndex from, const Done& done);
+  static bool retry_later(const Pending& pending, const Done& done);
+  void complete(std::uint64_t id, Done done);
+  void settle_token(const Pending& pending);
+  enum class Resend { unsettled, all };
+  void resend(MemberIndex member, Resend which);
+
+  const View& view_;
+  Outbound& out_;
+  const NodeSettings& settings_;
+  std::vector<Peer> peers_;
+  std::map<std::uint64_t, Pending> pending_;
+  std::vector<Unsent> unsent_;
+  std::uint64_t next_id_ = 1;
+};
+
+}  // namespace quipu

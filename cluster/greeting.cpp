@@ -1,0 +1,206 @@
+#include "cluster/greeting.h"
+
+#include <algorithm>
+
+#include "protocol/message_codec.h"
+#include "storage/recovery.h"
+
+namespace quipu {
+namespace {
+
+bool same_founding(const std::vector<Pin>& a, const std::vector<Pin>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Pin& x, const Pin& y) { return x.node == y.node && x.store == y.store; });
+}
+
+}  // namespace
+
+Greeting::Greeting(View& view, Executor& executor)
+    : view_(view),
+      executor_(executor),
+      up_(view.size()),
+      boots_(view.size()),
+      refused_(view.size()),
+      foundings_(view.size()) {}
+
+StoreIdentity Greeting::self() const {
+  const Meta& meta = executor_.meta();
+  return {meta.node, meta.store, meta.marked};
+}
+
+void Greeting::start() {
+  if (!executor_.meta().pins.founding.empty()) return;
+  executor_.edit_meta().pins = blank_pins(view_.config(), self());
+  if (view_.size() == 1) conclude_founding();
+}
+
+void Greeting::conclude_founding() {
+  found(executor_.edit_meta().pins);
+  executor_.found(placement_key(executor_.meta().pins));
+}
+
+void Greeting::on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects) {
+  Link& opened = open_[link];
+  opened.member = dialed;
+  opened.heard = now;
+  say_hello(link, opened, effects);
+}
+
+void Greeting::on_closed(LinkId link) {
+  const auto at = open_.find(link);
+  if (at == open_.end()) return;
+  if (at->second.member && up_[*at->second.member] == link) {
+    up_[*at->second.member].reset();
+    view_.set_up(*at->second.member, false);
+  }
+  open_.erase(at);
+}
+
+void Greeting::on_heard(Instant now, LinkId link) {
+  if (const auto at = open_.find(link); at != open_.end()) at->second.heard = now;
+}
+
+void Greeting::on_tick(Instant now, Duration timeout, Effects& effects) {
+  for (const auto& [id, link] : open_) {
+    if (now - link.heard >= timeout) effects.closes.push_back({id, "silent"});
+  }
+}
+
+void Greeting::say_hello(LinkId link, Link& to, Effects& effects) const {
+  const Meta& meta = executor_.meta();
+  to.founded_said = meta.pins.founded;
+  Hello hello;
+  hello.cluster = meta.cluster;
+  hello.node = meta.node;
+  hello.store = meta.store;
+  hello.boot = meta.lineage.back().boot;
+  hello.marked = meta.marked;
+  hello.welcome = to.welcome_sent;
+  hello.pins = meta.pins;
+  hello.sightings = meta.sightings;
+  std::string frame;
+  encode_peer(frame, hello, meta.cluster);
+  effects.sends.push_back({link, std::move(frame)});
+}
+
+void Greeting::refuse(LinkId link, Code code, std::string why, Effects& effects) {
+  if (const auto at = open_.find(link); at != open_.end() && at->second.member) refused_[*at->second.member] = why;
+  std::string frame;
+  encode_peer(frame, Refusal{code, why}, executor_.meta().cluster);
+  effects.sends.push_back({link, std::move(frame)});
+  effects.closes.push_back({link, std::move(why)});
+}
+
+std::string Greeting::objection(const Hello& hello) const {
+  const Meta& meta = executor_.meta();
+  if (hello.cluster != meta.cluster) {
+    return "another cluster: its name or members in the settings differ from ours";
+  }
+  if (hello.node == meta.node) return "two nodes run under one name: stop one, or rename it";
+  if (!view_.config().find(hello.node)) return "not a member of this cluster";
+  return {};
+}
+
+Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Effects& effects) {
+  Met met;
+  const auto at = open_.find(id);
+  if (at == open_.end()) return met;
+  Link& link = at->second;
+  link.heard = now;
+  if (std::string why = objection(hello); !why.empty()) {
+    refuse(id, Code::cannot_start, std::move(why), effects);
+    return met;
+  }
+  link.member = view_.config().find(hello.node);
+  const MemberIndex member = *link.member;
+  const Meta& meta = executor_.meta();
+
+  // Before anything else: does the peer remember what this disk has forgotten?
+  if (judge(meta.lineage, executor_.sealed(), meta.store, hello.sightings) == Testimony::rolled_back) {
+    met.rolled_back = true;
+    return met;
+  }
+  Pins pins = meta.pins;
+  PinVerdict verdict = meet(pins, self(), hello);
+  if (!verdict.refusal.empty()) {
+    refuse(id, Code::cannot_start, std::move(verdict.refusal), effects);
+    return met;
+  }
+  const bool adopted = !meta.pins.founded && pins.founded;
+  if (verdict.changed) executor_.edit_meta().pins = std::move(pins);
+  if (adopted) executor_.found(placement_key(meta.pins));
+  met.pins_changed = verdict.changed;
+  agree(member, hello, met);
+
+  refused_[member].clear();
+  link.accepted = true;
+  link.boot = hello.boot;
+  link.welcomed = link.welcomed || hello.welcome;
+  link.founded = hello.pins.founded;
+  met.confirmed = member;
+  if (met.pins_changed || !link.welcome_sent) news_ = executor_.covering();
+  replace_older(member, id, effects);
+  raise(id, link, met);
+  return met;
+}
+
+// Founded once every member, this one included, says the same complete list.
+void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
+  foundings_[member] = hello.pins.founding;
+  const Pins& mine = executor_.meta().pins;
+  if (mine.founded || !founding_known(mine)) return;
+  for (MemberIndex other = 0; other < view_.size(); ++other) {
+    if (other != view_.self() && !same_founding(foundings_[other], mine.founding)) return;
+  }
+  conclude_founding();
+  met.pins_changed = true;
+}
+
+// A peer that lost its side of a link dials again before we notice.
+void Greeting::replace_older(MemberIndex member, LinkId link, Effects& effects) {
+  for (const auto& [id, other] : open_) {
+    if (id < link && other.member == member) effects.closes.push_back({id, "replaced by a newer link"});
+  }
+}
+
+std::vector<Greeting::Met> Greeting::on_durable(Commit commit, Effects& effects) {
+  std::vector<Met> mets;
+  if (!news_ || *news_ > commit) return mets;
+  news_.reset();
+  for (auto& [id, link] : open_) {
+    link.welcome_sent = link.accepted;
+    say_hello(id, link, effects);
+    if (link.member) raise(id, link, mets.emplace_back());
+  }
+  return mets;
+}
+
+void Greeting::raise(LinkId id, Link& link, Met& met) {
+  const MemberIndex member = *link.member;
+  const bool founded = link.founded && link.founded_said;
+  if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id) return;
+  up_[member] = id;
+  view_.set_up(member, true);
+  met.up = member;
+  met.new_boot = std::exchange(boots_[member], link.boot) != link.boot;
+}
+
+void Greeting::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {
+  if (const auto at = open_.find(link); at != open_.end() && at->second.member) {
+    refused_[*at->second.member] = refusal.detail;
+  }
+  effects.closes.push_back({link, "refused: " + refusal.detail});
+}
+
+std::optional<MemberIndex> Greeting::member(LinkId link) const {
+  const auto at = open_.find(link);
+  if (at == open_.end() || !at->second.member || up_[*at->second.member] != link) return std::nullopt;
+  return at->second.member;
+}
+
+std::string Greeting::state(MemberIndex member) const {
+  if (up_[member]) return "up";
+  return refused_[member].empty() ? "connecting" : refused_[member];
+}
+
+}  // namespace quipu

@@ -1,0 +1,88 @@
+// greeting.h: which links may carry data.
+//
+//   open ──our Hello──▶ greeted? ──their Hello accepted, pins durable──▶ welcomed
+//   up = we welcomed them, they welcomed us, and both are founded
+//
+// Each side says Hello when a link opens, again with `welcome` once it has
+// accepted the other, and again whenever its pins change. A link belongs to one
+// boot of the peer: its frames can never be mistaken for those of another.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/effects.h"
+#include "cluster/pins.h"
+#include "cluster/view.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class Greeting {
+ public:
+  // All must outlive it.
+  Greeting(View& view, Executor& executor);
+
+  // A store that has met nobody begins a founding; alone, it is founded at once.
+  void start();
+  // `dialed`: whom we called; whoever calls us says who it is.
+  void on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects);
+  void on_closed(LinkId link);
+  // Any frame came.
+  void on_heard(Instant now, LinkId link);
+  // Closes links that were silent for too long.
+  void on_tick(Instant now, Duration timeout, Effects& effects);
+
+  struct Met {
+    std::optional<MemberIndex> up;  // this member's link has just come up
+    bool new_boot = false;          // … and the peer was started anew since the last
+    bool pins_changed = false;
+    bool rolled_back = false;       // the peer knows more of this store than it does
+    std::optional<MemberIndex> confirmed;  // the peer testifies that nothing is lost
+  };
+  [[nodiscard]] Met on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
+  void on_refusal(LinkId link, const Refusal& refusal, Effects& effects);
+
+  // After pins became durable: welcomes whom we accepted, and tells all the news.
+  [[nodiscard]] std::vector<Met> on_durable(Commit commit, Effects& effects);
+
+  // Whose frames these are; nothing while the link is not up.
+  [[nodiscard]] std::optional<MemberIndex> member(LinkId link) const;
+  [[nodiscard]] const std::vector<std::optional<LinkId>>& links() const { return up_; }
+  // "up", "connecting", or why the last attempt failed.
+  [[nodiscard]] std::string state(MemberIndex member) const;
+
+ private:
+  struct Link {
+    std::optional<MemberIndex> member;
+    bool accepted = false;       // their Hello was fine
+    bool welcome_sent = false;
+    bool welcomed = false;       // they said the same of ours
+    bool founded = false;        // they know where keys belong …
+    bool founded_said = false;   // … and know that we do
+    Instant heard{};
+    BootId boot{};
+  };
+
+  [[nodiscard]] StoreIdentity self() const;
+  void say_hello(LinkId link, Link& to, Effects& effects) const;
+  void refuse(LinkId link, Code code, std::string why, Effects& effects);
+  std::string objection(const Hello& hello) const;
+  void agree(MemberIndex member, const Hello& hello, Met& met);
+  void conclude_founding();
+  void replace_older(MemberIndex member, LinkId link, Effects& effects);
+  void raise(LinkId id, Link& link, Met& met);
+
+  View& view_;
+  Executor& executor_;
+  std::map<LinkId, Link> open_;
+  std::vector<std::optional<LinkId>> up_;      // by member
+  std::vector<BootId> boots_;                  // by member: of its last link
+  std::vector<std::string> refused_;           // by member: why, or empty
+  std::vector<std::vector<Pin>> foundings_;    // by member: the last list it said
+  std::optional<Commit> news_;  // somebody is to be told once this is durable
+};
+
+}  // namespace quipu

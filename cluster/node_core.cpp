@@ -1,0 +1,344 @@
+#include "cluster/node_core.h"
+
+#include <algorithm>
+
+namespace quipu {
+
+NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
+                   std::unique_ptr<Executor> executor, Random random)
+    : config_(std::move(config)),
+      self_(self),
+      settings_(settings),
+      executor_(std::move(executor)),
+      random_(random),
+      view_(config_, self),
+      out_(view_),
+      waits_(view_, out_),
+      replicator_(view_, *executor_, out_, waits_, settings_),
+      freshness_(view_, *executor_, settings_.gossip_interval),
+      replica_(view_, *executor_, out_, freshness_),
+      anti_entropy_(now, view_, *executor_, out_, settings_, random_.split()),
+      collector_(view_, *executor_, out_),
+      forwarder_(view_, out_, settings_),
+      reads_(view_, *executor_, out_, collector_, freshness_, settings_),
+      coordinator_({view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_, settings_},
+                   random_.split()),
+      greeting_(view_, *executor_),
+      settle_by_(now + settings_.confirm_wait),
+      confirmed_(config_.members.size()),
+      durable_(executor_->sealed()),
+      next_gossip_(now) {
+  confirmed_[self_] = true;
+  greeting_.start();
+  adopt_pins();
+  out_.release(durable_);
+  replicator_.offer_foreign();
+  settle(now);
+}
+
+// ---- clients ----
+
+void NodeCore::on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects) {
+  on_ops_of(now, Origin::Kind::client, raw(client), ops);
+  finish_event(now, effects);
+}
+
+void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops) {
+  if (ready()) {
+    coordinator_.on_ops(now, kind, who, ops);
+    return;
+  }
+  // A retry may have been applied before this start.
+  for (const Op& op : ops) {
+    const Code code = op.token.serial == Serial{} ? Code::unavailable : Code::in_doubt;
+    out_.answer(Origin{kind, who, op.id}, {0, code, state()});
+  }
+}
+
+void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& effects) {
+  if (ready()) {
+    reads_.on_read(now, client, read);
+  } else {
+    Values values{read.id, {}};
+    for (std::size_t i = 0; i < read.keys.size(); ++i) values.values.push_back({Code::unavailable, state()});
+    out_.answer(client, std::move(values));
+  }
+  finish_event(now, effects);
+}
+
+// ---- peers ----
+
+bool NodeCore::dials(MemberIndex member) const { return config_.members[self_].id < config_.members[member].id; }
+
+void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects) {
+  greeting_.on_open(now, link, dialed, effects);
+  finish_event(now, effects);
+}
+
+void NodeCore::on_link_closed(Instant now, LinkId link, Effects& effects) {
+  const auto member = greeting_.member(link);
+  greeting_.on_closed(link);
+  if (member) on_link_lost(*member);
+  finish_event(now, effects);
+}
+
+void NodeCore::on_link_lost(MemberIndex member) {
+  collector_.on_link_lost(member);
+  forwarder_.on_link_lost(member);
+  anti_entropy_.on_link_lost(member);
+}
+
+void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload, Effects& effects) {
+  Result<PeerMessage> message = decode_peer(type, payload);
+  if (!message.ok()) {
+    effects.closes.push_back({link, message.status().message()});
+    return;
+  }
+  if (const auto* hello = std::get_if<Hello>(&*message)) {
+    on_hello(now, link, *hello, effects);
+  } else if (const auto* refusal = std::get_if<Refusal>(&*message)) {
+    greeting_.on_refusal(link, *refusal, effects);
+  } else if (const auto from = greeting_.member(link)) {
+    greeting_.on_heard(now, link);
+    if (executor_->meta().pins.founded) dispatch(now, *from, *message);
+  }
+  finish_event(now, effects);
+}
+
+void NodeCore::on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects) {
+  const Greeting::Met met = greeting_.on_hello(now, link, hello, effects);
+  if (met.rolled_back) {
+    abandon_identity();
+    return;
+  }
+  if (met.pins_changed) adopt_pins();
+  if (met.confirmed) confirm(*met.confirmed);
+  on_met(now, met);
+}
+
+void NodeCore::on_met(Instant now, const Greeting::Met& met) {
+  if (met.up) on_link_up(now, *met.up, met.new_boot);
+}
+
+void NodeCore::on_link_up(Instant now, MemberIndex member, bool new_boot) {
+  on_link_lost(member);  // it may have replaced one that never closed
+  freshness_.on_link_up(member, new_boot);
+  if (new_boot) replicator_.on_new_boot(member);
+  replicator_.on_link_up(member);
+  forwarder_.on_link_up(now, member);
+  anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
+}
+
+void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message) {
+  std::visit(
+      [&](auto& one) {
+        using T = std::decay_t<decltype(one)>;
+        if constexpr (std::is_same_v<T, DeltaFrame>) replicator_.on_frame(from, one);
+        if constexpr (std::is_same_v<T, DeltaAck>) on_ack(now, from, one);
+        if constexpr (std::is_same_v<T, Beat>) on_beat(now, from, one);
+        if constexpr (std::is_same_v<T, Forward>) on_ops_of(now, Origin::Kind::member, from, one.ops);
+        if constexpr (std::is_same_v<T, Forwarded>) forwarder_.on_forwarded(now, from, one);
+        if constexpr (std::is_same_v<T, Collect>) replica_.on_collect(now, from, one);
+        if constexpr (std::is_same_v<T, Collected>) collector_.on_collected(from, one);
+        if constexpr (std::is_same_v<T, WriteBack>) replica_.on_write_back(from, one);
+        if constexpr (std::is_same_v<T, WrittenBack>) collector_.on_written(from, one);
+        if constexpr (std::is_same_v<T, Pull>) replica_.on_pull(from, one);
+        if constexpr (std::is_same_v<T, Pulled>) anti_entropy_.on_pulled(now, from, one);
+      },
+      message);
+}
+
+void NodeCore::on_ack(Instant now, MemberIndex from, const DeltaAck& ack) {
+  replicator_.on_ack(from, ack);
+  if (freshness_.due(from, replicator_)) out_.send(from, freshness_.beat(now, from, replicator_));
+}
+
+void NodeCore::on_beat(Instant now, MemberIndex from, const Beat& beat) {
+  freshness_.on_beat(from, beat);
+  replicator_.on_pulled(from, beat.pulled_epoch);
+  if (freshness_.needs_pull(from)) anti_entropy_.urge(now, from, freshness_.lost_epoch(from));
+}
+
+// ---- identity ----
+
+void NodeCore::adopt_pins() {
+  if (!view_.adopt(executor_->meta())) return;
+  collector_.on_fence_changed();
+  replicator_.on_fence_changed();
+}
+
+void NodeCore::confirm(MemberIndex member) {
+  if (confirmed_[member]) return;
+  confirmed_[member] = true;
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    const auto owners = view_.owners(Partition{p});
+    executor_->set_confirmed(Partition{p}, std::all_of(owners.begin(), owners.end(),
+                                                       [this](MemberIndex owner) { return confirmed_[owner]; }));
+  }
+}
+
+// A partition keeps its actor only if every other owner has testified that this
+// store lost nothing; for the silent ones it draws a new one.
+void NodeCore::settle(Instant now) {
+  if (settled_ || abandoned_ || !executor_->meta().pins.founded) return;
+  const bool all = std::all_of(confirmed_.begin(), confirmed_.end(), [](bool one) { return one; });
+  if (!all && now < settle_by_) return;
+  settled_ = true;
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    const auto owners = view_.owners(Partition{p});
+    const bool confirmed =
+        std::all_of(owners.begin(), owners.end(), [this](MemberIndex owner) { return confirmed_[owner]; });
+    executor_->set_confirmed(Partition{p}, confirmed);
+    if (!confirmed) executor_->forget_actor(Partition{p});
+  }
+}
+
+// A peer remembers what this disk has forgotten: from now on it is another store.
+void NodeCore::abandon_identity() {
+  if (abandoned_) return;
+  abandoned_ = true;
+  settled_ = false;
+  executor_->become(random_.id<StoreId>());
+  executor_->seal();
+}
+
+void NodeCore::on_repaired(const AntiEntropy::Repaired& repaired) {
+  freshness_.set_pulled(repaired.peer, repaired.epoch);
+  const NodeId source = config_.members[repaired.peer].id;
+  const Meta& meta = executor_->meta();
+  const auto at = std::find(meta.filled_from.begin(), meta.filled_from.end(), source);
+  if (!meta.marked || at != meta.filled_from.end()) return;
+  executor_->edit_meta().filled_from.push_back(source);
+}
+
+// ---- the store, and time ----
+
+void NodeCore::on_storage_full(bool full) { coordinator_.on_storage_full(full); }
+
+void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
+  durable_ = std::max(durable_, commit);
+  while (!unsynced_.empty() && unsynced_.front().first <= durable_) {
+    unsynced_bytes_ -= unsynced_.front().second;
+    unsynced_.pop_front();
+  }
+  if (abandoned_) {
+    effects.restart = executor_->sealed() <= durable_;
+    return;
+  }
+  waits_.on_durable(durable_);
+  out_.release(durable_);
+  for (const AntiEntropy::Repaired& repaired : std::exchange(repairing_, {})) {
+    if (repaired.commit <= durable_) {
+      on_repaired(repaired);
+    } else {
+      repairing_.push_back(repaired);
+    }
+  }
+  adopt_pins();
+  finish_event(now, effects);
+}
+
+void NodeCore::on_tick(Instant now, Effects& effects) {
+  settle(now);
+  if (now >= next_gossip_) {
+    next_gossip_ = now + settings_.gossip_interval;
+    gossip(now);
+    greeting_.on_tick(now, settings_.link_timeout, effects);
+  }
+  finish_event(now, effects);
+}
+
+void NodeCore::gossip(Instant now) {
+  // Before the flush, which may seal changes that no outbox knows of yet.
+  replicator_.drop_settled_foreign();
+  replicator_.flush(Replicator::Flush::all);
+  for (MemberIndex member = 0; member < config_.members.size(); ++member) {
+    if (member != self_ && view_.up(member)) out_.send(member, freshness_.beat(now, member, replicator_));
+  }
+  collector_.on_tick(now);
+  waits_.on_tick(now);
+  forwarder_.on_tick(now);
+  if (ready()) reads_.refresh(now);
+}
+
+Instant NodeCore::deadline() const {
+  Instant earliest = std::min(next_gossip_, anti_entropy_.deadline());
+  if (!settled_ && executor_->meta().pins.founded) earliest = std::min(earliest, settle_by_);
+  return earliest;
+}
+
+// ---- the end of every event ----
+
+void NodeCore::finish_event(Instant now, Effects& effects) {
+  if (!abandoned_) {
+    settle(now);
+    // What a greeting waits for may have been durable all along.
+    for (const Greeting::Met& met : greeting_.on_durable(durable_, effects)) on_met(now, met);
+    anti_entropy_.on_tick(now);
+    for (const AntiEntropy::Repaired& repaired : anti_entropy_.take_repaired()) {
+      if (repaired.commit <= durable_) {
+        on_repaired(repaired);
+      } else {
+        repairing_.push_back(repaired);
+      }
+    }
+    route_internal(now);
+  }
+  seal_what_is_due(effects);
+  out_.flush(greeting_.links(), effects);
+}
+
+// What the parts have for each other; ends, since each pass uses something up.
+void NodeCore::route_internal(Instant now) {
+  for (bool busy = true; busy;) {
+    busy = false;
+    for (PeerMessage& mail : out_.take_mail()) {
+      busy = true;
+      dispatch(now, self_, mail);
+    }
+    for (const Forwarder::Unsent& unsent : forwarder_.take_unsent()) {
+      busy = true;
+      coordinator_.reroute(now, unsent);
+    }
+    for (const Collector::Finished& finished : collector_.take_finished()) {
+      busy = true;
+      coordinator_.on_finished(now, finished);
+      reads_.on_finished(now, finished);
+    }
+    for (Outbound::Internal& internal : out_.take_internal()) {
+      busy = true;
+      coordinator_.on_internal(now, std::move(internal));
+    }
+  }
+}
+
+// A record is sealed when the store is idle, so that it holds all that came while
+// the last one was written; whoever must show state seals before.
+void NodeCore::seal_what_is_due(Effects& effects) {
+  const bool idle = executor_->sealed() <= durable_;
+  if (idle && (executor_->has_open() || executor_->checkpointing())) executor_->seal();
+  take_records(effects);
+  if (waits_.size() > 0) {  // the records above may hold what they wait for
+    replicator_.flush(Replicator::Flush::urgent);
+    take_records(effects);
+  }
+  const std::size_t limit = paused_ ? settings_.unsynced_bytes / 2 : settings_.unsynced_bytes;
+  paused_ = unsynced_bytes_ > limit;
+}
+
+void NodeCore::take_records(Effects& effects) {
+  for (Sealed& sealed : executor_->take_sealed()) {
+    replicator_.on_sealed(sealed);
+    const std::size_t bytes = sealed.batch.bytes();
+    unsynced_.emplace_back(sealed.commit, bytes);
+    unsynced_bytes_ += bytes;
+    effects.writes.push_back(std::move(sealed));
+  }
+}
+
+bool NodeCore::quiet() const {
+  return !executor_->has_open() && executor_->sealed() <= durable_ && !out_.holding() && waits_.size() == 0 &&
+         forwarder_.size() == 0 && reads_.size() == 0 && coordinator_.size() == 0 && replicator_.drained();
+}
+
+}  // namespace quipu

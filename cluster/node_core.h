@@ -1,0 +1,133 @@
+// node_core.h: a whole node without sockets, clock, threads or disk: events in,
+// effects out. quipud runs one on an event loop; the simulator runs many in one
+// thread of virtual time.
+//
+//   on_ops, on_read, on_link_*, on_durable, on_tick ──▶ Effects
+//
+// It only routes between its parts, each of which has a file of its own:
+//
+//   greeting       who may talk               coordinator   how an op is carried out
+//   replicator     states on their way        forwarder     ops for other executors
+//   freshness      how old our view is        quorum_waits  acks that are owed
+//   anti_entropy   what replication missed    collector     states of a majority
+//   replica        what others ask of us      reads         how a read is answered
+//   outbound       what must wait for a commit
+//
+// After each call: do the effects in order, then arm one timer at deadline().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cluster/anti_entropy.h"
+#include "cluster/coordinator.h"
+#include "cluster/effects.h"
+#include "cluster/greeting.h"
+#include "cluster/replica.h"
+#include "protocol/message_codec.h"
+
+namespace quipu {
+
+class NodeCore {
+ public:
+  // `executor` comes from recover(); its identity is durable.
+  NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
+           std::unique_ptr<Executor> executor, Random random);
+  NodeCore(const NodeCore&) = delete;
+  NodeCore& operator=(const NodeCore&) = delete;
+
+  // ---- clients ----
+  // Each op is answered by one Done with its id, now or later. Borrows only
+  // during the call.
+  void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects);
+  void on_read(Instant now, ClientId client, const Read& read, Effects& effects);
+  // Answered at once.
+  [[nodiscard]] Keys list(const List& list) const;
+  [[nodiscard]] ConfigReply config(std::uint64_t id) const;
+  [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
+  // While true, read no more from client sockets: memory is filling up.
+  [[nodiscard]] bool paused() const { return paused_; }
+
+  // ---- peers ----
+  // The lower node id dials the higher. `dialed`: whom the shell called.
+  [[nodiscard]] bool dials(MemberIndex member) const;
+  void on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects);
+  void on_link_frame(Instant now, LinkId link, FrameType type, Payload payload, Effects& effects);
+  void on_link_closed(Instant now, LinkId link, Effects& effects);
+  // What the frame decoder of a peer connection must be given.
+  [[nodiscard]] std::uint64_t frame_salt() const { return raw(config_.id); }
+
+  // ---- the store ----
+  // All writes up to this commit are durable.
+  void on_durable(Instant now, Commit commit, Effects& effects);
+  // The store has no room (it will try again), or has again.
+  void on_storage_full(bool full);
+
+  // ---- time ----
+  void on_tick(Instant now, Effects& effects);
+  [[nodiscard]] Instant deadline() const;
+
+  // Founded, settled, and so serving; and if not, what it waits for.
+  [[nodiscard]] bool ready() const { return settled_; }
+  [[nodiscard]] std::string state() const;
+  // Nothing is open, in flight to the store, or owed to a client; outboxes that
+  // have a link are empty. For a graceful stop.
+  [[nodiscard]] bool quiet() const;
+
+  [[nodiscard]] const Executor& executor() const { return *executor_; }
+  [[nodiscard]] const ClusterConfig& cluster() const { return config_; }
+
+ private:
+  void on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
+  void dispatch(Instant now, MemberIndex from, PeerMessage& message);
+  void on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
+  void on_met(Instant now, const Greeting::Met& met);
+  void on_link_up(Instant now, MemberIndex member, bool new_boot);
+  void on_link_lost(MemberIndex member);
+  void on_ack(Instant now, MemberIndex from, const DeltaAck& ack);
+  void on_beat(Instant now, MemberIndex from, const Beat& beat);
+  void on_repaired(const AntiEntropy::Repaired& repaired);
+  void adopt_pins();
+  void settle(Instant now);
+  void confirm(MemberIndex member);
+  void gossip(Instant now);
+  void finish_event(Instant now, Effects& effects);
+  void route_internal(Instant now);
+  void seal_what_is_due(Effects& effects);
+  void take_records(Effects& effects);
+  void abandon_identity();
+
+  ClusterConfig config_;
+  MemberIndex self_;
+  NodeSettings settings_;
+  std::unique_ptr<Executor> executor_;
+  Random random_;
+
+  View view_;
+  Outbound out_;
+  QuorumWaits waits_;
+  Replicator replicator_;
+  Freshness freshness_;
+  Replica replica_;
+  AntiEntropy anti_entropy_;
+  Collector collector_;
+  Forwarder forwarder_;
+  Reads reads_;
+  Coordinator coordinator_;
+  Greeting greeting_;
+
+  Instant settle_by_;      // after it, silent peers are waited for no more
+  bool settled_ = false;
+  std::vector<bool> confirmed_;  // by member: it testified for this store
+  std::vector<AntiEntropy::Repaired> repairing_;  // their last merge is not durable yet
+  Commit durable_{};
+  std::deque<std::pair<Commit, std::size_t>> unsynced_;  // bytes of records in flight
+  std::size_t unsynced_bytes_ = 0;
+  bool paused_ = false;
+  bool abandoned_ = false;
+  Instant next_gossip_;
+};
+
+}  // namespace quipu

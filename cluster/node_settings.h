@@ -1,0 +1,40 @@
+// node_settings.h: the core's numbers, each with its meaning and a default that
+// suits a LAN. Bounds are for memory; intervals trade freshness for traffic.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "protocol/instant.h"
+#include "storage/checkpoint.h"
+#include "storage/token_table.h"
+
+namespace quipu {
+
+struct NodeSettings {
+  // How often outboxes are flushed and beats sent. A local read is about this old.
+  Duration gossip_interval = std::chrono::milliseconds(100);
+  // A link that brings nothing for this long is closed. Well above the interval.
+  Duration link_timeout = std::chrono::seconds(3);
+  // How long a started store waits for the other owners' testimony before it
+  // draws new actors for the partitions of those that are silent.
+  Duration confirm_wait = std::chrono::seconds(1);
+  // For requests that name none.
+  Duration request_timeout = std::chrono::seconds(5);
+  // Between looks at each peer, ± 20%; and from a first look to the second.
+  Duration repair_interval = std::chrono::seconds(10);
+  Duration repair_second_look = std::chrono::seconds(1);
+  std::size_t repair_bytes_per_second = 12'500'000;  // a tenth of 1 Gbit/s
+
+  std::size_t outbox_shards = 100'000;     // per peer; beyond, anti-entropy takes over
+  std::size_t frames_in_flight = 4;        // per peer
+  std::size_t frame_bytes = 256 * 1024;    // of states; well below kMaxFrame
+  std::size_t pending_operations = 65'536; // what waits for a peer; beyond: overloaded
+  std::size_t rollup_shards = 65'536;      // cached totals of shards held elsewhere
+  std::size_t unsynced_bytes = 8u << 20;   // beyond, clients are not read
+  TokenLimits tokens;
+  CheckpointLimits checkpoint;
+};
+
+}  // namespace quipu

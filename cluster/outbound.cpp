@@ -1,0 +1,96 @@
+#include "cluster/outbound.h"
+
+#include "protocol/message_codec.h"
+
+namespace quipu {
+namespace {
+
+// Answers whose worth depends on what their sender goes by.
+void stamp(PeerMessage& message, Fence fence) {
+  if (auto* ack = std::get_if<DeltaAck>(&message)) ack->fence = fence;
+  if (auto* collected = std::get_if<Collected>(&message)) collected->fence = fence;
+  if (auto* written = std::get_if<WrittenBack>(&message)) written->fence = fence;
+}
+
+}  // namespace
+
+Outbound::Outbound(const View& view) : view_(view), forwarded_(view.size()) {}
+
+void Outbound::send(MemberIndex to, PeerMessage message, Commit after) {
+  put(ToMember{to, std::move(message)}, after);
+}
+
+void Outbound::answer(const Origin& origin, Done done, Commit after) {
+  done.id = origin.id;
+  put(ToOrigin{origin, std::move(done)}, after);
+}
+
+void Outbound::answer(ClientId client, Values values) { let_go(ToClient{client, std::move(values)}); }
+
+// An older commit than the newest one waited for may wait a little longer; that
+// keeps one queue in one order.
+void Outbound::put(Item item, Commit after) {
+  if (after <= durable_) {
+    let_go(std::move(item));
+    return;
+  }
+  const Commit newest = held_.empty() ? after : std::max(after, held_.back().after);
+  held_.push_back({newest, std::move(item)});
+}
+
+void Outbound::release(Commit durable) {
+  durable_ = std::max(durable_, durable);
+  while (!held_.empty() && held_.front().after <= durable_) {
+    Item item = std::move(held_.front().item);
+    held_.pop_front();
+    let_go(std::move(item));
+  }
+}
+
+void Outbound::let_go(Item&& item) {
+  if (auto* send = std::get_if<ToMember>(&item)) {
+    stamp(send->message, view_.fence());
+    if (send->to == view_.self()) {
+      mail_.push_back(std::move(send->message));
+    } else {
+      sends_.push_back(std::move(*send));
+    }
+  } else if (auto* outcome = std::get_if<ToOrigin>(&item)) {
+    const Origin& origin = outcome->origin;
+    switch (origin.kind) {
+      case Origin::Kind::client:
+        replies_.push_back({ClientId{origin.who}, std::move(outcome->done)});
+        break;
+      case Origin::Kind::member: forwarded_[origin.who].push_back(std::move(outcome->done)); break;
+      case Origin::Kind::operation: internal_.push_back({origin.who, std::move(outcome->done)}); break;
+    }
+  } else {
+    auto& values = std::get<ToClient>(item);
+    replies_.push_back({values.client, std::move(values.values)});
+  }
+}
+
+void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effects) {
+  constexpr std::size_t kDonePerFrame = 1024;
+  for (MemberIndex member = 0; member < forwarded_.size(); ++member) {
+    std::vector<Done>& done = forwarded_[member];
+    for (std::size_t i = 0; i < done.size(); i += kDonePerFrame) {
+      const std::size_t end = std::min(done.size(), i + kDonePerFrame);
+      sends_.push_back({member, Forwarded{{std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
+                                           std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}}});
+    }
+    done.clear();
+  }
+  for (const ToMember& send : sends_) {
+    if (!links[send.to]) continue;
+    std::string frame;
+    encode_peer(frame, send.message, view_.config().id);
+    effects.sends.push_back({*links[send.to], std::move(frame)});
+  }
+  sends_.clear();
+  effects.replies.insert(effects.replies.end(), std::make_move_iterator(replies_.begin()),
+                         std::make_move_iterator(replies_.end()));
+  replies_.clear();
+}
+
+}  // namespace quipu

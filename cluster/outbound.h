@@ -1,0 +1,85 @@
+// outbound.h: everything that leaves a core, kept back until it may be said.
+//
+// Rule: nobody is told of a state or an outcome before the commit that holds it
+// is durable. Answers of replicas are stamped with the fence as it is when they
+// *leave*: a replica checks its config after its sync, not only on arrival.
+//
+// Messages to this node itself take the same way and come back as mail, so that
+// whoever asks all owners need not care whether it is one of them.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "cluster/effects.h"
+#include "cluster/view.h"
+#include "protocol/peer_messages.h"
+
+namespace quipu {
+
+// Who waits for the outcome of an op.
+struct Origin {
+  enum class Kind : std::uint8_t { client, member, operation } kind = Kind::client;
+  std::uint64_t who = 0;  // ClientId, MemberIndex or an operation of the coordinator
+  std::uint64_t id = 0;   // that the asker chose
+};
+
+class Outbound {
+ public:
+  explicit Outbound(const View& view);
+
+  void send(MemberIndex to, PeerMessage message, Commit after = {});
+  void answer(const Origin& origin, Done done, Commit after = {});
+  void answer(ClientId client, Values values);
+
+  // All up to `durable` may be said now.
+  void release(Commit durable);
+
+  // Outcomes for operations of this node's own, and messages to itself.
+  struct Internal {
+    std::uint64_t operation;
+    Done done;
+  };
+  [[nodiscard]] std::vector<Internal> take_internal() { return std::exchange(internal_, {}); }
+  [[nodiscard]] std::vector<PeerMessage> take_mail() { return std::exchange(mail_, {}); }
+
+  // Encodes what may go. Messages for members without a link are dropped: every
+  // request is asked again when the link is back.
+  void flush(std::span<const std::optional<LinkId>> links, Effects& effects);
+
+  [[nodiscard]] bool holding() const { return !held_.empty(); }
+
+ private:
+  struct ToMember {
+    MemberIndex to;
+    PeerMessage message;
+  };
+  struct ToOrigin {
+    Origin origin;
+    Done done;
+  };
+  struct ToClient {
+    ClientId client;
+    Values values;
+  };
+  using Item = std::variant<ToMember, ToOrigin, ToClient>;
+  struct Held {
+    Commit after;
+    Item item;
+  };
+
+  void put(Item item, Commit after);
+  void let_go(Item&& item);
+
+  const View& view_;
+  Commit durable_{};
+  std::deque<Held> held_;  // ascending by commit
+  std::vector<ToMember> sends_;
+  std::vector<Effects::Reply> replies_;
+  std::vector<std::vector<Done>> forwarded_;  // by member: answers to Forward
+  std::vector<Internal> internal_;
+  std::vector<PeerMessage> mail_;
+};
+
+}  // namespace quipu

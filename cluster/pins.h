@@ -1,0 +1,48 @@
+// pins.h: agreeing, without consensus, on which stores a cluster consists of.
+//
+//   blank ──every member has pinned the same stores──▶ founded ──replacements──▶ …
+//
+// Founding, as etcd's initial-cluster: every listed node pins each other's store
+// id, and is founded once all say the same list (or one says that it is founded
+// with this list). The placement of all keys is keyed by that list.
+//
+// Afterwards a member counts only with the store that is pinned. A store that
+// says of itself that it is a replacement (marked) is pinned in place of the old
+// one, which is refused from then on; an unmarked stranger is refused.
+//
+// Invariants: a founding never changes; a generation never decreases; a retired
+// store is never pinned again. Pure functions over Pins, which meta holds.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cluster/config.h"
+#include "protocol/peer_messages.h"
+
+namespace quipu {
+
+// Which store is speaking, on either side.
+struct StoreIdentity {
+  NodeId node{};
+  StoreId store{};
+  bool marked = false;
+};
+
+// The pins of a store that has met nobody.
+[[nodiscard]] Pins blank_pins(const ClusterConfig& config, const StoreIdentity& self);
+
+struct PinVerdict {
+  bool changed = false;
+  std::string refusal;  // not empty: close the link, and say this
+};
+
+// Takes over what a peer's Hello says, as far as it may; nothing if it refuses.
+[[nodiscard]] PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello);
+
+// Every listed member has said `mine`: the cluster is founded.
+void found(Pins& mine);
+
+[[nodiscard]] bool founding_known(const Pins& pins);
+
+}  // namespace quipu

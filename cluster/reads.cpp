@@ -1,0 +1,227 @@
+#include "cluster/reads.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+std::uint32_t to_ms(Duration age) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
+}
+
+Piece from_round(Instant now, const Collector::Finished& finished, std::size_t i, const ShardState& state) {
+  Piece piece{total(state.cells), state.count, state.usable, finished.missing[i]};
+  piece.age_unknown = finished.age_ms == kUnknownAge;
+  piece.as_of = now - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
+  piece.complete = finished.complete && !piece.missing;
+  return piece;
+}
+
+}  // namespace
+
+Reads::Reads(const View& view, const Executor& executor, Outbound& out, Collector& collector,
+             const Freshness& freshness, const NodeSettings& settings)
+    : view_(view),
+      executor_(executor),
+      out_(out),
+      collector_(collector),
+      freshness_(freshness),
+      settings_(settings),
+      cache_(settings.rollup_shards, settings.gossip_interval) {}
+
+void Reads::refuse(const Read& read, ClientId client, Code code, const char* why) {
+  Values values{read.id, {}};
+  values.values.resize(read.keys.size());
+  for (Value& value : values.values) {
+    value.code = code;
+    value.detail = why;
+  }
+  out_.answer(client, std::move(values));
+}
+
+void Reads::on_read(Instant now, ClientId client, const Read& read) {
+  if (operations_.size() >= settings_.pending_operations) {
+    refuse(read, client, Code::overloaded, "too many operations wait for peers");
+    return;
+  }
+  const auto at = operations_.emplace(next_++, Operation{}).first;
+  Operation& operation = at->second;
+  operation.client = client;
+  operation.id = read.id;
+  operation.level = read.level;
+  operation.deadline = now + (read.timeout_ms == 0 ? settings_.request_timeout
+                                                   : Duration(std::chrono::milliseconds(read.timeout_ms)));
+  operation.refused.resize(read.keys.size());
+  for (std::size_t i = 0; i < read.keys.size(); ++i) {
+    operation.keys.emplace_back(read.keys[i]);
+    if (read.keys[i].empty() || read.keys[i].size() > kMaxKey) {
+      operation.refused[i].code = Code::invalid_argument;
+      operation.refused[i].detail = "a key has 1 to 512 bytes";
+    }
+  }
+  advance(now, at);
+}
+
+void Reads::advance(Instant now, Operations::iterator at) {
+  Operation& operation = at->second;
+  while (operation.failed == Code::ok && operation.waiting.empty()) {
+    if (!gather(now, at->first, operation)) break;  // waits for rounds
+    if (std::exchange(operation.rest, true)) {
+      Values values{operation.id, {}};
+      for (std::size_t i = 0; i < operation.keys.size(); ++i) values.values.push_back(value(now, operation, i));
+      out_.answer(operation.client, std::move(values));
+      operations_.erase(at);
+      return;
+    }
+  }
+  if (operation.failed == Code::ok) return;
+  Values values{operation.id, {}};
+  for (Value& refused : operation.refused) {
+    if (refused.code == Code::ok) refused.code = operation.failed;
+    values.values.push_back(std::move(refused));
+  }
+  out_.answer(operation.client, std::move(values));
+  operations_.erase(at);
+}
+
+std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
+  std::vector<ShardKey> shards;
+  for (std::size_t i = 0; i < operation.keys.size(); ++i) {
+    if (operation.refused[i].code != Code::ok) continue;
+    const std::string& key = operation.keys[i];
+    if (!operation.rest) {
+      shards.push_back({key, 0});
+      continue;
+    }
+    const ShardIndex count = operation.pieces.at({key, 0}).count;
+    for (ShardIndex shard = 1; shard < count; ++shard) shards.push_back({key, shard});
+  }
+  std::sort(shards.begin(), shards.end());
+  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+  return shards;
+}
+
+Piece Reads::held(Instant now, const ShardKey& shard) const {
+  const ShardMap& map = executor_.map();
+  const Placement placement = map.place(shard);
+  Piece piece;
+  if (const Entry* entry = map.find(placement, shard)) {
+    piece.total = entry->total();
+    if (entry->has(Entry::kCounted)) {
+      ShardState state;
+      map.unpack(*entry, state);
+      piece.count = state.count;
+      piece.usable = state.usable;
+    }
+  }
+  const Age age = freshness_.age(now);
+  piece.age_unknown = !age.age.has_value();
+  piece.as_of = now - age.age.value_or(Duration::zero());
+  piece.complete = age.complete && view_.counts(placement.partition());
+  return piece;
+}
+
+std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation, const ShardKey& shard) {
+  if (operation.level == ReadLevel::strong) return std::nullopt;
+  if (view_.owned(executor_.map().place(shard).partition())) return held(now, shard);
+  if (operation.level == ReadLevel::fresh) return std::nullopt;
+  return cache_.read(now, shard);
+}
+
+// True if this phase's pieces are all there; else rounds were started.
+bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
+  std::vector<ShardKey> unknown;
+  for (ShardKey& shard : wanted(operation)) {
+    if (operation.pieces.contains(shard)) continue;
+    if (auto piece = at_hand(now, operation, shard)) {
+      operation.pieces.emplace(std::move(shard), *piece);
+    } else if (const auto round = cache_.asking(shard); round && operation.level == ReadLevel::local) {
+      if (operation.waiting.insert(*round).second) waiters_.emplace(*round, number);
+    } else {
+      unknown.push_back(std::move(shard));
+    }
+  }
+  if (!unknown.empty()) ask(now, number, operation, std::move(unknown));
+  return operation.waiting.empty();
+}
+
+void Reads::ask(Instant, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards) {
+  const bool strong = operation.level == ReadLevel::strong;
+  const RoundId round = collector_.collect(strong ? Collector::Mode::majority : Collector::Mode::one, shards,
+                                           operation.deadline);
+  operation.waiting.insert(round);
+  waiters_.emplace(round, number);
+  if (operation.level != ReadLevel::local) return;
+  for (const ShardKey& shard : shards) cache_.on_asked(shard, round);
+}
+
+void Reads::on_finished(Instant now, const Collector::Finished& finished) {
+  std::vector<std::uint64_t> numbers;
+  const auto [begin, end] = waiters_.equal_range(finished.round);
+  for (auto at = begin; at != end; ++at) numbers.push_back(at->second);
+  waiters_.erase(begin, end);
+  // Rounds that nobody waits for refresh the cache.
+  const bool strong = !numbers.empty() && operations_.at(numbers.front()).level == ReadLevel::strong;
+
+  ShardState own;
+  for (std::size_t i = 0; i < finished.shards.size(); ++i) {
+    const ShardKey& shard = finished.shards[i];
+    ShardState state = finished.states[i];
+    // What this node executed for lack of an owner counts too, where no majority is asked for.
+    if (!strong && executor_.map().read(shard, own)) merge(state, own);
+    const Piece piece = from_round(now, finished, i, state);
+    if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
+    for (const std::uint64_t number : numbers) operations_.at(number).pieces.emplace(shard, piece);
+  }
+  for (const std::uint64_t number : numbers) {
+    const auto at = operations_.find(number);
+    at->second.waiting.erase(finished.round);
+    if (finished.code != Code::ok) at->second.failed = finished.code;
+    advance(now, at);
+  }
+}
+
+void Reads::refresh(Instant now) {
+  std::vector<ShardKey> due = cache_.take_due();
+  if (due.empty()) return;
+  const std::vector<ShardKey> shards = due;
+  const RoundId round = collector_.collect(Collector::Mode::one, std::move(due), now + settings_.request_timeout);
+  for (const ShardKey& shard : shards) cache_.on_asked(shard, round);
+}
+
+std::optional<ShardIndex> Reads::usable(Instant now, std::string_view key) {
+  const ShardKey shard{std::string(key), 0};
+  if (view_.owned(executor_.map().place(shard).partition())) return held(now, shard).usable;
+  const auto piece = cache_.read(now, shard);
+  if (!piece || piece->missing) return std::nullopt;
+  return piece->usable;
+}
+
+Value Reads::value(Instant now, const Operation& operation, std::size_t key) const {
+  Value value = operation.refused[key];
+  if (value.code != Code::ok) return value;
+  const bool strong = operation.level == ReadLevel::strong;
+  value.shards = operation.pieces.at({operation.keys[key], 0}).count;
+  value.complete = true;
+  Total sum;
+  for (ShardIndex shard = 0; shard < value.shards; ++shard) {
+    const Piece& piece = operation.pieces.at({operation.keys[key], shard});
+    sum += piece.total;
+    if (strong) continue;
+    value.complete = value.complete && piece.complete && !piece.missing;
+    const std::uint32_t age = piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
+    value.age_ms = std::max(value.age_ms, age);
+  }
+  const auto narrowed = narrow(sum.sum);
+  if (!narrowed) {
+    value.code = Code::out_of_range;
+    value.detail = "the counter's total is outside the signed 64-bit range";
+    return value;
+  }
+  value.value = *narrowed;
+  value.exists = sum.exists;
+  return value;
+}
+
+}  // namespace quipu

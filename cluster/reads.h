@@ -1,0 +1,77 @@
+// reads.h: answers reads at the level that they ask for.
+//
+//   shard 0 of every key ──its count──▶ the other shards ──▶ one sum per key
+//
+//   local   own memory; what others own from the rollup cache
+//   fresh   own memory; what others own from a live owner, now
+//   strong  a majority of each shard's owners, through the collector
+//
+// Shard 0 comes first because it alone says how many shards there are.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cluster/freshness.h"
+#include "cluster/node_settings.h"
+#include "cluster/rollup_cache.h"
+#include "protocol/client_messages.h"
+
+namespace quipu {
+
+class Reads {
+ public:
+  // All must outlive it.
+  Reads(const View& view, const Executor& executor, Outbound& out, Collector& collector,
+        const Freshness& freshness, const NodeSettings& settings);
+
+  void on_read(Instant now, ClientId client, const Read& read);
+  // Results of rounds; those that are not a read's are left alone.
+  void on_finished(Instant now, const Collector::Finished& finished);
+  // Once per gossip interval: asks again for what is being read.
+  void refresh(Instant now);
+
+  // How many shards of the counter adds may use, if that is known here.
+  [[nodiscard]] std::optional<ShardIndex> usable(Instant now, std::string_view key);
+
+  [[nodiscard]] std::size_t size() const { return operations_.size(); }
+
+ private:
+  struct Operation {
+    ClientId client{};
+    std::uint64_t id = 0;
+    ReadLevel level{};
+    Instant deadline{};
+    std::vector<std::string> keys;
+    std::vector<Value> refused;           // by key: a code that is not ok
+    std::map<ShardKey, Piece> pieces;
+    std::set<RoundId> waiting;
+    bool rest = false;                    // beyond shard 0
+    Code failed = Code::ok;
+  };
+  using Operations = std::map<std::uint64_t, Operation>;
+
+  void advance(Instant now, Operations::iterator at);
+  bool gather(Instant now, std::uint64_t number, Operation& operation);
+  [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
+  std::optional<Piece> at_hand(Instant now, const Operation& operation, const ShardKey& shard);
+  [[nodiscard]] Piece held(Instant now, const ShardKey& shard) const;
+  void ask(Instant now, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards);
+  [[nodiscard]] Value value(Instant now, const Operation& operation, std::size_t key) const;
+  void refuse(const Read& read, ClientId client, Code code, const char* why);
+
+  const View& view_;
+  const Executor& executor_;
+  Outbound& out_;
+  Collector& collector_;
+  const Freshness& freshness_;
+  const NodeSettings& settings_;
+  RollupCache cache_;
+  Operations operations_;
+  std::multimap<RoundId, std::uint64_t> waiters_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace quipu

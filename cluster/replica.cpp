@@ -1,0 +1,139 @@
+#include "cluster/replica.h"
+
+#include <algorithm>
+
+#include "cluster/testimony.h"
+#include "protocol/frame.h"
+
+namespace quipu {
+namespace {
+
+// Leaves room for the header and the tables around the states.
+constexpr std::size_t kAnswerBytes = kMaxFrame - 64 * 1024;
+
+std::uint32_t milliseconds(const Age& age) {
+  if (!age.age) return kUnknownAge;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age.age).count();
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(ms, kUnknownAge - 1));
+}
+
+}  // namespace
+
+void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
+  if (executor_.has_open()) executor_.seal();
+  Collected answer;
+  answer.id = ask.id;
+  ShardState state;
+  std::vector<Partition> partitions;
+  for (const ShardKey& shard : ask.shards) {
+    executor_.map().read(shard, state);
+    answer.states.push(shard, state);
+    partitions.push_back(executor_.map().place(shard).partition());
+  }
+  if (answer.states.bytes() > kAnswerBytes) {
+    answer.code = Code::overloaded;
+    answer.states = Delta{};
+  }
+  answer.states.sightings = testimony(executor_);
+  answer.unfilled = view_.unfilled(std::move(partitions));
+  const Age age = freshness_.age(now);
+  answer.age_ms = milliseconds(age);
+  answer.complete = age.complete && answer.unfilled.empty();
+  out_.send(from, std::move(answer), executor_.covering());
+}
+
+void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
+  executor_.merge(write.states);
+  WrittenBack answer;
+  answer.id = write.id;
+  std::vector<Partition> partitions;
+  write.states.for_each([&](const DeltaEntry& entry) {
+    partitions.push_back(executor_.map().place(entry.ref).partition());
+  });
+  answer.unfilled = view_.unfilled(std::move(partitions));
+  out_.send(from, std::move(answer), executor_.covering());
+}
+
+void Replica::on_pull(MemberIndex from, const Pull& pull) {
+  if (executor_.has_open()) executor_.seal();
+  Pulled answer;
+  answer.id = pull.id;
+  answer.kind = pull.kind;
+  switch (pull.kind) {
+    case PullKind::root: pull_root(from, answer); break;
+    case PullKind::partitions: pull_partitions(from, pull, answer); break;
+    case PullKind::leaves: pull_leaves(pull, answer); break;
+    case PullKind::keys: pull_keys(pull, answer); break;
+    case PullKind::states: pull_states(pull, answer); break;
+  }
+  out_.send(from, std::move(answer), executor_.covering());
+}
+
+Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex a, MemberIndex b) {
+  Hash128 root;
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    const Partition partition{p};
+    if (view.owns(a, partition) && view.owns(b, partition)) root += map.digest(partition);
+  }
+  return root;
+}
+
+// Not answered if it would stall, or if something is held here that only the
+// asker owns: then the asker must look closer in any case.
+void Replica::pull_root(MemberIndex from, Pulled& answer) const {
+  const ShardMap& map = executor_.map();
+  if (map.dirty() > kDirtyForRoot) return;
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    if (map.size(Partition{p}) != 0 && !view_.owned(Partition{p})) return;
+  }
+  answer.root = shared_root(view_, map, from, view_.self());
+  answer.answered = 1;
+}
+
+void Replica::pull_partitions(MemberIndex from, const Pull& pull, Pulled& answer) const {
+  for (const Partition partition : pull.partitions) {
+    ++answer.answered;
+    if (!view_.owns(from, partition) || executor_.map().size(partition) == 0) continue;
+    answer.partitions.push_back({partition, executor_.map().digest(partition)});
+    if (answer.partitions.size() == kPartitionsPerPull) return;
+  }
+}
+
+void Replica::pull_leaves(const Pull& pull, Pulled& answer) const {
+  for (const Partition partition : pull.partitions) {
+    if (answer.answered == kLeafPartitionsPerPull) return;
+    ++answer.answered;
+    const Digest::Leaves leaves = executor_.map().leaves(partition);
+    for (std::size_t i = 0; i < kLeaves; ++i) {
+      if (leaves[i] != Hash128{}) answer.leaves.push_back({{partition, static_cast<std::uint8_t>(i)}, leaves[i]});
+    }
+  }
+}
+
+void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
+  const ShardMap& map = executor_.map();
+  std::vector<Entry*> entries;
+  std::size_t bytes = 0;
+  for (const LeafId& leaf : pull.leaves) {
+    if (bytes > kPullBytes) return;
+    ++answer.answered;
+    map.collect_leaf(leaf.partition, leaf.leaf, entries);
+    for (const Entry* entry : entries) {
+      const ShardRef ref = entry->ref();
+      answer.shards.push_back({{std::string(ref.key), ref.shard}, map.hash(*entry)});
+      bytes += ref.key.size() + 48;
+    }
+  }
+}
+
+void Replica::pull_states(const Pull& pull, Pulled& answer) const {
+  ShardState state;
+  for (const ShardKey& shard : pull.shards) {
+    if (answer.states.bytes() > kPullBytes) break;
+    ++answer.answered;
+    if (executor_.map().read(shard, state)) answer.states.push(shard, state);
+  }
+  answer.states.sightings = testimony(executor_);
+}
+
+}  // namespace quipu

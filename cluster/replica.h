@@ -1,0 +1,48 @@
+// replica.h: answers what members ask about the states held here.
+//
+// Every answer shows sealed state and leaves when that is durable, stamped with
+// the fence of that moment; the asker decides whether it counts.
+#pragma once
+
+#include "cluster/freshness.h"
+#include "cluster/outbound.h"
+#include "cluster/view.h"
+
+namespace quipu {
+
+class Replica {
+ public:
+  // All must outlive it.
+  Replica(const View& view, Executor& executor, Outbound& out, const Freshness& freshness)
+      : view_(view), executor_(executor), out_(out), freshness_(freshness) {}
+
+  void on_collect(Instant now, MemberIndex from, const Collect& ask);
+  void on_write_back(MemberIndex from, const WriteBack& write);
+  void on_pull(MemberIndex from, const Pull& pull);
+
+  // The digest of what `asker` may pull from here: see PullKind::root.
+  [[nodiscard]] static Hash128 shared_root(const View& view, const ShardMap& map, MemberIndex a, MemberIndex b);
+
+ private:
+  void pull_root(MemberIndex from, Pulled& answer) const;
+  void pull_partitions(MemberIndex from, const Pull& pull, Pulled& answer) const;
+  void pull_leaves(const Pull& pull, Pulled& answer) const;
+  void pull_keys(const Pull& pull, Pulled& answer) const;
+  void pull_states(const Pull& pull, Pulled& answer) const;
+
+  const View& view_;
+  Executor& executor_;
+  Outbound& out_;
+  const Freshness& freshness_;
+};
+
+// A root or a first look costs a hash per dirty entry; above this many it is not
+// worth stalling for, and the asker goes by ranges of partitions.
+inline constexpr std::size_t kDirtyForRoot = 65'536;
+inline constexpr std::size_t kPartitionsPerPull = 256;
+inline constexpr std::size_t kLeafPartitionsPerPull = 64;
+inline constexpr std::size_t kLeavesPerPull = 512;
+inline constexpr std::size_t kStatesPerPull = 1024;
+inline constexpr std::size_t kPullBytes = 256 * 1024;  // an answer stops beyond
+
+}  // namespace quipu

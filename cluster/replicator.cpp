@@ -1,0 +1,159 @@
+#include "cluster/replicator.h"
+
+#include <algorithm>
+
+#include "cluster/testimony.h"
+
+namespace quipu {
+
+Replicator::Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
+                       const NodeSettings& settings)
+    : view_(view), executor_(executor), out_(out), waits_(waits), settings_(settings) {
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    peers_.push_back({Outbox(settings.outbox_shards, settings.frames_in_flight)});
+  }
+}
+
+void Replicator::offer_foreign() {
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    const Partition partition{p};
+    if (view_.owned(partition)) continue;
+    executor_.map().for_each(partition, [this](const Entry* entry) {
+      offer({std::string(entry->ref().key), entry->ref().shard});
+    });
+  }
+}
+
+void Replicator::on_sealed(const Sealed& sealed) {
+  for (const ShardKey& shard : sealed.local) {
+    const Partition partition = executor_.map().place(shard).partition();
+    const bool waited = waits_.waits_for(shard);
+    if (!view_.owned(partition)) foreign_.insert(partition);
+    for (const MemberIndex owner : view_.owners(partition)) {
+      if (owner == view_.self()) continue;
+      push(owner, shard, sealed.commit);
+      peers_[owner].urgent |= waited;
+    }
+  }
+}
+
+void Replicator::offer(const ShardKey& shard) {
+  const Partition partition = executor_.map().place(shard).partition();
+  if (!view_.owned(partition)) foreign_.insert(partition);
+  for (const MemberIndex owner : view_.owners(partition)) {
+    if (owner == view_.self()) continue;
+    push(owner, shard, executor_.covering());
+    peers_[owner].urgent = true;
+  }
+}
+
+// Whoever waits for a lost shard may still be answered by the other owners, and
+// is in doubt at its deadline otherwise.
+void Replicator::push(MemberIndex member, const ShardKey& shard, Commit since) {
+  Peer& peer = peers_[member];
+  if (peer.outbox.push(shard, since)) return;
+  ++peer.lost_epoch;
+  ++counts_.outboxes_lost;
+}
+
+void Replicator::flush(Flush what) {
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    Peer& peer = peers_[member];
+    if (member == view_.self() || !view_.up(member) || !peer.outbox.can_take()) continue;
+    if (what == Flush::urgent && !peer.urgent) continue;
+    send_frames(member);
+    peer.urgent = false;
+  }
+}
+
+void Replicator::send_frames(MemberIndex member) {
+  if (executor_.has_open()) executor_.seal();
+  const Commit as_of = executor_.sealed();
+  const ShardMap& map = executor_.map();
+  ShardState state;
+  const auto size_of = [&](const ShardKey& shard) {
+    map.read(shard, state);
+    return shard.key.size() + 16 + state.cells.size() * sizeof(Cell);
+  };
+  while (peers_[member].outbox.can_take()) {
+    const Outbox::Frame& frame = peers_[member].outbox.take(as_of, settings_.frame_bytes, size_of);
+    DeltaFrame message{frame.number, Delta(as_of)};
+    for (const Outbox::Item& item : frame.items) {
+      if (map.read(item.shard, state)) message.delta.push(item.shard, state);
+    }
+    message.delta.sightings = testimony(executor_);
+    out_.send(member, std::move(message), as_of);
+    ++counts_.frames_sent;
+  }
+}
+
+void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
+  counts_.conflicts += executor_.merge(frame.delta);
+  ++counts_.frames_merged;
+  DeltaAck ack;
+  ack.numbers.push_back(frame.number);
+  std::vector<Partition> partitions;
+  frame.delta.for_each([&](const DeltaEntry& entry) {
+    const Partition partition = executor_.map().place(entry.ref).partition();
+    partitions.push_back(partition);
+    if (!view_.owned(partition)) foreign_.insert(partition);
+  });
+  ack.unfilled = view_.unfilled(std::move(partitions));
+  out_.send(from, std::move(ack), executor_.covering());
+}
+
+void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
+  for (const std::uint64_t number : ack.numbers) {
+    const Outbox::Acked acked = peers_[from].outbox.acked(number);
+    for (const Outbox::Item& item : acked.items) {
+      const Partition partition = executor_.map().place(item.shard).partition();
+      const bool filled = !std::binary_search(ack.unfilled.begin(), ack.unfilled.end(), partition);
+      if (ack.fence == view_.fence() && filled) {
+        waits_.on_held(item.shard, from, acked.as_of);
+      } else if (waits_.waits_for(item.shard)) {
+        push(from, item.shard, acked.as_of);  // asked again with the next flush
+      }
+    }
+  }
+  if (peers_[from].outbox.can_take() && peers_[from].urgent) flush(Flush::urgent);
+}
+
+void Replicator::on_fence_changed() {
+  for (const ShardKey& shard : waits_.restart()) offer(shard);
+}
+
+bool Replicator::settled(Partition partition) const {
+  const auto inside = [&](const Outbox::Item& item) {
+    return executor_.map().place(item.shard).partition() == partition;
+  };
+  const auto owners = view_.owners(partition);
+  return std::none_of(owners.begin(), owners.end(), [&](MemberIndex owner) {
+    const Peer& peer = peers_[owner];
+    return (peer.lost_epoch > 1 && peer.pulled_epoch < peer.lost_epoch) || peer.outbox.any(inside);
+  });
+}
+
+// After a seal, so that nothing of the partition is only in memory.
+void Replicator::drop_settled_foreign() {
+  if (foreign_.empty() || executor_.has_open()) return;
+  std::erase_if(foreign_, [this](Partition partition) {
+    if (!settled(partition)) return false;
+    executor_.drop(partition);
+    ++counts_.partitions_dropped;
+    return true;
+  });
+}
+
+bool Replicator::reached(MemberIndex member, Commit commit) const {
+  const Peer& peer = peers_[member];
+  return executor_.sealed() >= commit && peer.pulled_epoch >= peer.lost_epoch && peer.outbox.reached(commit);
+}
+
+bool Replicator::drained() const {
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    if (member != view_.self() && view_.up(member) && !peers_[member].outbox.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace quipu

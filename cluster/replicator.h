@@ -1,0 +1,88 @@
+// replicator.h: the one path by which changes made here reach the other owners.
+//
+//   sealed record ──▶ outboxes ──delta frame──▶ peer: merge, record, sync
+//                        ▲                          │
+//                        └────────── ack ───────────┘──▶ quorum waits
+//
+// Frames show sealed state only, and leave when it is durable. Adds are never
+// replicated as adds, only as the states that they led to, so a frame that
+// arrives twice, late or out of order changes nothing.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "cluster/node_settings.h"
+#include "cluster/outbound.h"
+#include "cluster/outbox.h"
+#include "cluster/quorum_waits.h"
+#include "cluster/view.h"
+
+namespace quipu {
+
+class Replicator {
+ public:
+  // All must outlive it.
+  Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
+             const NodeSettings& settings);
+
+  // What a start finds here of partitions that others own must be offered again.
+  void offer_foreign();
+
+  // A record was sealed: its local changes go to the owners.
+  void on_sealed(const Sealed& sealed);
+  // A peer must have this shard's state even if it did not change now.
+  void offer(const ShardKey& shard);
+
+  // Sends what may be sent. `urgent`: only if somebody waits for it.
+  enum class Flush { urgent, all };
+  void flush(Flush what);
+
+  void on_frame(MemberIndex from, const DeltaFrame& frame);
+  void on_ack(MemberIndex from, const DeltaAck& ack);
+  void on_link_up(MemberIndex member) { peers_[member].outbox.relink(); }
+  // Config or pins moved: no earlier ack counts.
+  void on_fence_changed();
+
+  // Drops partitions that others own once every owner has all of them.
+  void drop_settled_foreign();
+
+  // ---- what freshness asks ----
+  // Whether the member has all that was held here at that commit.
+  [[nodiscard]] bool reached(MemberIndex member, Commit commit) const;
+  [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const { return peers_[member].lost_epoch; }
+  // The member has repaired what that many losses of its outbox missed.
+  void on_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled_epoch = epoch; }
+  void on_new_boot(MemberIndex member) { peers_[member].pulled_epoch = 0; }
+
+  [[nodiscard]] std::size_t outbox_size(MemberIndex member) const { return peers_[member].outbox.size(); }
+  [[nodiscard]] bool drained() const;  // towards all members that are up
+  struct Counts {
+    std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, conflicts = 0, partitions_dropped = 0;
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  struct Peer {
+    Outbox outbox;
+    bool urgent = false;
+    std::uint64_t lost_epoch = 1;    // how often its outbox was lost: once by starting
+    std::uint64_t pulled_epoch = 0;  // what it has repaired of that
+  };
+
+  void push(MemberIndex member, const ShardKey& shard, Commit since);
+  void send_frames(MemberIndex member);
+  [[nodiscard]] bool settled(Partition partition) const;
+
+  const View& view_;
+  Executor& executor_;
+  Outbound& out_;
+  QuorumWaits& waits_;
+  const NodeSettings& settings_;
+  std::vector<Peer> peers_;
+  std::set<Partition> foreign_;  // held here, owned by others
+  Counts counts_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,72 @@
+#include "cluster/view.h"
+
+#include <algorithm>
+
+namespace quipu {
+
+View::View(const ClusterConfig& config, MemberIndex self)
+    : config_(config),
+      self_(self),
+      up_(config.members.size()),
+      stores_(config.members.size()),
+      filled_from_(config.members.size()) {
+  up_[self] = true;
+  const auto& rows = config.owners.rows();
+  owners_hash_ = hash64(HashKey{raw(config.id)}, std::as_bytes(std::span(rows)));
+}
+
+bool View::majority_up(Partition partition) const {
+  const auto of = owners(partition);
+  const auto live = std::count_if(of.begin(), of.end(), [this](MemberIndex owner) { return up(owner); });
+  return static_cast<std::size_t>(live) >= majority();
+}
+
+std::optional<MemberIndex> View::live_owner(Partition partition) const {
+  if (owned(partition)) return self_;
+  for (const MemberIndex owner : owners(partition)) {
+    if (up(owner)) return owner;
+  }
+  return std::nullopt;
+}
+
+bool View::adopt(const Meta& meta) {
+  marked_ = meta.marked;
+  std::fill(filled_from_.begin(), filled_from_.end(), false);
+  for (const NodeId node : meta.filled_from) {
+    if (const auto member = config_.find(node)) filled_from_[*member] = true;
+  }
+  std::string bytes = std::to_string(config_.version) + ' ' + std::to_string(owners_hash_);
+  for (const Pin& pin : meta.pins.current) {
+    if (const auto member = config_.find(pin.node)) stores_[*member] = pin.store;
+    bytes.append(" ").append(std::to_string(raw(pin.store)));
+  }
+  const Fence fence{hash64(HashKey{raw(config_.id)}, bytes)};
+  return std::exchange(fence_, fence) != fence;
+}
+
+std::optional<MemberIndex> View::holder(StoreId store) const {
+  const auto at = std::find(stores_.begin(), stores_.end(), store);
+  if (at == stores_.end()) return std::nullopt;
+  return static_cast<MemberIndex>(at - stores_.begin());
+}
+
+bool View::counts(Partition partition) const {
+  if (!marked_) return true;
+  std::size_t sources = 0;
+  for (const MemberIndex owner : owners(partition)) {
+    if (owner != self_ && filled_from_[owner]) ++sources;
+  }
+  // So many that each majority that acknowledged something, this node's lost copy
+  // perhaps among it, has one of them. An only owner has nobody to ask.
+  const std::size_t size = owners(partition).size();
+  return sources >= std::min(size - majority() + 1, size - 1);
+}
+
+std::vector<Partition> View::unfilled(std::vector<Partition> partitions) const {
+  std::erase_if(partitions, [this](Partition partition) { return counts(partition); });
+  std::sort(partitions.begin(), partitions.end());
+  partitions.erase(std::unique(partitions.begin(), partitions.end()), partitions.end());
+  return partitions;
+}
+
+}  // namespace quipu

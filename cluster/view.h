@@ -1,0 +1,64 @@
+// view.h: the cluster as this node sees it at the moment: the config, which
+// members it has a link to, which stores are pinned, whose copies count.
+//
+// Liveness only steers routing; it never changes who owns what.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cluster/config.h"
+#include "protocol/peer_messages.h"
+
+namespace quipu {
+
+class View {
+ public:
+  // `config` must outlive the view.
+  View(const ClusterConfig& config, MemberIndex self);
+
+  [[nodiscard]] const ClusterConfig& config() const { return config_; }
+  [[nodiscard]] MemberIndex self() const { return self_; }
+  [[nodiscard]] std::size_t size() const { return config_.members.size(); }
+
+  // ---- ownership ----
+  [[nodiscard]] std::span<const MemberIndex> owners(Partition partition) const { return config_.owners.of(partition); }
+  [[nodiscard]] bool owns(MemberIndex member, Partition partition) const { return config_.owners.owns(member, partition); }
+  [[nodiscard]] bool owned(Partition partition) const { return owns(self_, partition); }
+  [[nodiscard]] std::size_t majority() const { return config_.owners.majority(); }
+  [[nodiscard]] bool edge() const { return config_.members[self_].weight == 0; }
+
+  // ---- liveness ----
+  // This node itself is always up.
+  [[nodiscard]] bool up(MemberIndex member) const { return up_[member]; }
+  void set_up(MemberIndex member, bool up) { up_[member] = up; }
+  [[nodiscard]] bool majority_up(Partition partition) const;
+  // An owner that is up, this node first; nothing if there is none.
+  [[nodiscard]] std::optional<MemberIndex> live_owner(Partition partition) const;
+
+  // ---- stores ----
+  // Takes over what meta says now. True if the fence changed.
+  bool adopt(const Meta& meta);
+  [[nodiscard]] Fence fence() const { return fence_; }
+  [[nodiscard]] StoreId pinned(MemberIndex member) const { return stores_[member]; }
+  [[nodiscard]] std::optional<MemberIndex> holder(StoreId store) const;
+  // Whether this node's own copy counts for quorums: a replacement does not until
+  // it has merged the partition from enough other owners to meet every majority.
+  [[nodiscard]] bool counts(Partition partition) const;
+  // The partitions of `shards` for which it does not, sorted, each once.
+  [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions) const;
+
+ private:
+  const ClusterConfig& config_;
+  MemberIndex self_;
+  std::vector<bool> up_;
+  std::vector<StoreId> stores_;
+  // Replication, weights and zones show in the owner table alone: members whose
+  // settings differ there must not count each other's answers.
+  std::uint64_t owners_hash_ = 0;
+  Fence fence_{};
+  bool marked_ = false;
+  std::vector<bool> filled_from_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,233 @@
+// When an add is acknowledged, and what an acknowledgement at quorum takes.
+#include <gtest/gtest.h>
+
+#include "tests/cluster/hand_driven.h"
+
+namespace quipu::test {
+namespace {
+
+HandDriven::Options five() {
+  HandDriven::Options options;
+  options.nodes = 5;
+  return options;
+}
+
+TEST(Adds, AtMemoryAreAcknowledgedBeforeTheyAreDurable) {
+  HandDriven nodes;
+  nodes.stall(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::memory})), Code::ok);
+}
+
+TEST(Adds, AtDiskAreAcknowledgedOnceTheyAreDurable) {
+  HandDriven nodes;
+  nodes.stall(0);
+  const auto add = nodes.add(0, "a", 1);
+  EXPECT_FALSE(nodes.done(add));
+  nodes.resume(0);
+  EXPECT_EQ(nodes.code(add), Code::ok);
+}
+
+TEST(Adds, NothingIsSentToPeersBeforeItIsDurable) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.stall(0);
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.held(1, "a"), 0);
+  nodes.resume(0);
+  nodes.pass(200ms);
+  EXPECT_EQ(nodes.held(1, "a"), 1);
+}
+
+TEST(Adds, AtQuorumWaitForOneOtherOwnersDisk) {
+  HandDriven nodes;
+  nodes.stall(1), nodes.stall(2);
+  const auto add = nodes.add(0, "a", 1, {.ack = Ack::quorum});
+  EXPECT_FALSE(nodes.done(add));
+  nodes.resume(2);
+  EXPECT_EQ(nodes.code(add), Code::ok);
+}
+
+TEST(Adds, AtQuorumDoNotWaitForTheGossipInterval) {
+  HandDriven nodes;
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
+TEST(Adds, AtQuorumAreRefusedUnappliedWithoutAMajority) {
+  HandDriven nodes;
+  nodes.cut_off(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::no_quorum);
+  EXPECT_EQ(nodes.held(0, "a"), 0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1)), Code::ok);
+}
+
+TEST(Adds, AtQuorumAreInDoubtIfTheOthersFallSilent) {
+  HandDriven nodes;
+  nodes.stall(1), nodes.stall(2);
+  const auto add = nodes.add(0, "a", 1, {.ack = Ack::quorum, .timeout_ms = 500});
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.code(add), Code::in_doubt);
+}
+
+// Its own copy is not one of the owners': with it, one owner would do.
+TEST(Adds, AtQuorumByAnExecutorThatOwnsNothingNeedTwoOwners) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  const auto owners = nodes.owners(key);
+  const Token token = nodes.session(0, 0);
+  nodes.stall(owners[0]), nodes.stall(owners[1]), nodes.stall(owners[2]);
+  const auto add = nodes.add(0, key, 1, {.ack = Ack::quorum, .shard = 0, .token = token});
+  EXPECT_FALSE(nodes.done(add));
+  nodes.resume(owners[0]);
+  EXPECT_FALSE(nodes.done(add));
+  nodes.resume(owners[1]);
+  EXPECT_EQ(nodes.code(add), Code::ok);
+}
+
+TEST(Adds, AnAckFromAReplicaThatGoesByOtherPinsDoesNotCountAndIsAskedForAgain) {
+  HandDriven nodes;
+  nodes.cut_off(2);
+  bool stale = true;
+  nodes.meddle([&](MemberIndex, MemberIndex, PeerMessage& message) {
+    if (auto* ack = std::get_if<DeltaAck>(&message); ack && stale) ack->fence = Fence{7};
+    return HandDriven::Fate::deliver;
+  });
+  // 2 counts as up for the check, but never answers.
+  nodes.connect(0, 2);
+  nodes.hold(2, 0);
+  const auto add = nodes.add(0, "a", 1, {.ack = Ack::quorum});
+  nodes.pass(500ms);
+  EXPECT_FALSE(nodes.done(add));
+  stale = false;
+  nodes.pass(300ms);
+  EXPECT_EQ(nodes.code(add), Code::ok);
+}
+
+TEST(Adds, AnAckForAnUnfilledCopyDoesNotCount) {
+  HandDriven nodes;
+  nodes.hold(2, 0);
+  bool unfilled = true;
+  nodes.meddle([&](MemberIndex, MemberIndex, PeerMessage& message) {
+    auto* ack = std::get_if<DeltaAck>(&message);
+    if (ack && unfilled) ack->unfilled = {nodes.partition("a")};
+    return HandDriven::Fate::deliver;
+  });
+  const auto add = nodes.add(0, "a", 1, {.ack = Ack::quorum});
+  nodes.pass(500ms);
+  EXPECT_FALSE(nodes.done(add));
+  unfilled = false;
+  nodes.pass(300ms);
+  EXPECT_EQ(nodes.code(add), Code::ok);
+}
+
+TEST(Adds, OfAnotherNodesShardsAreForwardedToAnOwner) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 4)), Code::ok);
+  EXPECT_EQ(nodes.total(nodes.owners(key)[0], key, ReadLevel::strong), 4);
+  EXPECT_EQ(nodes.held(0, key), 0);
+}
+
+TEST(Adds, WithoutAReachableOwnerAreExecutedHereOfferedAndDropped) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  nodes.cut_off(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 4)), Code::ok);
+  EXPECT_EQ(nodes.held(0, key), 4);
+
+  nodes.connect(0);
+  nodes.pass(1s);
+  for (const MemberIndex owner : nodes.owners(key)) EXPECT_EQ(nodes.held(owner, key), 4) << owner;
+  EXPECT_EQ(nodes.core(0).executor().map().size(nodes.partition(key)), 0u);
+  EXPECT_EQ(nodes.stat(0, "partitions_dropped"), 1u);
+}
+
+TEST(Adds, ExecutedHereAreOfferedAgainAfterARestart) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  nodes.cut_off(0);
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 4)), Code::ok);
+  nodes.restart(0);
+  nodes.pass(2s);
+  for (const MemberIndex owner : nodes.owners(key)) EXPECT_EQ(nodes.held(owner, key), 4) << owner;
+  EXPECT_EQ(nodes.held(0, key), 0);
+}
+
+// The tick that offers what is sealed must not drop what it seals.
+TEST(Adds, ExecutedWhileTheRestIsDroppedAreKept) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  const Token first = nodes.session(0, 0);
+  Token second = first;
+  second.number = 2;
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 1, {.ack = Ack::quorum, .shard = 0, .token = first})), Code::ok);
+  const std::string own = nodes.key_of(0);
+  nodes.stall(0);
+  (void)nodes.add(0, own, 1);     // sealed, and on its way to the disk
+  (void)nodes.add(0, own, 1);     // open
+  (void)nodes.add(0, key, 1, {.shard = 0, .token = second});
+  nodes.pass(100ms);
+  nodes.resume(0);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.total(nodes.owners(key)[0], key, ReadLevel::strong), 2);
+}
+
+TEST(Adds, ACutOffNodeReadsWhatItAccepted) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  nodes.cut_off(0);
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 4)), Code::ok);
+  const auto local = nodes.value(nodes.read(0, key, ReadLevel::local));
+  ASSERT_TRUE(local);
+  EXPECT_EQ(local->value, 4);
+  EXPECT_FALSE(local->complete);
+}
+
+TEST(Adds, AnEdgeNodeExecutesNothing) {
+  HandDriven::Options options;
+  options.nodes = 4;
+  options.edges = {0};
+  HandDriven nodes(options);
+  MemberIndex edge = 0;
+  while (nodes.config().members[edge].weight != 0) ++edge;
+  EXPECT_EQ(nodes.code(nodes.add(edge, "a", 1)), Code::ok);
+  nodes.cut_off(edge);
+  EXPECT_EQ(nodes.code(nodes.add(edge, "a", 1)), Code::unavailable);
+}
+
+TEST(Adds, BeyondTheBoundOfWaitingOnesAreRefusedUnappliedButEventualOnesAreNot) {
+  HandDriven::Options options;
+  options.settings.pending_operations = 10;
+  HandDriven nodes(options);
+  nodes.stall(1), nodes.stall(2);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(nodes.done(nodes.add(0, "a", 1, {.ack = Ack::quorum})));
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::overloaded);
+  EXPECT_EQ(nodes.held(0, "a"), 10);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1)), Code::ok);
+}
+
+TEST(Adds, ForwardedBeyondTheBoundAreRefused) {
+  HandDriven::Options options = five();
+  options.settings.pending_operations = 10;
+  HandDriven nodes(options);
+  const std::string key = nodes.key_not_of(0);
+  for (const MemberIndex owner : nodes.owners(key)) nodes.hold(owner, 0);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(nodes.done(nodes.add(0, key, 1)));
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::overloaded);
+}
+
+TEST(Adds, PauseReadingFromClientsWhileTheDiskIsFarBehind) {
+  HandDriven::Options options;
+  options.settings.unsynced_bytes = 10'000;
+  HandDriven nodes(options);
+  nodes.stall(0);
+  (void)nodes.add(0, "a", 1);
+  for (int i = 0; i < 200; ++i) (void)nodes.add(0, std::string(300, 'k') + std::to_string(i), 1);
+  nodes.pass(200ms);
+  EXPECT_TRUE(nodes.core(0).paused());
+  nodes.resume(0);
+  EXPECT_FALSE(nodes.core(0).paused());
+}
+
+}  // namespace
+}  // namespace quipu::test

@@ -1,0 +1,243 @@
+#include "tests/cluster/client_harness.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/cluster/frames.h"
+
+namespace quipu {
+namespace {
+
+std::string address_of(std::size_t member) { return "n" + std::to_string(member + 1) + ":1"; }
+
+}  // namespace
+
+ClientSettings ClientHarness::settings(const Options& options) {
+  ClientSettings settings;
+  const std::size_t seeds = options.seeds == 0 ? options.members : options.seeds;
+  for (std::size_t i = 0; i < seeds; ++i) settings.seeds.push_back(address_of(i));
+  settings.max_in_flight = options.max_in_flight;
+  return settings;
+}
+
+ClientHarness::ClientHarness(Options options)
+    : core(settings(options), Random(1)), options_(std::move(options)) {
+  core.on_tick(now, effects_);
+  perform();
+}
+
+// ---- the network ----
+
+std::optional<ConnectionId> ClientHarness::dialing(const std::string& address) {
+  for (const auto& [connection, to] : dialing_) {
+    if (to == address) return connection;
+  }
+  return std::nullopt;
+}
+
+ConnectionId ClientHarness::connect(const std::string& address, bool ready) {
+  const auto connection = dialing(address);
+  EXPECT_TRUE(connection.has_value()) << "nobody dials " << address;
+  if (!connection) return {};
+  dialing_.erase(*connection);
+  open_[*connection] = true;
+  core.on_connected(now, *connection, effects_);
+  perform();
+  tell_config(*connection, config_of(address, ready));
+  return *connection;
+}
+
+void ClientHarness::refuse(const std::string& address) {
+  const auto connection = dialing(address);
+  ASSERT_TRUE(connection.has_value()) << "nobody dials " << address;
+  dialing_.erase(*connection);
+  core.on_closed(now, *connection, "connection refused", effects_);
+  perform();
+}
+
+void ClientHarness::drop(ConnectionId connection) {
+  open_[connection] = false;
+  core.on_closed(now, connection, "connection reset", effects_);
+  perform();
+}
+
+ConfigReply ClientHarness::config_of(const std::string& address, bool ready) const {
+  ConfigReply reply;
+  reply.cluster = ClusterId{1};
+  reply.cluster_name = "test";
+  reply.version = 1;
+  reply.ready = ready;
+  reply.placement_key = HashKey{5};
+  std::vector<std::uint16_t> owners = options_.owners;
+  for (std::size_t i = 0; i < options_.members; ++i) {
+    const std::string name = "n" + std::to_string(i + 1);
+    reply.members.push_back({.node = NodeId{i + 1},
+                             .name = name,
+                             .client_address = address_of(i),
+                             .store = StoreId{101 + i},
+                             .weight = 1});
+    if (address_of(i) == address) reply.node = NodeId{i + 1};
+    if (options_.owners.empty()) owners.push_back(static_cast<std::uint16_t>(i));
+  }
+  reply.replication = static_cast<std::uint8_t>(owners.size());
+  for (std::size_t p = 0; p < kPartitions; ++p) {
+    reply.owners.insert(reply.owners.end(), owners.begin(), owners.end());
+  }
+  return reply;
+}
+
+void ClientHarness::tell_config(ConnectionId connection, const ConfigReply& reply) {
+  std::string frame;
+  encode(frame, reply);
+  deliver(connection, frame);
+}
+
+bool ClientHarness::closed(ConnectionId connection) const {
+  const auto at = open_.find(connection);
+  return at == open_.end() || !at->second;
+}
+
+void ClientHarness::deliver(ConnectionId connection, const std::string& frame) {
+  for_each_frame(frame, [&](FrameType type, Payload payload) {
+    core.on_frame(now, connection, type, payload, effects_);
+  });
+  perform();
+}
+
+void ClientHarness::take_frame(ConnectionId connection, FrameType type, Payload payload) {
+  if (type == FrameType::config) {
+    ++config_asks;
+  } else if (type == FrameType::op) {
+    auto op = decode_op(payload);
+    ASSERT_TRUE(op.ok()) << op.status().message();
+    ops.push_back({connection, *op, std::string(op->key)});
+    ops.back().op.key = {};
+  } else if (type == FrameType::read) {
+    auto read = decode_read(payload);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    reads.push_back({connection, read->id, read->level, {read->keys.begin(), read->keys.end()}});
+  } else {
+    FAIL() << "an unexpected frame";
+  }
+}
+
+void ClientHarness::perform() {
+  for (const auto& connect : effects_.connects) dialing_[connect.connection] = connect.address;
+  for (const auto& send : effects_.sends) {
+    EXPECT_FALSE(closed(send.connection)) << "sent to a closed connection";
+    for_each_frame(send.frames, [&](FrameType type, Payload payload) {
+      take_frame(send.connection, type, payload);
+    });
+  }
+  for (const ConnectionId connection : effects_.closes) {
+    dialing_.erase(connection);
+    open_[connection] = false;
+  }
+  for (auto& completion : effects_.completions) {
+    EXPECT_TRUE(done.emplace(completion.call, completion.answer).second) << "completed twice";
+  }
+  effects_.clear();
+}
+
+// ---- calls ----
+
+void ClientHarness::add(std::uint64_t call, const std::string& key, std::int64_t amount,
+                        std::chrono::milliseconds timeout) {
+  core.add(now, CallId{call}, {.key = key, .amount = amount, .timeout = timeout}, effects_);
+  perform();
+}
+
+void ClientHarness::reset(std::uint64_t call, const std::string& key, Ack ack) {
+  core.reset(now, CallId{call}, {.key = key, .ack = ack, .timeout = std::chrono::seconds(5)},
+             effects_);
+  perform();
+}
+
+void ClientHarness::raise(std::uint64_t call, const std::string& key, std::int64_t count) {
+  core.raise(now, CallId{call}, {.key = key, .amount = count, .timeout = std::chrono::seconds(5)},
+             effects_);
+  perform();
+}
+
+void ClientHarness::read(std::uint64_t call, const std::string& key, ReadLevel level) {
+  core.read(now, CallId{call}, {.keys = {key}, .level = level, .timeout = std::chrono::seconds(5)},
+            effects_);
+  perform();
+}
+
+// ---- answers ----
+
+void ClientHarness::answer(const SentOp& op, Code code, const std::string& detail,
+                           ShardIndex usable) {
+  Done done_message{.id = op.op.id, .code = code, .detail = detail, .usable = usable};
+  std::string frame;
+  encode(frame, done_message);
+  deliver(op.connection, frame);
+}
+
+void ClientHarness::answer_session(const SentOp& op, Serial serial) {
+  std::string frame;
+  encode(frame, Done{.id = op.op.id, .store = op.op.token.store, .serial = serial});
+  deliver(op.connection, frame);
+}
+
+void ClientHarness::answer_read(const SentRead& read, const Value& value) {
+  std::string frame;
+  encode(frame, Values{.id = read.id, .values = {value}});
+  deliver(read.connection, frame);
+}
+
+SentOp ClientHarness::take_op() {
+  if (ops.empty()) {
+    ADD_FAILURE() << "nothing was sent";
+    return {};
+  }
+  SentOp op = std::move(ops.front());
+  ops.pop_front();
+  return op;
+}
+
+SentOp ClientHarness::take_change() {
+  SentOp op = take_op();
+  while (op.op.kind == OpKind::open_session && !::testing::Test::HasFailure()) {
+    answer_session(op, Serial{next_serial_++});
+    op = take_op();
+  }
+  return op;
+}
+
+SentRead ClientHarness::take_read() {
+  if (reads.empty()) {
+    ADD_FAILURE() << "nothing was read";
+    return {};
+  }
+  SentRead read = std::move(reads.front());
+  reads.pop_front();
+  return read;
+}
+
+void ClientHarness::pass(Duration time) {
+  const Instant until = now + time;
+  constexpr int kMostTicks = 100'000;
+  for (int ticks = 0; core.deadline() <= until; ++ticks) {
+    ASSERT_LT(ticks, kMostTicks) << "the timer does not come to rest";
+    now = std::max(now, core.deadline());
+    core.on_tick(now, effects_);
+    perform();
+  }
+  now = until;
+}
+
+std::optional<Status> ClientHarness::status(std::uint64_t call) const {
+  const auto at = done.find(CallId{call});
+  if (at == done.end()) return std::nullopt;
+  const Status* status = std::get_if<Status>(&at->second);
+  return status == nullptr ? Status() : *status;
+}
+
+std::optional<Code> ClientHarness::ended(std::uint64_t call) const {
+  const auto status_of = status(call);
+  if (!status_of) return std::nullopt;
+  return status_of->code();
+}
+
+}  // namespace quipu

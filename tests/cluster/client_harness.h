@@ -1,0 +1,104 @@
+// client_harness.h: a client core whose cluster is played by hand. What it sends
+// is laid out in `ops`, `reads` and `config_asks`, decoded; the test answers.
+//
+// Members are n1, n2, …; node i+1 has StoreId{101 + i} and the address "n<i+1>:1".
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/client_core.h"
+
+namespace quipu {
+
+struct SentOp {
+  ConnectionId connection{};
+  Op op;  // op.key borrows `key`; use that
+  std::string key;
+};
+
+struct SentRead {
+  ConnectionId connection{};
+  std::uint64_t id = 0;
+  ReadLevel level{};
+  std::vector<std::string> keys;
+};
+
+inline constexpr StoreId kStore1{101};
+inline constexpr StoreId kStore2{102};
+inline constexpr StoreId kStore3{103};
+
+class ClientHarness {
+ public:
+  // All members own everything, in this order, unless `owners` says who does.
+  struct Options {
+    std::size_t members = 3;
+    std::vector<std::uint16_t> owners{};  // of every partition
+    std::size_t max_in_flight = 65'536;
+    std::size_t seeds = 0;  // how many members are; 0: all
+  };
+  ClientHarness() : ClientHarness(Options{}) {}
+  explicit ClientHarness(Options options);
+
+  // ---- the network ----
+  // The connection that the client now dials, if it does.
+  std::optional<ConnectionId> dialing(const std::string& address);
+  // Answers for a node: opens what is being dialed to it, and tells the config.
+  // Returns the connection.
+  ConnectionId connect(const std::string& address = "n1:1", bool ready = true);
+  void refuse(const std::string& address);
+  void drop(ConnectionId connection);
+  void tell_config(ConnectionId connection, const ConfigReply& reply);
+  [[nodiscard]] ConfigReply config_of(const std::string& address, bool ready = true) const;
+  [[nodiscard]] bool closed(ConnectionId connection) const;
+
+  // ---- calls ----
+  void add(std::uint64_t call, const std::string& key, std::int64_t amount = 1,
+           std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  void reset(std::uint64_t call, const std::string& key, Ack ack = Ack::disk);
+  void raise(std::uint64_t call, const std::string& key, std::int64_t count);
+  void read(std::uint64_t call, const std::string& key, ReadLevel level = ReadLevel::local);
+
+  // ---- answers ----
+  void answer(const SentOp& op, Code code, const std::string& detail = {}, ShardIndex usable = 0);
+  void answer_session(const SentOp& op, Serial serial);
+  void answer_read(const SentRead& read, const Value& value);
+
+  // The oldest op that the test did not look at yet. Fails the test if there is none.
+  SentOp take_op();
+  // The same, having answered with a fresh serial if it is an open_session.
+  SentOp take_change();
+  SentRead take_read();
+
+  // Lets time pass, with every timer firing on its way.
+  void pass(Duration time);
+
+  // How a call ended; nothing while it has not.
+  [[nodiscard]] std::optional<Status> status(std::uint64_t call) const;
+  [[nodiscard]] std::optional<Code> ended(std::uint64_t call) const;
+
+  std::deque<SentOp> ops;
+  std::deque<SentRead> reads;
+  std::size_t config_asks = 0;
+  std::map<CallId, ClientAnswer> done;
+  Instant now{std::chrono::hours(1)};
+  ClientCore core;
+
+ private:
+  static ClientSettings settings(const Options& options);
+  void perform();
+  void take_frame(ConnectionId connection, FrameType type, Payload payload);
+  void deliver(ConnectionId connection, const std::string& frame);
+
+  Options options_;
+  ClientEffects effects_;
+  std::map<ConnectionId, std::string> dialing_;
+  std::map<ConnectionId, bool> open_;
+  std::uint64_t next_serial_ = 1;
+};
+
+}  // namespace quipu

@@ -1,0 +1,67 @@
+// Links come and go; what was asked on one must not wait on another.
+#include <gtest/gtest.h>
+
+#include "tests/cluster/hand_driven.h"
+
+namespace quipu::test {
+namespace {
+
+TEST(Links, ComeUpAgainWhenNothingIsToBeWritten) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.cut(0, 1);
+  EXPECT_FALSE(nodes.up(0, 1));
+  nodes.connect(0, 1);
+  EXPECT_TRUE(nodes.up(0, 1));
+}
+
+TEST(Links, OneThatBringsNothingIsClosed) {
+  HandDriven nodes;
+  nodes.hold(0, 1);
+  nodes.pass(4s);
+  EXPECT_FALSE(nodes.up(0, 1));
+  EXPECT_TRUE(nodes.up(0, 2));
+}
+
+TEST(Links, AnIdleOneStaysUpByItsBeats) {
+  HandDriven nodes;
+  nodes.pass(60s);
+  EXPECT_TRUE(nodes.up(0, 1) && nodes.up(1, 2) && nodes.up(0, 2));
+}
+
+// The peer lost its side and dials again before we notice.
+TEST(Links, ANewerOneTakesOverWhatTheOlderWasAsked) {
+  for (const auto& [node, peer] : {std::pair<MemberIndex, MemberIndex>{0, 1}, {1, 0}}) {
+    HandDriven nodes;
+    (void)nodes.add(peer, "a", 3);
+    nodes.pass(200ms);
+    nodes.cut(node, 2);
+    nodes.hold(peer, node);
+    const auto read = nodes.read(node, "a", ReadLevel::strong);
+    ASSERT_FALSE(nodes.value(read));
+    nodes.lose_side(peer, node);
+    nodes.release(peer, node);
+    nodes.connect(node, peer);
+    nodes.pass(200ms);
+    ASSERT_TRUE(nodes.value(read)) << "asked of " << peer;
+    EXPECT_EQ(nodes.value(read)->value, 3);
+  }
+}
+
+TEST(Links, ANewerOneRepairsThoughTheOlderNeverClosed) {
+  HandDriven nodes;
+  nodes.cut_off(2);
+  nodes.cut(0, 1);
+  (void)nodes.add(0, "a", 3);
+  nodes.crash(0), nodes.start(0);  // its outbox is lost: only repair can tell
+  nodes.hold(0, 1);
+  nodes.connect(0, 1);
+  nodes.lose_side(0, 1);  // before it answered the pull
+  nodes.release(0, 1);
+  nodes.connect(0, 1);
+  nodes.pass(2s);
+  EXPECT_EQ(nodes.held(1, "a"), 3);
+}
+
+}  // namespace
+}  // namespace quipu::test

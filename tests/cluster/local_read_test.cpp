@@ -1,0 +1,194 @@
+// Local and fresh reads: where they look, how old they say they are, and what
+// they cost.
+#include <gtest/gtest.h>
+
+#include "tests/cluster/hand_driven.h"
+
+namespace quipu::test {
+namespace {
+
+HandDriven::Options five() {
+  HandDriven::Options options;
+  options.nodes = 5;
+  return options;
+}
+
+Value local(HandDriven& nodes, MemberIndex node, std::string_view key) {
+  return nodes.value(nodes.read(node, key, ReadLevel::local)).value_or(Value{.code = Code::in_doubt});
+}
+
+Value fresh(HandDriven& nodes, MemberIndex node, std::string_view key) {
+  return nodes.value(nodes.read(node, key, ReadLevel::fresh)).value_or(Value{.code = Code::in_doubt});
+}
+
+TEST(LocalRead, IsCompleteAndYoungWhileTheNetworkWorks) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 3);
+  nodes.pass(1s);
+  const Value value = local(nodes, 1, "a");
+  EXPECT_EQ(value.value, 3);
+  EXPECT_TRUE(value.complete);
+  EXPECT_LE(value.age_ms, 300u);
+}
+
+TEST(LocalRead, GrowsOldWhileCutOffAndRecovers) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.cut(0, 1);
+  nodes.pass(5s);
+  EXPECT_FALSE(local(nodes, 1, "a").complete);
+  EXPECT_GE(local(nodes, 1, "a").age_ms, 5000u);
+  EXPECT_LE(local(nodes, 1, "a").age_ms, 5500u);
+  nodes.connect(0, 1);
+  nodes.pass(1s);
+  EXPECT_TRUE(local(nodes, 1, "a").complete);
+  EXPECT_LE(local(nodes, 1, "a").age_ms, 300u);
+}
+
+TEST(LocalRead, NeverClaimsToHoldWhatItMisses) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.stall(1);  // 1 does not make durable what it hears, so it does not ack
+  (void)nodes.add(0, "a", 3);
+  nodes.hold(0, 1);
+  nodes.pass(2s);
+  const Value value = local(nodes, 1, "a");
+  EXPECT_TRUE(value.value == 3 || value.age_ms >= 2000u) << value.age_ms;
+}
+
+TEST(LocalRead, IsIncompleteUntilAStartedNodeHasPulledFromAll) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 3);
+  nodes.pass(1s);
+  nodes.crash(1);
+  nodes.start(1);
+  nodes.connect(0, 1);
+  nodes.pass(2s);
+  EXPECT_FALSE(local(nodes, 1, "a").complete);  // 2 was not heard since
+  EXPECT_EQ(local(nodes, 1, "a").age_ms, kUnknownAge);
+  nodes.connect(1, 2);
+  nodes.pass(1s);
+  EXPECT_TRUE(local(nodes, 1, "a").complete);
+}
+
+TEST(LocalRead, OfAnotherNodesCounterAsksAnOwnerOnceAndThenRemembers) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  (void)nodes.add(0, key, 3);
+  nodes.pass(1s);
+  (void)nodes.take_traffic();
+  EXPECT_EQ(local(nodes, 0, key).value, 3);
+  EXPECT_EQ(local(nodes, 0, key).value, 3);
+  EXPECT_EQ(nodes.take_traffic()[FrameType::collect], 1u);
+  EXPECT_TRUE(local(nodes, 0, key).complete);
+}
+
+TEST(LocalRead, ConcurrentReadersShareOneQuestion) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  nodes.pass(1s);
+  for (const MemberIndex owner : nodes.owners(key)) nodes.hold(0, owner);
+  const auto one = nodes.read(0, key, ReadLevel::local);
+  const auto two = nodes.read(0, key, ReadLevel::local);
+  EXPECT_FALSE(nodes.value(one) || nodes.value(two));
+  (void)nodes.take_traffic();
+  for (const MemberIndex owner : nodes.owners(key)) nodes.release(0, owner);
+  EXPECT_TRUE(nodes.value(one) && nodes.value(two));
+  EXPECT_EQ(nodes.take_traffic()[FrameType::collect], 1u);
+}
+
+TEST(LocalRead, OfAHotCounterCostsOneQuestionAnInterval) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  nodes.pass(1s);
+  (void)nodes.take_traffic();
+  for (int i = 0; i < 100; ++i) {
+    for (int reader = 0; reader < 5; ++reader) (void)nodes.read(0, key, ReadLevel::local);
+    nodes.pass(10ms);
+  }
+  EXPECT_LE(nodes.take_traffic()[FrameType::collect], 11u);
+}
+
+TEST(LocalRead, SeesWhatTheOwnersLearnWithinTwoIntervals) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  (void)local(nodes, 0, key);
+  (void)nodes.add(nodes.owners(key)[1], key, 5);
+  nodes.pass(200ms);
+  (void)local(nodes, 0, key);
+  nodes.pass(200ms);
+  EXPECT_EQ(local(nodes, 0, key).value, 5);
+}
+
+TEST(LocalRead, OfWhatNobodyReadsAnyMoreIsNotAskedFor) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  (void)local(nodes, 0, key);
+  nodes.pass(1s);
+  (void)nodes.take_traffic();
+  nodes.pass(10s);
+  EXPECT_EQ(nodes.take_traffic()[FrameType::collect], 0u);
+}
+
+TEST(FreshRead, AsksTheNextOwnerWhenALinkIsLost) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  (void)nodes.add(0, key, 3);
+  nodes.pass(1s);
+  for (const MemberIndex owner : nodes.owners(key)) nodes.hold(owner, 0);
+  const auto read = nodes.read(0, key, ReadLevel::fresh);
+  EXPECT_FALSE(nodes.value(read));
+  const auto owners = nodes.owners(key);
+  nodes.cut(0, owners[0]);
+  EXPECT_FALSE(nodes.value(read));
+  for (const MemberIndex owner : owners) nodes.release(owner, 0);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 3);
+  EXPECT_EQ(nodes.value(read)->code, Code::ok);
+}
+
+TEST(FreshRead, WithoutALiveOwnerSaysThatItIsNotComplete) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  nodes.pass(1s);
+  nodes.cut_off(0);
+  const Value value = fresh(nodes, 0, key);
+  EXPECT_EQ(value.code, Code::ok);
+  EXPECT_FALSE(value.complete);
+  EXPECT_EQ(value.age_ms, kUnknownAge);
+}
+
+TEST(FreshRead, SumsTheShardsOfSeveralOwners) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  ASSERT_EQ(nodes.code(nodes.raise(0, key, 16)), Code::ok);
+  for (ShardIndex shard = 0; shard < 16; ++shard) {
+    EXPECT_EQ(nodes.code(nodes.add(0, key, 1, {.ack = Ack::quorum, .shard = shard})), Code::ok) << shard;
+  }
+  nodes.pass(1s);
+  const Value value = fresh(nodes, 0, key);
+  EXPECT_EQ(value.value, 16);
+  EXPECT_EQ(value.shards, 16);
+  EXPECT_TRUE(value.complete);
+}
+
+TEST(Read, OfAnInvalidKeySaysSoAndAnswersTheRest) {
+  HandDriven nodes;
+  EXPECT_EQ(local(nodes, 0, "").code, Code::invalid_argument);
+  EXPECT_EQ(local(nodes, 0, std::string(kMaxKey + 1, 'x')).code, Code::invalid_argument);
+  EXPECT_EQ(local(nodes, 0, std::string(kMaxKey, 'x')).code, Code::ok);
+}
+
+TEST(Read, BeyondTheBoundOfWaitingOnesIsRefused) {
+  HandDriven::Options options;
+  options.settings.pending_operations = 3;
+  HandDriven nodes(options);
+  nodes.cut_off(0);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(nodes.value(nodes.read(0, "a", ReadLevel::strong)));
+  const auto refused = nodes.value(nodes.read(0, "a", ReadLevel::strong));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, Code::overloaded);
+}
+
+}  // namespace
+}  // namespace quipu::test

@@ -1,0 +1,132 @@
+// Which stores count after the founding: the pinned ones and their marked
+// replacements, each once it is filled.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cluster/hand_driven.h"
+
+namespace quipu::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ReplacedStore, AWipedNodeIsRefusedAndToldToRebuild) {
+  HandDriven nodes;
+  nodes.wipe(1);
+  nodes.start(1);
+  nodes.connect(1);
+  EXPECT_FALSE(nodes.up(0, 1));
+  EXPECT_THAT(nodes.peer_state(0, 1), HasSubstr("--rebuild"));
+  EXPECT_THAT(nodes.peer_state(1, 0), HasSubstr("--rebuild"));
+  EXPECT_FALSE(nodes.core(1).ready());
+}
+
+TEST(ReplacedStore, AMarkedStoreIsPinnedAndTheOldOneRefused) {
+  HandDriven nodes;
+  const StoreId old_store = nodes.meta(1).store;
+  const MemoryDisk old_disk = nodes.disk(1);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  ASSERT_TRUE(nodes.up(0, 1)) << nodes.peer_state(0, 1);
+  EXPECT_NE(nodes.meta(1).store, old_store);
+  EXPECT_EQ(nodes.core(0).config(0).members[1].store, nodes.meta(1).store);
+  EXPECT_EQ(nodes.core(1).config(0).members[1].store, nodes.meta(1).store);
+
+  nodes.crash(1);
+  nodes.disk(1) = old_disk;
+  nodes.start(1);
+  nodes.connect(1);
+  EXPECT_FALSE(nodes.up(0, 1));
+  EXPECT_FALSE(nodes.up(1, 2));
+}
+
+TEST(ReplacedStore, HoldsEverythingOnceItHasPulledFromItsPeers) {
+  HandDriven nodes;
+  for (int i = 0; i < 50; ++i) (void)nodes.add(0, "k" + std::to_string(i), 1);
+  nodes.pass(200ms);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(nodes.held(1, "k" + std::to_string(i)), 1);
+  EXPECT_EQ(nodes.meta(1).filled_from.size(), 2u);
+}
+
+// Its empty copy must not be part of a majority: the third owner could be the
+// only one that is left of those who acknowledged.
+TEST(ReplacedStore, DoesNotCountBeforeItHasPulledFromAMajority) {
+  HandDriven nodes;
+  nodes.cut_off(2);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 5, {.ack = Ack::quorum})), Code::ok);  // on 0 and 1
+  nodes.wipe(1, NewStore::marked);
+  nodes.cut_off(0);
+  nodes.start(1);
+  nodes.connect(1, 2);
+  nodes.pass(1500ms);
+  ASSERT_TRUE(nodes.up(1, 2)) << nodes.peer_state(1, 2);
+
+  const auto read = nodes.read(2, "a", ReadLevel::strong, 500);
+  nodes.pass(1s);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->code, Code::no_quorum);
+  const auto add = nodes.add(2, "a", 1, {.ack = Ack::quorum, .timeout_ms = 500});
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.code(add), Code::in_doubt);
+
+  nodes.connect_all();
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.total(2, "a", ReadLevel::strong), 6);
+  EXPECT_EQ(nodes.code(nodes.add(2, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
+TEST(ReplacedStore, AMemberThatWasAwayLearnsOfItFromTheOthers) {
+  HandDriven nodes;
+  nodes.cut_off(2);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(0, 1);
+  nodes.connect(0, 2);  // 2 and the new store of 1 have not met
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.core(2).config(0).members[1].store, nodes.meta(1).store);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
+TEST(ReplacedStore, StaysFilledAcrossARestart) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  nodes.restart(1);
+  nodes.cut_off(2);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 1);
+}
+
+TEST(ReplacedStore, OfOneOfTwoOwnersCountsAgain) {
+  HandDriven::Options options;
+  options.nodes = 2;
+  HandDriven nodes(options);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 5, {.ack = Ack::quorum})), Code::ok);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+  EXPECT_EQ(nodes.total(1, "a", ReadLevel::strong), 6);
+}
+
+TEST(ReplacedStore, OfASingleNodeServesAgain) {
+  HandDriven::Options options;
+  options.nodes = 1;
+  HandDriven nodes(options);
+  nodes.wipe(0, NewStore::marked);
+  nodes.start(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 1);
+}
+
+}  // namespace
+}  // namespace quipu::test

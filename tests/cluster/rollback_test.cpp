@@ -1,0 +1,148 @@
+// Disks that come back from an older copy, and what a restart does to actors.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cluster/hand_driven.h"
+
+namespace quipu::test {
+namespace {
+
+std::vector<ActorId> actors(const ShardState& state) {
+  std::vector<ActorId> names;
+  for (const Cell& cell : state.cells) names.push_back(cell.actor);
+  return names;
+}
+
+TEST(Rollback, IsNoticedInTheHandshakeAndTheStoreBecomesAnother) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  const MemoryDisk old_disk = nodes.disk(0);
+  const StoreId old_store = nodes.meta(0).store;
+  (void)nodes.add(0, "a", 2);
+  nodes.pass(1s);
+
+  nodes.crash(0);
+  nodes.disk(0) = old_disk;
+  nodes.start(0);
+  nodes.connect(0);
+  ASSERT_EQ(nodes.restarts(0), 1u);
+  EXPECT_NE(nodes.meta(0).store, old_store);
+  EXPECT_TRUE(nodes.meta(0).marked);
+
+  nodes.connect(0);
+  nodes.pass(2s);
+  EXPECT_TRUE(nodes.core(0).ready()) << nodes.core(0).state();
+  EXPECT_EQ(nodes.held(0, "a"), 3);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 4, {.ack = Ack::quorum})), Code::ok);
+  nodes.pass(1s);
+  for (const MemberIndex node : nodes.all()) {
+    EXPECT_EQ(nodes.held(node, "a"), 7);
+    EXPECT_EQ(nodes.state(node, "a").cells.size(), 2u);  // a fresh actor
+    EXPECT_EQ(nodes.stat(node, "conflicts"), 0u);
+  }
+}
+
+TEST(Rollback, CountsForNoQuorumBeforeItHasPulledFromAMajority) {
+  HandDriven nodes;
+  const MemoryDisk old_disk = nodes.disk(0);
+  nodes.cut(0, 2);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 2, {.ack = Ack::quorum})), Code::ok);  // on 0 and 1
+  nodes.crash(0);
+  nodes.disk(0) = old_disk;
+  nodes.start(0);
+  nodes.connect(0, 1);
+  ASSERT_EQ(nodes.restarts(0), 1u);
+  nodes.connect(0, 1);  // the new store is pinned
+  nodes.crash(1);
+  nodes.connect(0, 2);
+  nodes.pass(2s);
+  const auto read = nodes.read(0, "a", ReadLevel::strong, 500);
+  nodes.pass(1s);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_TRUE(nodes.value(read)->code == Code::no_quorum || nodes.value(read)->value == 2);
+}
+
+TEST(Rollback, ToWhatItsPeersWereToldOfIsNone) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.stall(0);
+  (void)nodes.add(0, "a", 2, {.ack = Ack::memory});
+  nodes.pass(200ms);
+  nodes.restart(0);
+  EXPECT_EQ(nodes.restarts(0), 0u);
+  EXPECT_TRUE(nodes.up(0, 1));
+}
+
+TEST(Rollback, OfTwoNodesFromOneCopyOnlyOneKeepsTheStore) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  const MemoryDisk copy = nodes.disk(0);
+  const StoreId store = nodes.meta(0).store;
+  nodes.restart(0);
+  (void)nodes.add(0, "a", 2);
+  nodes.pass(1s);
+  const MemoryDisk first = nodes.disk(0);
+  EXPECT_EQ(nodes.meta(0).store, store);
+
+  nodes.crash(0);  // as if its host were cut off while the copy runs
+  nodes.disk(0) = copy;
+  nodes.start(0);
+  nodes.connect(0);
+  EXPECT_EQ(nodes.restarts(0), 1u);
+  nodes.connect(0);
+  nodes.pass(1s);
+  EXPECT_NE(nodes.meta(0).store, store);
+
+  nodes.crash(0);
+  nodes.disk(0) = first;
+  nodes.start(0);
+  nodes.connect(0);
+  EXPECT_FALSE(nodes.up(0, 1)) << "a store that was replaced must not come back";
+}
+
+TEST(Restart, WithItsPeersKeepsTheActors) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  nodes.restart(0);
+  nodes.pass(100ms);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1)), Code::ok);
+  EXPECT_EQ(actors(nodes.state(0, "a")).size(), 1u);
+  EXPECT_EQ(nodes.held(0, "a"), 2);
+}
+
+TEST(Restart, WithoutAReachablePeerServesAfterASecondWithFreshActors) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  nodes.crash(0);
+  nodes.start(0);
+  EXPECT_FALSE(nodes.core(0).ready());
+  nodes.pass(999ms);
+  EXPECT_FALSE(nodes.core(0).ready());
+  nodes.pass(1ms);
+  EXPECT_TRUE(nodes.core(0).ready());
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1)), Code::ok);
+  EXPECT_EQ(actors(nodes.state(0, "a")).size(), 2u);
+  nodes.connect(0);
+  nodes.pass(1s);
+  for (const MemberIndex node : nodes.all()) EXPECT_EQ(nodes.held(node, "a"), 2);
+}
+
+TEST(Restart, LosesNothingThatWasDurable) {
+  HandDriven nodes;
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(nodes.code(nodes.add(0, "k" + std::to_string(i), i)), Code::ok);
+  for (const MemberIndex node : nodes.all()) nodes.crash(node);
+  nodes.start_all();
+  nodes.connect_all();
+  nodes.pass(2s);
+  for (const MemberIndex node : nodes.all()) {
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(nodes.held(node, "k" + std::to_string(i)), i) << node;
+  }
+}
+
+}  // namespace
+}  // namespace quipu::test

@@ -1,0 +1,170 @@
+// Strong reads: what they count, what they write back, and when they refuse.
+#include <gtest/gtest.h>
+
+#include "tests/cluster/hand_driven.h"
+
+namespace quipu::test {
+namespace {
+
+TEST(StrongRead, OfIdenticalCopiesWritesNothingBack) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 3);
+  nodes.pass(1s);
+  (void)nodes.take_traffic();
+  EXPECT_EQ(nodes.total(1, "a", ReadLevel::strong), 3);
+  EXPECT_EQ(nodes.take_traffic()[FrameType::write_back], 0u);
+}
+
+TEST(StrongRead, OfDifferingCopiesIsAnsweredOnlyOnceAMajorityHoldsTheJoin) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  (void)nodes.add(0, "a", 3);  // only on 0 until the next interval
+  nodes.cut(1, 2);
+  nodes.stall(1);
+  const auto read = nodes.read(1, "a", ReadLevel::strong);
+  EXPECT_FALSE(nodes.value(read));
+  nodes.resume(1);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 3);
+  EXPECT_EQ(nodes.held(1, "a"), 3);
+}
+
+// Who told a state late does not hold the join.
+TEST(StrongRead, ALateAnswerIsNotTakenForAWriteBack) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  (void)nodes.add(0, "a", 3);  // only on 0 until the next interval
+  nodes.hold(2, 1);
+  nodes.stall(1);  // so that 0 alone confirms the join
+  nodes.meddle([](MemberIndex from, MemberIndex, PeerMessage& message) {
+    const bool late = from == 2 && std::holds_alternative<WrittenBack>(message);
+    return late ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  const auto read = nodes.read(1, "a", ReadLevel::strong);
+  nodes.release(2, 1);
+  EXPECT_FALSE(nodes.value(read));
+  nodes.resume(1);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 3);
+}
+
+TEST(StrongRead, CountsEveryAddAcknowledgedAtQuorum) {
+  HandDriven nodes;
+  nodes.cut(0, 2);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 3, {.ack = Ack::quorum})), Code::ok);  // on 0 and 1
+  nodes.crash(0);
+  EXPECT_EQ(nodes.total(2, "a", ReadLevel::strong), 3);
+}
+
+TEST(StrongRead, SeesWhatAnEarlierOneSawThoughItsExecutorIsGone) {
+  HandDriven nodes;
+  nodes.cut_off(0);
+  nodes.add(0, "a", 3);
+  nodes.connect(0, 1);
+  ASSERT_EQ(nodes.total(1, "a", ReadLevel::strong), 3);
+  nodes.crash(0);
+  EXPECT_EQ(nodes.total(2, "a", ReadLevel::strong), 3);
+}
+
+TEST(StrongRead, DoesNotCountAReplicaWithOtherPinsAndAsksItAgain) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 3);
+  nodes.pass(200ms);
+  nodes.cut(0, 2);
+  bool stale = true;
+  nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
+    if (auto* answer = std::get_if<Collected>(&message); answer && stale && from == 1) answer->fence = Fence{7};
+    return HandDriven::Fate::deliver;
+  });
+  const auto read = nodes.read(0, "a", ReadLevel::strong);
+  EXPECT_FALSE(nodes.value(read));
+  stale = false;
+  nodes.pass(200ms);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 3);
+}
+
+TEST(StrongRead, WithoutAMajorityFailsAtItsDeadline) {
+  HandDriven nodes;
+  nodes.cut_off(0);
+  const auto read = nodes.read(0, "a", ReadLevel::strong, 1000);
+  nodes.pass(900ms);
+  EXPECT_FALSE(nodes.value(read));
+  nodes.pass(300ms);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->code, Code::no_quorum);
+}
+
+TEST(StrongRead, EndsWhenTheMajorityComesBackInTime) {
+  HandDriven nodes;
+  nodes.cut_off(0);
+  const auto read = nodes.read(0, "a", ReadLevel::strong);
+  nodes.pass(500ms);
+  nodes.connect(0, 1);
+  nodes.pass(200ms);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->code, Code::ok);
+}
+
+// Or a rollback of the executor's disk could not be noticed by those it reached.
+TEST(StrongRead, AWriteBackCarriesTheTestimonyOfWhoWroteIt) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.cut(0, 2);
+  const MemoryDisk old_disk = nodes.disk(0);
+  nodes.settings(0).gossip_interval = 1h;
+  (void)nodes.add(0, "a", 3);
+  ASSERT_EQ(nodes.total(1, "a", ReadLevel::strong), 3);
+  ASSERT_EQ(nodes.held(2, "a"), 3);
+  nodes.crash(0);
+  nodes.disk(0) = old_disk;
+  nodes.start(0);
+  nodes.connect(0, 2);
+  EXPECT_EQ(nodes.restarts(0), 1u);
+}
+
+TEST(StrongRead, OfACounterOfSeveralShardsSumsThem) {
+  HandDriven nodes;
+  EXPECT_EQ(nodes.code(nodes.raise(0, "a", 8)), Code::ok);
+  for (ShardIndex shard = 0; shard < 8; ++shard) {
+    EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum, .shard = shard})), Code::ok);
+  }
+  const auto value = nodes.value(nodes.read(2, "a", ReadLevel::strong));
+  ASSERT_TRUE(value);
+  EXPECT_EQ(value->value, 8);
+  EXPECT_EQ(value->shards, 8);
+}
+
+TEST(StrongRead, AfterAnInterruptedRaiseMissesNoShardThatMayBeUsed) {
+  for (std::size_t frames = 0; frames < 8; ++frames) {
+    HandDriven nodes;
+    nodes.pass(1s);
+    std::size_t left = frames;
+    nodes.meddle([&](MemberIndex, MemberIndex, PeerMessage& message) {
+      if (!std::holds_alternative<WriteBack>(message) && !std::holds_alternative<WrittenBack>(message)) {
+        return HandDriven::Fate::deliver;
+      }
+      return left == 0 ? HandDriven::Fate::drop : (--left, HandDriven::Fate::deliver);
+    });
+    (void)nodes.raise(0, "a", 4);
+    nodes.crash(0);
+    nodes.be_fair();
+    for (const MemberIndex node : {MemberIndex{1}, MemberIndex{2}}) {
+      if (nodes.code(nodes.add(node, "a", 1, {.ack = Ack::quorum, .shard = 3})) != Code::ok) continue;
+      EXPECT_GE(nodes.total(1, "a", ReadLevel::strong), 1) << frames << " frames";
+      EXPECT_GE(nodes.total(2, "a", ReadLevel::strong), 1) << frames << " frames";
+    }
+    for (const MemberIndex node : {MemberIndex{1}, MemberIndex{2}}) {
+      const ShardState state = nodes.state(node, "a");
+      EXPECT_LE(state.usable, state.count);
+    }
+  }
+}
+
+TEST(StrongRead, AnAddToAShardThatWasNotRaisedIsRefused) {
+  HandDriven nodes;
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 1})), Code::invalid_argument);
+}
+
+}  // namespace
+}  // namespace quipu::test
