@@ -1,0 +1,27 @@
+// address.h: "host:port" as people write it. Pure.
+//
+//   127.0.0.1:7400   [::1]:7400   node-1.example:7400   :0 is refused
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "quipu/status.h"
+
+namespace quipu {
+
+struct Address {
+  std::string host;  // a name, or an IP address without brackets
+  std::uint16_t port = 0;
+};
+
+// invalid_argument says what is wrong with `text`.
+[[nodiscard]] Result<Address> parse_address(std::string_view text);
+[[nodiscard]] std::string to_string(const Address& address);
+
+// Whether only this machine can reach it. A name other than "localhost" may stand
+// for anything, so it is not.
+[[nodiscard]] bool is_loopback(const Address& address);
+
+}  // namespace quipu

@@ -1,0 +1,298 @@
+#include "node/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+
+#include "node/address.h"
+#include "node/cli/ingest_line.h"
+#include "node/cli/output.h"
+#include "protocol/ids.h"
+
+namespace quipu::cli {
+namespace {
+
+const std::map<std::string, Ack> kAcks{
+    {"memory", Ack::memory}, {"disk", Ack::disk}, {"quorum", Ack::quorum}};
+const std::map<std::string, ReadLevel> kLevels{
+    {"local", ReadLevel::local}, {"fresh", ReadLevel::fresh}, {"strong", ReadLevel::strong}};
+
+constexpr const char* kCommands =
+    "write a command: add, get, reset, shards, ls, ingest, cluster status or bench (see quipu "
+    "--help)";
+constexpr const char* kAckHelp = "memory, disk or quorum: what a counted add survives (disk)";
+
+// The texts that CLI11 cannot check as we want to say it.
+struct Raw {
+  std::vector<std::string> nodes;
+  std::string timeout;
+  std::string output = "table";
+  std::string ack = "disk";
+  std::string level = "local";
+  bool fresh = false;
+  bool strong = false;
+  std::string count;
+};
+
+struct Usage {
+  std::string text;
+};
+
+std::chrono::milliseconds parse_duration(const std::string& text) {
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"", 1000}};
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  for (const auto& [name, ms] : kUnits) {
+    const bool fits = error == std::errc() && number > 0 && number <= 24 * 3'600'000 / ms;
+    if (unit == name && fits) return std::chrono::milliseconds(number * ms);
+  }
+  throw Usage{"--timeout " + printable(text) +
+              ": write a duration above 0 and up to 24h, such as 500ms, 5s or 2m"};
+}
+
+std::string check_key(const std::string& key) {
+  if (key.empty()) throw Usage{"the key is empty: a key has 1 to 512 bytes"};
+  if (key.size() > kMaxKey) {
+    throw Usage{"the key has " + std::to_string(key.size()) + " bytes: a key has 1 to 512"};
+  }
+  return key;
+}
+
+std::int64_t check_amount(const std::string& text) {
+  std::int64_t amount = 0;
+  if (parse_amount(text, amount)) return amount;
+  throw Usage{"N is " + printable(text) +
+              ": write a whole number from -9223372036854775808 to 9223372036854775807"};
+}
+
+template <class Choice>
+Choice check_choice(const std::map<std::string, Choice>& choices, const std::string& option,
+                    const std::string& text) {
+  if (const auto at = choices.find(text); at != choices.end()) return at->second;
+  std::string known;
+  for (const auto& [name, value] : choices) known += (known.empty() ? "" : ", ") + name;
+  throw Usage{option + " " + printable(text) + ": choose one of " + known};
+}
+
+// The default, then QUIPU_NODES, then --node; each replaces what is before it.
+std::vector<std::string> nodes_of(std::vector<std::string> given) {
+  const char* environment = std::getenv("QUIPU_NODES");
+  if (given.empty() && environment != nullptr) given = CLI::detail::split(environment, ',');
+  std::erase_if(given, [](const std::string& node) { return node.empty(); });
+  if (given.empty()) given = {"127.0.0.1:7400"};
+  for (const std::string& node : given) {
+    const Result<Address> address = parse_address(node);
+    if (!address.ok()) throw Usage{address.status().detail()};
+  }
+  return given;
+}
+
+// Takes a negative number, which looks like an option and so was left over.
+void take_number(std::vector<std::string>& extras, std::string& number) {
+  const auto at = std::find_if(extras.begin(), extras.end(), [](const std::string& text) {
+    return text.size() > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9';
+  });
+  if (!number.empty() || at == extras.end()) return;
+  number = *at;
+  extras.erase(at);
+}
+
+class Arguments {
+ public:
+  Arguments() { describe(); }
+
+  Parsed parse(int count, const char* const* arguments) {
+    app_.parse(count, arguments);
+    check_extras();
+    Parsed parsed;
+    parsed.environment.nodes = nodes_of(raw_.nodes);
+    if (!raw_.timeout.empty()) parsed.environment.timeout = parse_duration(raw_.timeout);
+    parsed.environment.json =
+        check_choice<bool>({{"table", false}, {"json", true}}, "--output", raw_.output);
+    parsed.command = command();
+    return parsed;
+  }
+
+  int exit(const CLI::Error& error) {
+    if (error.get_exit_code() == 0) return app_.exit(error);  // --help
+    complain(first_line(error.what()) + " (see quipu --help)");
+    return kUsage;
+  }
+
+ private:
+  void check_extras() {
+    std::vector<std::string> extras = app_.remaining(true);
+    std::erase(extras, "--");
+    if (add_->parsed() || shards_->parsed()) take_number(extras, raw_.count);
+    if (extras.empty()) return;
+    const std::string what = printable(extras.front()) + " is not expected";
+    if (app_.get_subcommands().empty()) throw Usage{what + ": " + kCommands};
+    throw Usage{what + " (see quipu " + app_.get_subcommands().front()->get_name() + " --help)"};
+  }
+
+  static std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+  void describe() {
+    // What is missing or too much we can say better ourselves.
+    app_.require_subcommand(0, 1);
+    app_.allow_extras();
+    for (CLI::App* command : app_.get_subcommands({})) command->fallthrough();
+    CLI::Option* node =
+        app_.add_option("--node", raw_.nodes,
+                        "host:port of a node; may be repeated, the first is preferred\n"
+                        "(QUIPU_NODES, comma-separated; else 127.0.0.1:7400)");
+    node->allow_extra_args(false)->type_name("HOST:PORT");
+    app_.add_option("--timeout", raw_.timeout,
+                    "how long to wait, such as 500ms, 5s or 2m (5s; ingest: 30s)")
+        ->type_name("DURATION");
+    app_.add_option("-o,--output", raw_.output, "table or json (table)")->type_name("FORMAT");
+    describe_changes();
+    describe_questions();
+    describe_ingest();
+    describe_bench();
+  }
+
+  void describe_changes() {
+    add_->add_option("KEY", add_command_.key, "the counter")->required();
+    add_->add_option("N", raw_.count, "how much, may be negative (1)");
+    add_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    reset_->add_option("KEY", reset_command_.key, "the counter")->required();
+    reset_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    shards_->add_option("KEY", shards_command_.key, "the counter")->required();
+    shards_->add_option("N", raw_.count, "how many shards, 1 to 1024; never shrinks");
+  }
+
+  void describe_questions() {
+    get_->add_option("KEY", get_command_.keys, "the counters")->required();
+    CLI::Option* strong = get_->add_flag(
+        "--strong", raw_.strong, "ask a majority: counts all that was acknowledged at quorum");
+    get_->add_flag("--fresh", raw_.fresh, "ask one owner of each shard now")->excludes(strong);
+    ls_->add_option("PREFIX", list_command_.prefix, "only counters that begin with it");
+    cluster_->require_subcommand(0, 1);
+    cluster_->add_subcommand("status", "every member, its links and its stats")->fallthrough();
+  }
+
+  void describe_ingest() {
+    ingest_->add_option("FILE", ingest_command_.file, "lines of KEY [N]; - is standard input (-)");
+    ingest_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    ingest_->add_option("--rate", rate_, "at most so many lines per second")
+        ->check(CLI::PositiveNumber);
+  }
+
+  void describe_bench() {
+    CLI::Option* adds = bench_->add_flag("--adds", adds_, "measure adds (the default)");
+    bench_->add_flag("--reads", reads_, "measure reads")->excludes(adds);
+    bench_->add_option("--connections", bench_command_.connections, "how many (50)")
+        ->check(CLI::Range(1, 10'000));
+    bench_->add_option("--pipeline", bench_command_.pipeline, "requests open on each (64)")
+        ->check(CLI::Range(1, 1024));
+    CLI::Option* keys = bench_->add_option("--keys", bench_command_.keys, "random keys (1000000)");
+    keys->check(CLI::PositiveNumber);
+    bench_->add_flag("--hot", bench_command_.hot, "one key")->excludes(keys);
+    bench_->add_flag("--tokens", bench_command_.tokens, "adds with exactly-once tokens");
+    bench_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    bench_->add_option("--read-level", raw_.level, "local, fresh or strong (local)")
+        ->type_name("LEVEL");
+    bench_->add_option("--seconds", seconds_, "how long to measure (5)")
+        ->check(CLI::Range(1, 3600));
+  }
+
+  Command command() {
+    if (add_->parsed()) return add_command();
+    if (get_->parsed()) return get_command();
+    if (reset_->parsed()) {
+      check_key(reset_command_.key);
+      reset_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+      return reset_command_;
+    }
+    if (shards_->parsed()) return shards_command();
+    if (ls_->parsed()) return list_command_;
+    if (ingest_->parsed()) return ingest_command();
+    if (bench_->parsed()) return bench_command();
+    if (!cluster_->get_subcommands().empty()) return StatusCommand{};
+    throw Usage{kCommands};
+  }
+
+  Command add_command() {
+    check_key(add_command_.key);
+    if (!raw_.count.empty()) add_command_.amount = check_amount(raw_.count);
+    add_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+    return add_command_;
+  }
+
+  Command get_command() {
+    for (const std::string& key : get_command_.keys) check_key(key);
+    if (raw_.strong) get_command_.level = ReadLevel::strong;
+    if (raw_.fresh) get_command_.level = ReadLevel::fresh;
+    return get_command_;
+  }
+
+  Command shards_command() {
+    check_key(shards_command_.key);
+    std::int64_t count = 0;
+    if (!parse_amount(raw_.count, count) || count < 1 || count > kMaxShards) {
+      throw Usage{(raw_.count.empty() ? "N is missing" : "N is " + printable(raw_.count)) +
+                  ": write how many shards, 1 to 1024"};
+    }
+    shards_command_.count = static_cast<std::uint16_t>(count);
+    return shards_command_;
+  }
+
+  Command ingest_command() {
+    ingest_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+    if (!raw_.timeout.empty()) ingest_command_.timeout = parse_duration(raw_.timeout);
+    if (rate_ > 0) ingest_command_.rate = rate_;
+    return ingest_command_;
+  }
+
+  Command bench_command() {
+    if (reads_) bench_command_.what = BenchCommand::What::reads;
+    bench_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+    bench_command_.level = check_choice(kLevels, "--read-level", raw_.level);
+    bench_command_.seconds = std::chrono::seconds(seconds_);
+    return bench_command_;
+  }
+
+  CLI::App app_{"Counts in a Quipu cluster.", "quipu"};
+  CLI::App* add_ = app_.add_subcommand("add", "add N to a counter");
+  CLI::App* get_ = app_.add_subcommand("get", "read counters");
+  CLI::App* reset_ = app_.add_subcommand("reset", "clear what a counter has counted so far");
+  CLI::App* shards_ = app_.add_subcommand("shards", "spread a hot counter over N shards");
+  CLI::App* ls_ = app_.add_subcommand("ls", "list counters");
+  CLI::App* ingest_ = app_.add_subcommand("ingest", "count a file's lines, each exactly once");
+  CLI::App* cluster_ = app_.add_subcommand("cluster", "look at the cluster");
+  CLI::App* bench_ = app_.add_subcommand("bench", "measure");
+
+  Raw raw_;
+  std::uint64_t rate_ = 0;
+  std::uint32_t seconds_ = 5;
+  bool adds_ = false;
+  bool reads_ = false;
+  AddCommand add_command_;
+  GetCommand get_command_;
+  ResetCommand reset_command_;
+  ShardsCommand shards_command_;
+  ListCommand list_command_;
+  IngestCommand ingest_command_;
+  BenchCommand bench_command_;
+};
+
+}  // namespace
+
+std::variant<Parsed, int> parse_arguments(int count, const char* const* arguments) {
+  Arguments all;
+  try {
+    return all.parse(count, arguments);
+  } catch (const CLI::Error& error) {
+    return all.exit(error);
+  } catch (const Usage& usage) {
+    complain(usage.text);
+    return kUsage;
+  }
+}
+
+}  // namespace quipu::cli

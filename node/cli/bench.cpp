@@ -1,0 +1,170 @@
+// quipu bench: closed-loop load over many connections, on two threads at most.
+//
+//   connect ─▶ warm up (a fifth of the time, 1 s at most) ─▶ measure ─▶ report
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "node/cli/bench_connection.h"
+#include "node/cli/commands.h"
+#include "node/cli/open_client.h"
+#include "node/cli/output.h"
+
+namespace quipu::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr std::size_t kMaxThreads = 2;  // leave some of the machine to the nodes
+
+// One thread's share of the connections.
+class BenchThread {
+ public:
+  BenchThread(const Environment& environment, const BenchCommand& command)
+      : environment_(environment), command_(command) {}
+
+  void add_connection(std::uint64_t seed) {
+    connections_.push_back(std::make_unique<BenchConnection>(io_, command_, phase_, result_, seed));
+    nodes_.push_back(seed % environment_.nodes.size());
+  }
+
+  void run() {
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      const Result<Address> node = parse_address(environment_.nodes[nodes_[i]]);
+      if (node.ok()) connections_[i]->dial(*node);
+    }
+    const Instant give_up = NodeClock::now() + environment_.timeout;
+    while (!all_started() && NodeClock::now() < give_up) run_for(milliseconds(1));
+    const auto all = std::chrono::duration_cast<milliseconds>(command_.seconds);
+    run_for(std::min(all / 5, milliseconds(1000)));
+    phase_.measuring = true;
+    const Instant began = NodeClock::now();
+    run_for(all);
+    measured_ = NodeClock::now() - began;
+    phase_ = {.measuring = false, .stopping = true};
+    for (auto& connection : connections_) connection->close();
+    run_for(milliseconds(1));
+  }
+
+  [[nodiscard]] const BenchResult& result() const { return result_; }
+  [[nodiscard]] Duration measured() const { return measured_; }
+
+ private:
+  [[nodiscard]] bool all_started() const {
+    return std::all_of(connections_.begin(), connections_.end(),
+                       [](const auto& one) { return one->started(); });
+  }
+  void run_for(milliseconds time) {
+    io_.restart();
+    io_.run_for(time);
+  }
+
+  const Environment& environment_;
+  const BenchCommand& command_;
+  asio::io_context io_{1};
+  BenchConnection::Phase phase_;
+  BenchResult result_;
+  std::vector<std::unique_ptr<BenchConnection>> connections_;
+  std::vector<std::size_t> nodes_;  // which of environment_.nodes
+  Duration measured_{};
+};
+
+struct Totals {
+  BenchResult result;
+  double seconds = 0;
+  std::uint64_t errors = 0;
+
+  [[nodiscard]] std::uint64_t per_second() const {
+    return static_cast<std::uint64_t>(static_cast<double>(result.latency.count()) /
+                                      std::max(seconds, 0.001));
+  }
+  [[nodiscard]] double ms(double quantile) const {
+    const std::chrono::duration<double, std::milli> exact = result.latency.quantile(quantile);
+    return std::round(exact.count() * 1000) / 1000;
+  }
+};
+
+Totals measure(const Environment& environment, const BenchCommand& command) {
+  const std::size_t count =
+      std::min({kMaxThreads, command.connections,
+                std::max<std::size_t>(std::thread::hardware_concurrency(), 1)});
+  std::vector<std::unique_ptr<BenchThread>> shares;
+  for (std::size_t i = 0; i < count; ++i)
+    shares.push_back(std::make_unique<BenchThread>(environment, command));
+  const std::uint64_t seed = std::random_device{}();
+  for (std::size_t i = 0; i < command.connections; ++i) {
+    shares[i % count]->add_connection(seed / environment.nodes.size() * environment.nodes.size() +
+                                      i);
+  }
+  std::vector<std::thread> threads;
+  for (auto& share : shares) threads.emplace_back([&share] { share->run(); });
+  for (std::thread& thread : threads) thread.join();
+  Totals totals;
+  for (const auto& share : shares) {
+    totals.result.add(share->result());
+    totals.seconds =
+        std::max(totals.seconds, std::chrono::duration<double>(share->measured()).count());
+  }
+  for (const auto& [name, number] : totals.result.errors) totals.errors += number;
+  return totals;
+}
+
+std::string format(double ms) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f ms", ms);
+  return text;
+}
+
+void print_text(const BenchCommand& command, const Totals& totals) {
+  const bool reads = command.what == BenchCommand::What::reads;
+  print(for_people(totals.per_second()) + (reads ? " reads/s" : " adds/s") + " over " +
+        for_people(command.connections) + " connections × " + for_people(command.pipeline) +
+        " in flight, " + (command.hot ? "one key" : for_people(command.keys) + " keys"));
+  print("latency: p50 " + format(totals.ms(0.5)) + ", p90 " + format(totals.ms(0.9)) + ", p99 " +
+        format(totals.ms(0.99)) + ", max " + format(totals.ms(1)));
+  print("errors: " + for_people(totals.errors));
+  for (const auto& [name, count] : totals.result.errors)
+    print("  " + name + ": " + for_people(count));
+}
+
+void print_json(const BenchCommand& command, const Totals& totals) {
+  const bool reads = command.what == BenchCommand::What::reads;
+  cli::print_json({{"what", reads ? "reads" : "adds"},
+                   {"connections", command.connections},
+                   {"pipeline", command.pipeline},
+                   {"keys", command.hot ? 1 : command.keys},
+                   {"tokens", command.tokens},
+                   {"seconds", totals.seconds},
+                   {"operations", totals.result.latency.count()},
+                   {"operations_per_second", totals.per_second()},
+                   {"p50_ms", totals.ms(0.5)},
+                   {"p90_ms", totals.ms(0.9)},
+                   {"p99_ms", totals.ms(0.99)},
+                   {"max_ms", totals.ms(1)},
+                   {"errors", totals.errors},
+                   {"errors_by_code", totals.result.errors},
+                   {"broken_connections", totals.result.broken}});
+}
+
+}  // namespace
+
+int run(const Environment& environment, const BenchCommand& command) {
+  const Totals totals = measure(environment, command);
+  if (totals.result.broken == command.connections && totals.result.latency.count() == 0) {
+    complain_unreachable("no connection worked: " + totals.result.why);
+    return kFailed;
+  }
+  if (environment.json) {
+    print_json(command, totals);
+  } else {
+    print_text(command, totals);
+  }
+  if (totals.result.broken > 0) {
+    complain(for_people(totals.result.broken) + " connections broke: " + totals.result.why);
+  }
+  return totals.errors == 0 && totals.result.broken == 0 ? kOk : kFailed;
+}
+
+}  // namespace quipu::cli

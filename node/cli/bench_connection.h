@@ -1,0 +1,84 @@
+// bench_connection.h: one connection that always has `pipeline` requests open, and
+// measures how long each took.
+//
+//   connected ──[--tokens: open_session]──▶ fill ──▶ answer ─▶ measure, ask the next
+//
+// An answer that is not ok is an error, never an operation. What is open when a
+// connection breaks counts as lost; it is not dialed again.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/token_window.h"
+#include "node/cli/commands.h"
+#include "node/cli/histogram.h"
+#include "node/client_connection.h"
+#include "node/clock.h"
+#include "protocol/message_codec.h"
+#include "protocol/random.h"
+
+namespace quipu::cli {
+
+struct BenchResult {
+  Histogram latency;                            // of what was ok while measuring
+  std::map<std::string, std::uint64_t> errors;  // by code or reason, while measuring
+  std::size_t broken = 0;                       // connections
+  std::string why;                              // the first broke
+
+  void add(const BenchResult& other);
+};
+
+class BenchConnection {
+ public:
+  // `measuring` and `stopping` are looked at with every answer.
+  struct Phase {
+    bool measuring = false;
+    bool stopping = false;
+  };
+  // All but `seed` must outlive it.
+  BenchConnection(asio::io_context& io, const BenchCommand& command, const Phase& phase,
+                  BenchResult& result, std::uint64_t seed);
+
+  void dial(const Address& node);
+  // Gives up on what is still open, without counting it.
+  void close();
+  [[nodiscard]] bool started() const { return started_ || closed_; }
+
+ private:
+  struct Slot {
+    Instant asked{};
+    Token token;
+  };
+
+  void on_connected();
+  void on_frame(const FrameDecoder::Frame& frame);
+  void on_done(const Done& done);
+  void on_values(const Values& values);
+  void finish(std::uint64_t id, Code code);
+  void ask(std::uint64_t id);
+  void fill();
+  void flush();
+  void on_closed(const std::string& why);
+  void fail(const std::string& why);
+
+  const BenchCommand& command_;
+  const Phase& phase_;
+  BenchResult& result_;
+  Random random_;
+  std::string prefix_ = "bench:";
+  std::string key_;
+  std::string frames_;
+  std::optional<TokenWindow> session_;
+  std::vector<Slot> slots_;  // by request id - 1
+  std::size_t open_ = 0;
+  bool started_ = false;
+  bool closed_ = false;
+  std::shared_ptr<ClientConnection> connection_;
+};
+
+}  // namespace quipu::cli

@@ -1,0 +1,73 @@
+// commands.h: what `quipu` can do. Arguments are parsed, and checked as far as
+// that needs no node, in main.cpp; each command has a file of its own, prints its
+// data to stdout and its complaints to stderr, and returns the exit code.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/cli/environment.h"
+#include "quipu/levels.h"
+
+namespace quipu::cli {
+
+struct AddCommand {
+  std::string key;
+  std::int64_t amount = 1;
+  Ack ack = Ack::disk;
+};
+int run(const Environment& environment, const AddCommand& command);
+
+struct GetCommand {
+  std::vector<std::string> keys;
+  ReadLevel level = ReadLevel::local;
+};
+int run(const Environment& environment, const GetCommand& command);
+
+struct ResetCommand {
+  std::string key;
+  Ack ack = Ack::disk;
+};
+int run(const Environment& environment, const ResetCommand& command);
+
+struct ShardsCommand {
+  std::string key;
+  std::uint16_t count = 1;
+};
+int run(const Environment& environment, const ShardsCommand& command);
+
+struct ListCommand {
+  std::string prefix;
+};
+int run(const Environment& environment, const ListCommand& command);
+
+struct IngestCommand {
+  std::string file = "-";  // "-": stdin
+  Ack ack = Ack::disk;
+  std::optional<std::uint64_t> rate;  // lines per second
+  // How long an outcome may stay unknown before its lines are named and given up.
+  std::chrono::milliseconds timeout{30'000};
+};
+int run(const Environment& environment, const IngestCommand& command);
+
+struct StatusCommand {};
+int run(const Environment& environment, const StatusCommand& command);
+
+struct BenchCommand {
+  enum class What { adds, reads };
+  What what = What::adds;
+  std::size_t connections = 50;
+  std::size_t pipeline = 64;
+  std::uint64_t keys = 1'000'000;
+  bool hot = false;     // one key
+  bool tokens = false;  // each connection has a session, so that adds could be retried
+  Ack ack = Ack::disk;
+  ReadLevel level = ReadLevel::local;
+  std::chrono::seconds seconds{5};
+};
+int run(const Environment& environment, const BenchCommand& command);
+
+}  // namespace quipu::cli

@@ -1,0 +1,48 @@
+// line_reader.h: cuts what a descriptor gives into lines, in bounded memory.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace quipu::cli {
+
+class LineReader {
+ public:
+  // A longer line is skipped, and said to be too long. Room for the longest key,
+  // any amount, and some blanks.
+  static constexpr std::size_t kMaxLine = 1024;
+
+  // Does not own the descriptor.
+  explicit LineReader(int descriptor) : descriptor_(descriptor) {}
+
+  enum class Fill { more, nothing_yet, end, failed };
+  // Waits up to `wait` for more. Invalidates lines. `end` again after the end.
+  [[nodiscard]] Fill fill(std::chrono::milliseconds wait);
+
+  struct Line {
+    std::uint64_t number = 0;  // from 1
+    std::string_view text;     // without its end
+    bool too_long = false;
+  };
+  // The next whole line; after the end, also what stands behind the last newline.
+  [[nodiscard]] std::optional<Line> next();
+
+  [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  std::optional<Line> rest_of_file();
+  void skip_long_line();
+
+  int descriptor_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of what is left in buffer_
+  bool skipping_ = false;  // in a line that is too long
+  bool end_ = false;
+  std::uint64_t lines_ = 0;
+  std::uint64_t bytes_read_ = 0;
+};
+
+}  // namespace quipu::cli

@@ -1,0 +1,101 @@
+#include "node/cli/node_session.h"
+
+#include <cstring>
+#include <utility>
+
+namespace quipu::cli {
+namespace {
+
+// A node goes on to the end of a leaf, so an answer may hold a few more.
+constexpr std::uint32_t kListStep = kMaxListKeys / 2;
+
+}  // namespace
+
+NodeSession::~NodeSession() {
+  if (connection_) connection_->close();
+  io_.restart();
+  io_.poll();  // the callbacks that own the connection
+}
+
+Status NodeSession::open(const std::string& address) {
+  const Result<Address> parsed = parse_address(address);
+  if (!parsed.ok()) return parsed.status();
+  connection_ = std::make_shared<ClientConnection>(
+      io_,
+      ClientConnection::Events{.connected = [this] { connected_ = true; },
+                               .closed = [this](std::string why) { broken_ = std::move(why); },
+                               .frame = [this](const FrameDecoder::Frame& frame) { take(frame); },
+                               .turn_over = [] {}});
+  connection_->dial(*parsed);
+  return wait(connected_);
+}
+
+Status NodeSession::wait(const bool& done) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  while (!done && !broken_) {
+    io_.restart();
+    if (io_.run_one_until(deadline) == 0 && std::chrono::steady_clock::now() >= deadline) {
+      return Status(Code::unavailable, "no answer in time");
+    }
+  }
+  return done ? Status() : Status(Code::unavailable, *broken_);
+}
+
+void NodeSession::take(const FrameDecoder::Frame& frame) {
+  answered_ = true;
+  type_ = frame.type;
+  size_ = frame.payload.size();
+  words_.resize((size_ + 7) / 8);
+  if (size_ > 0) std::memcpy(words_.data(), frame.payload.data(), size_);
+}
+
+Result<Payload> NodeSession::ask(std::string frame, FrameType answer) {
+  answered_ = false;
+  connection_->send(std::move(frame));
+  connection_->flush();
+  if (Status waited = wait(answered_); !waited.ok()) return waited;
+  const Payload payload(reinterpret_cast<const std::byte*>(words_.data()), size_);
+  if (type_ == answer) return payload;
+  const Result<Refusal> refusal = decode_refusal(payload);
+  const bool refused = type_ == FrameType::refusal && refusal.ok();
+  return Status(Code::unavailable, refused ? refusal->detail : "it answered something else");
+}
+
+Result<ConfigReply> NodeSession::config() {
+  std::string frame;
+  encode(frame, ConfigRequest{.id = 1});
+  const Result<Payload> payload = ask(std::move(frame), FrameType::config_reply);
+  return payload.ok() ? decode_config_reply(*payload) : Result<ConfigReply>(payload.status());
+}
+
+Result<StatusReply> NodeSession::status() {
+  std::string frame;
+  encode(frame, StatusRequest{.id = 1});
+  const Result<Payload> payload = ask(std::move(frame), FrameType::status_reply);
+  return payload.ok() ? decode_status_reply(*payload) : Result<StatusReply>(payload.status());
+}
+
+Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) {
+  std::string frame;
+  encode(frame, List{.id = 1, .prefix = prefix, .cursor = cursor, .limit = kListStep});
+  const Result<Payload> payload = ask(std::move(frame), FrameType::keys);
+  return payload.ok() ? decode_keys(*payload) : Result<Keys>(payload.status());
+}
+
+Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
+                               std::chrono::milliseconds timeout) {
+  std::string trouble;
+  for (const std::string& node : nodes) {
+    NodeSession session(timeout);
+    Status opened = session.open(node);
+    if (opened.ok()) {
+      Result<ConfigReply> config = session.config();
+      if (config.ok()) return config;
+      opened = config.status();
+    }
+    trouble += (trouble.empty() ? "" : "; ") + node + ": " + opened.detail();
+  }
+  return Status(Code::unavailable, "no node answered: " + trouble);
+}
+
+}  // namespace quipu::cli

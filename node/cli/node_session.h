@@ -1,0 +1,53 @@
+// node_session.h: one question at a time to one particular node, blocking.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/client_connection.h"
+#include "protocol/client_messages.h"
+#include "protocol/message_codec.h"
+
+namespace quipu::cli {
+
+class NodeSession {
+ public:
+  // `timeout` is for each question, and for connecting.
+  explicit NodeSession(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  ~NodeSession();
+  NodeSession(const NodeSession&) = delete;
+  NodeSession& operator=(const NodeSession&) = delete;
+
+  // Once. unavailable: why it could not be reached.
+  [[nodiscard]] Status open(const std::string& address);
+  // REQUIRES: open() was ok
+  [[nodiscard]] Result<ConfigReply> config();
+  [[nodiscard]] Result<StatusReply> status();
+  [[nodiscard]] Result<Keys> list(const std::string& prefix, std::uint32_t cursor);
+
+ private:
+  [[nodiscard]] Status wait(const bool& done);
+  // The payload of the answer to `frame`, which must be of this type.
+  [[nodiscard]] Result<Payload> ask(std::string frame, FrameType answer);
+  void take(const FrameDecoder::Frame& frame);
+
+  std::chrono::milliseconds timeout_;
+  asio::io_context io_{1};
+  std::shared_ptr<ClientConnection> connection_;
+  bool connected_ = false;
+  bool answered_ = false;
+  std::optional<std::string> broken_;  // why
+  FrameType type_{};
+  std::vector<std::uint64_t> words_;  // the answer, aligned
+  std::size_t size_ = 0;
+};
+
+// The config, from the first of `nodes` that answers.
+[[nodiscard]] Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
+                                             std::chrono::milliseconds timeout);
+
+}  // namespace quipu::cli

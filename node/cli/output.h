@@ -1,0 +1,45 @@
+// output.h: how `quipu` speaks: data on stdout, diagnostics on stderr, nothing that
+// a key could do to a terminal.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quipu/status.h"
+
+namespace quipu::cli {
+
+// One line on stderr, "quipu: …".
+void complain(const std::string& text);
+// One line on stdout.
+void print(const std::string& text);
+// One JSON value on stdout; bytes that are not UTF-8 are replaced.
+void print_json(const nlohmann::json& value);
+
+// With control bytes and backslashes escaped, so that it stays one line and plain.
+[[nodiscard]] std::string printable(std::string_view bytes);
+
+// {"outcome": …, "code": …, "detail": …, "advice": …}
+[[nodiscard]] nlohmann::json to_json(const Status& status);
+
+// "850 ms", "3.2 s", "4 min"; "unknown" if there is none.
+[[nodiscard]] std::string for_people(std::optional<std::chrono::milliseconds> duration);
+// "1,234,567"
+[[nodiscard]] std::string for_people(std::uint64_t number);
+
+// Rows in columns; all but the last padded.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void print() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace quipu::cli

@@ -1,0 +1,15 @@
+// quipu shards KEY N
+#include "node/cli/commands.h"
+#include "node/cli/open_client.h"
+
+namespace quipu::cli {
+
+int run(const Environment& environment, const ShardsCommand& command) {
+  const auto client = open_client(environment);
+  if (!client) return kFailed;
+  const AddOptions options{.timeout = environment.timeout};
+  const Status status = client->counter(command.key).raise_shards(command.count, options);
+  return report_change(environment, command.key, status);
+}
+
+}  // namespace quipu::cli

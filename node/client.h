@@ -1,0 +1,111 @@
+// client.h: runs a ClientCore on a thread with sockets and a clock. quipu::Client
+// is a face on this; the command line uses it directly.
+//
+//   any thread ─call─▶ queue ─one wake-up, all at once─▶ core ─▶ effects ─▶ sockets
+//                                                        core ─▶ completions ─▶ done
+//
+// Counters hold it, and may outlive the Client: once closed, it answers
+// `unavailable`. `done` runs on the client's thread, or on the caller's if the call
+// is refused at once; no lock is held then.
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "cluster/client_core.h"
+#include "node/client_connection.h"
+#include "node/clock.h"
+#include "node/counter_backend.h"
+#include "quipu/client.h"
+
+namespace quipu {
+
+class ClientThread final : public CounterBackend {
+ public:
+  using ValuesDone = std::function<void(Result<Values>)>;
+
+  // REQUIRES: the settings' seeds are sound addresses.
+  explicit ClientThread(ClientSettings settings);
+  ~ClientThread() override;
+
+  // Once, before all else.
+  void start();
+  // False: nothing answered in time; trouble() says why.
+  [[nodiscard]] bool wait_connected(std::chrono::milliseconds timeout);
+
+  // ---- any thread ----
+  void submit(CounterChange change, ChangeDone done) override;
+  void read(CounterQuestion question, ReadDone done) override;
+  // Up to kMaxReadKeys at once; the values are in the order of `keys`.
+  void read_many(ClientCore::Question question, ValuesDone done);
+  [[nodiscard]] bool on_own_thread() const override;
+  [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout) override;
+
+  // Ends all calls, and the thread. Not from two threads at once.
+  void close();
+
+  // ---- the client's thread, or once closed ----
+  [[nodiscard]] const ClientCore& core() const { return core_; }
+
+  [[nodiscard]] std::string trouble() const;
+
+ private:
+  struct Call {
+    std::variant<CounterChange, ClientCore::Question> what;
+    std::variant<ChangeDone, ValuesDone> done;
+  };
+
+  void enqueue(Call call);
+  void run();
+  void drain();
+  void give(Call call);
+  void finish();
+  void dial(const ClientEffects::Connect& connect);
+  void complete(ClientEffects::Completion completion);
+  void arm();
+  void stop();
+  void tell_state();
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Timer timer_;
+  std::thread thread_;
+  std::atomic<std::thread::id> thread_id_;
+
+  // The client's thread only.
+  ClientCore core_;
+  ClientEffects effects_;
+  std::map<ConnectionId, std::shared_ptr<ClientConnection>> connections_;
+  std::unordered_map<std::uint64_t, std::variant<ChangeDone, ValuesDone>> calls_;
+  std::uint64_t next_call_ = 1;
+  Instant armed_ = kNever;
+  bool stopped_ = false;
+
+  const std::size_t room_for_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Call> queued_;
+  std::size_t in_flight_ = 0;  // queued and not completed
+  bool woken_ = false;         // drain() is on its way
+  bool closed_ = false;
+  bool connected_ = false;
+  std::string trouble_;
+};
+
+// invalid_argument names the first that is unsound.
+[[nodiscard]] Status check_seeds(const std::vector<std::string>& seeds);
+
+// What a Counter shows of an answer.
+[[nodiscard]] Result<Reading> to_reading(const Value& value);
+
+}  // namespace quipu

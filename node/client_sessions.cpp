@@ -1,0 +1,62 @@
+#include "node/client_sessions.h"
+
+#include <asio/buffer.hpp>
+#include <utility>
+
+#include "protocol/message_codec.h"
+
+namespace quipu {
+namespace {
+
+// Told in one write, or not at all: nobody waits for one who may not come in.
+void turn_away(asio::ip::tcp::socket socket, Code code, std::string why) {
+  std::string frame;
+  encode(frame, Refusal{code, std::move(why)});
+  asio::error_code ignored;
+  socket.write_some(asio::buffer(frame), ignored);
+}
+
+}  // namespace
+
+ClientSessions::ClientSessions(CorePort& port)
+    : shared_{
+          .port = port, .decoder = {}, .ops = {}, .unflushed = {}, .paused = {}, .on_closed = {}} {
+  shared_.on_closed = [this](ClientId id) { sessions_.erase(id); };
+}
+
+void ClientSessions::accept(asio::ip::tcp::socket socket) {
+  if (shared_.port.core == nullptr || shared_.closing) {
+    return turn_away(std::move(socket), Code::unavailable, "the node starts or stops");
+  }
+  if (sessions_.size() >= kMaxClientSessions) {
+    return turn_away(std::move(socket), Code::overloaded,
+                     "the node has " + std::to_string(kMaxClientSessions) +
+                         " client connections, its limit: share connections, or use another node");
+  }
+  const ClientId id = std::exchange(next_, ClientId{raw(next_) + 1});
+  const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
+  sessions_.emplace(id, session);
+  session->go_on();
+}
+
+void ClientSessions::reply(ClientId client, const Answer& answer) {
+  const auto at = sessions_.find(client);
+  if (at != sessions_.end()) at->second->reply(answer);
+}
+
+void ClientSessions::flush() {
+  for (const auto& session : std::exchange(shared_.unflushed, {})) session->flush();
+}
+
+void ClientSessions::resume() {
+  for (const auto& session : std::exchange(shared_.paused, {})) session->on_core_resumed();
+}
+
+// In no order: nobody can tell.
+void ClientSessions::close_all() {
+  const auto closing = std::exchange(sessions_, {});
+  for (const auto& [id, session] : closing) session->close();
+  shared_.paused.clear();
+}
+
+}  // namespace quipu

@@ -1,0 +1,45 @@
+// client_sessions.h: everybody who is connected to the client port.
+//
+// Bounds: so many connections; what each may leave unread is client_session.h's.
+// Reactor thread.
+#pragma once
+
+#include <asio/ip/tcp.hpp>
+#include <memory>
+#include <unordered_map>
+
+#include "node/client_session.h"
+#include "node/core_port.h"
+
+namespace quipu {
+
+inline constexpr std::size_t kMaxClientSessions = 10'000;
+
+class ClientSessions {
+ public:
+  // Sessions are numbered from this on; the numbers below are others' to use.
+  static constexpr ClientId kFirst{1};
+
+  explicit ClientSessions(CorePort& port);
+
+  // `socket` is non-blocking. Beyond the bound, or without a core, it is refused.
+  void accept(asio::ip::tcp::socket socket);
+  // To whoever asked; nothing if that session is gone.
+  void reply(ClientId client, const Answer& answer);
+
+  // At the end of each batch: writes what was answered …
+  void flush();
+  // … and reads on if the core takes more again.
+  void resume();
+
+  // No new request is carried out; those under way are still answered.
+  void begin_closing() { shared_.closing = true; }
+  void close_all();
+
+ private:
+  SessionsShared shared_;
+  std::unordered_map<ClientId, std::shared_ptr<ClientSession>> sessions_;  // see close_all
+  ClientId next_ = kFirst;
+};
+
+}  // namespace quipu

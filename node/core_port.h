@@ -1,0 +1,27 @@
+// core_port.h: where events enter the core.
+//
+//   if (port.core) port.core->on_…(NodeClock::now(), …, port.effects);   once or more
+//   port.finish();                                                       then once
+//
+// Sockets and calls share one port; the reactor owns it. Its thread only.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "cluster/effects.h"
+#include "cluster/node_core.h"
+
+namespace quipu {
+
+struct CorePort {
+  // Null: not recovered yet, or given up. Client sessions exist only while it is not.
+  std::unique_ptr<NodeCore> core;
+  // Of the events since the last finish.
+  Effects effects;
+  // Does the effects, in order, and arms the core's timer. Within a finish it does
+  // nothing: the outer one goes on until no effects are left.
+  std::function<void()> finish;
+};
+
+}  // namespace quipu

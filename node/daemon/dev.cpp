@@ -1,0 +1,44 @@
+#include "node/daemon/dev.h"
+
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+constexpr const char* kDefaultPort = "127.0.0.1:7400";  // where the `quipu` command looks
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::error_code error;
+  std::string name = (std::filesystem::temp_directory_path(error) / "quipu-dev-XXXXXX").string();
+  if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+LoadedSettings dev_settings(std::vector<std::pair<std::string, std::string>> flags,
+                            const std::filesystem::path& data) {
+  // In front, so that those given win: at this level the banner stays readable.
+  flags.insert(flags.begin(),
+               {{"--log-level", "warning"}, {"--name", "dev"}, {"--data", data.string()}});
+  return load_settings({.file = {}, .environment = {}, .flags = std::move(flags)});
+}
+
+std::string dev_banner(const Node& node) {
+  const std::string address = node.client_address();
+  const std::string where = address == kDefaultPort ? "" : "--node " + address + " ";
+  return "quipud: one node to try things out; its data goes when it stops (Ctrl-C)\n"
+         "  clients: " +
+         address +
+         "\n"
+         "  next:    quipu " +
+         where + "add likes:42\n";
+}
+
+}  // namespace quipu

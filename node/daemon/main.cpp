@@ -1,0 +1,64 @@
+// quipud: a node as a program. Exits with 0 after a stop that was asked for, 1 if
+// it could not start or has failed, 2 if the command line makes no sense.
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+#include "node/daemon/arguments.h"
+#include "node/daemon/dev.h"
+#include "node/daemon/serve.h"
+#include "node/settings.h"
+
+namespace quipu {
+namespace {
+
+std::optional<std::string> read_variable(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
+
+int complain(const std::vector<std::string>& errors) {
+  for (const std::string& error : errors) std::cerr << "quipud: " << error << '\n';
+  return 1;
+}
+
+int run_dev(const Arguments& arguments) {
+  const TemporaryDirectory data;
+  if (data.path().empty()) {
+    return complain(
+        {"cannot create a temporary directory: set TMPDIR to a directory that this "
+         "user may write to"});
+  }
+  const LoadedSettings loaded = dev_settings(arguments.flags, data.path());
+  if (!loaded.errors.empty()) return complain(loaded.errors);
+  return serve(loaded.settings, [](Node& node) {
+    static_cast<void>(node.wait_ready(std::chrono::seconds(1)));
+    std::cerr << dev_banner(node) << std::flush;
+  });
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.dev) return run_dev(arguments);
+  const LoadedSettings loaded = load_settings({.file = arguments.config,
+                                               .environment = read_variable,
+                                               .flags = arguments.flags,
+                                               .rebuild = arguments.rebuild});
+  if (!loaded.errors.empty()) return complain(loaded.errors);
+  if (arguments.check_config) {
+    std::cout << "ok\n";
+    return 0;
+  }
+  return serve(loaded.settings, [](Node&) {});
+}
+
+}  // namespace
+}  // namespace quipu
+
+int main(int count, char** values) {
+  // Whoever read our stderr may be gone; that is no reason to stop counting.
+  std::signal(SIGPIPE, SIG_IGN);
+  quipu::Arguments arguments;
+  const int status = quipu::parse_arguments(count, values, arguments);
+  return status == quipu::kGoOn ? quipu::run(arguments) : status;
+}

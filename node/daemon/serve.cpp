@@ -1,0 +1,60 @@
+#include "node/daemon/serve.h"
+
+#include <sys/resource.h>
+
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include "node/stderr_log.h"
+
+namespace quipu {
+namespace {
+
+int complain(const Status& status) {
+  std::cerr << "quipud: " << status.message() << std::endl;
+  return 1;
+}
+
+// A descriptor per client; the usual soft limit of 1,024 is far below what is meant.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+void wait_for_signal_or_failure(Node& node) {
+  asio::io_context io;
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&io](const asio::error_code&, int) { io.stop(); });
+  std::thread watcher([&] {
+    static_cast<void>(node.wait());
+    asio::post(io, [&io] { io.stop(); });
+  });
+  io.run();
+  // From here on a signal ends the process; wait() returns when the node is closed.
+  signals.clear();
+  static_cast<void>(node.close());
+  watcher.join();
+}
+
+}  // namespace
+
+int serve(const Settings& settings, const std::function<void(Node&)>& opened) {
+  raise_descriptor_limit();
+  const StderrLog log(settings.log_format, settings.log_level);
+  NodeOptions options = settings.node;
+  options.log = log.sink();
+  const auto node = Node::open(std::move(options));
+  if (!node.ok()) return complain(node.status());
+  opened(**node);
+  wait_for_signal_or_failure(**node);
+  const Status ended = (*node)->close();
+  return ended.ok() ? 0 : complain(ended);
+}
+
+}  // namespace quipu

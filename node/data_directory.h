@@ -1,0 +1,68 @@
+// data_directory.h: what stands in a node's data directory, and who may use it.
+//
+//   lock              flock()ed while a node runs; holds its process id
+//   held-a-store      says that a store was here, so that a lost one is noticed
+//   store/            the store
+//   store.new/        one that is being created: not used yet, deleted at the next start
+//   store.broken-<n>/ moved aside by a rebuild; nobody reads it again but people
+//
+// Invariant: store/ appears whole, by a rename, and held-a-store right after it.
+// A directory that held a store never silently gets a new one: an empty node under
+// an old name would count for quorums and know nothing.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "node/log.h"
+#include "storage/recovery.h"
+#include "storage/store.h"
+
+namespace quipu {
+
+// Holds the lock while it lives.
+class DataDirectory {
+ public:
+  // Creates it if missing. cannot_start: in use (by which process, if it says), or
+  // not writable.
+  [[nodiscard]] static Result<DataDirectory> lock(const std::filesystem::path& path);
+  DataDirectory(DataDirectory&& other) noexcept;
+  DataDirectory& operator=(DataDirectory&&) = delete;
+  ~DataDirectory();
+
+  [[nodiscard]] std::filesystem::path store() const { return path_ / "store"; }
+  // Whether there is a store, or should be one.
+  [[nodiscard]] bool held_store() const;
+  // cannot_start, corrupt, storage_full.
+  [[nodiscard]] Result<std::unique_ptr<Store>> open_store() const;
+  // REQUIRES: no store/ is there.
+  [[nodiscard]] Result<std::unique_ptr<Store>> create_store(const Meta& meta) const;
+  // Where store/ went; empty: there was none.
+  [[nodiscard]] Result<std::filesystem::path> move_store_aside() const;
+
+ private:
+  DataDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  std::filesystem::path path_;
+  int lock_;  // descriptor; -1: moved from
+};
+
+struct RecoveredStore {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Executor> executor;
+};
+
+// `rebuild`: a store that is missing, damaged, or no longer trusted by the peers is
+// moved aside, and a marked new one takes its place. A sound marked one stays, so
+// that an option left in a service file does no harm.
+enum class Rebuild : std::uint8_t { no, yes };
+
+// From a directory to an executor. cannot_start: another cluster's or node's store.
+[[nodiscard]] Result<RecoveredStore> recover_directory(const DataDirectory& directory,
+                                                       const StoreOwner& owner,
+                                                       const ExecutorOptions& options,
+                                                       Rebuild rebuild, Random& random,
+                                                       const Log& log);
+
+}  // namespace quipu

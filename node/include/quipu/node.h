@@ -1,0 +1,85 @@
+// node.h: a member of a Quipu cluster inside your program.
+//
+//   auto node = quipu::Node::open({.name = "app1", .data_directory = "/var/lib/app/quipu"});
+//   if (!node.ok()) { … node.status().message() … }
+//   (*node)->counter("likes:42").add(1);
+//
+// A Node owns one reactor thread and one storage thread. It installs no signal
+// handler and no global logger. Opening recovers the store first: a second or so
+// per few million counters.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quipu/counter.h"
+
+namespace quipu {
+
+struct NodeMember {
+  std::string name;
+  std::string peer_address;    // host:port
+  std::string client_address;  // host:port, as clients should dial it; may be empty
+  std::string zone;
+  std::uint32_t weight = 1;    // 0: an edge node, which owns nothing and only forwards
+};
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+
+struct NodeOptions {
+  std::string name = "dev";
+  std::string cluster = "quipu";
+  std::string data_directory;       // created if missing; one process at a time
+  // The founding members, this one included, the same list on each. Empty: a
+  // cluster of one, which listens to no peer.
+  std::vector<NodeMember> members;
+  std::uint8_t replication = 3;
+  std::string client_address;       // where to listen; empty: no client port
+  std::string peer_address;         // where to listen; empty: as in `members`
+  // Required if an address is not loopback: nothing is encrypted yet.
+  bool insecure = false;
+  // Moves a corrupt store aside and fills a new one from the peers.
+  bool rebuild = false;
+  std::chrono::milliseconds gossip_interval{100};
+  std::size_t outbox_shards = 100'000;
+  std::size_t checkpoint_bytes = std::size_t{64} << 20;
+  // Called on the node's threads; may be empty. `fields` is logfmt, "key=value …".
+  std::function<void(LogLevel, std::string_view message, std::string_view fields)> log;
+};
+
+class QUIPU_EXPORT Node {
+ public:
+  // cannot_start: an address in use, a directory that is locked, missing rights or
+  // another cluster's or node's. invalid_argument: options that contradict each
+  // other. corrupt: see NodeOptions::rebuild. Nothing is left behind.
+  static Result<std::unique_ptr<Node>> open(NodeOptions options);
+  // Closes as close() does.
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  [[nodiscard]] Counter counter(std::string key);
+
+  // Founded, and settled with its peers; false after the timeout.
+  [[nodiscard]] bool wait_ready(std::chrono::milliseconds timeout);
+  // The address that the client port got (port 0 in the options: a free one).
+  [[nodiscard]] std::string client_address() const;
+  [[nodiscard]] std::string peer_address() const;
+
+  // Finishes what clients wait for (5 s), flushes to peers (1 s), makes all durable
+  // and joins the threads. Calls made later answer `unavailable`.
+  Status close();
+  // Blocks until the node has failed (storage_failed) or was closed (ok).
+  Status wait();
+
+ private:
+  class Impl;
+  explicit Node(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,98 @@
+// local_calls.h: the calls of the program that embeds this node.
+//
+//   any thread ─submit─▶ queue ─one wake-up, all at once─▶ core ─▶ reply ─▶ done
+//                                                   in doubt at its deadline ─┘
+//
+// The Counters of a Node hold this, and may outlive the Node: it touches the
+// reactor only while it is not closed. `done` runs on the reactor's thread, or on
+// the caller's if the call is refused at once; no lock is held then.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "node/clock.h"
+#include "node/core_port.h"
+#include "node/counter_backend.h"
+
+namespace quipu {
+
+// Queued and waiting together.
+inline constexpr std::size_t kMaxLocalCalls = 65'536;
+
+class LocalCalls final : public CounterBackend {
+ public:
+  static constexpr ClientId kClient{0};
+
+  // Until close(), `io` and `port` must live.
+  LocalCalls(asio::io_context& io, CorePort& port) : io_(io), port_(port) {}
+
+  // ---- any thread ----
+  void submit(CounterChange change, ChangeDone done) override;
+  void read(CounterQuestion question, ReadDone done) override;
+  [[nodiscard]] bool on_own_thread() const override;
+  [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout) override;
+  // From now on every new call is answered by `why`; the first one stays.
+  void close(Status why);
+
+  // ---- the reactor's thread ----
+  void run_here(std::thread::id thread) { thread_ = thread; }
+  void reply(const Answer& answer);
+  // While true, callback calls are `overloaded` and blocking ones wait.
+  void set_paused(bool paused);
+  // What waits for the core ends, changes by `change` and reads by `read`; what is
+  // queued never reached it, and so is not applied.
+  void abandon(const Status& change, const Status& read);
+
+  // Ends what is past its deadline. The core does that itself where it waits for
+  // peers; this is for what waits for the disk.
+  void expire(Instant now);
+  [[nodiscard]] bool waiting() const { return waiting_ > 0; }
+
+ private:
+  struct Call {
+    std::variant<CounterChange, CounterQuestion> what;
+    std::variant<ChangeDone, ReadDone> done;
+    Instant deadline{};
+  };
+  struct Slot {
+    std::optional<Call> call;
+    std::uint32_t uses = 0;  // so that an id is never used twice
+  };
+
+  void enqueue(Call call);
+  [[nodiscard]] Status admit() const;  // REQUIRES: mutex_ is held
+  void drain();
+  void refuse_queued();
+  void give(std::span<const std::uint64_t> ids);
+  std::uint64_t keep(Call&& call);
+  void finish(std::size_t slot, const Answer& answer);
+  void end(std::size_t slot, const Status& change, const Status& read);
+  [[nodiscard]] Call take(std::size_t slot);
+
+  asio::io_context& io_;
+  CorePort& port_;
+  std::atomic<std::thread::id> thread_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable room_;
+  std::vector<Call> queued_;
+  std::size_t in_flight_ = 0;  // queued and waiting
+  bool woken_ = false;         // drain() is on its way
+  bool paused_ = false;
+  Status closed_;  // not ok: closed
+
+  // The reactor's thread only.
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> free_;
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace quipu

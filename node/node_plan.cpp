@@ -1,0 +1,152 @@
+#include "node/node_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+// A cluster of one has no peers; it is in the cluster's id, so it must not vary.
+constexpr const char* kNoPeers = "alone";
+
+constexpr std::size_t kMaxName = 255;
+// A peer is given up after so many silent intervals, but not sooner than the default.
+constexpr int kSilentIntervals = 20;
+
+Status refuse(std::string why) { return {Code::invalid_argument, std::move(why)}; }
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+Status check_name(std::string_view what, std::string_view name) {
+  if (name.empty()) return refuse(std::string(what) + " is empty: give it a name");
+  if (name.size() > kMaxName) return refuse(std::string(what) + " is longer than 255 bytes");
+  return {};
+}
+
+Status check_range(std::string_view what, Range range, std::uint64_t value) {
+  const std::string why = outside(range, value);
+  return why.empty() ? Status() : refuse(std::string(what) + " " + why);
+}
+
+Status check_numbers(const NodeOptions& options) {
+  const auto gossip =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(options.gossip_interval.count(), 0));
+  Status checked = check_range("the gossip interval in ms", kGossipMilliseconds, gossip);
+  if (checked.ok()) checked = check_range("outbox_shards", kOutboxShards, options.outbox_shards);
+  if (checked.ok())
+    checked = check_range("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
+  if (checked.ok()) checked = check_range("replication", kReplication, options.replication);
+  return checked;
+}
+
+Status check_member(const NodeMember& member) {
+  const std::string whose = " of member " + quoted(member.name);
+  if (Status named = check_name("the name of a member", member.name); !named.ok()) return named;
+  const Result<Address> peer = parse_address(member.peer_address);
+  if (!peer.ok()) return refuse("peer " + peer.status().detail() + whose);
+  if (!member.client_address.empty()) {
+    const Result<Address> client = parse_address(member.client_address);
+    if (!client.ok()) return refuse("client " + client.status().detail() + whose);
+  }
+  return check_range("the weight" + whose, kMemberWeight, member.weight);
+}
+
+std::vector<NodeMember> members_of(const NodeOptions& options) {
+  if (!options.members.empty()) return options.members;
+  return {{.name = options.name, .peer_address = kNoPeers, .client_address = {}, .zone = {}}};
+}
+
+Result<ClusterConfig> found(const NodeOptions& options) {
+  std::vector<Member> members;
+  for (const NodeMember& member : members_of(options)) {
+    members.push_back({.id = {},
+                       .name = member.name,
+                       .peer_address = member.peer_address,
+                       .client_address = member.client_address,
+                       .zone = member.zone,
+                       .weight = member.weight});
+  }
+  const auto alone = static_cast<std::uint8_t>(1);
+  return found_config(options.cluster, std::move(members),
+                      options.members.empty() ? alone : options.replication);
+}
+
+Status check_who_may_come(const std::string& what, const Address& address, bool insecure) {
+  if (insecure || is_loopback(address)) return {};
+  return refuse(what + " address " + to_string(address) +
+                " is not loopback, and nothing is encrypted yet: choose 127.0.0.1, or set "
+                "insecure = true if the network is trusted");
+}
+
+Result<std::optional<Address>> listen_address(const std::string& what, const std::string& text,
+                                              bool insecure) {
+  if (text.empty()) return std::optional<Address>();
+  const Result<Address> address = parse_address(text);
+  if (!address.ok()) return refuse(what + " " + address.status().detail());
+  if (Status may = check_who_may_come(what, *address, insecure); !may.ok()) return may;
+  return std::optional<Address>(*address);
+}
+
+Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
+  const Member& self = plan.config.members[plan.self];
+  auto client = listen_address("client", options.client_address, options.insecure);
+  if (!client.ok()) return client.status();
+  plan.client = *client;
+  if (plan.config.members.size() < 2) return {};
+  const bool own = !options.peer_address.empty();
+  auto peer =
+      listen_address("peer", own ? options.peer_address : self.peer_address, options.insecure);
+  if (!peer.ok()) return peer.status();
+  plan.peer = *peer;
+  return {};
+}
+
+NodeSettings settings_of(const NodeOptions& options) {
+  NodeSettings settings;
+  settings.gossip_interval = options.gossip_interval;
+  settings.link_timeout =
+      std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
+  settings.outbox_shards = options.outbox_shards;
+  settings.checkpoint.journal_bytes = options.checkpoint_bytes;
+  return settings;
+}
+
+Status check(const NodeOptions& options) {
+  if (Status named = check_name("the node's name", options.name); !named.ok()) return named;
+  if (Status named = check_name("the cluster's name", options.cluster); !named.ok()) return named;
+  if (options.data_directory.empty()) return refuse("no data directory is set: name one");
+  if (Status checked = check_numbers(options); !checked.ok()) return checked;
+  for (const NodeMember& member : options.members) {
+    if (Status checked = check_member(member); !checked.ok()) return checked;
+  }
+  if (options.rebuild && options.members.size() < 2) {
+    return refuse(
+        "rebuild fills a new store from the peers, and a cluster of one has none: restore "
+        "a backup of the data directory, or move it away to start empty");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string outside(Range range, std::uint64_t value) {
+  if (value >= range.low && value <= range.high) return {};
+  return "is " + std::to_string(value) + ": choose " + std::to_string(range.low) + " to " +
+         std::to_string(range.high);
+}
+
+Result<NodePlan> plan_node(const NodeOptions& options) {
+  if (Status checked = check(options); !checked.ok()) return checked;
+  Result<ClusterConfig> config = found(options);
+  if (!config.ok()) return config.status();
+  const std::optional<MemberIndex> self = config->find(node_id(options.name));
+  if (!self) {
+    return refuse("node " + quoted(options.name) +
+                  " is not among the members: add it on every node, or correct the name");
+  }
+  NodePlan plan{std::move(*config), *self, settings_of(options), {}, {}};
+  if (Status planned = plan_addresses(options, plan); !planned.ok()) return planned;
+  return plan;
+}
+
+}  // namespace quipu

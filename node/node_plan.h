@@ -1,0 +1,41 @@
+// node_plan.h: NodeOptions, checked, and what follows from them. Pure.
+#pragma once
+
+#include <optional>
+
+#include "cluster/config.h"
+#include "cluster/node_settings.h"
+#include "node/address.h"
+#include "quipu/node.h"
+#include "storage/recovery.h"
+
+namespace quipu {
+
+// What a number may be; both ends are allowed.
+struct Range {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+inline constexpr Range kGossipMilliseconds{10, 10'000};
+inline constexpr Range kOutboxShards{1, 10'000'000};
+inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
+inline constexpr Range kReplication{1, 7};
+inline constexpr Range kMemberWeight{0, 1000};
+
+// Empty, or why `value` is not in it: "is 5: choose 10 to 10000".
+[[nodiscard]] std::string outside(Range range, std::uint64_t value);
+
+struct NodePlan {
+  ClusterConfig config;
+  MemberIndex self = 0;
+  NodeSettings settings;
+  std::optional<Address> client;  // where to listen
+  std::optional<Address> peer;
+
+  [[nodiscard]] StoreOwner owner() const { return {config.id, config.members[self].id}; }
+};
+
+// invalid_argument names the option, what is wrong, and what to do.
+[[nodiscard]] Result<NodePlan> plan_node(const NodeOptions& options);
+
+}  // namespace quipu

@@ -1,0 +1,36 @@
+// raw_settings.h: settings as they were written, before anybody knows what they mean.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quipu {
+
+struct RawSetting {
+  std::string key;  // "node.name"; of a member: "weight"
+  std::string text;
+  std::string where;  // "quipu.toml:3", "QUIPU_NODE_NAME", "--name"
+  // What the file says it is; variables and flags may be anything that fits.
+  enum class Type { any, text, number, yes_no, other } type = Type::any;
+};
+
+struct RawMember {
+  std::vector<RawSetting> fields;
+  std::string where;
+};
+
+struct RawSettings {
+  std::vector<RawSetting> settings;
+  std::optional<std::vector<RawMember>> members;
+  std::vector<std::string> errors;
+};
+
+[[nodiscard]] RawSettings read_settings_file(const std::filesystem::path& path);
+
+// "name=n1,peer=10.0.0.1:7401;name=n2,…"
+[[nodiscard]] RawSettings read_member_list(std::string_view text, const std::string& where);
+
+}  // namespace quipu

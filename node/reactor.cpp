@@ -1,0 +1,113 @@
+// Events and effects; how a reactor begins and ends is reactor_life.cpp.
+#include "node/reactor.h"
+
+#include <utility>
+
+namespace quipu {
+namespace {
+
+constexpr std::chrono::milliseconds kSweep{100};
+
+bool any(const Effects& effects) {
+  return !effects.writes.empty() || !effects.sends.empty() || !effects.closes.empty() ||
+         !effects.replies.empty() || effects.restart;
+}
+
+}  // namespace
+
+// What is done may bring new events (a link that broke while it was written to), so
+// it goes on until nothing is left.
+void Reactor::finish() {
+  if (finishing_) return;
+  finishing_ = true;
+  do {
+    perform(std::exchange(port_.effects, {}));
+  } while (any(port_.effects));
+  finishing_ = false;
+  after_batch();
+}
+
+void Reactor::perform(Effects effects) {
+  if (!effects.writes.empty()) storage_->write(std::move(effects.writes));
+  for (Effects::Send& send : effects.sends) links_.send(send.link, std::move(send.frame));
+  for (const Effects::Close& close : effects.closes) links_.close(close.link, close.reason);
+  for (const Effects::Reply& reply : effects.replies) {
+    if (reply.client == LocalCalls::kClient) {
+      calls_->reply(reply.answer);
+    } else {
+      sessions_.reply(reply.client, reply.answer);
+    }
+  }
+  links_.flush();
+  sessions_.flush();
+  if (effects.restart) restart();
+}
+
+void Reactor::after_batch() {
+  tell_ready();
+  if (calls_->waiting() && !sweeping_) sweep_calls();
+  if (port_.core != nullptr) {
+    const bool paused = port_.core->paused();
+    if (std::exchange(paused_, paused) != paused) calls_->set_paused(paused);
+    if (!paused) sessions_.resume();
+    arm_timer();
+  }
+  check_stopped();
+}
+
+// A timer that fires too early is cheaper than one that is set at every batch.
+void Reactor::arm_timer() {
+  const Instant deadline = port_.core->deadline();
+  if (armed_ <= deadline) return;
+  armed_ = deadline;
+  timer_.expires_at(deadline);
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) on_timer();
+  });
+}
+
+void Reactor::on_timer() {
+  armed_ = kNever;
+  if (port_.core == nullptr) return;
+  const Instant now = NodeClock::now();
+  if (now >= port_.core->deadline()) port_.core->on_tick(now, port_.effects);
+  finish();
+}
+
+void Reactor::sweep_calls() {
+  sweeping_ = true;
+  sweep_.expires_after(kSweep);
+  sweep_.async_wait([this](const asio::error_code& error) {
+    sweeping_ = false;
+    if (error) return;
+    calls_->expire(NodeClock::now());
+    if (calls_->waiting()) sweep_calls();
+  });
+}
+
+void Reactor::tell_ready() {
+  const bool ready = port_.core != nullptr && port_.core->ready();
+  if (std::exchange(ready_, ready) == ready) return;
+  if (ready) log_.info("ready");
+  events_.ready(ready);
+}
+
+void Reactor::on_durable(Commit commit) {
+  if (port_.core == nullptr) return;
+  port_.core->on_durable(NodeClock::now(), commit, port_.effects);
+  finish();
+}
+
+void Reactor::on_full(const Status& status) {
+  if (status.ok()) {
+    log_.info("the disk has room again");
+  } else {
+    log_.error("the disk is full: adds are refused until there is room",
+               {{"why", status.detail()}});
+  }
+  if (port_.core == nullptr) return;
+  port_.core->on_storage_full(!status.ok());
+  finish();
+}
+
+}  // namespace quipu

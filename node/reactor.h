@@ -1,0 +1,119 @@
+// reactor.h: the event loop around one NodeCore.
+//
+//   client port ─▶ ClientSessions ┐                       ┌─▶ StorageThread ─ durable ┐
+//   peer port ──▶ PeerLinks ──────┼─▶ core ─▶ effects ────┼─▶ PeerLinks, sends        │
+//   Counters ───▶ LocalCalls ─────┘    ▲                  └─▶ replies                 │
+//                                      └── one timer, at core.deadline() ◀────────────┘
+//
+//   bind ─▶ start ─▶ serving ──restart effect──▶ recovering ─▶ serving
+//                       └── failed disk ──▶ failed            … stop, from anywhere
+//
+// Invariants: all of it but the storage thread is one thread, so nothing here is
+// locked; after the events of one read, call or timer, the effects are done once,
+// in order. A restart keeps the listening sockets and nothing else.
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "node/client_sessions.h"
+#include "node/data_directory.h"
+#include "node/listener.h"
+#include "node/local_calls.h"
+#include "node/log.h"
+#include "node/node_plan.h"
+#include "node/peer_links.h"
+#include "node/storage_thread.h"
+
+namespace quipu {
+
+class Reactor {
+ public:
+  // On the reactor's thread.
+  struct Events {
+    std::function<void(bool ready)> ready;      // whenever it changes
+    std::function<void(const Status&)> failed;  // nothing is served any more
+  };
+
+  Reactor(NodePlan plan, Log log, Random random, Events events);
+  ~Reactor();  // stops
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+
+  // ---- before start ----
+  // Takes the ports. cannot_start names the one that is in use.
+  [[nodiscard]] Status bind();
+  // Begins to serve what was recovered, and returns. cannot_start as above.
+  [[nodiscard]] Status start(RecoveredStore store);
+
+  // ---- any thread ----
+  [[nodiscard]] const std::shared_ptr<LocalCalls>& calls() const { return calls_; }
+  // As bound; empty: that port is not open.
+  [[nodiscard]] std::string client_address() const;
+  [[nodiscard]] std::string peer_address() const;
+  // Finishes what clients wait for and what peers lack, within bounds; makes all of
+  // it durable; joins both threads. Not from the reactor's own.
+  void stop();
+
+ private:
+  enum class Phase { unstarted, serving, recovering, failed, stopping, stopped };
+
+  // reactor.cpp: events and effects
+  void finish();
+  void perform(Effects effects);
+  void after_batch();
+  void arm_timer();
+  void on_timer();
+  void sweep_calls();
+  void tell_ready();
+  void on_durable(Commit commit);
+  void on_full(const Status& status);
+
+  // reactor_life.cpp: from start to end
+  [[nodiscard]] StorageThread::Events storage_events();
+  void run();
+  void begin(std::unique_ptr<Executor> executor);
+  void restart();
+  void recover_anew();
+  void on_recovered(Result<std::unique_ptr<Executor>> executor);
+  void give_up_core(const Status& changes, const Status& reads);
+  void fail(const Status& status);
+  void begin_stop();
+  void check_stopped();
+  void end_storage();
+  void end();
+
+  NodePlan plan_;
+  const Log log_;
+  Random random_;
+  const Events events_;
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  CorePort port_;
+  std::shared_ptr<LocalCalls> calls_;
+  ClientSessions sessions_;
+  PeerLinks links_;
+  Listener client_listener_;
+  Listener peer_listener_;
+  Timer timer_;
+  Instant armed_ = kNever;  // when timer_ fires
+  Timer sweep_;             // of calls_, while any wait
+  bool sweeping_ = false;
+  Timer retry_;  // of a recovery that found no room; of a stop: its end
+
+  Phase phase_ = Phase::unstarted;
+  bool finishing_ = false;
+  bool paused_ = false;
+  bool ready_ = false;
+  Instant stop_by_ = kNever;
+
+  std::unique_ptr<StorageThread> storage_;
+  std::thread thread_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,202 @@
+// How a reactor begins, begins anew, fails and stops.
+#include <asio/post.hpp>
+#include <cassert>
+#include <utility>
+
+#include "node/reactor.h"
+
+namespace quipu {
+namespace {
+
+// Clients get most of it; what peers still lack is flushed meanwhile.
+constexpr std::chrono::seconds kStop{6};
+constexpr std::chrono::milliseconds kRecoverRetry{200};
+
+}  // namespace
+
+Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
+    : plan_(std::move(plan)),
+      log_(std::move(log)),
+      random_(random),
+      events_(std::move(events)),
+      work_(asio::make_work_guard(io_)),
+      port_{.core = nullptr, .effects = {}, .finish = [this] { finish(); }},
+      calls_(std::make_shared<LocalCalls>(io_, port_)),
+      sessions_(port_),
+      links_(io_, port_, log_, random_.split()),
+      client_listener_(io_),
+      peer_listener_(io_),
+      timer_(io_),
+      sweep_(io_),
+      retry_(io_) {}
+
+Reactor::~Reactor() { stop(); }
+
+// ---- start ----
+
+Status Reactor::bind() {
+  if (plan_.client) {
+    if (Status bound = client_listener_.bind(*plan_.client); !bound.ok()) return bound;
+    std::string& known = plan_.config.members[plan_.self].client_address;
+    if (known.empty()) known = client_address();
+  }
+  return plan_.peer ? peer_listener_.bind(*plan_.peer) : Status();
+}
+
+std::string Reactor::client_address() const {
+  return client_listener_.bound() ? to_string(client_listener_.address()) : "";
+}
+
+std::string Reactor::peer_address() const {
+  return peer_listener_.bound() ? to_string(peer_listener_.address()) : "";
+}
+
+Status Reactor::start(RecoveredStore store) {
+  using asio::ip::tcp;
+  if (client_listener_.bound()) {
+    Status started =
+        client_listener_.start([this](tcp::socket socket) { sessions_.accept(std::move(socket)); });
+    if (!started.ok()) return started;
+  }
+  if (peer_listener_.bound()) {
+    Status started =
+        peer_listener_.start([this](tcp::socket socket) { links_.accept(std::move(socket)); });
+    if (!started.ok()) return started;
+  }
+  storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
+  phase_ = Phase::serving;
+  begin(std::move(store.executor));
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+StorageThread::Events Reactor::storage_events() {
+  return {
+      .durable = [this](Commit commit) { asio::post(io_, [this, commit] { on_durable(commit); }); },
+      .full =
+          [this](const Status& status) { asio::post(io_, [this, status] { on_full(status); }); },
+      .failed =
+          [this](const Status& status) { asio::post(io_, [this, status] { fail(status); }); }};
+}
+
+void Reactor::run() {
+  calls_->run_here(std::this_thread::get_id());
+  io_.run();
+  calls_->run_here({});
+}
+
+void Reactor::begin(std::unique_ptr<Executor> executor) {
+  port_.core = std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self,
+                                          plan_.settings, std::move(executor), random_.split());
+  links_.start();
+  finish();
+}
+
+// ---- restart ----
+
+void Reactor::restart() {
+  log_.warning("this disk came back from an older copy: the node takes a new identity");
+  give_up_core({Code::in_doubt, "the node takes a new identity"},
+               {Code::unavailable, "the node takes a new identity"});
+  phase_ = Phase::recovering;
+  recover_anew();
+}
+
+// Behind all that the old core wrote.
+void Reactor::recover_anew() {
+  const ExecutorOptions options{
+      .placement = {}, .tokens = plan_.settings.tokens, .checkpoint = plan_.settings.checkpoint};
+  storage_->run([this, options, random = random_.split()](Store& store) mutable {
+    auto executor = recover(store, plan_.owner(), options, random);
+    asio::post(io_,
+               [this, found = std::move(executor)]() mutable { on_recovered(std::move(found)); });
+  });
+}
+
+void Reactor::on_recovered(Result<std::unique_ptr<Executor>> executor) {
+  if (phase_ != Phase::recovering) return;
+  if (executor.ok()) {
+    phase_ = Phase::serving;
+    return begin(std::move(*executor));
+  }
+  if (executor.status().code() != Code::storage_full) return fail(executor.status());
+  retry_.expires_after(kRecoverRetry);
+  retry_.async_wait([this](const asio::error_code& error) {
+    if (!error && phase_ == Phase::recovering) recover_anew();
+  });
+}
+
+// Everybody who waits for the core is told; client connections are closed, since
+// which of their requests it had is not known here.
+void Reactor::give_up_core(const Status& changes, const Status& reads) {
+  links_.stop();
+  sessions_.close_all();
+  port_.core.reset();
+  port_.effects.clear();
+  timer_.cancel();
+  armed_ = kNever;
+  if (std::exchange(paused_, false)) calls_->set_paused(false);
+  calls_->abandon(changes, reads);
+  tell_ready();
+}
+
+// ---- the end ----
+
+void Reactor::fail(const Status& status) {
+  if (phase_ == Phase::failed || phase_ == Phase::stopped) return;
+  log_.error("the node has failed", {{"why", status.message()}});
+  calls_->close(status);
+  client_listener_.close();
+  peer_listener_.close();
+  give_up_core(status, status);
+  const bool stopping = std::exchange(phase_, Phase::failed) == Phase::stopping;
+  events_.failed(status);
+  if (stopping) end_storage();
+}
+
+void Reactor::stop() {
+  if (!thread_.joinable()) return calls_->close({Code::unavailable, "the node is closed"});
+  assert(!calls_->on_own_thread());
+  calls_->close({Code::unavailable, "the node is closed"});
+  asio::post(io_, [this] { begin_stop(); });
+  thread_.join();
+}
+
+void Reactor::begin_stop() {
+  client_listener_.close();
+  peer_listener_.close();
+  sessions_.begin_closing();
+  if (phase_ == Phase::failed) return end_storage();
+  phase_ = Phase::stopping;
+  stop_by_ = NodeClock::now() + kStop;
+  retry_.expires_at(stop_by_);
+  retry_.async_wait([this](const asio::error_code& error) {
+    if (!error) check_stopped();
+  });
+  check_stopped();
+}
+
+void Reactor::check_stopped() {
+  if (phase_ != Phase::stopping) return;
+  const bool quiet = port_.core == nullptr || port_.core->quiet();
+  if (!quiet && NodeClock::now() < stop_by_) return;
+  phase_ = Phase::stopped;
+  // Not from within a batch: the storage thread's last events come first.
+  asio::post(io_, [this] { end_storage(); });
+}
+
+void Reactor::end_storage() {
+  phase_ = Phase::stopped;
+  storage_->stop();
+  asio::post(io_, [this] { end(); });
+}
+
+void Reactor::end() {
+  give_up_core({Code::in_doubt, "the node was closed"}, {Code::unavailable, "the node was closed"});
+  sweep_.cancel();
+  retry_.cancel();
+  work_.reset();
+  io_.stop();
+}
+
+}  // namespace quipu

@@ -1,0 +1,47 @@
+// What is done with a directory at the start: create, open, or rebuild.
+#include <utility>
+
+#include "node/data_directory.h"
+
+namespace quipu {
+namespace {
+
+Result<RecoveredStore> recover_store(Result<std::unique_ptr<Store>> store,
+                                     const DataDirectory& directory, const StoreOwner& owner,
+                                     const ExecutorOptions& options, Random& random) {
+  if (!store.ok()) return store.status();
+  auto executor = recover(**store, owner, options, random);
+  if (executor.ok()) return RecoveredStore{std::move(*store), std::move(*executor)};
+  return Status{executor.status().code(),
+                directory.store().string() + ": " + executor.status().detail()};
+}
+
+}  // namespace
+
+Result<RecoveredStore> recover_directory(const DataDirectory& directory, const StoreOwner& owner,
+                                         const ExecutorOptions& options, Rebuild rebuild,
+                                         Random& random, const Log& log) {
+  const auto create = [&](NewStore kind) {
+    return recover_store(directory.create_store(new_meta(owner, kind, random)), directory, owner,
+                         options, random);
+  };
+  if (!directory.held_store()) {
+    return create(rebuild == Rebuild::yes ? NewStore::marked : NewStore::unmarked);
+  }
+  auto held = recover_store(directory.open_store(), directory, owner, options, random);
+  if (rebuild == Rebuild::no) return held;
+  if (held.ok() && held->executor->meta().marked) {
+    log.info("the store was rebuilt already and is sound: it stays");
+    return held;
+  }
+  // Locked, full, or somebody else's: no reason to move it.
+  if (!held.ok() && held.status().code() != Code::corrupt) return held;
+  const std::string why = held.ok() ? "asked for" : held.status().detail();
+  held = Status{Code::cannot_start, "being rebuilt"};  // closes the store
+  const auto aside = directory.move_store_aside();
+  if (!aside.ok()) return aside.status();
+  log.warning("rebuilding the store", {{"why", why}, {"moved_to", aside->string()}});
+  return create(NewStore::marked);
+}
+
+}  // namespace quipu

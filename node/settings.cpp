@@ -1,0 +1,263 @@
+#include "node/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "node/node_plan.h"
+#include "node/raw_settings.h"
+
+namespace quipu {
+namespace {
+
+using Type = RawSetting::Type;
+
+// A setter answers with what is wrong with the text, or with nothing.
+using Set = std::string (*)(Settings&, const std::string& text);
+
+struct Row {
+  std::string_view key;
+  const char* variable;
+  Type type;
+  Set set;
+  std::string_view flag = {};  // empty: none
+  std::string_view help = {};
+};
+
+bool parse(const std::string& text, std::uint64_t& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stopped == end && !text.empty();
+}
+
+// Puts a number within `range` into `to`.
+template <class Number>
+std::string set_number(Range range, const std::string& text, Number& to) {
+  std::uint64_t number = 0;
+  if (!parse(text, number)) {
+    return "must be a number from " + std::to_string(range.low) + " to " +
+           std::to_string(range.high) + ", not \"" + text + '"';
+  }
+  if (std::string why = outside(range, number); !why.empty()) return why;
+  to = static_cast<Number>(number);
+  return {};
+}
+
+std::string set_gossip(Settings& settings, const std::string& text) {
+  std::int64_t milliseconds = 0;
+  std::string why = set_number(kGossipMilliseconds, text, milliseconds);
+  if (why.empty()) settings.node.gossip_interval = std::chrono::milliseconds(milliseconds);
+  return why;
+}
+
+std::string set_yes_no(bool& to, const std::string& text) {
+  if (text != "true" && text != "false") return "must be true or false, not \"" + text + '"';
+  to = text == "true";
+  return {};
+}
+
+std::string set_log_format(Settings& settings, const std::string& text) {
+  if (text != "logfmt" && text != "json") return "must be logfmt or json, not \"" + text + '"';
+  settings.log_format = text == "json" ? LogFormat::json : LogFormat::logfmt;
+  return {};
+}
+
+std::string set_log_level(Settings& settings, const std::string& text) {
+  constexpr std::array<std::string_view, 4> kLevels{"debug", "info", "warning", "error"};
+  const auto at = std::find(kLevels.begin(), kLevels.end(), text);
+  if (at == kLevels.end()) return "must be debug, info, warning or error, not \"" + text + '"';
+  settings.log_level = static_cast<LogLevel>(at - kLevels.begin());
+  return {};
+}
+
+template <std::string NodeOptions::*member>
+std::string set_text(Settings& settings, const std::string& text) {
+  settings.node.*member = text;
+  return {};
+}
+
+template <std::size_t NodeOptions::*member, const Range& range>
+std::string set_size(Settings& settings, const std::string& text) {
+  return set_number(range, text, settings.node.*member);
+}
+
+constexpr std::array kRows{
+    Row{"cluster.name", "QUIPU_CLUSTER_NAME", Type::text, set_text<&NodeOptions::cluster>},
+    Row{"cluster.replication", "QUIPU_CLUSTER_REPLICATION", Type::number,
+        [](Settings& settings, const std::string& text) {
+          return set_number(kReplication, text, settings.node.replication);
+        }},
+    Row{"node.name", "QUIPU_NODE_NAME", Type::text, set_text<&NodeOptions::name>, "--name",
+        "this node's name, one of the members"},
+    Row{"node.data_directory", "QUIPU_DATA_DIRECTORY", Type::text,
+        set_text<&NodeOptions::data_directory>, "--data", "where the counters are kept"},
+    Row{"node.client_address", "QUIPU_CLIENT_ADDRESS", Type::text,
+        set_text<&NodeOptions::client_address>, "--client", "host:port to serve clients on"},
+    Row{"node.peer_address", "QUIPU_PEER_ADDRESS", Type::text, set_text<&NodeOptions::peer_address>,
+        "--peer", "host:port to listen on for other members"},
+    Row{"node.insecure", "QUIPU_INSECURE", Type::yes_no,
+        [](Settings& settings, const std::string& text) {
+          return set_yes_no(settings.node.insecure, text);
+        },
+        "--insecure", "allow addresses that others can reach"},
+    Row{"node.gossip_interval_ms", "QUIPU_GOSSIP_INTERVAL_MS", Type::number, set_gossip},
+    Row{"node.outbox_shards", "QUIPU_OUTBOX_SHARDS", Type::number,
+        set_size<&NodeOptions::outbox_shards, kOutboxShards>},
+    Row{"node.checkpoint_bytes", "QUIPU_CHECKPOINT_BYTES", Type::number,
+        set_size<&NodeOptions::checkpoint_bytes, kCheckpointBytes>},
+    Row{"node.log_format", "QUIPU_LOG_FORMAT", Type::text, set_log_format, "--log-format",
+        "logfmt or json"},
+    Row{"node.log_level", "QUIPU_LOG_LEVEL", Type::text, set_log_level, "--log-level",
+        "debug, info, warning or error"},
+};
+constexpr const char* kMembersVariable = "QUIPU_CLUSTER_MEMBERS";
+
+std::string unknown_key(const std::string& key) {
+  const std::string table = key.substr(0, key.find('.') + 1);
+  std::string known = table == "cluster." ? "members" : "";
+  for (const Row& row : kRows) {
+    if (table.empty() || !row.key.starts_with(table)) continue;
+    known.append(known.empty() ? "" : ", ").append(row.key.substr(table.size()));
+  }
+  if (known.empty()) return "unknown key \"" + key + "\": there are [cluster] and [node]";
+  return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
+}
+
+const char* written_as(Type type) {
+  switch (type) {
+    case Type::text:
+      return "a text in quotes";
+    case Type::number:
+      return "a number, without quotes";
+    case Type::yes_no:
+      return "true or false, without quotes";
+    default:
+      return "something else";
+  }
+}
+
+// Why `raw` cannot be a `wanted`; nothing if it can.
+std::string mistyped(const RawSetting& raw, Type wanted) {
+  if (raw.type == Type::any || raw.type == wanted) return {};
+  return std::string("must be ") + written_as(wanted);
+}
+
+void apply(const RawSetting& raw, LoadedSettings& loaded) {
+  const auto row = std::find_if(kRows.begin(), kRows.end(),
+                                [&](const Row& candidate) { return candidate.key == raw.key; });
+  if (row == kRows.end()) {
+    loaded.errors.push_back(raw.where + ": " + unknown_key(raw.key));
+    return;
+  }
+  std::string why = mistyped(raw, row->type);
+  if (why.empty()) why = row->set(loaded.settings, raw.text);
+  if (!why.empty()) loaded.errors.push_back(raw.where + ": " + raw.key + " " + why);
+}
+
+std::string set_field(NodeMember& member, const RawSetting& field) {
+  if (field.key == "weight") {
+    std::string why = mistyped(field, Type::number);
+    return why.empty() ? set_number(kMemberWeight, field.text, member.weight) : why;
+  }
+  std::string* const to = field.key == "name"     ? &member.name
+                          : field.key == "peer"   ? &member.peer_address
+                          : field.key == "client" ? &member.client_address
+                          : field.key == "zone"   ? &member.zone
+                                                  : nullptr;
+  if (to == nullptr) return "is unknown: a member has name, peer, client, zone and weight";
+  std::string why = mistyped(field, Type::text);
+  if (why.empty()) *to = field.text;
+  return why;
+}
+
+void apply_members(const std::vector<RawMember>& members, LoadedSettings& loaded) {
+  loaded.settings.node.members.clear();
+  for (const RawMember& raw : members) {
+    NodeMember& member = loaded.settings.node.members.emplace_back();
+    for (const RawSetting& field : raw.fields) {
+      const std::string why = set_field(member, field);
+      if (!why.empty())
+        loaded.errors.push_back(field.where + ": the member's " + field.key + " " + why);
+    }
+    const bool named = std::any_of(raw.fields.begin(), raw.fields.end(),
+                                   [](const RawSetting& field) { return field.key == "name"; });
+    if (!named) loaded.errors.push_back(raw.where + ": a member has no name");
+  }
+}
+
+void apply(const RawSettings& raw, LoadedSettings& loaded) {
+  loaded.errors.insert(loaded.errors.end(), raw.errors.begin(), raw.errors.end());
+  for (const RawSetting& setting : raw.settings) apply(setting, loaded);
+  if (raw.members) apply_members(*raw.members, loaded);
+}
+
+RawSettings read_environment(const SettingSources& sources) {
+  RawSettings raw;
+  if (!sources.environment) return raw;
+  if (const auto members = sources.environment(kMembersVariable)) {
+    raw = read_member_list(*members, kMembersVariable);
+  }
+  for (const Row& row : kRows) {
+    if (auto text = sources.environment(row.variable)) {
+      raw.settings.push_back({std::string(row.key), std::move(*text), row.variable, Type::any});
+    }
+  }
+  return raw;
+}
+
+RawSettings read_flags(const SettingSources& sources) {
+  RawSettings raw;
+  for (const auto& [flag, text] : sources.flags) {
+    for (const Row& row : kRows) {
+      if (row.flag == flag) raw.settings.push_back({std::string(row.key), text, flag, Type::any});
+    }
+  }
+  return raw;
+}
+
+// What has no default, and what contradicts each other. Not where something could
+// not be read: the rest would only follow from that.
+void check_whole(LoadedSettings& loaded) {
+  if (!loaded.errors.empty()) return;
+  const NodeOptions& node = loaded.settings.node;
+  if (node.name.empty()) {
+    loaded.errors.emplace_back(
+        "node.name is not set: set it in the file, as QUIPU_NODE_NAME, or with --name");
+  }
+  if (node.data_directory.empty()) {
+    loaded.errors.emplace_back(
+        "node.data_directory is not set: set it in the file, as QUIPU_DATA_DIRECTORY, or with "
+        "--data");
+  }
+  if (!loaded.errors.empty()) return;
+  const Result<NodePlan> plan = plan_node(node);
+  if (!plan.ok()) loaded.errors.push_back(plan.status().detail());
+}
+
+}  // namespace
+
+Settings::Settings() {
+  node.name.clear();
+  node.client_address = "127.0.0.1:7400";
+}
+
+LoadedSettings load_settings(const SettingSources& sources) {
+  LoadedSettings loaded;
+  if (!sources.file.empty()) apply(read_settings_file(sources.file), loaded);
+  apply(read_environment(sources), loaded);
+  apply(read_flags(sources), loaded);
+  loaded.settings.node.rebuild = sources.rebuild;
+  check_whole(loaded);
+  return loaded;
+}
+
+std::vector<SettingFlag> setting_flags() {
+  std::vector<SettingFlag> flags;
+  for (const Row& row : kRows) {
+    if (!row.flag.empty())
+      flags.push_back({row.flag, row.variable, row.help, row.type != Type::yes_no});
+  }
+  return flags;
+}
+
+}  // namespace quipu

@@ -1,0 +1,39 @@
+// stderr_log.h: a Log::Sink that writes lines to stderr, for quipud.
+//
+//   logfmt  time=2024-05-01T12:00:00.123Z level=info msg="peer is up" peer=n2
+//   json    {"time":"2024-05-01T12:00:00.123Z","level":"info","msg":"peer is up","peer":"n2"}
+//
+// Times are UTC. One line each, whatever the fields hold; bytes that are not UTF-8
+// become U+FFFD in JSON. Any thread.
+#pragma once
+
+#include <memory>
+
+#include "node/log.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace quipu {
+
+enum class LogFormat : std::uint8_t { logfmt, json };
+
+class StderrLog {
+ public:
+  StderrLog(LogFormat format, LogLevel least);
+
+  void write(LogLevel level, std::string_view message, std::string_view fields) const;
+  // Shares the logger, and so may outlive this.
+  [[nodiscard]] Log::Sink sink() const;
+
+ private:
+  LogFormat format_;
+  std::shared_ptr<spdlog::logger> logger_;
+};
+
+// What stands in a line between time and level and its end.
+[[nodiscard]] std::string format_line(LogFormat format, std::string_view message,
+                                      std::string_view fields);
+
+}  // namespace quipu

@@ -1,0 +1,119 @@
+#include "node/storage_thread.h"
+
+#include <chrono>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+constexpr std::chrono::milliseconds kRetryFull{200};
+
+template <class T>
+void move_behind(std::vector<T>& to, std::vector<T>&& from) {
+  if (to.empty()) {
+    to = std::move(from);
+  } else {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+}
+
+}  // namespace
+
+StorageThread::StorageThread(std::unique_ptr<Store> store, Events events)
+    : store_(std::move(store)), events_(std::move(events)), thread_([this] { loop(); }) {}
+
+StorageThread::~StorageThread() { stop(); }
+
+void StorageThread::write(std::vector<Sealed> sealed) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    move_behind(queued_.writes, std::move(sealed));
+  }
+  wake_.notify_one();
+}
+
+void StorageThread::run(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    queued_.tasks.push_back(std::move(task));
+  }
+  wake_.notify_one();
+}
+
+void StorageThread::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void StorageThread::loop() {
+  for (Work work; take(work);) {
+    if (!write_all(work.writes)) break;
+    for (const Task& task : work.tasks) task(*store_);
+  }
+  store_.reset();
+}
+
+// Waits for work; false: there is none and there will be none.
+bool StorageThread::take(Work& work) {
+  std::unique_lock lock(mutex_);
+  const auto queued = [this] { return !queued_.writes.empty() || !queued_.tasks.empty(); };
+  wake_.wait(lock, [&] { return stopping_ || queued(); });
+  work = std::exchange(queued_, {});
+  return !work.writes.empty() || !work.tasks.empty();
+}
+
+// As one batch, as far as may be: a store puts before it deletes, so what deletes
+// must come last, or it would delete what a later commit put.
+bool StorageThread::write_all(std::vector<Sealed>& writes) {
+  Batch batch;
+  for (Sealed& sealed : writes) {
+    const bool ends = &sealed == &writes.back() || !sealed.batch.deletes.empty();
+    batch.append(std::move(sealed.batch));
+    if (ends && !write_one(std::exchange(batch, {}), sealed.commit)) return false;
+  }
+  return true;
+}
+
+// False: nothing may be written any more.
+bool StorageThread::write_one(const Batch& batch, Commit last) {
+  const Status written = write_with_retries(batch);
+  if (written.ok()) {
+    events_.durable(last);
+    return true;
+  }
+  if (written.code() == Code::storage_full) return false;  // stopped meanwhile
+  {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    queued_ = {};
+  }
+  events_.failed(written);
+  return false;
+}
+
+Status StorageThread::write_with_retries(const Batch& batch) {
+  Status written = store_->write(batch);
+  if (written.code() != Code::storage_full) return written;
+  events_.full(written);
+  while (wait_to_retry()) {
+    written = store_->write(batch);
+    if (written.code() == Code::storage_full) continue;
+    if (written.ok()) events_.full({});
+    break;
+  }
+  return written;
+}
+
+// False: do not, the node stops.
+bool StorageThread::wait_to_retry() {
+  std::unique_lock lock(mutex_);
+  return !wake_.wait_for(lock, kRetryFull, [this] { return stopping_; });
+}
+
+}  // namespace quipu

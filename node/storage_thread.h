@@ -1,0 +1,74 @@
+// storage_thread.h: the one thread that touches the disk.
+//
+//   write(sealed…) ─▶ queue ─all at once, one batch, one sync─▶ store ─▶ durable(last commit)
+//
+//   writing ──no space──▶ full ──the same batch, every 200 ms──▶ writing
+//      └──── failed sync ────▶ failed, for ever
+//
+// Invariants: batches are written in the order of their commits, each once; after
+// a failed write nothing is written again, since what is on the disk is unknown.
+// The queue is bounded by the core, which pauses its clients (NodeCore::paused).
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "storage/executor.h"
+#include "storage/store.h"
+
+namespace quipu {
+
+class StorageThread {
+ public:
+  // Called on the storage thread; each must only post.
+  struct Events {
+    std::function<void(Commit)> durable;
+    std::function<void(Status)> full;    // storage_full: none left; ok: there is room again
+    std::function<void(Status)> failed;  // the last event
+  };
+  using Task = std::function<void(Store&)>;
+
+  StorageThread(std::unique_ptr<Store> store, Events events);
+  ~StorageThread();  // stops
+  StorageThread(const StorageThread&) = delete;
+  StorageThread& operator=(const StorageThread&) = delete;
+
+  // Any thread; never waits for the disk.
+  void write(std::vector<Sealed> sealed);
+  // Runs `task` once everything written before it is durable; never after a failure.
+  void run(Task task);
+
+  // Any thread but this one, once or more. What is queued is written first, unless
+  // the disk is full; returns when the thread has ended and the store is closed.
+  void stop();
+
+ private:
+  struct Work {
+    std::vector<Sealed> writes;
+    std::vector<Task> tasks;
+  };
+
+  void loop();
+  [[nodiscard]] bool take(Work& work);
+  [[nodiscard]] bool write_all(std::vector<Sealed>& writes);
+  [[nodiscard]] bool write_one(const Batch& batch, Commit last);
+  [[nodiscard]] Status write_with_retries(const Batch& batch);
+  [[nodiscard]] bool wait_to_retry();
+
+  std::unique_ptr<Store> store_;  // the thread's own
+  const Events events_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  Work queued_;
+  bool stopping_ = false;
+  bool failed_ = false;
+
+  std::thread thread_;  // last: starts when all else stands
+};
+
+}  // namespace quipu

@@ -1,0 +1,146 @@
+// Several nodes in one process, over real sockets.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "tests/node/eventually.h"
+#include "tests/node/nodes.h"
+#include "tests/node/temporary_directory.h"
+
+namespace quipu::test {
+namespace {
+
+using Nodes = std::vector<std::unique_ptr<Node>>;
+
+Nodes open_all(const std::vector<NodeOptions>& cluster) {
+  Nodes nodes;
+  for (const NodeOptions& options : cluster) nodes.push_back(open_node(options));
+  for (const auto& node : nodes) EXPECT_TRUE(node->wait_ready(kPatience));
+  return nodes;
+}
+
+bool reads(Node& node, const std::string& key, std::int64_t value, ReadLevel level) {
+  const Result<Reading> reading = node.counter(key).read({.level = level});
+  return reading.ok() && reading->value == value;
+}
+
+TEST(Cluster, CountsOnEveryNodeAndReadsTheSumOnEach) {
+  const TemporaryDirectory directory;
+  const Nodes nodes = open_all(cluster_of(3, directory.path()));
+  for (const auto& node : nodes) {
+    ASSERT_TRUE(
+        eventually([&] { return node->counter("likes").add(1, {.ack = Ack::quorum}).ok(); }));
+  }
+  for (const auto& node : nodes) {
+    EXPECT_TRUE(reads(*node, "likes", 3, ReadLevel::strong));
+    EXPECT_TRUE(eventually([&] { return reads(*node, "likes", 3, ReadLevel::local); }));
+  }
+}
+
+TEST(Cluster, GoesOnWithoutOneNodeAndThatOneCatchesUp) {
+  const TemporaryDirectory directory;
+  const std::vector<NodeOptions> cluster = cluster_of(3, directory.path());
+  Nodes nodes = open_all(cluster);
+  ASSERT_TRUE(
+      eventually([&] { return nodes[0]->counter("likes").add(1, {.ack = Ack::quorum}).ok(); }));
+  nodes[2].reset();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(nodes[0]->counter("likes").add(1, {.ack = Ack::quorum}).ok());
+  }
+  EXPECT_TRUE(reads(*nodes[1], "likes", 11, ReadLevel::strong));
+  nodes[2] = open_node(cluster[2]);
+  ASSERT_TRUE(nodes[2]->wait_ready(kPatience));
+  EXPECT_TRUE(eventually([&] { return reads(*nodes[2], "likes", 11, ReadLevel::local); }));
+}
+
+TEST(Cluster, WithoutAMajorityEventualAddsGoOnAndQuorumAddsSayWhatIsKnown) {
+  const TemporaryDirectory directory;
+  Nodes nodes = open_all(cluster_of(3, directory.path()));
+  ASSERT_TRUE(
+      eventually([&] { return nodes[0]->counter("likes").add(1, {.ack = Ack::quorum}).ok(); }));
+  nodes[1].reset();
+  nodes[2].reset();
+  Counter likes = nodes[0]->counter("likes");
+  EXPECT_TRUE(likes.add(1).ok());
+  const Status quorum =
+      likes.add(1, {.ack = Ack::quorum, .timeout = std::chrono::milliseconds(300)});
+  EXPECT_FALSE(quorum.ok());
+  const Result<Reading> strong =
+      likes.read({.level = ReadLevel::strong, .timeout = std::chrono::milliseconds(300)});
+  EXPECT_EQ(strong.status().code(), Code::no_quorum) << strong.status().message();
+  EXPECT_TRUE(likes.read().ok());
+}
+
+TEST(Cluster, IsFoundedOnlyOnceEveryMemberWasSeen) {
+  const TemporaryDirectory directory;
+  const std::vector<NodeOptions> cluster = cluster_of(3, directory.path());
+  const auto first = open_node(cluster[0]);
+  const auto second = open_node(cluster[1]);
+  EXPECT_FALSE(first->wait_ready(std::chrono::milliseconds(100)));
+  EXPECT_EQ(first->counter("likes").add(1).code(), Code::unavailable);
+  const auto third = open_node(cluster[2]);
+  for (Node* node : {first.get(), second.get(), third.get()})
+    EXPECT_TRUE(node->wait_ready(kPatience));
+}
+
+TEST(Cluster, ARebuiltNodeIsFilledFromItsPeers) {
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> cluster = cluster_of(3, directory.path());
+  Nodes nodes = open_all(cluster);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(eventually([&] {
+      return nodes[0]->counter("key" + std::to_string(i)).add(i, {.ack = Ack::quorum}).ok();
+    }));
+  }
+  nodes[2].reset();
+  std::filesystem::remove_all(cluster[2].data_directory);
+  cluster[2].rebuild = true;
+  nodes[2] = open_node(cluster[2]);
+  ASSERT_TRUE(nodes[2]->wait_ready(kPatience));
+  EXPECT_TRUE(eventually([&] {
+    for (int i = 0; i < 100; ++i) {
+      if (!reads(*nodes[2], "key" + std::to_string(i), i, ReadLevel::local)) return false;
+    }
+    return true;
+  }));
+}
+
+// Its peers remember commits that it has forgotten, so it must not count on under
+// its old name: its later adds would be taken for those forgotten ones.
+TEST(Cluster, ADiskFromAnOldCopyTakesANewIdentityAndNoAddIsLost) {
+  namespace fs = std::filesystem;
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> cluster = cluster_of(3, directory.path());
+  std::atomic<int> restarts{0};
+  cluster[2].log = [&](LogLevel, std::string_view message, std::string_view) {
+    if (message.find("new identity") != std::string_view::npos) ++restarts;
+  };
+  Nodes nodes = open_all(cluster);
+  ASSERT_TRUE(
+      eventually([&] { return nodes[2]->counter("likes").add(1, {.ack = Ack::quorum}).ok(); }));
+  const auto reopen_third = [&] {
+    nodes[2] = open_node(cluster[2]);
+    ASSERT_TRUE(nodes[2]->wait_ready(kPatience));
+  };
+  nodes[2].reset();
+  fs::copy(cluster[2].data_directory, directory / "copy", fs::copy_options::recursive);
+  reopen_third();
+  ASSERT_TRUE(
+      eventually([&] { return nodes[2]->counter("likes").add(10, {.ack = Ack::quorum}).ok(); }));
+  EXPECT_EQ(restarts, 0);
+
+  nodes[2].reset();
+  fs::remove_all(cluster[2].data_directory);
+  fs::rename(directory / "copy", cluster[2].data_directory);
+  nodes[2] = open_node(cluster[2]);
+  EXPECT_TRUE(eventually([&] { return restarts == 1; }));
+  ASSERT_TRUE(
+      eventually([&] { return nodes[2]->counter("likes").add(100, {.ack = Ack::quorum}).ok(); }));
+  for (const auto& node : nodes) {
+    EXPECT_TRUE(eventually([&] { return reads(*node, "likes", 111, ReadLevel::strong); }));
+  }
+}
+
+}  // namespace
+}  // namespace quipu::test

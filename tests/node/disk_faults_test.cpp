@@ -1,0 +1,205 @@
+// A node whose disk is full, or fails.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "node/reactor.h"
+#include "storage/memory_store.h"
+#include "tests/node/eventually.h"
+#include "tests/node/raw_connection.h"
+
+namespace quipu::test {
+namespace {
+
+using testing::Each;
+
+enum class Fault { none, full, failed };
+
+// A MemoryStore whose faults another thread may switch.
+class FaultyStore final : public Store {
+ public:
+  FaultyStore(MemoryDisk& disk, std::atomic<Fault>& fault) : store_(disk), fault_(fault) {}
+
+  Status write(const Batch& batch) override {
+    switch (fault_.load()) {
+      case Fault::full:
+        return {Code::storage_full, "no space left"};
+      case Fault::failed:
+        return {Code::storage_failed, "fdatasync"};
+      case Fault::none:
+        break;
+    }
+    return store_.write(batch);
+  }
+  Status scan(std::string_view from, std::string_view to, const Visit& visit) override {
+    return store_.scan(from, to, visit);
+  }
+
+ private:
+  MemoryStore store_;
+  std::atomic<Fault>& fault_;
+};
+
+// A running node of a cluster of one over a FaultyStore.
+class FaultyDisk : public testing::Test {
+ protected:
+  explicit FaultyDisk(std::size_t unsynced_bytes = NodeSettings{}.unsynced_bytes) {
+    NodeOptions options;
+    options.data_directory = "unused";
+    options.client_address = "127.0.0.1:0";
+    Result<NodePlan> plan = plan_node(options);
+    plan->settings.unsynced_bytes = unsynced_bytes;
+    auto store = std::make_unique<FaultyStore>(disk_, fault_);
+    Random random(1);
+    const Status initialized =
+        initialize(*store, new_meta(plan->owner(), NewStore::unmarked, random));
+    EXPECT_TRUE(initialized.ok());
+    auto executor = recover(*store, plan->owner(), {}, random);
+    EXPECT_TRUE(executor.ok());
+    reactor_ = std::make_unique<Reactor>(
+        std::move(*plan), Log(), random,
+        Reactor::Events{.ready = [this](bool ready) { ready_ = ready; },
+                        .failed = [this](const Status& why) { failed_ = why.code(); }});
+    EXPECT_TRUE(reactor_->bind().ok());
+    EXPECT_TRUE(reactor_->start({std::move(store), std::move(*executor)}).ok());
+    EXPECT_TRUE(eventually([this] { return ready_.load(); }));
+    likes_.emplace(CounterBackend::make_counter(reactor_->calls(), "likes"));
+  }
+
+  static Code answer_to_add(RawConnection& client) {
+    Op op;
+    op.key = "likes";
+    op.amount = 1;
+    std::string frame;
+    encode(frame, op);
+    EXPECT_TRUE(client.send(frame));
+    const auto answer = client.receive();
+    if (!answer) return Code::protocol_error;
+    const Result<Done> done = decode_done(std::as_bytes(std::span(answer->payload)));
+    return done.ok() ? done->code : Code::protocol_error;
+  }
+
+  MemoryDisk disk_;
+  std::atomic<Fault> fault_{Fault::none};
+  std::atomic<bool> ready_{false};
+  std::atomic<Code> failed_{Code::ok};
+  std::unique_ptr<Reactor> reactor_;
+  std::optional<Counter> likes_;
+};
+
+TEST_F(FaultyDisk, FullAddsAreInDoubtOrRefusedReadsGoOnAndRoomMendsIt) {
+  ASSERT_TRUE(likes_->add(1).ok());
+  fault_ = Fault::full;
+  const Status first = likes_->add(10, {.timeout = std::chrono::milliseconds(50)});
+  EXPECT_EQ(first.code(), Code::in_doubt);
+  EXPECT_TRUE(eventually([&] {
+    return likes_->add(100, {.timeout = std::chrono::milliseconds(50)}).code() ==
+           Code::storage_full;
+  }));
+  EXPECT_TRUE(likes_->read().ok());
+  fault_ = Fault::none;
+  EXPECT_TRUE(eventually([&] { return likes_->add(1000).ok(); }));
+  // What was in doubt was never abandoned; what was refused was not applied.
+  const std::int64_t value = likes_->read()->value;
+  EXPECT_EQ(value % 10, 1);
+  EXPECT_GE(value, 1011);
+  EXPECT_EQ(failed_, Code::ok);
+}
+
+TEST_F(FaultyDisk, FailedEveryCallSaysSoAndTheClientPortIsClosed) {
+  ASSERT_TRUE(likes_->add(1).ok());
+  RawConnection client(reactor_->client_address());
+  fault_ = Fault::failed;
+  EXPECT_EQ(likes_->add(1).code(), Code::storage_failed);
+  EXPECT_EQ(likes_->add(1).outcome(), Outcome::unknown);
+  EXPECT_EQ(likes_->read().status().code(), Code::storage_failed);
+  EXPECT_TRUE(eventually([&] { return failed_ == Code::storage_failed; }));
+  EXPECT_FALSE(ready_);
+  EXPECT_FALSE(client.receive().has_value());
+}
+
+TEST_F(FaultyDisk, FailedAnswersTheCallsThatWaited) {
+  constexpr int kCalls = 100;
+  std::mutex mutex;
+  std::vector<Code> codes;
+  fault_ = Fault::failed;
+  for (int i = 0; i < kCalls; ++i) {
+    likes_->add(1, {}, [&](const Status& status) {
+      const std::lock_guard lock(mutex);
+      codes.push_back(status.code());
+    });
+  }
+  ASSERT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return codes.size() == kCalls;
+  }));
+  EXPECT_THAT(codes, Each(Code::storage_failed));
+}
+
+TEST_F(FaultyDisk, FullDoesNotKeepTheNodeFromStoppingAndLateRequestsAreToldToGoElsewhere) {
+  RawConnection client(reactor_->client_address());
+  fault_ = Fault::full;
+  std::promise<Code> told;
+  likes_->add(1, {.timeout = std::chrono::minutes(10)},
+              [&](const Status& status) { told.set_value(status.code()); });
+  EXPECT_TRUE(eventually([&] {
+    return likes_->add(1, {.timeout = std::chrono::milliseconds(1)}).code() == Code::storage_full;
+  }));
+  auto stopped = std::async(std::launch::async, [this] { reactor_->stop(); });
+  EXPECT_TRUE(eventually([&] { return answer_to_add(client) == Code::unavailable; }));
+  EXPECT_EQ(told.get_future().get(), Code::in_doubt);
+  stopped.get();
+  EXPECT_FALSE(client.receive().has_value());
+}
+
+// Pauses its clients as soon as anything waits for the disk.
+class PausingNode : public FaultyDisk {
+ protected:
+  PausingNode() : FaultyDisk(0) {
+    fault_ = Fault::full;
+    // The record of the start may still be on its way; then this is refused at once.
+    EXPECT_TRUE(eventually([this] {
+      first_ = kWaiting;
+      likes_->add(1, {.timeout = std::chrono::minutes(10)},
+                  [this](const Status& status) { first_ = status.code(); });
+      return first_ == kWaiting;
+    }));
+    EXPECT_TRUE(eventually([this] { return refused_at_once(); }));
+  }
+
+  bool refused_at_once() {
+    std::promise<Code> code;
+    likes_->add(1, {.timeout = std::chrono::milliseconds(1)},
+                [&](const Status& status) { code.set_value(status.code()); });
+    return code.get_future().get() == Code::overloaded;
+  }
+
+  static constexpr Code kWaiting = Code::would_deadlock;
+  std::atomic<Code> first_{kWaiting};
+};
+
+TEST_F(PausingNode, RefusesCallbacksAndLetsBlockingCallsWaitForRoom) {
+  const Status too_short = likes_->add(1, {.timeout = std::chrono::milliseconds(20)});
+  EXPECT_EQ(too_short.code(), Code::overloaded);
+  auto patient = std::async(std::launch::async, [this] { return likes_->add(1000); });
+  fault_ = Fault::none;
+  EXPECT_EQ(patient.get().code(), Code::ok);
+  EXPECT_TRUE(eventually([this] { return first_ == Code::ok; }));
+  EXPECT_GE(likes_->read()->value, 1001);
+}
+
+TEST_F(PausingNode, ReadsItsClientsAgainOnceThereIsRoom) {
+  RawConnection client(reactor_->client_address());
+  std::string frame;
+  encode(frame, StatusRequest{5});
+  ASSERT_TRUE(client.send(frame));
+  fault_ = Fault::none;
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->type, FrameType::status_reply);
+}
+
+}  // namespace
+}  // namespace quipu::test

@@ -1,0 +1,22 @@
+// eventually.h: waits for what other threads do: polls a condition with a deadline.
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+namespace quipu::test {
+
+// Far above what anything here takes, sanitizers included; a test that reaches it fails.
+inline constexpr std::chrono::seconds kPatience{20};
+
+template <class Condition>
+[[nodiscard]] bool eventually(Condition condition, std::chrono::milliseconds patience = kPatience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+}  // namespace quipu::test

@@ -1,0 +1,21 @@
+// nodes.h: nodes inside the test, on free loopback ports.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "quipu/node.h"
+
+namespace quipu::test {
+
+// Opens or fails the test.
+[[nodiscard]] std::unique_ptr<Node> open_node(NodeOptions options);
+
+// A cluster of one on `directory`, with a client port.
+[[nodiscard]] NodeOptions alone(const std::string& directory);
+
+// `count` members n1, n2, …, whose data is below `directory`.
+[[nodiscard]] std::vector<NodeOptions> cluster_of(std::size_t count, const std::string& directory);
+
+}  // namespace quipu::test

@@ -1,0 +1,42 @@
+// raw_connection.h: a blocking TCP connection that may say anything.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocol/frame.h"
+#include "protocol/message_codec.h"
+
+namespace quipu::test {
+
+class RawConnection {
+ public:
+  // To "127.0.0.1:port".
+  explicit RawConnection(const std::string& address);
+
+  // False: the other side has closed.
+  bool send(std::string_view bytes);
+  void shutdown_send();
+
+  struct Answer {
+    FrameType type{};
+    std::string payload;  // a frame of its own, so that it is aligned
+  };
+  // The next frame; nothing once the other side has closed. Fails the test if
+  // neither comes in time.
+  [[nodiscard]] std::optional<Answer> receive();
+  // Reads until the other side closes; the last Refusal on the way, if any.
+  [[nodiscard]] std::optional<Refusal> receive_until_closed();
+
+ private:
+  [[nodiscard]] bool read_some();
+
+  asio::io_context io_;
+  asio::ip::tcp::socket socket_{io_};
+  FrameDecoder decoder_;
+};
+
+}  // namespace quipu::test

@@ -1,0 +1,205 @@
+// `quipu` from the outside: what it prints where, and its exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "quipu/node.h"
+#include "tests/node/temporary_directory.h"
+#include "tests/system/cli_runner.h"
+
+namespace quipu::test {
+namespace {
+
+using nlohmann::json;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A cluster of one in this process, and `quipu` told of it.
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    NodeOptions options;
+    options.data_directory = directory_ / "data";
+    options.client_address = "127.0.0.1:0";
+    auto node = Node::open(options);
+    ASSERT_TRUE(node.ok()) << node.status().message();
+    node_ = std::move(*node);
+    ASSERT_TRUE(node_->wait_ready(std::chrono::seconds(20)));
+  }
+
+  CliResult quipu(const std::vector<std::string>& arguments) {
+    return run_cli(arguments, {.nodes = {node_->client_address()}});
+  }
+
+  std::int64_t value(const std::string& key) { return node_->counter(key).read()->value; }
+
+  const TemporaryDirectory directory_;
+  std::unique_ptr<Node> node_;
+};
+
+TEST_F(Cli, AddsAndGets) {
+  EXPECT_EQ(quipu({"add", "likes"}).exit, 0);
+  EXPECT_EQ(quipu({"add", "likes", "5", "--ack", "quorum"}).exit, 0);
+  EXPECT_EQ(quipu({"add", "likes", "-10"}).exit, 0);
+  EXPECT_EQ(quipu({"add", "--ack", "memory", "likes", "+1"}).exit, 0);
+  const CliResult got = quipu({"get", "likes"});
+  EXPECT_EQ(got.exit, 0);
+  EXPECT_EQ(got.out, "-3\n");
+  EXPECT_EQ(got.err, "");
+}
+
+TEST_F(Cli, GetsSeveralAtEveryLevel) {
+  quipu({"add", "a", "1"});
+  quipu({"add", "b", "2"});
+  for (const auto& level : std::vector<std::vector<std::string>>{{}, {"--fresh"}, {"--strong"}}) {
+    std::vector<std::string> arguments{"get", "a", "b", "nobody"};
+    arguments.insert(arguments.end(), level.begin(), level.end());
+    EXPECT_EQ(quipu(arguments).out, "a\t1\nb\t2\nnobody\t0\n");
+  }
+  const json got = json::parse(quipu({"get", "a", "nobody", "-o", "json"}).out);
+  EXPECT_EQ(got[0]["value"], 1);
+  EXPECT_EQ(got[0]["exists"], true);
+  EXPECT_EQ(got[0]["complete"], true);
+  EXPECT_EQ(got[1]["exists"], false);
+}
+
+TEST_F(Cli, AKeyCannotHarmTheTerminal) {
+  quipu({"add", "evil\x1b[2J\nkey"});
+  EXPECT_EQ(quipu({"ls"}).out, "evil\\x1b[2J\\x0akey\n");
+}
+
+TEST_F(Cli, AKeyMayLookLikeAnOption) {
+  EXPECT_EQ(quipu({"add", "--", "-k", "-5"}).exit, 0);
+  EXPECT_EQ(value("-k"), -5);
+}
+
+TEST_F(Cli, ResetsSpreadsAndLists) {
+  quipu({"add", "page:1", "3"});
+  quipu({"add", "page:2", "4"});
+  quipu({"add", "other", "5"});
+  EXPECT_EQ(quipu({"ls", "page:"}).out.size(), std::string("page:1\npage:2\n").size());
+  const json all = json::parse(quipu({"ls", "-o", "json"}).out);
+  EXPECT_EQ(all["keys"].size(), 3u);
+  EXPECT_EQ(all["complete"], true);
+  EXPECT_EQ(quipu({"shards", "page:1", "4"}).exit, 0);
+  EXPECT_EQ(quipu({"reset", "page:1"}).exit, 0);
+  EXPECT_EQ(value("page:1"), 0);
+  EXPECT_EQ(node_->counter("page:1").read()->shards, 4);
+}
+
+TEST_F(Cli, ShowsTheClusterForPeopleAndPrograms) {
+  const CliResult table = quipu({"cluster", "status"});
+  EXPECT_EQ(table.exit, 0);
+  EXPECT_THAT(table.out, HasSubstr("ready"));
+  EXPECT_THAT(table.out, HasSubstr("adds_executed"));
+  const json status = json::parse(quipu({"cluster", "status", "-o", "json"}).out);
+  EXPECT_EQ(status["members"].size(), 1u);
+}
+
+TEST_F(Cli, ARefusedAddSaysSoAndChangesNothing) {
+  quipu({"add", "full", "9223372036854775807"});
+  const CliResult refused = quipu({"add", "full", "1"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err, StartsWith("quipu: full: out_of_range"));
+  const json told = json::parse(quipu({"-o", "json", "add", "full", "1"}).out);
+  EXPECT_EQ(told["outcome"], "not_applied");
+  EXPECT_EQ(told["code"], "out_of_range");
+}
+
+TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
+  const std::string longest(512, 'k');
+  const struct {
+    std::vector<std::string> arguments;
+    std::string says;
+  } cases[] = {
+      {{}, "write a command"},
+      {{"frob"}, "write a command"},
+      {{"cluster"}, "write a command"},
+      {{"add"}, "KEY is required"},
+      {{"add", ""}, "a key has 1 to 512 bytes"},
+      {{"add", longest + "k"}, "the key has 513 bytes"},
+      {{"add", "k", "1.5"}, "write a whole number"},
+      {{"add", "k", "one"}, "write a whole number"},
+      {{"add", "k", "9223372036854775808"}, "write a whole number"},
+      {{"add", "k", "-9223372036854775809"}, "write a whole number"},
+      {{"add", "k", "1", "2"}, "2 is not expected"},
+      {{"add", "k", "--ack", "paper"}, "choose one of disk, memory, quorum"},
+      {{"add", "k", "--frob"}, "--frob is not expected"},
+      {{"get"}, "KEY is required"},
+      {{"get", "k", "--fresh", "--strong"}, "excludes"},
+      {{"shards", "k"}, "N is missing"},
+      {{"shards", "k", "0"}, "1 to 1024"},
+      {{"shards", "k", "1025"}, "1 to 1024"},
+      {{"shards", "k", "-1"}, "1 to 1024"},
+      {{"get", "k", "--timeout", "0s"}, "write a duration"},
+      {{"get", "k", "--timeout", "5 parsecs"}, "write a duration"},
+      {{"get", "k", "-o", "xml"}, "choose one of json, table"},
+      {{"get", "k", "--node", "nowhere"}, "write host:port"},
+      {{"ingest", "/no/such/file"}, "No such file"},
+      {{"bench", "--pipeline", "1025"}, "not in range"},
+  };
+  for (const auto& c : cases) {
+    const CliResult result = quipu(c.arguments);
+    SCOPED_TRACE(testing::PrintToString(c.arguments) + " said " + result.err);
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, StartsWith("quipu: "));
+    EXPECT_THAT(result.err, HasSubstr(c.says));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
+  }
+  EXPECT_EQ(quipu({"add", longest}).exit, 0);
+  EXPECT_EQ(value("k"), 0);
+}
+
+TEST_F(Cli, AnUnreachableNodeIsNamedWithWhatToDo) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"add", "k"},
+                                                                     {"get", "k"},
+                                                                     {"ls"},
+                                                                     {"ingest"},
+                                                                     {"cluster", "status"},
+                                                                     {"bench", "--seconds", "1"}}) {
+    std::vector<std::string> all{"--node", "127.0.0.1:1", "--timeout", "200ms"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const CliResult result = run_cli(all);
+    SCOPED_TRACE(arguments[0] + " said " + result.err);
+    EXPECT_EQ(result.exit, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("start quipud there, or name another node with --node"));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
+  }
+}
+
+TEST_F(Cli, TheFlagOverrulesTheVariable) {
+  quipu({"add", "k", "7"});
+  const CliResult got =
+      run_cli({"get", "k", "--node", node_->client_address()}, {.nodes = {"127.0.0.1:1"}});
+  EXPECT_EQ(got.out, "7\n");
+}
+
+TEST_F(Cli, HelpGoesToStdout) {
+  const CliResult help = quipu({"add", "--help"});
+  EXPECT_EQ(help.exit, 0);
+  EXPECT_THAT(help.out, HasSubstr("Usage: quipu add"));
+}
+
+TEST_F(Cli, BenchMeasuresAddsAndReadsWithoutErrors) {
+  for (const auto& what :
+       std::vector<std::vector<std::string>>{{}, {"--tokens", "--hot"}, {"--reads"}}) {
+    std::vector<std::string> arguments{"bench",         "-o", "json",   "--seconds", "1",
+                                       "--connections", "4",  "--keys", "100"};
+    if (!what.empty() && what.back() == "--hot") arguments.resize(arguments.size() - 2);
+    arguments.insert(arguments.end(), what.begin(), what.end());
+    const CliResult result = quipu(arguments);
+    ASSERT_EQ(result.exit, 0) << result.err;
+    const json measured = json::parse(result.out);
+    EXPECT_GT(measured["operations"], 0);
+    EXPECT_EQ(measured["errors"], 0);
+    EXPECT_LE(measured["p50_ms"], measured["p99_ms"]);
+  }
+}
+
+}  // namespace
+}  // namespace quipu::test

@@ -1,0 +1,148 @@
+// Real processes, really killed.
+#include <gtest/gtest.h>
+#include <quipu/client.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "tests/node/eventually.h"
+#include "tests/system/daemons.h"
+
+namespace quipu::test {
+namespace {
+
+std::unique_ptr<Client> connect(const std::vector<std::string>& seeds) {
+  Result<std::unique_ptr<Client>> client = Client::connect({.seeds = seeds});
+  if (!client.ok()) throw std::runtime_error(client.status().message());
+  return std::move(*client);
+}
+
+// Adds 1 to the counter again and again until told to stop, many at a time.
+class Load {
+ public:
+  Load(Client& client, const std::string& key) : counter_(client.counter(key)) {
+    for (int i = 0; i < 32; ++i) add();
+  }
+  // All answers are there.
+  [[nodiscard]] bool stop() {
+    stopping_ = true;
+    return eventually([this] { return open_ == 0; }, std::chrono::seconds(60));
+  }
+  [[nodiscard]] std::int64_t counted() const { return counted_; }
+  [[nodiscard]] std::int64_t doubtful() const { return doubtful_; }
+
+ private:
+  void add() {
+    ++open_;
+    counter_.add(1, {.ack = Ack::disk, .timeout = std::chrono::seconds(30)}, [this](const Status& status) {
+      if (status.ok()) ++counted_;
+      if (status.outcome() == Outcome::unknown) ++doubtful_;
+      if (!stopping_) add();
+      --open_;
+    });
+  }
+
+  Counter counter_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> open_ = 0;
+  std::atomic<std::int64_t> counted_ = 0, doubtful_ = 0;
+};
+
+TEST(Crash, KillingTheOnlyNodeUnderLoadLosesNoAckedAddAndDoublesNone) {
+  Daemons daemons(1);
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  const auto client = connect({daemons.client_address(0)});
+  Load load(*client, "likes:crash");
+  for (int round = 1; round <= 3; ++round) {
+    const std::int64_t before = load.counted();
+    ASSERT_TRUE(eventually([&] { return load.counted() > before + 500; }));
+    EXPECT_EQ(daemons.end(0, SIGKILL), 128 + SIGKILL);
+    daemons.start(0);
+  }
+  const std::int64_t after = load.counted();
+  ASSERT_TRUE(eventually([&] { return load.counted() > after + 500; }));
+  ASSERT_TRUE(load.stop());
+  EXPECT_EQ(load.doubtful(), 0) << "the store is there, so every outcome can be found out";
+  const auto reading = client->counter("likes:crash").read();
+  ASSERT_TRUE(reading.ok()) << reading.status().message();
+  EXPECT_EQ(reading->value, load.counted());
+}
+
+TEST(Crash, AllThreeNodesKilledAtOnceComeBackWithEveryAckedAdd) {
+  Daemons daemons(3);
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  const auto client = connect({daemons.client_address(0), daemons.client_address(1), daemons.client_address(2)});
+  Load load(*client, "likes:all");
+  ASSERT_TRUE(eventually([&] { return load.counted() > 1000; }));
+  for (std::size_t i = 0; i < 3; ++i) daemons.signal(i, SIGKILL);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(daemons.end(i, SIGKILL), 128 + SIGKILL);
+  daemons.start_all();
+  const std::int64_t before = load.counted();
+  ASSERT_TRUE(eventually([&] { return load.counted() > before + 1000; }));
+  ASSERT_TRUE(load.stop());
+  EXPECT_EQ(load.doubtful(), 0);
+  const auto reading = client->counter("likes:all").read({.level = ReadLevel::strong});
+  ASSERT_TRUE(reading.ok()) << reading.status().message();
+  EXPECT_EQ(reading->value, load.counted());
+}
+
+TEST(Crash, APausedNodeDelaysNobodyAndCatchesUp) {
+  Daemons daemons(3);
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  daemons.signal(2, SIGSTOP);
+  const auto client = connect({daemons.client_address(0), daemons.client_address(1)});
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(client->counter("paused").add(1, {.ack = Ack::quorum}).ok());
+  daemons.signal(2, SIGCONT);
+  const auto late = connect({daemons.client_address(2)});
+  EXPECT_TRUE(eventually([&] {
+    const auto reading = late->counter("paused").read();
+    return reading.ok() && reading->value == 200 && reading->complete;
+  }));
+}
+
+TEST(Crash, ANodeThatMissedTenThousandAddsIsRepairedWithABoundedOutbox) {
+  Daemons daemons(3, "outbox_shards = 100\n");
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  daemons.end(2, SIGKILL);
+  const auto client = connect({daemons.client_address(0)});
+  constexpr int kKeys = 10'000;
+  std::atomic<int> counted = 0, answered = 0;
+  for (int i = 0; i < kKeys; ++i) {
+    client->counter("missed:" + std::to_string(i)).add(i, {.timeout = std::chrono::seconds(30)}, [&](const Status& status) {
+      if (status.ok()) ++counted;
+      ++answered;
+    });
+  }
+  ASSERT_TRUE(eventually([&] { return answered == kKeys; }, std::chrono::seconds(60)));
+  ASSERT_EQ(counted, kKeys);
+  EXPECT_GT(daemons.stat(0, "outboxes_lost"), 0U);
+
+  daemons.start(2);
+  const auto late = connect({daemons.client_address(2)});
+  EXPECT_TRUE(eventually([&] { return daemons.stat(2, "shards") == kKeys; }, std::chrono::seconds(40)));
+  EXPECT_GE(daemons.stat(2, "repair_shards"), static_cast<std::uint64_t>(kKeys) / 2);
+  for (int i = 0; i < kKeys; i += 997) {
+    const auto reading = late->counter("missed:" + std::to_string(i)).read();
+    ASSERT_TRUE(reading.ok());
+    EXPECT_EQ(reading->value, i);
+  }
+}
+
+TEST(Stop, SigtermEndsGracefullyAndKeepsEverything) {
+  Daemons daemons(1);
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  const std::string node = daemons.client_address(0);
+  EXPECT_EQ(run({QUIPU_CLI_PATH, "add", "kept", "7", "--ack", "memory", "--node", node}).exit_code, 0);
+  EXPECT_EQ(daemons.end(0, SIGTERM), 0);
+  daemons.start(0);
+  ASSERT_TRUE(daemons.all_ready());
+  EXPECT_EQ(run({QUIPU_CLI_PATH, "get", "kept", "--node", node}).out, "7\n");
+}
+
+}  // namespace
+}  // namespace quipu::test

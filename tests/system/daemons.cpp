@@ -1,0 +1,151 @@
+#include "tests/system/daemons.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "tests/node/eventually.h"
+
+extern char** environ;
+
+namespace quipu::test {
+namespace {
+
+// Free a moment ago; held open together, so that no two are the same.
+std::vector<int> free_ports(std::size_t count) {
+  std::vector<int> sockets, ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr any{};
+    std::memcpy(&any, &address, sizeof any);
+    socklen_t length = sizeof any;
+    if (::bind(fd, &any, sizeof any) != 0 || ::getsockname(fd, &any, &length) != 0) throw std::runtime_error("no port");
+    std::memcpy(&address, &any, sizeof address);
+    sockets.push_back(fd);
+    ports.push_back(ntohs(address.sin_port));
+  }
+  for (const int fd : sockets) ::close(fd);
+  return ports;
+}
+
+pid_t spawn(const std::vector<std::string>& arguments, const std::string& out, const std::string& err) {
+  std::vector<std::string> copies = arguments;
+  std::vector<char*> pointers;
+  for (std::string& one : copies) pointers.push_back(one.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  const int flags = O_WRONLY | O_CREAT | O_APPEND;
+  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), flags, 0600);
+  ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), flags, 0600);
+  pid_t pid = 0;
+  const int failed = ::posix_spawn(&pid, pointers[0], &files, nullptr, pointers.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) throw std::runtime_error("cannot start " + arguments[0]);
+  return pid;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  const bool ended = eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; }, std::chrono::seconds(60));
+  if (!ended) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, &status, 0);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+Finished run(const std::vector<std::string>& arguments) {
+  const TemporaryDirectory directory;
+  Finished finished;
+  finished.exit_code = wait_for(spawn(arguments, directory / "out", directory / "err"));
+  finished.out = read_file(directory / "out");
+  finished.err = read_file(directory / "err");
+  return finished;
+}
+
+Daemons::Daemons(std::size_t count, std::string extra_settings) : pids_(count, 0) {
+  const std::vector<int> ports = free_ports(2 * count);
+  std::string members;
+  for (std::size_t i = 0; i < count; ++i) {
+    clients_.push_back("127.0.0.1:" + std::to_string(ports[2 * i]));
+    members += "  { name = \"n" + std::to_string(i + 1) + "\", client = \"" + clients_[i] +
+               "\", peer = \"127.0.0.1:" + std::to_string(ports[2 * i + 1]) + "\" },\n";
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    std::ofstream file(settings(i));
+    file << "[cluster]\nname = \"test\"\nmembers = [\n" << members << "]\n[node]\nname = \"n" << i + 1
+         << "\"\ndata_directory = \"" << data_directory(i) << "\"\nclient_address = \"" << clients_[i] << "\"\n"
+         << extra_settings;
+  }
+}
+
+Daemons::~Daemons() {
+  for (std::size_t i = 0; i < pids_.size(); ++i) {
+    if (pids_[i] != 0) end(i, SIGKILL);
+  }
+}
+
+std::string Daemons::settings(std::size_t node) const { return directory_ / ("n" + std::to_string(node + 1) + ".toml"); }
+std::string Daemons::data_directory(std::size_t node) const { return directory_ / ("n" + std::to_string(node + 1)); }
+
+void Daemons::start(std::size_t node) {
+  const std::string log = settings(node) + ".log";
+  pids_[node] = spawn({QUIPUD_PATH, "--config", settings(node)}, log, log);
+}
+
+void Daemons::start_all() {
+  for (std::size_t i = 0; i < pids_.size(); ++i) start(i);
+}
+
+void Daemons::signal(std::size_t node, int number) const { ::kill(pids_[node], number); }
+
+int Daemons::end(std::size_t node, int number) {
+  signal(node, number);
+  return wait_for(std::exchange(pids_[node], 0));
+}
+
+bool Daemons::all_ready() {
+  return eventually([&] {
+    for (std::size_t i = 0; i < pids_.size(); ++i) {
+      const Finished get = run({QUIPU_CLI_PATH, "get", "x", "--timeout", "1s", "--node", clients_[i]});
+      if (pids_[i] != 0 && get.exit_code != 0) return false;
+    }
+    return true;
+  });
+}
+
+std::uint64_t Daemons::stat(std::size_t node, const std::string& name) const {
+  const Finished said = run({QUIPU_CLI_PATH, "cluster", "status", "--node", clients_[node], "-o", "json"});
+  const nlohmann::json status = nlohmann::json::parse(said.out);
+  for (const auto& member : status.at("members")) {
+    if (member.at("name") == "n" + std::to_string(node + 1)) return member.at("stats").at(name).get<std::uint64_t>();
+  }
+  throw std::runtime_error("no such member in the status");
+}
+
+}  // namespace quipu::test

@@ -1,0 +1,49 @@
+// daemons.h: real quipud processes on loopback, for tests that kill them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/node/temporary_directory.h"
+
+namespace quipu::test {
+
+struct Finished {
+  int exit_code = -1;  // 128 + signal if it was killed
+  std::string out;
+  std::string err;
+};
+// Runs a program to its end, at most 60 s.
+[[nodiscard]] Finished run(const std::vector<std::string>& arguments);
+
+// A cluster of daemons n1 … nN on free ports, with data in a directory of its own.
+class Daemons {
+ public:
+  explicit Daemons(std::size_t count, std::string extra_settings = {});
+  ~Daemons();
+  Daemons(const Daemons&) = delete;
+  Daemons& operator=(const Daemons&) = delete;
+
+  void start(std::size_t node);
+  // Sends the signal, and waits for the end. Returns the exit code as in Finished.
+  int end(std::size_t node, int signal);
+  void signal(std::size_t node, int number) const;
+  void start_all();
+  // Until every running node says that it is ready.
+  [[nodiscard]] bool all_ready();
+
+  [[nodiscard]] const std::string& client_address(std::size_t node) const { return clients_[node]; }
+  [[nodiscard]] std::string data_directory(std::size_t node) const;
+  [[nodiscard]] std::string settings(std::size_t node) const;
+  // What the node counts of itself, e.g. "repair_shards".
+  [[nodiscard]] std::uint64_t stat(std::size_t node, const std::string& name) const;
+
+ private:
+  TemporaryDirectory directory_;
+  std::vector<std::string> clients_;
+  std::vector<pid_t> pids_;
+};
+
+}  // namespace quipu::test
