@@ -219,7 +219,12 @@ void ClientChanges::suspect_silent(Instant now, ClientEffects& effects) {
 
 // ---- the link ----
 
-void ClientChanges::on_lost_link() {
+void ClientChanges::on_lost_link(Instant now, ClientEffects& effects) {
+  unlink();
+  suspect(now, executor(directory_.connected_store()), effects);
+}
+
+void ClientChanges::unlink() {
   link_.reset();
   for (ClientChange& change : sent_) change.list = &lost_;
   lost_.splice(lost_.end(), sent_);
@@ -227,8 +232,9 @@ void ClientChanges::on_lost_link() {
 }
 
 void ClientChanges::on_link(Instant now, ConnectionId link, ClientEffects& effects) {
-  if (link_) on_lost_link();
+  if (link_) unlink();
   link_ = link;
+  directory_.trust(directory_.connected_store());  // it has just answered
   while (!lost_.empty()) send(now, lost_.begin(), effects);
   on_config(now, effects);
 }

@@ -57,8 +57,9 @@ class ClientChanges {
 
   // False: not an answer to anything here.
   bool on_done(Instant now, const Done& done, ClientEffects& effects);
-  // Nothing can be sent until on_link.
-  void on_lost_link();
+  // The connected node broke off: nothing can be sent until on_link, and new
+  // changes take no session of that node for granted.
+  void on_lost_link(Instant now, ClientEffects& effects);
   void on_link(Instant now, ConnectionId link, ClientEffects& effects);
   // The directory learnt something.
   void on_config(Instant now, ClientEffects& effects);
@@ -80,6 +81,7 @@ class ClientChanges {
   ClientExecutor& executor(StoreId store) {
     return executors_.try_emplace(store, store).first->second;
   }
+  void unlink();
   void move(Entry entry, ChangeList& to);
   void assign(Instant now, Entry entry, ClientEffects& effects);
   void assign_all(Instant now, ClientEffects& effects);

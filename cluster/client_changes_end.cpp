@@ -69,7 +69,7 @@ bool ClientChanges::waiting() const {
 // ---- the end ----
 
 void ClientChanges::stop(Instant now, ClientEffects& effects) {
-  on_lost_link();
+  unlink();
   for (auto& [store, executor] : executors_)
     unassigned_.splice(unassigned_.end(), executor.queue());
   for (ChangeList* list : {&unassigned_, &resting_, &lost_}) {

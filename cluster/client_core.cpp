@@ -243,7 +243,7 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
 
 void ClientCore::react(Instant now, ClientLinks::Change change, ClientEffects& effects) {
   if (change == ClientLinks::Change::lost) {
-    changes_.on_lost_link();
+    changes_.on_lost_link(now, effects);
     asks_.on_lost_link();
   } else if (change == ClientLinks::Change::taken) {
     changes_.on_link(now, *links_.current(), effects);

@@ -94,7 +94,7 @@ bool ClientDirectory::is_member(StoreId store) const {
 }
 
 bool ClientDirectory::is_connected(StoreId store) const {
-  return known() && members_[connected_].store == store;
+  return known() && connected_store() == store;
 }
 
 const std::string& ClientDirectory::name_of(StoreId store) const {

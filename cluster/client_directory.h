@@ -3,8 +3,8 @@
 //
 //   shard      0 until the counter is known to be spread; then any of the usable
 //              ones at random, rather one that the connected node owns
-//   executor   the connected node if it owns the shard, else the first owner that
-//              is not suspected, else the connected node anyway
+//   executor   the connected node if it owns the shard, else the first owner, else
+//              the connected node anyway; never one that is suspected
 //
 // Suspicion is the client's own, short, and only steers new adds.
 #pragma once
@@ -58,6 +58,8 @@ class ClientDirectory {
                                              std::optional<ShardIndex> shard);
 
   [[nodiscard]] bool is_member(StoreId store) const;
+  // REQUIRES: known()
+  [[nodiscard]] StoreId connected_store() const { return members_[connected_].store; }
   [[nodiscard]] bool is_connected(StoreId store) const;
   [[nodiscard]] const std::string& name_of(StoreId store) const;
   [[nodiscard]] const std::string& connected_name() const;

@@ -196,6 +196,23 @@ TEST(ClientChanges, AnExecutorThatFellSilentGetsNoNewAdds) {
   EXPECT_EQ(t.take_change().op.token.store, kStore2);  // trusted again
 }
 
+TEST(ClientChanges, TheNodeThatBrokeOffGetsNoNewAddUntilItAnswers) {
+  ClientHarness t({.owners = {0, 2}});
+  const ConnectionId n1 = t.connect("n1:1");
+  t.add(1, "likes");
+  t.answer(t.take_change(), Code::ok);  // so there is a session at n1
+  t.drop(n1);
+  t.connect("n2:1");
+  t.add(2, "likes");
+  const SentOp second = t.take_change();
+  EXPECT_EQ(second.op.token.store, kStore3);
+  t.answer(second, Code::ok);
+  t.pass(500ms);      // still under suspicion
+  t.connect("n1:1");  // better, as the first seed, and back
+  t.add(3, "likes");
+  EXPECT_EQ(t.take_change().op.token.store, kStore1);
+}
+
 TEST(ClientChanges, AnExecutorThatWasSuspectedIsProbedByASessionBeforeItGetsANewAdd) {
   ClientHarness t({.owners = {1}});
   t.connect("n1:1");
