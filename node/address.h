@@ -1,6 +1,6 @@
 // address.h: "host:port" as people write it. Pure.
 //
-//   127.0.0.1:7400   [::1]:7400   node-1.example:7400   :0 is refused
+//   127.0.0.1:7400   [::1]:7400   node-1.example:7400   127.0.0.1:0, any free port
 #pragma once
 
 #include <cstdint>
