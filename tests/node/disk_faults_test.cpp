@@ -158,15 +158,16 @@ TEST_F(FaultyDisk, FullDoesNotKeepTheNodeFromStoppingAndLateRequestsAreToldToGoE
 class PausingNode : public FaultyDisk {
  protected:
   PausingNode() : FaultyDisk(0) {
-    fault_ = Fault::full;
-    // The record of the start may still be on its way; then this is refused at once.
+    // Another record may be on its way when the disk fills; then this is refused at once.
     EXPECT_TRUE(eventually([this] {
+      fault_ = Fault::none;
+      if (!likes_->add(1).ok()) return false;
+      fault_ = Fault::full;
       first_ = kWaiting;
       likes_->add(1, {.timeout = std::chrono::minutes(10)},
                   [this](const Status& status) { first_ = status.code(); });
-      return first_ == kWaiting;
+      return eventually([this] { return refused_at_once(); }) && first_ == kWaiting;
     }));
-    EXPECT_TRUE(eventually([this] { return refused_at_once(); }));
   }
 
   bool refused_at_once() {
