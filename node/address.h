@@ -16,6 +16,9 @@ struct Address {
   std::uint16_t port = 0;
 };
 
+// Where quipud serves clients, and the command line looks for it, unless told otherwise.
+inline constexpr const char* kDefaultClientAddress = "127.0.0.1:7400";
+
 // invalid_argument says what is wrong with `text`.
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 [[nodiscard]] std::string to_string(const Address& address);

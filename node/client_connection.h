@@ -4,7 +4,7 @@
 //
 // How long any of it may take is the core's affair. Invariant: either
 // Events::closed or close() ends it, and nothing is called after.
-// The client's thread; owned by Client's shell and by its pending callbacks.
+// The client's thread; owned by ClientThread and by its pending callbacks.
 #pragma once
 
 #include <asio/io_context.hpp>

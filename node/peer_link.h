@@ -6,7 +6,7 @@
 // dead. Bounds: what one leaves unread (the link is closed), and how long one that
 // called us may go without a sound frame.
 //
-// Invariant: after on_open, closed is called exactly once, unless shut() was.
+// Invariant: after open(), on_closed is called exactly once, unless shut() was.
 // Reactor thread; owned by PeerLinks and by its pending callbacks.
 #pragma once
 

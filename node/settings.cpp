@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 
+#include "node/address.h"
 #include "node/node_plan.h"
 #include "node/raw_settings.h"
 
@@ -215,6 +217,21 @@ RawSettings read_flags(const SettingSources& sources) {
   return raw;
 }
 
+// Where clients dial this member, unless a source says where to listen.
+void default_client_address(std::span<const RawSettings> layers, NodeOptions& node) {
+  for (const RawSettings& layer : layers) {
+    for (const RawSetting& setting : layer.settings) {
+      if (setting.key == "node.client_address") return;
+    }
+  }
+  node.client_address = kDefaultClientAddress;
+  for (const NodeMember& member : node.members) {
+    if (member.name == node.name && !member.client_address.empty()) {
+      node.client_address = member.client_address;
+    }
+  }
+}
+
 // What has no default, and what contradicts each other. Not where something could
 // not be read: the rest would only follow from that.
 void check_whole(LoadedSettings& loaded) {
@@ -238,14 +255,16 @@ void check_whole(LoadedSettings& loaded) {
 
 Settings::Settings() {
   node.name.clear();
-  node.client_address = "127.0.0.1:7400";
 }
 
 LoadedSettings load_settings(const SettingSources& sources) {
   LoadedSettings loaded;
-  if (!sources.file.empty()) apply(read_settings_file(sources.file), loaded);
-  apply(read_environment(sources), loaded);
-  apply(read_flags(sources), loaded);
+  std::vector<RawSettings> layers;
+  if (!sources.file.empty()) layers.push_back(read_settings_file(sources.file));
+  layers.push_back(read_environment(sources));
+  layers.push_back(read_flags(sources));
+  for (const RawSettings& layer : layers) apply(layer, loaded);
+  default_client_address(layers, loaded.settings.node);
   loaded.settings.node.rebuild = sources.rebuild;
   check_whole(loaded);
   return loaded;

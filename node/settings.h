@@ -10,7 +10,7 @@
 //   [node]
 //   name = "n1"                      QUIPU_NODE_NAME             --name
 //   data_directory = "/var/lib/…"    QUIPU_DATA_DIRECTORY        --data
-//   client_address = "127.0.0.1:7400" QUIPU_CLIENT_ADDRESS       --client
+//   client_address = "127.0.0.1:7400" QUIPU_CLIENT_ADDRESS       --client       default: as in members
 //   peer_address = "127.0.0.1:7401"  QUIPU_PEER_ADDRESS          --peer
 //   insecure = false                 QUIPU_INSECURE              --insecure
 //   gossip_interval_ms = 100         QUIPU_GOSSIP_INTERVAL_MS

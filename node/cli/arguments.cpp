@@ -83,7 +83,7 @@ std::vector<std::string> nodes_of(std::vector<std::string> given) {
   const char* environment = std::getenv("QUIPU_NODES");
   if (given.empty() && environment != nullptr) given = CLI::detail::split(environment, ',');
   std::erase_if(given, [](const std::string& node) { return node.empty(); });
-  if (given.empty()) given = {"127.0.0.1:7400"};
+  if (given.empty()) given = {kDefaultClientAddress};
   for (const std::string& node : given) {
     const Result<Address> address = parse_address(node);
     if (!address.ok()) throw Usage{address.status().detail()};

@@ -1,5 +1,5 @@
 // commands.h: what `quipu` can do. Arguments are parsed, and checked as far as
-// that needs no node, in main.cpp; each command has a file of its own, prints its
+// that needs no node, in arguments.cpp; each command has a file of its own, prints its
 // data to stdout and its complaints to stderr, and returns the exit code.
 #pragma once
 

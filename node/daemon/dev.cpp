@@ -4,12 +4,9 @@
 #include <system_error>
 #include <utility>
 
+#include "node/address.h"
+
 namespace quipu {
-namespace {
-
-constexpr const char* kDefaultPort = "127.0.0.1:7400";  // where the `quipu` command looks
-
-}  // namespace
 
 TemporaryDirectory::TemporaryDirectory() {
   std::error_code error;
@@ -32,7 +29,7 @@ LoadedSettings dev_settings(std::vector<std::pair<std::string, std::string>> fla
 
 std::string dev_banner(const Node& node) {
   const std::string address = node.client_address();
-  const std::string where = address == kDefaultPort ? "" : "--node " + address + " ";
+  const std::string where = address == kDefaultClientAddress ? "" : "--node " + address + " ";
   return "quipud: one node to try things out; its data goes when it stops (Ctrl-C)\n"
          "  clients: " +
          address +

@@ -123,6 +123,21 @@ TEST(Settings, EverySettingHasAVariable) {
   EXPECT_EQ(loaded.settings.log_level, LogLevel::error);
 }
 
+TEST(Settings, ADaemonServesClientsWhereTheMembersSayThatTheyDial) {
+  const std::string members =
+      "[cluster]\nmembers = [{name = \"n1\", peer = \"127.0.0.1:1\", client = \"127.0.0.1:2\"},\n"
+      "{name = \"n2\", peer = \"127.0.0.1:3\"}]\n[node]\ndata_directory = \"/data\"\n";
+  const auto address = [&](const std::string& rest) {
+    const LoadedSettings loaded = load(members + rest);
+    EXPECT_THAT(loaded.errors, IsEmpty());
+    return loaded.settings.node.client_address;
+  };
+  EXPECT_EQ(address("name = \"n1\"\n"), "127.0.0.1:2");
+  EXPECT_EQ(address("name = \"n2\"\n"), "127.0.0.1:7400") << "nothing is said of it";
+  EXPECT_EQ(address("name = \"n1\"\nclient_address = \"127.0.0.1:9\"\n"), "127.0.0.1:9");
+  EXPECT_EQ(address("name = \"n1\"\nclient_address = \"\"\n"), "") << "no client port";
+}
+
 TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
   struct Case {
     const char* line;

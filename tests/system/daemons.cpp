@@ -99,7 +99,7 @@ Daemons::Daemons(std::size_t count, std::string extra_settings) : pids_(count, 0
   for (std::size_t i = 0; i < count; ++i) {
     std::ofstream file(settings(i));
     file << "[cluster]\nname = \"test\"\nmembers = [\n" << members << "]\n[node]\nname = \"n" << i + 1
-         << "\"\ndata_directory = \"" << data_directory(i) << "\"\nclient_address = \"" << clients_[i] << "\"\n"
+         << "\"\ndata_directory = \"" << data_directory(i) << "\"\n"
          << extra_settings;
   }
 }
