@@ -22,7 +22,7 @@
 #include <variant>
 #include <vector>
 
-#include "cluster/client_core.h"
+#include "cluster/client/core.h"
 #include "node/client_connection.h"
 #include "node/clock.h"
 #include "node/counter_backend.h"

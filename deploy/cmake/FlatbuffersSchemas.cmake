@@ -7,9 +7,6 @@
 #   --warnings-as-errors a field name against the style guide fails here
 function(flatbuffers_schemas target)
   file(GLOB schemas CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.fbs)
-  if(NOT schemas)
-    return()
-  endif()
   set(root ${PROJECT_BINARY_DIR}/generated/schemas)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   foreach(schema IN LISTS schemas)

@@ -1,24 +1,18 @@
-# quipu_layer(<name> [OVER <lower layer>] [PUBLIC <library>...] [PRIVATE <library>...])
-# The static library of a folder's *.cpp (not of its subfolders), which sees its
-# own public headers in include/ and everything below it. A folder of headers
-# alone becomes an interface library, so that what stands on it need not care.
+# quipu_layer(<name> [OVER <lower layer>] [FOLDERS <subfolder>...]
+#   [PUBLIC <library>...] [PRIVATE <library>...])
+# The static library of the *.cpp of a folder and of the subfolders named, which
+# sees its own public headers in include/ and everything below it.
 # PRIVATE libraries are not for the layers above. (tests/layers checks that, and
 # the order: with all headers in /usr/include, an include path could not.)
 function(quipu_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "" "OVER" "PUBLIC;PRIVATE")
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  if(sources)
-    add_library(${name} STATIC ${sources})
-    set(scope PUBLIC)
-    target_link_libraries(${name} PRIVATE ${layer_PRIVATE})
-  else()
-    add_library(${name} INTERFACE)
-    set(scope INTERFACE)
-  endif()
-  target_link_libraries(${name} ${scope} ${layer_OVER} ${layer_PUBLIC})
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "OVER" "FOLDERS;PUBLIC;PRIVATE")
+  list(TRANSFORM layer_FOLDERS APPEND /*.cpp OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp ${patterns})
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(${name} PUBLIC ${layer_OVER} ${layer_PUBLIC} PRIVATE ${layer_PRIVATE})
   # Includes are written from the root: "storage/executor.h".
-  target_include_directories(${name} ${scope} ${PROJECT_SOURCE_DIR})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include)
-    target_include_directories(${name} ${scope} ${CMAKE_CURRENT_SOURCE_DIR}/include)
+    target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
   endif()
 endfunction()

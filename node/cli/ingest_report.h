@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cluster/client_changes.h"
+#include "cluster/client/changes.h"
 #include "node/cli/ingest_combiner.h"
 #include "node/cli/progress.h"
 #include "quipu/status.h"

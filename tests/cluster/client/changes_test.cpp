@@ -1,10 +1,10 @@
-// How a client counts exactly once: each rule of client_verdict.h as a story.
+// How a client counts exactly once: each rule of verdict.h as a story.
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "cluster/client_verdict.h"
-#include "tests/cluster/client_harness.h"
+#include "cluster/verdict.h"
+#include "tests/cluster/client/harness.h"
 
 namespace quipu {
 namespace {

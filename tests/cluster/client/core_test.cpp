@@ -1,12 +1,12 @@
 // The rest of what a client does: sessions, spreading, reads, resets, limits.
-#include "cluster/client_core.h"
+#include "cluster/client/core.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "cluster/client_verdict.h"
-#include "tests/cluster/client_harness.h"
+#include "cluster/verdict.h"
+#include "tests/cluster/client/harness.h"
 
 namespace quipu {
 namespace {

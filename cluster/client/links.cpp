@@ -1,4 +1,4 @@
-#include "cluster/client_links.h"
+#include "cluster/client/links.h"
 
 #include <algorithm>
 #include <cassert>
@@ -42,23 +42,23 @@ void ClientLinks::on_connected(Instant now, ConnectionId connection, ClientEffec
   encode(effects.frames(connection), ConfigRequest{.id = kConfigId});
 }
 
-ClientLinks::Change ClientLinks::on_closed(Instant now, ConnectionId connection, std::string why) {
+ClientLinks::Event ClientLinks::on_closed(Instant now, ConnectionId connection, std::string why) {
   return drop(now, connection, std::move(why));
 }
 
-ClientLinks::Change ClientLinks::give_up(Instant now, ConnectionId connection, std::string why,
+ClientLinks::Event ClientLinks::give_up(Instant now, ConnectionId connection, std::string why,
                                          ClientEffects& effects) {
   if (is_current(connection) || is_candidate(connection)) effects.closes.push_back(connection);
   return drop(now, connection, std::move(why));
 }
 
-ClientLinks::Change ClientLinks::drop(Instant now, ConnectionId connection, std::string why) {
+ClientLinks::Event ClientLinks::drop(Instant now, ConnectionId connection, std::string why) {
   if (is_candidate(connection)) {
     if (!current_) trouble_ = addresses_[candidate_->address] + ": " + why;
     candidate_failed(now);
-    return Change::none;
+    return Event::none;
   }
-  if (!is_current(connection)) return Change::none;
+  if (!is_current(connection)) return Event::none;
   trouble_ = addresses_[current_->address] + ": " + why;
   // The others first; this one last.
   next_address_ = (current_->address + 1) % addresses_.size();
@@ -66,7 +66,7 @@ ClientLinks::Change ClientLinks::drop(Instant now, ConnectionId connection, std:
   dial_at_ = now;
   config_at_ = kNever;
   current_.reset();
-  return Change::lost;
+  return Event::lost;
 }
 
 void ClientLinks::candidate_failed(Instant now) {
@@ -99,7 +99,7 @@ void ClientLinks::dial(Instant now, ClientEffects& effects) {
   effects.connects.push_back({candidate_->connection, addresses_[address]});
 }
 
-ClientLinks::Change ClientLinks::on_config(Instant now, ConnectionId connection,
+ClientLinks::Event ClientLinks::on_config(Instant now, ConnectionId connection,
                                            const ConfigReply& reply, ClientEffects& effects) {
   if (is_current(connection)) {
     current_->asked = false;
@@ -107,9 +107,9 @@ ClientLinks::Change ClientLinks::on_config(Instant now, ConnectionId connection,
     config_at_ = reply.ready ? kNever : now + settings_.config_interval;
     learn_addresses(reply);
     if (!reply.ready && dial_at_ == kNever) dial_at_ = now;
-    return Change::none;
+    return Event::none;
   }
-  if (!is_candidate(connection)) return Change::none;
+  if (!is_candidate(connection)) return Event::none;
   if (cluster_.value_or(reply.cluster) != reply.cluster) {
     return give_up(now, connection, "belongs to another cluster, " + reply.cluster_name, effects);
   }
@@ -118,7 +118,7 @@ ClientLinks::Change ClientLinks::on_config(Instant now, ConnectionId connection,
   take_candidate(now, effects);
   cluster_ = reply.cluster;
   learn_addresses(reply);
-  return Change::taken;
+  return Event::taken;
 }
 
 void ClientLinks::take_candidate(Instant now, ClientEffects& effects) {
@@ -158,23 +158,23 @@ void ClientLinks::ask_config(ClientEffects& effects) {
   encode(effects.frames(current_->connection), ConfigRequest{.id = kConfigId});
 }
 
-ClientLinks::Change ClientLinks::watch_current(Instant now, ClientEffects& effects) {
+ClientLinks::Event ClientLinks::watch_current(Instant now, ClientEffects& effects) {
   if (now >= config_at_) {
     config_at_ = now + settings_.config_interval;
     ask_config(effects);
   }
-  if (!waiting_) return Change::none;
+  if (!waiting_) return Event::none;
   const Duration silent = now - current_->since;
   if (silent >= settings_.silence_timeout) {
     return give_up(now, current_->connection, "does not answer", effects);
   }
   // The ping: whoever is alive answers that at once.
   if (silent >= settings_.ping_after) ask_config(effects);
-  return Change::none;
+  return Event::none;
 }
 
-ClientLinks::Change ClientLinks::on_tick(Instant now, ClientEffects& effects) {
-  const Change change = current_ ? watch_current(now, effects) : Change::none;
+ClientLinks::Event ClientLinks::on_tick(Instant now, ClientEffects& effects) {
+  const Event change = current_ ? watch_current(now, effects) : Event::none;
   if (candidate_ && now - candidate_->since >= settings_.dial_timeout) {
     static_cast<void>(give_up(now, candidate_->connection, "does not answer", effects));
   }

@@ -1,4 +1,4 @@
-// client_links.h: which node a client talks to.
+// links.h: which node a client talks to.
 //
 //   none ──dial, ConfigReply──▶ current ──lost, silent──▶ none
 //                                  ▲
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/client_effects.h"
-#include "cluster/client_settings.h"
+#include "cluster/client/effects.h"
+#include "cluster/client/settings.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
 
@@ -29,21 +29,21 @@ class ClientLinks {
   explicit ClientLinks(const ClientSettings& settings);
 
   // What an event did to the current connection.
-  enum class Change : std::uint8_t { none, lost, taken };
+  enum class Event : std::uint8_t { none, lost, taken };
 
   void on_connected(Instant now, ConnectionId connection, ClientEffects& effects);
   // Closed by the other side, or could not be opened. `why` is for people.
-  [[nodiscard]] Change on_closed(Instant now, ConnectionId connection, std::string why);
+  [[nodiscard]] Event on_closed(Instant now, ConnectionId connection, std::string why);
   // The answer to kConfigId.
-  [[nodiscard]] Change on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
+  [[nodiscard]] Event on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
                                  ClientEffects& effects);
   // Breaks the connection off: it talked nonsense.
-  [[nodiscard]] Change give_up(Instant now, ConnectionId connection, std::string why,
+  [[nodiscard]] Event give_up(Instant now, ConnectionId connection, std::string why,
                                ClientEffects& effects);
   void on_heard(Instant now, ConnectionId connection);
   // Whether the current node owes an answer.
   void set_waiting(Instant now, bool waiting);
-  [[nodiscard]] Change on_tick(Instant now, ClientEffects& effects);
+  [[nodiscard]] Event on_tick(Instant now, ClientEffects& effects);
   [[nodiscard]] Instant deadline() const;
 
   // Asks the current node for the config, if it is not being asked already.
@@ -67,11 +67,11 @@ class ClientLinks {
   [[nodiscard]] bool is_candidate(ConnectionId connection) const;
   [[nodiscard]] bool wants_better() const;
   void dial(Instant now, ClientEffects& effects);
-  Change drop(Instant now, ConnectionId connection, std::string why);
+  Event drop(Instant now, ConnectionId connection, std::string why);
   void candidate_failed(Instant now);
   void take_candidate(Instant now, ClientEffects& effects);
   void learn_addresses(const ConfigReply& reply);
-  Change watch_current(Instant now, ClientEffects& effects);
+  Event watch_current(Instant now, ClientEffects& effects);
 
   const ClientSettings& settings_;
   std::vector<std::string> addresses_;  // the seeds, then other members

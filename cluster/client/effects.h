@@ -1,4 +1,4 @@
-// client_effects.h: what the client core wants done. The core appends; its shell
+// effects.h: what the client core wants done. The core appends; its shell
 // does: connects, sends, closes, then completions, and clears.
 #pragma once
 
@@ -17,6 +17,12 @@ namespace quipu {
 enum class ConnectionId : std::uint64_t {};
 // What the caller asked for, numbered by the shell.
 enum class CallId : std::uint64_t {};
+
+// Wire ids of whatever awaits a Done or an answer.
+struct RequestIds {
+  std::uint64_t last = 0;  // ClientLinks::kConfigId is never given out
+  std::uint64_t take() { return ++last; }
+};
 
 // A change ends in a Status, a read in its values or in a Status that is not ok.
 using ClientAnswer = std::variant<Status, Values>;

@@ -1,9 +1,9 @@
 // Which node a client talks to.
-#include "cluster/client_links.h"
+#include "cluster/client/links.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/cluster/client_harness.h"
+#include "tests/cluster/client/harness.h"
 
 namespace quipu {
 namespace {

@@ -1,8 +1,8 @@
-// client_core.h: a client of the cluster without sockets, clock or threads:
+// core.h: a client of the cluster without sockets, clock or threads:
 // events in, effects out. It counts exactly once, through whichever node answers.
 //
 //   links ── which node it talks to     directory ── who should execute what
-//   changes ── adds and resets          asks ── reads, and what may be repeated
+//   changes ── adds and resets          questions ── reads, and what may be repeated
 //   resets ── a counter's, of its shards'
 //
 // After each call: do the effects, then arm one timer at deadline().
@@ -13,13 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/client_asks.h"
-#include "cluster/client_changes.h"
-#include "cluster/client_directory.h"
-#include "cluster/client_effects.h"
-#include "cluster/client_links.h"
-#include "cluster/client_resets.h"
-#include "cluster/client_settings.h"
+#include "cluster/client/changes.h"
+#include "cluster/client/directory.h"
+#include "cluster/client/effects.h"
+#include "cluster/client/links.h"
+#include "cluster/client/questions.h"
+#include "cluster/client/resets.h"
+#include "cluster/client/settings.h"
 #include "protocol/instant.h"
 #include "protocol/message_codec.h"
 #include "protocol/random.h"
@@ -68,7 +68,7 @@ class ClientCore {
   [[nodiscard]] const std::string& trouble() const { return links_.trouble(); }
   // How often the data connection was made or changed.
   [[nodiscard]] std::size_t connects() const { return links_.taken(); }
-  [[nodiscard]] std::size_t in_flight() const { return changes_.size() + asks_.size(); }
+  [[nodiscard]] std::size_t in_flight() const { return changes_.size() + questions_.size(); }
   [[nodiscard]] const ClientStats& stats() const { return changes_.stats(); }
 
  private:
@@ -83,15 +83,15 @@ class ClientCore {
   void on_data(Instant now, ConnectionId connection, FrameType type, Payload payload,
                ClientEffects& effects);
   void settle_resets(Instant now, ClientEffects& effects);
-  void react(Instant now, ClientLinks::Change change, ClientEffects& effects);
-  void after(Instant now, ClientLinks::Change change, ClientEffects& effects);
+  void react(Instant now, ClientLinks::Event change, ClientEffects& effects);
+  void after(Instant now, ClientLinks::Event change, ClientEffects& effects);
 
   ClientSettings settings_;
   RequestIds ids_;
   ClientLinks links_;
   ClientDirectory directory_;
   ClientChanges changes_;
-  ClientAsks asks_;
+  ClientQuestions questions_;
   ClientResets resets_;
 };
 

@@ -1,4 +1,4 @@
-// client_settings.h: the client core's numbers, each with its reason.
+// settings.h: the client core's numbers, each with its reason.
 #pragma once
 
 #include <algorithm>

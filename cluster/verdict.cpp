@@ -1,4 +1,4 @@
-#include "cluster/client_verdict.h"
+#include "cluster/verdict.h"
 
 namespace quipu {
 

@@ -1,4 +1,4 @@
-#include "cluster/client_resets.h"
+#include "cluster/client/resets.h"
 
 #include <utility>
 

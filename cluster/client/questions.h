@@ -1,4 +1,4 @@
-// client_asks.h: requests that may be carried out any number of times: reads and
+// questions.h: requests that may be carried out any number of times: reads and
 // raises.
 //
 //   asked ──answer──▶ finished        every new link: asked again, the same bytes
@@ -12,17 +12,17 @@
 #include <optional>
 #include <string>
 
-#include "cluster/client_changes.h"
-#include "cluster/client_effects.h"
-#include "cluster/client_settings.h"
+#include "cluster/client/effects.h"
+#include "cluster/client/links.h"
+#include "cluster/client/settings.h"
 #include "protocol/instant.h"
 
 namespace quipu {
 
-class ClientAsks {
+class ClientQuestions {
  public:
   // All must outlive it.
-  ClientAsks(const ClientSettings& settings, const ClientLinks& links, RequestIds& ids)
+  ClientQuestions(const ClientSettings& settings, const ClientLinks& links, RequestIds& ids)
       : settings_(settings), links_(links), ids_(ids) {}
 
   struct Question {

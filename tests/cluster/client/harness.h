@@ -1,4 +1,4 @@
-// client_harness.h: a client core whose cluster is played by hand. What it sends
+// harness.h: a client core whose cluster is played by hand. What it sends
 // is laid out in `ops`, `reads` and `config_asks`, decoded; the test answers.
 //
 // Members are n1, n2, …; node i+1 has StoreId{101 + i} and the address "n<i+1>:1".
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/client_core.h"
+#include "cluster/client/core.h"
 
 namespace quipu {
 

@@ -1,10 +1,10 @@
-#include "cluster/client_executor.h"
+#include "cluster/client/remote_executor.h"
 
 #include <algorithm>
 
 namespace quipu {
 
-std::optional<Token> ClientExecutor::take() {
+std::optional<Token> RemoteExecutor::take() {
   const auto last = sessions_.find(last_);
   if (last != sessions_.end() && !last->second.retired && !last->second.window.full()) {
     return last->second.window.take();
@@ -17,53 +17,53 @@ std::optional<Token> ClientExecutor::take() {
   return std::nullopt;
 }
 
-void ClientExecutor::settle(const Token& token) {
+void RemoteExecutor::settle(const Token& token) {
   const auto at = sessions_.find(token.serial);
   if (at == sessions_.end()) return;
   at->second.window.settle(token.number);
   drop_if_done(at);
 }
 
-std::uint64_t ClientExecutor::floor(const Token& token) const {
+std::uint64_t RemoteExecutor::floor(const Token& token) const {
   const auto at = sessions_.find(token.serial);
   return at == sessions_.end() ? token.floor : at->second.window.floor();
 }
 
-void ClientExecutor::add_session(Serial serial) {
+void RemoteExecutor::add_session(Serial serial) {
   sessions_.try_emplace(serial, Session{TokenWindow(store_, serial)});
 }
 
-void ClientExecutor::retire(Serial serial) {
+void RemoteExecutor::retire(Serial serial) {
   const auto at = sessions_.find(serial);
   if (at == sessions_.end()) return;
   at->second.retired = true;
   drop_if_done(at);
 }
 
-void ClientExecutor::retire_all() {
+void RemoteExecutor::retire_all() {
   for (auto& [serial, session] : sessions_) session.retired = true;
   std::erase_if(sessions_, [](const auto& entry) { return entry.second.window.idle(); });
 }
 
-void ClientExecutor::drop_if_done(std::map<Serial, Session>::iterator at) {
+void RemoteExecutor::drop_if_done(std::map<Serial, Session>::iterator at) {
   if (at->second.retired && at->second.window.idle()) sessions_.erase(at);
 }
 
-void ClientExecutor::on_sent(Instant now) {
+void RemoteExecutor::on_sent(Instant now) {
   if (owed_++ == 0) quiet_since_ = now;
 }
 
-void ClientExecutor::on_answered(Instant now) {
+void RemoteExecutor::on_answered(Instant now) {
   --owed_;
   quiet_since_ = now;
 }
 
-void ClientExecutor::on_lost_connection() {
+void RemoteExecutor::on_lost_connection() {
   owed_ = 0;
   opening = 0;
 }
 
-Instant ClientExecutor::quiet_since() const {
+Instant RemoteExecutor::quiet_since() const {
   Instant since = owed_ == 0 ? kNever : quiet_since_;
   if (opening != 0) since = std::min(since, opening_since);
   return since;

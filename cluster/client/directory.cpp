@@ -1,4 +1,4 @@
-#include "cluster/client_directory.h"
+#include "cluster/client/directory.h"
 
 #include <algorithm>
 

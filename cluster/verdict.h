@@ -1,4 +1,4 @@
-// client_verdict.h: what an answer to a change means, by how often the change was
+// verdict.h: what an answer to a change means, by how often the change was
 // sent. Everything that makes the client exactly-once hangs on this table.
 //
 //                                   sent once            sent more than once

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/client_core.h"
+#include "cluster/client/core.h"
 #include "tests/cluster/frames.h"
 
 namespace quipu {

@@ -1,19 +1,19 @@
-#include "cluster/client_asks.h"
+#include "cluster/client/questions.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "cluster/client_verdict.h"
+#include "cluster/verdict.h"
 
 namespace quipu {
 
-void ClientAsks::ask(std::uint64_t id, Question question, ClientEffects& effects) {
+void ClientQuestions::ask(std::uint64_t id, Question question, ClientEffects& effects) {
   next_look_ = std::min(next_look_, question.deadline);
   const Entry entry = asks_.emplace(id, Ask{.question = std::move(question)}).first;
   if (link_) send(entry, effects);
 }
 
-void ClientAsks::send(Entry entry, ClientEffects& effects) {
+void ClientQuestions::send(Entry entry, ClientEffects& effects) {
   Ask& ask = entry->second;
   ask.doubt |= ask.open;
   ask.open = true;
@@ -21,7 +21,7 @@ void ClientAsks::send(Entry entry, ClientEffects& effects) {
   effects.frames(*link_) += ask.question.frame;
 }
 
-void ClientAsks::on_values(Values values, ClientEffects& effects) {
+void ClientQuestions::on_values(Values values, ClientEffects& effects) {
   const Entry entry = asks_.find(values.id);
   if (entry == asks_.end() || entry->second.question.values == 0) return;
   if (values.values.size() == entry->second.question.values) {
@@ -32,7 +32,7 @@ void ClientAsks::on_values(Values values, ClientEffects& effects) {
   }
 }
 
-void ClientAsks::on_done(Instant now, const Done& done, ClientEffects& effects) {
+void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effects) {
   const Entry entry = asks_.find(done.id);
   if (entry == asks_.end() || entry->second.question.values != 0) return;
   Ask& ask = entry->second;
@@ -48,12 +48,12 @@ void ClientAsks::on_done(Instant now, const Done& done, ClientEffects& effects) 
   next_look_ = std::min(next_look_, ask.again);
 }
 
-void ClientAsks::on_link(ConnectionId link, ClientEffects& effects) {
+void ClientQuestions::on_link(ConnectionId link, ClientEffects& effects) {
   link_ = link;
   for (Entry entry = asks_.begin(); entry != asks_.end(); ++entry) send(entry, effects);
 }
 
-void ClientAsks::on_tick(Instant now, ClientEffects& effects) {
+void ClientQuestions::on_tick(Instant now, ClientEffects& effects) {
   if (now < next_look_) return;
   next_look_ = kNever;
   for (Entry entry = asks_.begin(); entry != asks_.end();) {
@@ -69,12 +69,12 @@ void ClientAsks::on_tick(Instant now, ClientEffects& effects) {
   }
 }
 
-void ClientAsks::finish(Entry entry, ClientAnswer answer, ClientEffects& effects) {
+void ClientQuestions::finish(Entry entry, ClientAnswer answer, ClientEffects& effects) {
   effects.complete(entry->second.question.call, std::move(answer));
   asks_.erase(entry);
 }
 
-void ClientAsks::give_up(Entry entry, const std::string& why, ClientEffects& effects) {
+void ClientQuestions::give_up(Entry entry, const std::string& why, ClientEffects& effects) {
   const Ask& ask = entry->second;
   if (ask.question.values == 0 && (ask.open || ask.doubt)) {
     finish(entry, Status(Code::in_doubt, why), effects);
@@ -85,7 +85,7 @@ void ClientAsks::give_up(Entry entry, const std::string& why, ClientEffects& eff
   }
 }
 
-void ClientAsks::stop(ClientEffects& effects) {
+void ClientQuestions::stop(ClientEffects& effects) {
   while (!asks_.empty()) give_up(asks_.begin(), "the client was closed", effects);
 }
 

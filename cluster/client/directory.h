@@ -1,4 +1,4 @@
-// client_directory.h: what a client knows of the cluster, and so which shard an
+// directory.h: what a client knows of the cluster, and so which shard an
 // add goes to and who executes it.
 //
 //   shard      0 until the counter is known to be spread; then any of the usable
@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cluster/client_settings.h"
+#include "cluster/client/settings.h"
 #include "cluster/config.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"

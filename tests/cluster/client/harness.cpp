@@ -1,4 +1,4 @@
-#include "tests/cluster/client_harness.h"
+#include "tests/cluster/client/harness.h"
 
 #include <gtest/gtest.h>
 

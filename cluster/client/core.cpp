@@ -1,4 +1,4 @@
-#include "cluster/client_core.h"
+#include "cluster/client/core.h"
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +21,7 @@ ClientCore::ClientCore(ClientSettings settings, Random random)
       links_(settings_),
       directory_(settings_, random),
       changes_(settings_, links_, directory_, ids_),
-      asks_(settings_, links_, ids_) {}
+      questions_(settings_, links_, ids_) {}
 
 // ---- calls ----
 
@@ -51,7 +51,7 @@ void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& eff
   add.ack = change.ack;
   add.deadline = deadline_of(now, change.timeout);
   changes_.submit(now, std::move(add), effects);
-  links_.set_waiting(now, changes_.waiting() || asks_.waiting());
+  links_.set_waiting(now, changes_.waiting() || questions_.waiting());
 }
 
 void ClientCore::raise(Instant now, CallId call, Change change, ClientEffects& effects) {
@@ -61,17 +61,17 @@ void ClientCore::raise(Instant now, CallId call, Change change, ClientEffects& e
     return;
   }
   Op op;
-  op.id = asks_.next_id();
+  op.id = questions_.next_id();
   op.kind = OpKind::raise;
   op.key = change.key;
   op.shard = 0;
   op.amount = change.amount;
   op.ack = change.ack;
   op.timeout_ms = server_timeout(change.timeout, settings_.try_timeout);
-  ClientAsks::Question question{.call = call, .deadline = deadline_of(now, change.timeout)};
+  ClientQuestions::Question question{.call = call, .deadline = deadline_of(now, change.timeout)};
   encode(question.frame, op);
-  asks_.ask(op.id, std::move(question), effects);
-  after(now, ClientLinks::Change::none, effects);
+  questions_.ask(op.id, std::move(question), effects);
+  after(now, ClientLinks::Event::none, effects);
 }
 
 void ClientCore::read(Instant now, CallId call, const Question& question, ClientEffects& effects) {
@@ -85,15 +85,15 @@ void ClientCore::read(Instant now, CallId call, const Question& question, Client
   }
   if (!has_room(call, 1, effects)) return;
   Read read;
-  read.id = asks_.next_id();
+  read.id = questions_.next_id();
   read.level = question.level;
   read.timeout_ms = server_timeout(question.timeout, question.timeout);
   read.keys.assign(question.keys.begin(), question.keys.end());
-  ClientAsks::Question ask{
+  ClientQuestions::Question ask{
       .call = call, .values = read.keys.size(), .deadline = deadline_of(now, question.timeout)};
   encode(ask.frame, read);
-  asks_.ask(read.id, std::move(ask), effects);
-  after(now, ClientLinks::Change::none, effects);
+  questions_.ask(read.id, std::move(ask), effects);
+  after(now, ClientLinks::Event::none, effects);
 }
 
 // ---- resets ----
@@ -175,7 +175,7 @@ void ClientCore::settle_resets(Instant now, ClientEffects& effects) {
 
 void ClientCore::on_connected(Instant now, ConnectionId connection, ClientEffects& effects) {
   links_.on_connected(now, connection, effects);
-  after(now, ClientLinks::Change::none, effects);
+  after(now, ClientLinks::Event::none, effects);
 }
 
 void ClientCore::on_closed(Instant now, ConnectionId connection, std::string why,
@@ -212,10 +212,10 @@ void ClientCore::on_config(Instant now, ConnectionId connection, const ConfigRep
     break_off(now, connection, "its config contradicts itself", effects);
     return;
   }
-  const ClientLinks::Change change = links_.on_config(now, connection, reply, effects);
+  const ClientLinks::Event change = links_.on_config(now, connection, reply, effects);
   if (links_.current() == connection) {
     directory_.learn(reply);
-    if (change == ClientLinks::Change::none) changes_.on_config(now, effects);
+    if (change == ClientLinks::Event::none) changes_.on_config(now, effects);
   }
   after(now, change, effects);
 }
@@ -226,14 +226,14 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
   if (type == FrameType::done) {
     const Result<Done> done = decode_done(payload);
     understood = done.ok();
-    if (done.ok() && !changes_.on_done(now, *done, effects)) asks_.on_done(now, *done, effects);
+    if (done.ok() && !changes_.on_done(now, *done, effects)) questions_.on_done(now, *done, effects);
   } else if (type == FrameType::values) {
     Result<Values> values = decode_values(payload);
     understood = values.ok();
-    if (values.ok()) asks_.on_values(std::move(*values), effects);
+    if (values.ok()) questions_.on_values(std::move(*values), effects);
   }
   if (understood) {
-    after(now, ClientLinks::Change::none, effects);
+    after(now, ClientLinks::Event::none, effects);
   } else {
     break_off(now, connection, "sent what is no answer", effects);
   }
@@ -241,36 +241,36 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
 
 // ---- the end of every event ----
 
-void ClientCore::react(Instant now, ClientLinks::Change change, ClientEffects& effects) {
-  if (change == ClientLinks::Change::lost) {
+void ClientCore::react(Instant now, ClientLinks::Event change, ClientEffects& effects) {
+  if (change == ClientLinks::Event::lost) {
     changes_.on_lost_link(now, effects);
-    asks_.on_lost_link();
-  } else if (change == ClientLinks::Change::taken) {
+    questions_.on_lost_link();
+  } else if (change == ClientLinks::Event::taken) {
     changes_.on_link(now, *links_.current(), effects);
-    asks_.on_link(*links_.current(), effects);
+    questions_.on_link(*links_.current(), effects);
   }
 }
 
-void ClientCore::after(Instant now, ClientLinks::Change change, ClientEffects& effects) {
+void ClientCore::after(Instant now, ClientLinks::Event change, ClientEffects& effects) {
   react(now, change, effects);
   react(now, links_.on_tick(now, effects), effects);
   changes_.on_tick(now, effects);
-  asks_.on_tick(now, effects);
+  questions_.on_tick(now, effects);
   if (!resets_.empty()) settle_resets(now, effects);
   if (changes_.take_stale()) links_.ask_config(effects);
-  links_.set_waiting(now, changes_.waiting() || asks_.waiting());
+  links_.set_waiting(now, changes_.waiting() || questions_.waiting());
 }
 
 void ClientCore::on_tick(Instant now, ClientEffects& effects) {
-  after(now, ClientLinks::Change::none, effects);
+  after(now, ClientLinks::Event::none, effects);
 }
 
 Instant ClientCore::deadline() const {
-  return std::min({links_.deadline(), changes_.deadline(), asks_.deadline()});
+  return std::min({links_.deadline(), changes_.deadline(), questions_.deadline()});
 }
 
 void ClientCore::stop(Instant now, ClientEffects& effects) {
-  asks_.stop(effects);
+  questions_.stop(effects);
   changes_.stop(now, effects);
   settle_resets(now, effects);
 }

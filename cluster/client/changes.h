@@ -1,4 +1,4 @@
-// client_changes.h: adds and resets on their way to an executor, each exactly once.
+// changes.h: adds and resets on their way to an executor, each exactly once.
 //
 //   unassigned ──choose──▶ executor's queue ──session has room──▶ sent ──Done──▶ finished
 //        ▲                       │ suspected                     │   ▲
@@ -18,20 +18,14 @@
 #include <string>
 #include <unordered_map>
 
-#include "cluster/client_directory.h"
-#include "cluster/client_effects.h"
-#include "cluster/client_executor.h"
-#include "cluster/client_links.h"
-#include "cluster/client_settings.h"
+#include "cluster/client/directory.h"
+#include "cluster/client/effects.h"
+#include "cluster/client/remote_executor.h"
+#include "cluster/client/links.h"
+#include "cluster/client/settings.h"
 #include "protocol/instant.h"
 
 namespace quipu {
-
-// Wire ids of whatever awaits a Done or an answer.
-struct RequestIds {
-  std::uint64_t last = 0;  // ClientLinks::kConfigId is never given out
-  std::uint64_t take() { return ++last; }
-};
 
 struct ClientStats {
   struct PerNode {
@@ -78,22 +72,22 @@ class ClientChanges {
  private:
   using Entry = ChangeList::iterator;
 
-  ClientExecutor& executor(StoreId store) {
+  RemoteExecutor& executor(StoreId store) {
     return executors_.try_emplace(store, store).first->second;
   }
   void unlink();
   void move(Entry entry, ChangeList& to);
   void assign(Instant now, Entry entry, ClientEffects& effects);
   void assign_all(Instant now, ClientEffects& effects);
-  void flush(Instant now, ClientExecutor& to, ClientEffects& effects);
-  void open_session(Instant now, ClientExecutor& at, ClientEffects& effects);
+  void flush(Instant now, RemoteExecutor& to, ClientEffects& effects);
+  void open_session(Instant now, RemoteExecutor& at, ClientEffects& effects);
   void send(Instant now, Entry entry, ClientEffects& effects);
   void rest(Instant now, Entry entry);
   void wake(Instant now, ClientEffects& effects);
   void expire(Instant now, ClientEffects& effects);
-  void suspect(Instant now, ClientExecutor& who, ClientEffects& effects);
+  void suspect(Instant now, RemoteExecutor& who, ClientEffects& effects);
   void suspect_silent(Instant now, ClientEffects& effects);
-  void on_session(Instant now, ClientExecutor& at, const Done& done, ClientEffects& effects);
+  void on_session(Instant now, RemoteExecutor& at, const Done& done, ClientEffects& effects);
   void on_refused(Instant now, Entry entry, const Done& done, ClientEffects& effects);
   void on_unsettled(Instant now, Entry entry, const Done& done, ClientEffects& effects);
   void rebind(Instant now, Entry entry, ClientEffects& effects);
@@ -109,7 +103,7 @@ class ClientChanges {
   bool stale_ = false;
   Instant next_expiry_ = kNever;  // at or before the first deadline
 
-  std::map<StoreId, ClientExecutor> executors_;  // each with its queue
+  std::map<StoreId, RemoteExecutor> executors_;  // each with its queue
   ChangeList unassigned_;
   ChangeList sent_;                                 // on link_, not answered
   ChangeList lost_;                                 // bound, to be sent on the next link

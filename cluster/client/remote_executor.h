@@ -1,4 +1,4 @@
-// client_executor.h: the sessions that a client has at one executor, and how that
+// remote_executor.h: the sessions that a client has at one executor, and how that
 // behaves.
 //
 // A change waits in its executor's queue until a session has room, and only then
@@ -6,53 +6,22 @@
 // Those of an executor that fell silent are retired: what was sent stays bound to
 // them, but the next change has to open a new one first, which doubles as a probe
 // that binds nothing.
-//
-// A change is in exactly one list, and which one it is says how far it got.
 #pragma once
 
-#include <list>
 #include <map>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "cluster/client_effects.h"
+#include "cluster/client/change.h"
 #include "cluster/token_window.h"
-#include "protocol/client_messages.h"
 #include "protocol/instant.h"
 
 namespace quipu {
 
-// An add, or a reset of one shard.
-struct ClientChange {
-  std::uint64_t id = 0;
-  CallId call{};
-  OpKind kind = OpKind::add;
-  std::string key;
-  std::optional<ShardIndex> only;  // a reset's; an add goes where it likes
-  std::int64_t amount = 0;
-  Ack ack = Ack::disk;
-  Instant deadline{};
-
-  // Bound from the first send on: `sends` > 0 exactly while there is a token.
-  ShardIndex shard = 0;
-  Token token;
-  std::size_t sends = 0;
-
-  // Why it waits, for the caller in the end.
-  Code reason = Code::ok;
-  std::string detail;
-  Instant wake{};
-  std::list<ClientChange>* list = nullptr;
-};
-
-using ChangeList = std::list<ClientChange>;
-
-class ClientExecutor {
+class RemoteExecutor {
  public:
-  explicit ClientExecutor(StoreId store) : store_(store) {}
-  ClientExecutor(const ClientExecutor&) = delete;
-  ClientExecutor& operator=(const ClientExecutor&) = delete;
+  explicit RemoteExecutor(StoreId store) : store_(store) {}
+  RemoteExecutor(const RemoteExecutor&) = delete;
+  RemoteExecutor& operator=(const RemoteExecutor&) = delete;
 
   [[nodiscard]] StoreId store() const { return store_; }
   [[nodiscard]] ChangeList& queue() { return queue_; }

@@ -1,4 +1,4 @@
-// client_resets.h: a reset of a counter, made of one for each of its shards.
+// resets.h: a reset of a counter, made of one for each of its shards.
 //
 //   asked ──how many shards──▶ one change per shard ──all done──▶ one status
 //
@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "cluster/client_effects.h"
+#include "cluster/client/effects.h"
 #include "protocol/instant.h"
 #include "quipu/levels.h"
 

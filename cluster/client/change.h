@@ -1,0 +1,40 @@
+// change.h: an add, or a reset of one shard, on its way. It is in exactly one list,
+// and which one it is says how far it got.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+
+#include "cluster/client/effects.h"
+#include "protocol/client_messages.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+struct ClientChange {
+  std::uint64_t id = 0;
+  CallId call{};
+  OpKind kind = OpKind::add;
+  std::string key;
+  std::optional<ShardIndex> only;  // a reset's; an add goes where it likes
+  std::int64_t amount = 0;
+  Ack ack = Ack::disk;
+  Instant deadline{};
+
+  // Bound from the first send on: `sends` > 0 exactly while there is a token.
+  ShardIndex shard = 0;
+  Token token;
+  std::size_t sends = 0;
+
+  // Why it waits, for the caller in the end.
+  Code reason = Code::ok;
+  std::string detail;
+  Instant wake{};
+  std::list<ClientChange>* list = nullptr;
+};
+
+using ChangeList = std::list<ClientChange>;
+
+}  // namespace quipu
