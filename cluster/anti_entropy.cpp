@@ -1,6 +1,7 @@
 #include "cluster/anti_entropy.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "cluster/replica.h"
 
@@ -73,8 +74,8 @@ void AntiEntropy::begin(Instant now, MemberIndex peer) {
 
 void AntiEntropy::ask(MemberIndex peer) {
   Pulling& pulling = peers_[peer];
-  Pull pull;
-  pull.id = pulling.asked = next_id_++;
+  Pull& pull = pulling.asked.emplace();
+  pull.id = next_id_++;
   switch (pulling.stage) {
     case Stage::idle:
     case Stage::root: pull.kind = PullKind::root; break;
@@ -96,14 +97,46 @@ void AntiEntropy::ask(MemberIndex peer) {
       pull.shards = front(pulling.shards, kStatesPerPull);
       break;
   }
-  out_.send(peer, std::move(pull));
+  out_.send(peer, pull);
+}
+
+// Of the kind asked for, in the order asked, and about nothing but the part that it
+// claims. None of it at all would go on for ever; only a root may say so.
+bool AntiEntropy::answers(const Pull& asked, const Pulled& answer) const {
+  if (answer.kind != asked.kind) return false;
+  const auto names = [&](const auto& questions, const auto& told, auto&& question_of) {
+    if (answer.answered == 0 || answer.answered > questions.size()) return false;
+    auto at = questions.begin();
+    const auto end = at + answer.answered;
+    return std::ranges::all_of(told, [&](const auto& one) {
+      at = std::find(at, end, std::invoke(question_of, one));
+      return at != end;
+    });
+  };
+  switch (asked.kind) {
+    case PullKind::root: return true;
+    case PullKind::partitions: return names(asked.partitions, answer.partitions, &PartitionDigest::partition);
+    case PullKind::leaves:
+      return names(asked.partitions, answer.leaves, [](const LeafDigest& one) { return one.leaf.partition; });
+    case PullKind::keys:
+      return names(asked.leaves, answer.shards, [this](const ShardDigest& one) {
+        const Placement place = executor_.map().place(one.shard);
+        return LeafId{place.partition(), place.leaf()};
+      });
+    case PullKind::states: {
+      std::vector<ShardKey> told;
+      answer.states.for_each([&](const DeltaEntry& one) { told.push_back({std::string(one.ref.key), one.ref.shard}); });
+      return names(asked.shards, told, std::identity{});
+    }
+  }
+  return false;
 }
 
 void AntiEntropy::on_pulled(Instant now, MemberIndex from, const Pulled& answer) {
   Pulling& pulling = peers_[from];
-  if (pulling.asked == 0 || answer.id != pulling.asked) return;
-  pulling.asked = 0;
-  if (answer.kind != PullKind::root && answer.answered == 0) {  // would go on for ever
+  if (!pulling.asked || answer.id != pulling.asked->id) return;
+  const Pull asked = *std::exchange(pulling.asked, std::nullopt);
+  if (!answers(asked, answer)) {
     pulling = Pulling{};
     schedule(now, pulling);
     return;
@@ -201,7 +234,7 @@ void AntiEntropy::finish(Instant now, MemberIndex peer) {
 void AntiEntropy::on_tick(Instant now) {
   for (MemberIndex peer = 0; peer < peers_.size(); ++peer) {
     Pulling& pulling = peers_[peer];
-    if (peer == view_.self() || !view_.up(peer) || pulling.asked != 0 || now < pulling.next) continue;
+    if (peer == view_.self() || !view_.up(peer) || pulling.asked || now < pulling.next) continue;
     if (pulling.stage == Stage::idle) {
       begin(now, peer);
     } else {
@@ -213,7 +246,7 @@ void AntiEntropy::on_tick(Instant now) {
 Instant AntiEntropy::deadline() const {
   Instant earliest = kNever;
   for (MemberIndex peer = 0; peer < peers_.size(); ++peer) {
-    if (peer == view_.self() || !view_.up(peer) || peers_[peer].asked != 0) continue;
+    if (peer == view_.self() || !view_.up(peer) || peers_[peer].asked) continue;
     earliest = std::min(earliest, peers_[peer].next);
   }
   return earliest;

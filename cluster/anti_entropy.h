@@ -12,7 +12,8 @@
 // new owner is filled and how a rebuilt node heals.
 //
 // One question is open at a time, and questions are spaced so that answers take no
-// more than the set share of the link.
+// more than the set share of the link. What does not answer the open question ends
+// the pull, unfinished: nothing counts as repaired by an answer to something else.
 #pragma once
 
 #include <deque>
@@ -61,7 +62,7 @@ class AntiEntropy {
     bool urgent = false;
     std::uint64_t epoch = 0;
     Instant next{};            // when to begin, or to ask the next question
-    std::uint64_t asked = 0;   // id of the open question; 0: none
+    std::optional<Pull> asked; // the open question
     std::deque<Partition> partitions;  // still to be compared
     std::deque<Partition> differing;   // found so far
     std::deque<LeafId> leaves;
@@ -71,6 +72,7 @@ class AntiEntropy {
   void begin(Instant now, MemberIndex peer);
   void ask(MemberIndex peer);
   void schedule(Instant now, Pulling& pulling);
+  [[nodiscard]] bool answers(const Pull& asked, const Pulled& answer) const;
   void compare_partitions(MemberIndex peer, const Pulled& answer);
   void compare_leaves(Pulling& pulling, const Pulled& answer);
   void compare_keys(Pulling& pulling, const Pulled& answer);

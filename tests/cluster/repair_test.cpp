@@ -1,5 +1,6 @@
 // Anti-entropy: what replication missed is found and fetched, and nobody's answers
 // can keep it busy for ever.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/cluster/hand_driven.h"
@@ -163,21 +164,53 @@ TEST(Repair, AnAnswerAboutForeignPartitionsIsIgnored) {
   SUCCEED();
 }
 
-TEST(Repair, AnAnswerToAnotherQuestionThanWasAskedEndsNothingEarly) {
-  HandDriven nodes;
-  miss(nodes, 10);
-  bool lie = true;
-  nodes.meddle([&](MemberIndex, MemberIndex, PeerMessage& message) {
-    auto* answer = std::get_if<Pulled>(&message);
-    if (answer && lie && answer->kind == PullKind::root) answer->kind = PullKind::states, answer->answered = 1;
-    return HandDriven::Fate::deliver;
-  });
-  nodes.cut(0, 1);
-  nodes.connect(0, 1);
-  nodes.pass(3s);
-  lie = false;
-  nodes.pass(15s);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(nodes.held(1, key(i)), 1);
+// What claims more than was asked, something else, or another kind of thing.
+TEST(Repair, AnAnswerToAnotherQuestionThanWasAskedCountsAsNoRepair) {
+  using Lie = void (*)(Pulled&);
+  const std::pair<const char*, Lie> lies[] = {
+      {"another kind",
+       [](Pulled& answer) {
+         if (answer.kind == PullKind::keys) answer.kind = PullKind::partitions, answer.shards.clear();
+       }},
+      {"more partitions than were asked",
+       [](Pulled& answer) {
+         if (answer.kind == PullKind::partitions) answer.answered = kPartitions, answer.partitions.clear();
+       }},
+      {"more leaves than were asked",
+       [](Pulled& answer) {
+         if (answer.kind == PullKind::keys) answer.answered = 0xffff'ffff, answer.shards.clear();
+       }},
+      {"keys of other leaves",
+       [](Pulled& answer) {
+         for (ShardDigest& one : answer.shards) one.shard.key += "?";
+       }},
+      {"states that nobody asked for",
+       [](Pulled& answer) {
+         if (answer.kind != PullKind::states) return;
+         answer.states = Delta{};
+         answer.states.push({"other", 0}, ShardState{});
+       }},
+  };
+  for (const auto& [name, lie] : lies) {
+    SCOPED_TRACE(name);
+    HandDriven nodes;
+    (void)nodes.add(0, "a", 1);
+    nodes.pass(1s);
+    nodes.wipe(1, NewStore::marked);
+    nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
+      auto* answer = std::get_if<Pulled>(&message);
+      if (answer && from == 0) lie(*answer);
+      return HandDriven::Fate::deliver;
+    });
+    nodes.start(1);
+    nodes.connect(0, 1);
+    nodes.pass(3s);
+    EXPECT_THAT(nodes.meta(1).filled_from, ::testing::IsEmpty());
+    nodes.be_fair();
+    nodes.pass(3s);
+    EXPECT_EQ(nodes.held(1, "a"), 1);
+    EXPECT_THAT(nodes.meta(1).filled_from, ::testing::SizeIs(1));
+  }
 }
 
 }  // namespace
