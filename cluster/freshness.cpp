@@ -47,18 +47,13 @@ void Freshness::on_beat(MemberIndex from, const Beat& beat) {
   }
 }
 
-// What was covered stays covered: as_of is ours. Numbers start anew on both sides.
-void Freshness::on_link_up(MemberIndex member, bool new_boot) {
-  Peer& peer = peers_[member];
-  const auto as_of = peer.as_of;
-  const std::uint64_t lost = new_boot ? 1 : peer.lost;
-  const std::uint64_t pulled = new_boot ? 0 : peer.pulled;
-  const std::uint64_t next_beat = peer.next_beat;
-  peer = Peer{};
-  peer.as_of = as_of;
-  peer.lost = lost;
-  peer.pulled = pulled;
-  peer.next_beat = next_beat;
+// What was covered stays covered: as_of is ours. Our numbers go on, so that what
+// the peer says of an earlier link's beats dates nothing newer.
+void Freshness::on_link_up(MemberIndex member) {
+  Peer anew;
+  anew.as_of = peers_[member].as_of;
+  anew.next_beat = peers_[member].next_beat;
+  peers_[member] = std::move(anew);
 }
 
 std::optional<Duration> Freshness::age_of(Instant now, MemberIndex member) const {

@@ -35,8 +35,8 @@ class Freshness {
   // has just been reached.
   [[nodiscard]] bool due(MemberIndex to, const Replicator& replicator) const;
   void on_beat(MemberIndex from, const Beat& beat);
-  // Beats of an earlier link say nothing any more.
-  void on_link_up(MemberIndex member, bool new_boot);
+  // A new link begins anew: neither beats nor repairs of an earlier one count.
+  void on_link_up(MemberIndex member);
 
   // What a finished repair tells the peer.
   void set_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled = epoch; }

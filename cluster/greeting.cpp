@@ -19,7 +19,6 @@ Greeting::Greeting(View& view, Executor& executor)
     : view_(view),
       executor_(executor),
       up_(view.size()),
-      boots_(view.size()),
       refused_(view.size()),
       foundings_(view.size()) {}
 
@@ -182,7 +181,6 @@ void Greeting::raise(LinkId id, Link& link, Met& met) {
   up_[member] = id;
   view_.set_up(member, true);
   met.up = member;
-  met.new_boot = std::exchange(boots_[member], link.boot) != link.boot;
 }
 
 void Greeting::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {

@@ -37,7 +37,6 @@ class Greeting {
 
   struct Met {
     std::optional<MemberIndex> up;  // this member's link has just come up
-    bool new_boot = false;          // … and the peer was started anew since the last
     bool pins_changed = false;
     bool rolled_back = false;       // the peer knows more of this store than it does
     std::optional<MemberIndex> confirmed;  // the peer testifies that nothing is lost
@@ -79,7 +78,6 @@ class Greeting {
   Executor& executor_;
   std::map<LinkId, Link> open_;
   std::vector<std::optional<LinkId>> up_;      // by member
-  std::vector<BootId> boots_;                  // by member: of its last link
   std::vector<std::string> refused_;           // by member: why, or empty
   std::vector<std::vector<Pin>> foundings_;    // by member: the last list it said
   std::optional<Commit> news_;  // somebody is to be told once this is durable

@@ -117,13 +117,12 @@ void NodeCore::on_hello(Instant now, LinkId link, const Hello& hello, Effects& e
 }
 
 void NodeCore::on_met(Instant now, const Greeting::Met& met) {
-  if (met.up) on_link_up(now, *met.up, met.new_boot);
+  if (met.up) on_link_up(now, *met.up);
 }
 
-void NodeCore::on_link_up(Instant now, MemberIndex member, bool new_boot) {
+void NodeCore::on_link_up(Instant now, MemberIndex member) {
   on_link_lost(member);  // it may have replaced one that never closed
-  freshness_.on_link_up(member, new_boot);
-  if (new_boot) replicator_.on_new_boot(member);
+  freshness_.on_link_up(member);
   replicator_.on_link_up(member);
   forwarder_.on_link_up(now, member);
   anti_entropy_.urge(now, member, freshness_.lost_epoch(member));

@@ -84,7 +84,7 @@ class NodeCore {
   void dispatch(Instant now, MemberIndex from, PeerMessage& message);
   void on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
   void on_met(Instant now, const Greeting::Met& met);
-  void on_link_up(Instant now, MemberIndex member, bool new_boot);
+  void on_link_up(Instant now, MemberIndex member);
   void on_link_lost(MemberIndex member);
   void on_ack(Instant now, MemberIndex from, const DeltaAck& ack);
   void on_beat(Instant now, MemberIndex from, const Beat& beat);

@@ -118,6 +118,11 @@ void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
   if (peers_[from].outbox.can_take() && peers_[from].urgent) flush(Flush::urgent);
 }
 
+void Replicator::on_link_up(MemberIndex member) {
+  peers_[member].outbox.relink();
+  peers_[member].pulled_epoch = 0;
+}
+
 void Replicator::on_fence_changed() {
   for (const ShardKey& shard : waits_.restart()) offer(shard);
 }

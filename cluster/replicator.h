@@ -41,7 +41,8 @@ class Replicator {
 
   void on_frame(MemberIndex from, const DeltaFrame& frame);
   void on_ack(MemberIndex from, const DeltaAck& ack);
-  void on_link_up(MemberIndex member) { peers_[member].outbox.relink(); }
+  // All awaits repair there again.
+  void on_link_up(MemberIndex member);
   // Config or pins moved: no earlier ack counts.
   void on_fence_changed();
 
@@ -54,7 +55,6 @@ class Replicator {
   [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const { return peers_[member].lost_epoch; }
   // The member has repaired what that many losses of its outbox missed.
   void on_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled_epoch = epoch; }
-  void on_new_boot(MemberIndex member) { peers_[member].pulled_epoch = 0; }
 
   [[nodiscard]] std::size_t outbox_size(MemberIndex member) const { return peers_[member].outbox.size(); }
   [[nodiscard]] bool drained() const;  // towards all members that are up
@@ -68,7 +68,7 @@ class Replicator {
     Outbox outbox;
     bool urgent = false;
     std::uint64_t lost_epoch = 1;    // how often its outbox was lost: once by starting
-    std::uint64_t pulled_epoch = 0;  // what it has repaired of that
+    std::uint64_t pulled_epoch = 0;  // what it has repaired of that, on this link
   };
 
   void push(MemberIndex member, const ShardKey& shard, Commit since);

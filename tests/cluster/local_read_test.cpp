@@ -45,6 +45,25 @@ TEST(LocalRead, GrowsOldWhileCutOffAndRecovers) {
   EXPECT_LE(local(nodes, 1, "a").age_ms, 300u);
 }
 
+TEST(LocalRead, AfterABrokenLinkIsCompleteOnlyOnceItHasPulledFromThere) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.meddle([](MemberIndex from, MemberIndex to, PeerMessage& message) {
+    const bool dropped = from == 0 && to == 1 && std::holds_alternative<Pulled>(message);
+    return dropped ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  nodes.cut(0, 1);
+  nodes.connect(0, 1);
+  nodes.pass(2s);
+  EXPECT_FALSE(local(nodes, 1, "a").complete);
+  EXPECT_GE(local(nodes, 1, "a").age_ms, 2000u);
+  nodes.be_fair();
+  nodes.cut(0, 1);
+  nodes.connect(0, 1);
+  nodes.pass(1s);
+  EXPECT_TRUE(local(nodes, 1, "a").complete);
+}
+
 TEST(LocalRead, NeverClaimsToHoldWhatItMisses) {
   HandDriven nodes;
   nodes.pass(1s);
