@@ -115,20 +115,22 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
   const Meta& meta = executor_.meta();
 
   // Before anything else: does the peer remember what this disk has forgotten?
-  if (judge(meta.lineage, executor_.sealed(), meta.store, hello.sightings) == Testimony::rolled_back) {
+  // (A store that was replaced meanwhile is told that instead.)
+  const bool replaced = retired(meta.pins, meta.store) || retired(hello.pins, meta.store);
+  if (!replaced && judge(meta.lineage, executor_.sealed(), meta.store, hello.sightings) == Testimony::rolled_back) {
     met.rolled_back = true;
     return met;
   }
   Pins pins = meta.pins;
   PinVerdict verdict = meet(pins, self(), hello);
+  const bool adopted = !meta.pins.founded && pins.founded;
+  met.pins_changed = verdict.changed;
+  if (verdict.changed) executor_.edit_meta().pins = std::move(pins);
   if (!verdict.refusal.empty()) {
     refuse(id, Code::cannot_start, std::move(verdict.refusal), effects);
     return met;
   }
-  const bool adopted = !meta.pins.founded && pins.founded;
-  if (verdict.changed) executor_.edit_meta().pins = std::move(pins);
   if (adopted) executor_.found(placement_key(meta.pins));
-  met.pins_changed = verdict.changed;
   agree(member, hello, met);
 
   refused_[member].clear();
@@ -181,6 +183,16 @@ void Greeting::raise(LinkId id, Link& link, Met& met) {
   up_[member] = id;
   view_.set_up(member, true);
   met.up = member;
+}
+
+void Greeting::part(const std::string& why, Effects& effects) {
+  for (MemberIndex member = 0; member < up_.size(); ++member) {
+    if (!up_[member]) continue;
+    effects.closes.push_back({*up_[member], why});
+    open_.at(*up_[member]).accepted = false;
+    up_[member].reset();
+    view_.set_up(member, false);
+  }
 }
 
 void Greeting::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {

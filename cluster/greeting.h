@@ -42,6 +42,8 @@ class Greeting {
     std::optional<MemberIndex> confirmed;  // the peer testifies that nothing is lost
   };
   [[nodiscard]] Met on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
+  // Ends all links that carry data.
+  void part(const std::string& why, Effects& effects);
   void on_refusal(LinkId link, const Refusal& refusal, Effects& effects);
 
   // After pins became durable: welcomes whom we accepted, and tells all the news.

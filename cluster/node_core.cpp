@@ -49,8 +49,9 @@ void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std:
     return;
   }
   // A retry may have been applied before this start.
+  const Code of_a_retry = view_.retired() ? Code::executor_gone : Code::in_doubt;
   for (const Op& op : ops) {
-    const Code code = op.token.serial == Serial{} ? Code::unavailable : Code::in_doubt;
+    const Code code = op.token.serial == Serial{} ? Code::unavailable : of_a_retry;
     out_.answer(Origin{kind, who, op.id}, {0, code, state()});
   }
 }
@@ -112,6 +113,10 @@ void NodeCore::on_hello(Instant now, LinkId link, const Hello& hello, Effects& e
     return;
   }
   if (met.pins_changed) adopt_pins();
+  if (view_.retired()) {
+    retire(effects);
+    return;
+  }
   if (met.confirmed) confirm(*met.confirmed);
   on_met(now, met);
 }
@@ -199,6 +204,14 @@ void NodeCore::abandon_identity() {
   settled_ = false;
   executor_->become(random_.id<StoreId>());
   executor_->seal();
+}
+
+// What is executed from now on would count nowhere: nobody may be told otherwise.
+void NodeCore::retire(Effects& effects) {
+  for (MemberIndex member = 0; member < config_.members.size(); ++member) {
+    if (member != self_ && view_.up(member)) on_link_lost(member);
+  }
+  greeting_.part(state(), effects);
 }
 
 void NodeCore::on_repaired(const AntiEntropy::Repaired& repaired) {

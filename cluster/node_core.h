@@ -70,7 +70,7 @@ class NodeCore {
   [[nodiscard]] Instant deadline() const;
 
   // Founded, settled, and so serving; and if not, what it waits for.
-  [[nodiscard]] bool ready() const { return settled_; }
+  [[nodiscard]] bool ready() const { return settled_ && !view_.retired(); }
   [[nodiscard]] std::string state() const;
   // Nothing is open, in flight to the store, or owed to a client; outboxes that
   // have a link are empty. For a graceful stop.
@@ -98,6 +98,7 @@ class NodeCore {
   void seal_what_is_due(Effects& effects);
   void take_records(Effects& effects);
   void abandon_identity();
+  void retire(Effects& effects);
 
   ClusterConfig config_;
   MemberIndex self_;

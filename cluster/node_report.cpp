@@ -16,6 +16,10 @@ std::uint32_t milliseconds(std::optional<Duration> age) {
 
 std::string NodeCore::state() const {
   if (abandoned_) return "this disk came back from an older copy: taking a new identity";
+  if (view_.retired()) {
+    return "another store was pinned in place of this one, which counts no more: start this node with --rebuild, or "
+           "stop it";
+  }
   if (!executor_->meta().pins.founded) return "waiting for every founding member to be seen once";
   if (!settled_) return "waiting for the other owners to confirm this store";
   return "ready";

@@ -11,10 +11,6 @@ auto find_pin(PinList& pins, NodeId node) {
   return std::find_if(pins.begin(), pins.end(), [node](const Pin& pin) { return pin.node == node; });
 }
 
-bool retired(const Pins& pins, StoreId store) {
-  return std::binary_search(pins.retired.begin(), pins.retired.end(), store);
-}
-
 void retire(Pins& pins, StoreId store) {
   if (store == StoreId{} || retired(pins, store)) return;
   pins.retired.insert(std::upper_bound(pins.retired.begin(), pins.retired.end(), store), store);
@@ -70,6 +66,10 @@ PinVerdict meet_unfounded(Pins& mine, const Hello& hello) {
 
 }  // namespace
 
+bool retired(const Pins& pins, StoreId store) {
+  return std::binary_search(pins.retired.begin(), pins.retired.end(), store);
+}
+
 Pins blank_pins(const ClusterConfig& config, const StoreIdentity& self) {
   Pins pins;
   for (const Member& member : config.members) {
@@ -106,11 +106,17 @@ PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello) {
     }
     merge_current(next, hello.pins);
   }
-  if (!admit(next, self)) return {false, stranger("this node's")};
-  if (!admit(next, peer)) return {false, stranger("the peer's")};
-  const bool changed = next != mine;
+  PinVerdict verdict;
+  if (!admit(next, self)) {
+    verdict.refusal = stranger("this node's");
+  } else if (!admit(next, peer)) {
+    verdict.refusal = stranger("the peer's");
+  }
+  // Who was replaced must know it for good, whatever comes of this link.
+  if (!verdict.refusal.empty() && (!mine.founded || !retired(next, self.store))) return verdict;
+  verdict.changed = next != mine;
   mine = std::move(next);
-  return {changed, {}};
+  return verdict;
 }
 
 }  // namespace quipu

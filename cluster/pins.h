@@ -33,16 +33,20 @@ struct StoreIdentity {
 [[nodiscard]] Pins blank_pins(const ClusterConfig& config, const StoreIdentity& self);
 
 struct PinVerdict {
-  bool changed = false;
+  bool changed = false;   // also where it refuses: that our store was replaced
   std::string refusal;  // not empty: close the link, and say this
 };
 
-// Takes over what a peer's Hello says, as far as it may; nothing if it refuses.
+// Takes over what a peer's Hello says, as far as it may; if it refuses, nothing but
+// that our own store was replaced.
 [[nodiscard]] PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello);
 
 // Every listed member has said `mine`: the cluster is founded.
 void found(Pins& mine);
 
 [[nodiscard]] bool founding_known(const Pins& pins);
+
+// Another store was pinned in place of this one: it counts nowhere any more.
+[[nodiscard]] bool retired(const Pins& pins, StoreId store);
 
 }  // namespace quipu

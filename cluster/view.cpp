@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cluster/pins.h"
+
 namespace quipu {
 
 View::View(const ClusterConfig& config, MemberIndex self)
@@ -31,6 +33,7 @@ std::optional<MemberIndex> View::live_owner(Partition partition) const {
 
 bool View::adopt(const Meta& meta) {
   marked_ = meta.marked;
+  retired_ = quipu::retired(meta.pins, meta.store);
   std::fill(filled_from_.begin(), filled_from_.end(), false);
   for (const NodeId node : meta.filled_from) {
     if (const auto member = config_.find(node)) filled_from_[*member] = true;

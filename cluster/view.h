@@ -40,6 +40,8 @@ class View {
   // Takes over what meta says now. True if the fence changed.
   bool adopt(const Meta& meta);
   [[nodiscard]] Fence fence() const { return fence_; }
+  // Another store was pinned in place of this node's.
+  [[nodiscard]] bool retired() const { return retired_; }
   [[nodiscard]] StoreId pinned(MemberIndex member) const { return stores_[member]; }
   [[nodiscard]] std::optional<MemberIndex> holder(StoreId store) const;
   // Whether this node's own copy counts for quorums: a replacement does not until
@@ -58,6 +60,7 @@ class View {
   std::uint64_t owners_hash_ = 0;
   Fence fence_{};
   bool marked_ = false;
+  bool retired_ = false;
   std::vector<bool> filled_from_;
 };
 

@@ -88,7 +88,11 @@ void Reactor::sweep_calls() {
 void Reactor::tell_ready() {
   const bool ready = port_.core != nullptr && port_.core->ready();
   if (std::exchange(ready_, ready) == ready) return;
-  if (ready) log_.info("ready");
+  if (ready) {
+    log_.info("ready");
+  } else if (port_.core != nullptr) {
+    log_.error("not ready any more", {{"why", port_.core->state()}});
+  }
   events_.ready(ready);
 }
 

@@ -41,6 +41,56 @@ TEST(ReplacedStore, AMarkedStoreIsPinnedAndTheOldOneRefused) {
   EXPECT_FALSE(nodes.up(1, 2));
 }
 
+// A disk in another machine under the old one's name, say, while the old one was cut off.
+TEST(ReplacedStore, TheOldStoreStopsExecutingOnceItLearnsOfIt) {
+  HandDriven nodes;
+  const Token own = nodes.session(1, 1);
+  (void)nodes.add(1, "a", 1);
+  nodes.pass(1s);
+  const MemoryDisk old_disk = nodes.disk(1);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  nodes.crash(1);
+  nodes.disk(1) = old_disk;
+  nodes.start(1);
+  nodes.pass(2s);
+  ASSERT_EQ(nodes.code(nodes.add(1, "a", 1)), Code::ok);  // it cannot know yet
+
+  nodes.connect(1);
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_FALSE(nodes.core(1).ready());
+    EXPECT_THAT(nodes.core(1).state(), HasSubstr("another store was pinned"));
+    for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum}) {
+      EXPECT_EQ(nodes.code(nodes.add(1, "a", 1, {.ack = ack})), Code::unavailable);
+    }
+    EXPECT_EQ(nodes.code(nodes.add(1, "a", 1, {.shard = 0, .token = own})), Code::executor_gone);
+    EXPECT_EQ(nodes.value(nodes.read(1, "a", ReadLevel::local))->code, Code::unavailable);
+    nodes.crash(1), nodes.start(1);  // and it remembers
+    nodes.pass(2s);
+  }
+}
+
+TEST(ReplacedStore, TheOldStoreDoesNotComeBackByARollback) {
+  HandDriven nodes;
+  const MemoryDisk old_disk = nodes.disk(1);
+  (void)nodes.add(1, "a", 1);
+  nodes.pass(1s);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  const StoreId pinned = nodes.meta(1).store;
+  nodes.crash(1);
+  nodes.disk(1) = old_disk;
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  EXPECT_FALSE(nodes.core(1).ready());
+  EXPECT_EQ(nodes.core(0).config(0).members[1].store, pinned);
+}
+
 TEST(ReplacedStore, HoldsEverythingOnceItHasPulledFromItsPeers) {
   HandDriven nodes;
   for (int i = 0; i < 50; ++i) (void)nodes.add(0, "k" + std::to_string(i), 1);
