@@ -110,8 +110,13 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
     refuse(id, Code::cannot_start, std::move(why), effects);
     return met;
   }
-  link.member = view_.config().find(hello.node);
-  const MemberIndex member = *link.member;
+  const MemberIndex member = *view_.config().find(hello.node);
+  const bool another = link.member.value_or(member) != member || (link.accepted && link.boot != hello.boot);
+  if (another) {
+    refuse(id, Code::cannot_start, "another node answers on this link than was expected: check its address", effects);
+    return met;
+  }
+  link.member = member;
   const Meta& meta = executor_.meta();
 
   // Before anything else: does the peer remember what this disk has forgotten?

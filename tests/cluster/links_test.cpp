@@ -29,6 +29,28 @@ TEST(Links, AnIdleOneStaysUpByItsBeats) {
   EXPECT_TRUE(nodes.up(0, 1) && nodes.up(1, 2) && nodes.up(0, 2));
 }
 
+TEST(Links, AnotherNodeThanBeforeIsRefused) {
+  HandDriven nodes;
+  const auto hello_of = [&](MemberIndex node) {
+    const Meta& meta = nodes.meta(node);
+    return Hello{.cluster = meta.cluster, .node = meta.node, .store = meta.store, .boot = meta.lineage.back().boot,
+                 .marked = false, .welcome = true, .pins = meta.pins, .sightings = {}};
+  };
+  nodes.forge(1, 0, hello_of(2));
+  EXPECT_FALSE(nodes.up(0, 1));
+  EXPECT_TRUE(nodes.up(0, 2));
+  nodes.connect(0, 1);
+  EXPECT_TRUE(nodes.up(0, 1));
+
+  Hello reborn = hello_of(1);
+  reborn.boot = BootId{7};
+  nodes.forge(1, 0, reborn);
+  EXPECT_FALSE(nodes.up(0, 1));
+  nodes.connect(0, 1);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
 // The peer lost its side and dials again before we notice.
 TEST(Links, ANewerOneTakesOverWhatTheOlderWasAsked) {
   for (const auto& [node, peer] : {std::pair<MemberIndex, MemberIndex>{0, 1}, {1, 0}}) {
