@@ -59,9 +59,14 @@ void Greeting::on_heard(Instant now, LinkId link) {
   if (const auto at = open_.find(link); at != open_.end()) at->second.heard = now;
 }
 
+// Links that carry data have their beats; the others would be silent while they wait.
 void Greeting::on_tick(Instant now, Duration timeout, Effects& effects) {
-  for (const auto& [id, link] : open_) {
-    if (now - link.heard >= timeout) effects.closes.push_back({id, "silent"});
+  for (auto& [id, link] : open_) {
+    if (now - link.heard >= timeout) {
+      effects.closes.push_back({id, "silent"});
+    } else if (!member(id) && !news_) {
+      say_hello(id, link, effects);
+    }
   }
 }
 
@@ -139,12 +144,12 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
   agree(member, hello, met);
 
   refused_[member].clear();
-  link.accepted = true;
+  const bool accepted = std::exchange(link.accepted, true);
   link.boot = hello.boot;
   link.welcomed = link.welcomed || hello.welcome;
   link.founded = hello.pins.founded;
   met.confirmed = member;
-  if (met.pins_changed || !link.welcome_sent) news_ = executor_.covering();
+  if (met.pins_changed || !accepted) news_ = executor_.covering();
   replace_older(member, id, effects);
   raise(id, link, met);
   return met;

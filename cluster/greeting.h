@@ -4,8 +4,9 @@
 //   up = we welcomed them, they welcomed us, and both are founded
 //
 // Each side says Hello when a link opens, again with `welcome` once it has
-// accepted the other, and again whenever its pins change. A link belongs to one
-// boot of the peer: its frames can never be mistaken for those of another.
+// accepted the other, again whenever its pins change, and each interval until the
+// link is up. A link belongs to one boot of one peer: its frames can never be
+// mistaken for those of another.
 #pragma once
 
 #include <map>
@@ -32,7 +33,7 @@ class Greeting {
   void on_closed(LinkId link);
   // Any frame came.
   void on_heard(Instant now, LinkId link);
-  // Closes links that were silent for too long.
+  // Keeps up links that wait, and closes what was silent for too long.
   void on_tick(Instant now, Duration timeout, Effects& effects);
 
   struct Met {

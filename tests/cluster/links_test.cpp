@@ -51,6 +51,33 @@ TEST(Links, AnotherNodeThanBeforeIsRefused) {
   EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
 }
 
+TEST(Links, StayWhileTheFoundingWaitsForAMember) {
+  HandDriven::Options options;
+  options.start = false;
+  HandDriven nodes(options);
+  nodes.start(0), nodes.start(1);
+  nodes.connect(0, 1);
+  nodes.pass(60s);
+  nodes.start(2);
+  nodes.connect(2, 0), nodes.connect(2, 1);  // and nobody dials anew between 0 and 1
+  EXPECT_TRUE(nodes.up(0, 1));
+  EXPECT_TRUE(nodes.core(0).ready() && nodes.core(1).ready() && nodes.core(2).ready());
+}
+
+TEST(Links, OneThatBringsNothingIsClosedWhileTheFoundingWaits) {
+  HandDriven::Options options;
+  options.start = false;
+  HandDriven nodes(options);
+  nodes.start(0), nodes.start(1);
+  nodes.connect(0, 1);
+  nodes.hold(1, 0);
+  nodes.pass(4s);
+  nodes.release(1, 0);
+  nodes.start(2);
+  nodes.connect(2, 0), nodes.connect(2, 1);
+  EXPECT_FALSE(nodes.up(0, 1));
+}
+
 // The peer lost its side and dials again before we notice.
 TEST(Links, ANewerOneTakesOverWhatTheOlderWasAsked) {
   for (const auto& [node, peer] : {std::pair<MemberIndex, MemberIndex>{0, 1}, {1, 0}}) {
