@@ -71,7 +71,9 @@ void QuorumWaits::on_tick(Instant now) {
   for (auto at = waits_.begin(); at != waits_.end();) {
     std::erase_if(at->second, [&](const Wait& wait) {
       if (now < wait.deadline) return false;
-      out_.answer(wait.origin, in_doubt(wait.done, "durable here, but no majority of the owners has answered"));
+      out_.answer(wait.origin, in_doubt(wait.done, wait.commit <= durable_
+                                                       ? "durable here, but no majority of the owners has answered"
+                                                       : "applied here, but not durable yet"));
       --size_;
       return true;
     });

@@ -70,6 +70,18 @@ TEST(Adds, AtQuorumAreInDoubtIfTheOthersFallSilent) {
 }
 
 // Its own copy is not one of the owners': with it, one owner would do.
+TEST(Adds, AtQuorumThatAreInDoubtSayWhetherTheyAreDurableHere) {
+  for (const bool durable : {true, false}) {
+    HandDriven nodes;
+    nodes.hold(1, 0), nodes.hold(2, 0);
+    if (!durable) nodes.stall(0);
+    const auto add = nodes.add(0, "a", 1, {.ack = Ack::quorum, .timeout_ms = 500});
+    nodes.pass(1s);
+    ASSERT_EQ(nodes.code(add), Code::in_doubt);
+    EXPECT_EQ(nodes.done(add)->detail.find("durable here"), durable ? 0U : std::string::npos) << nodes.done(add)->detail;
+  }
+}
+
 TEST(Adds, AtQuorumByAnExecutorThatOwnsNothingNeedTwoOwners) {
   HandDriven nodes(five());
   const std::string key = nodes.key_not_of(0);
