@@ -9,7 +9,9 @@
 //   until all are within one of their target
 //
 // Feasible: not an owner already, and at most ceil(replication / zones) of a
-// partition's replicas in one zone. Pure and deterministic.
+// partition's replicas in one zone. Where some zones have too few members for that,
+// the limit is the least above it that leaves room for every replica: a full set of
+// them comes before their spread. Pure and deterministic.
 #pragma once
 
 #include "cluster/config.h"
