@@ -28,13 +28,18 @@ void append(std::string& bytes, std::string_view text) {
   bytes.append(text);
 }
 
-// `members` are sorted, so that the order of the settings does not matter.
-ClusterId cluster_id(std::string_view name, const std::vector<Member>& members) {
+// Of all that the owner table follows from, and of where members are found: who
+// differs in any of it must not count the other's answers. `members` are sorted, so
+// that the order of the settings does not matter.
+ClusterId cluster_id(std::string_view name, const std::vector<Member>& members, std::uint8_t replication) {
   std::string bytes;
   append(bytes, name);
+  append(bytes, std::to_string(replication));
   for (const Member& member : members) {
     append(bytes, member.name);
     append(bytes, member.peer_address);
+    append(bytes, member.zone);
+    append(bytes, std::to_string(member.weight));
   }
   return ClusterId{hash64(kPublic, bytes)};
 }
@@ -112,7 +117,7 @@ Result<ClusterConfig> found_config(std::string name, std::vector<Member> members
   if (Status checked = check(members, replication); !checked.ok()) return checked;
 
   ClusterConfig config;
-  config.id = cluster_id(name, members);
+  config.id = cluster_id(name, members, replication);
   config.name = std::move(name);
   config.owners = plan({}, {}, members, replication);
   config.members = std::move(members);

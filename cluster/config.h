@@ -61,8 +61,9 @@ struct ClusterConfig {
 
 // As etcd's initial-cluster: every listed node computes the same config by
 // itself. Ids and owners do not depend on the order of `members`, nor on
-// client addresses. invalid_argument: no members, a name or peer address twice or
-// empty, nobody with weight, replication 0 or above 7. Fewer weighted members than
+// client addresses; the cluster's id depends on all the rest. invalid_argument: no
+// members or more than 65,535, a name or peer address twice or empty, nobody with
+// weight, replication 0 or above 7. Fewer weighted members than
 // `replication`: every one of them owns everything.
 [[nodiscard]] Result<ClusterConfig> found_config(std::string name, std::vector<Member> members,
                                                  std::uint8_t replication);

@@ -13,8 +13,6 @@ View::View(const ClusterConfig& config, MemberIndex self)
       stores_(config.members.size()),
       filled_from_(config.members.size()) {
   up_[self] = true;
-  const auto& rows = config.owners.rows();
-  owners_hash_ = hash64(HashKey{raw(config.id)}, std::as_bytes(std::span(rows)));
 }
 
 bool View::majority_up(Partition partition) const {
@@ -38,7 +36,7 @@ bool View::adopt(const Meta& meta) {
   for (const NodeId node : meta.filled_from) {
     if (const auto member = config_.find(node)) filled_from_[*member] = true;
   }
-  std::string bytes = std::to_string(config_.version) + ' ' + std::to_string(owners_hash_);
+  std::string bytes = std::to_string(config_.version);
   for (const Pin& pin : meta.pins.current) {
     if (const auto member = config_.find(pin.node)) stores_[*member] = pin.store;
     bytes.append(" ").append(std::to_string(raw(pin.store)));

@@ -55,9 +55,6 @@ class View {
   MemberIndex self_;
   std::vector<bool> up_;
   std::vector<StoreId> stores_;
-  // Replication, weights and zones show in the owner table alone: members whose
-  // settings differ there must not count each other's answers.
-  std::uint64_t owners_hash_ = 0;
   Fence fence_{};
   bool marked_ = false;
   bool retired_ = false;

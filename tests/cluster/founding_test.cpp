@@ -107,7 +107,9 @@ TEST(Founding, ANodeOfTheSameNameInAnotherClusterIsRefused) {
   });
   nodes.connect(0, 1);
   EXPECT_FALSE(nodes.up(0, 1));
-  EXPECT_THAT(nodes.peer_state(0, 1), HasSubstr("another cluster"));
+  for (const char* named : {"another cluster", "name", "replication", "peer address", "zone", "weight"}) {
+    EXPECT_THAT(nodes.peer_state(0, 1), HasSubstr(named));
+  }
 }
 
 TEST(Founding, ANodeThatMeetsItsOwnNameIsTold) {
