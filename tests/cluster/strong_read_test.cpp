@@ -135,6 +135,27 @@ TEST(StrongRead, OfACounterOfSeveralShardsSumsThem) {
   EXPECT_EQ(value->shards, 8);
 }
 
+// As of any change made here, at the next interval and not by repair.
+TEST(Raise, ReachesTheOwnersThatWereNotOfItsMajority) {
+  for (const std::size_t count : {3U, 5U}) {
+    HandDriven::Options options;
+    options.nodes = count;
+    HandDriven nodes(options);
+    nodes.pass(1s);
+    const std::string name = count == 3 ? "a" : nodes.key_not_of(0);
+    const MemberIndex late = nodes.owners(name)[2] == 0 ? nodes.owners(name)[1] : nodes.owners(name)[2];
+    nodes.meddle([late](MemberIndex, MemberIndex to, PeerMessage& message) {
+      const bool written = to == late && std::holds_alternative<WriteBack>(message);
+      return written ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+    });
+    ASSERT_EQ(nodes.code(nodes.raise(0, name, 4)), Code::ok);
+    nodes.pass(500ms);
+    EXPECT_EQ(nodes.state(late, name).usable, 4);
+    const bool coordinator_owns = count == 3;
+    EXPECT_EQ(nodes.stat(0, "partitions_dropped"), coordinator_owns ? 0U : 1U);
+  }
+}
+
 TEST(StrongRead, AfterAnInterruptedRaiseMissesNoShardThatMayBeUsed) {
   for (std::size_t frames = 0; frames < 8; ++frames) {
     HandDriven nodes;
