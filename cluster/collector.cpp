@@ -81,7 +81,8 @@ void Collector::pursue(RoundId id, Round& round) {
 
 void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<std::size_t> shards) {
   const std::uint64_t number = next_id_++;
-  Collect collect{number, view_.fence(), {}};
+  // Who asks just one may hear anybody.
+  Collect collect{number, round.phase == Phase::one ? Fence{} : view_.fence(), {}};
   WriteBack write{number, view_.fence(), Delta{}};
   for (const std::size_t i : shards) {
     round.work[i].asked |= bit(round.work[i], member);
@@ -144,9 +145,7 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
   const auto ask = take_ask(answer.id, from);
   if (!ask) return;
   Round& round = rounds_.at(ask->round);
-  const bool usable = answer.code == Code::ok && answer.states.size() == ask->shards.size() &&
-                      (round.phase == Phase::one || answer.fence == view_.fence());
-  if (!usable) return;
+  if (answer.code != Code::ok || answer.states.size() != ask->shards.size()) return;
   std::size_t next = 0;
   answer.states.for_each([&](const DeltaEntry& entry) {
     const std::size_t i = ask->shards[next++];
@@ -164,7 +163,7 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
 
 void Collector::on_written(MemberIndex from, const WrittenBack& answer) {
   const auto ask = take_ask(answer.id, from);
-  if (!ask || answer.code != Code::ok || answer.fence != view_.fence()) return;
+  if (!ask || answer.code != Code::ok) return;
   Round& round = rounds_.at(ask->round);
   for (const std::size_t i : ask->shards) {
     Shard& shard = round.work[i];

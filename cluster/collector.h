@@ -9,8 +9,9 @@
 // it, no later collect can see less. Overlapping collects may each see an add that
 // the other does not, so this is monotone in real time but not linearizable.
 //
-// An answer counts towards a majority only from a replica with our fence, whose
-// copy counts. Whoever did not answer usefully is asked again each interval.
+// An answer counts towards a majority only from a replica that goes by our fence,
+// and whose copy counts. Whoever did not answer usefully is asked again
+// each interval until the deadline. When our own fence moves, all is asked anew.
 #pragma once
 
 #include <cstdint>

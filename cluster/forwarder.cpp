@@ -81,7 +81,7 @@ void Forwarder::open_session(MemberIndex member) {
   op.id = peer.opening;
   op.kind = OpKind::open_session;
   op.token.store = view_.pinned(member);
-  out_.send(member, Forward{view_.fence(), {op}});
+  out_.send(member, Forward{{op}});
 }
 
 void Forwarder::on_session(MemberIndex from, const Done& done) {
@@ -132,7 +132,7 @@ void Forwarder::flush(Instant now) {
     Peer& peer = peers_[member];
     if (!peer.unnumbered.empty()) number(member);
     if (peer.outgoing.empty() || !view_.up(member)) continue;
-    Forward batch{view_.fence(), {}};
+    Forward batch;
     for (const std::uint64_t id : std::exchange(peer.outgoing, {})) {
       const auto at = pending_.find(id);
       if (at == pending_.end()) continue;
@@ -143,7 +143,7 @@ void Forwarder::flush(Instant now) {
         pending.op.token.floor = window->floor();
       }
       batch.ops.push_back(pending.op);
-      if (batch.ops.size() == kOpsPerForward) out_.send(member, std::exchange(batch, {view_.fence(), {}}));
+      if (batch.ops.size() == kOpsPerForward) out_.send(member, std::exchange(batch, {}));
     }
     if (!batch.ops.empty()) out_.send(member, std::move(batch));
   }

@@ -32,7 +32,6 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
   greeting_.start();
   adopt_pins();
   out_.release(durable_);
-  replicator_.offer_foreign();
   settle(now);
 }
 

@@ -5,11 +5,13 @@
 namespace quipu {
 namespace {
 
-// Answers whose worth depends on what their sender goes by.
-void stamp(PeerMessage& message, Fence fence) {
-  if (auto* ack = std::get_if<DeltaAck>(&message)) ack->fence = fence;
-  if (auto* collected = std::get_if<Collected>(&message)) collected->fence = fence;
-  if (auto* written = std::get_if<WrittenBack>(&message)) written->fence = fence;
+void call_stale(PeerMessage& answer) {
+  if (auto* ack = std::get_if<DeltaAck>(&answer)) ack->code = Code::stale_config;
+  if (auto* written = std::get_if<WrittenBack>(&answer)) written->code = Code::stale_config;
+  if (auto* collected = std::get_if<Collected>(&answer)) {
+    collected->code = Code::stale_config;
+    collected->states = Delta{};
+  }
 }
 
 }  // namespace
@@ -17,7 +19,11 @@ void stamp(PeerMessage& message, Fence fence) {
 Outbound::Outbound(const View& view) : view_(view), forwarded_(view.size()) {}
 
 void Outbound::send(MemberIndex to, PeerMessage message, Commit after) {
-  put(ToMember{to, std::move(message)}, after);
+  put(ToMember{to, Fence{}, std::move(message)}, after);
+}
+
+void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
+  put(ToMember{request.from, request.fence, std::move(answer)}, after);
 }
 
 void Outbound::answer(const Origin& origin, Done done, Commit after) {
@@ -49,7 +55,7 @@ void Outbound::release(Commit durable) {
 
 void Outbound::let_go(Item&& item) {
   if (auto* send = std::get_if<ToMember>(&item)) {
-    stamp(send->message, view_.fence());
+    if (send->asked != Fence{} && send->asked != view_.fence()) call_stale(send->message);
     if (send->to == view_.self()) {
       mail_.push_back(std::move(send->message));
     } else {
@@ -76,7 +82,7 @@ void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effe
     std::vector<Done>& done = forwarded_[member];
     for (std::size_t i = 0; i < done.size(); i += kDonePerFrame) {
       const std::size_t end = std::min(done.size(), i + kDonePerFrame);
-      sends_.push_back({member, Forwarded{{std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
+      sends_.push_back({member, Fence{}, Forwarded{{std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
                                            std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}}});
     }
     done.clear();

@@ -1,8 +1,8 @@
 // outbound.h: everything that leaves a core, kept back until it may be said.
 //
 // Rule: nobody is told of a state or an outcome before the commit that holds it
-// is durable. Answers of replicas are stamped with the fence as it is when they
-// *leave*: a replica checks its config after its sync, not only on arrival.
+// is durable. A replica's answer to a fenced request is judged when it *leaves*,
+// after the sync: if this node goes by another fence by then, it says stale_config.
 //
 // Messages to this node itself take the same way and come back as mail, so that
 // whoever asks all owners need not care whether it is one of them.
@@ -30,6 +30,11 @@ class Outbound {
   explicit Outbound(const View& view);
 
   void send(MemberIndex to, PeerMessage message, Commit after = {});
+  struct Request {
+    MemberIndex from;
+    Fence fence;
+  };
+  void reply(const Request& request, PeerMessage answer, Commit after);
   void answer(const Origin& origin, Done done, Commit after = {});
   void answer(ClientId client, Values values);
 
@@ -53,6 +58,7 @@ class Outbound {
  private:
   struct ToMember {
     MemberIndex to;
+    Fence asked;  // 0: any
     PeerMessage message;
   };
   struct ToOrigin {

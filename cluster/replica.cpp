@@ -39,7 +39,7 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   const Age age = freshness_.age(now);
   answer.age_ms = milliseconds(age);
   answer.complete = age.complete && answer.unfilled.empty();
-  out_.send(from, std::move(answer), executor_.covering());
+  out_.reply({from, ask.fence}, std::move(answer), executor_.covering());
 }
 
 void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
@@ -51,7 +51,7 @@ void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
     partitions.push_back(executor_.map().place(entry.ref).partition());
   });
   answer.unfilled = view_.unfilled(std::move(partitions));
-  out_.send(from, std::move(answer), executor_.covering());
+  out_.reply({from, write.fence}, std::move(answer), executor_.covering());
 }
 
 void Replica::on_pull(MemberIndex from, const Pull& pull) {

@@ -1,7 +1,7 @@
 // replica.h: answers what members ask about the states held here.
 //
-// Every answer shows sealed state and leaves when that is durable, stamped with
-// the fence of that moment; the asker decides whether it counts.
+// Every answer shows sealed state and leaves when that is durable. Whether it may be
+// counted is judged then (Outbound::reply).
 #pragma once
 
 #include "cluster/freshness.h"

@@ -77,7 +77,7 @@ void Replicator::send_frames(MemberIndex member) {
   };
   while (peers_[member].outbox.can_take()) {
     const Outbox::Frame& frame = peers_[member].outbox.take(as_of, settings_.frame_bytes, size_of);
-    DeltaFrame message{frame.number, Delta(as_of)};
+    DeltaFrame message{frame.number, view_.fence(), Delta(as_of)};
     for (const Outbox::Item& item : frame.items) {
       if (map.read(item.shard, state)) message.delta.push(item.shard, state);
     }
@@ -96,10 +96,10 @@ void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
   frame.delta.for_each([&](const DeltaEntry& entry) {
     const Partition partition = executor_.map().place(entry.ref).partition();
     partitions.push_back(partition);
-    if (!view_.owned(partition)) foreign_.insert(partition);
+    if (!view_.owned(partition)) offer({std::string(entry.ref.key), entry.ref.shard});
   });
   ack.unfilled = view_.unfilled(std::move(partitions));
-  out_.send(from, std::move(ack), executor_.covering());
+  out_.reply({from, frame.fence}, std::move(ack), executor_.covering());
 }
 
 void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
@@ -108,10 +108,10 @@ void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
     for (const Outbox::Item& item : acked.items) {
       const Partition partition = executor_.map().place(item.shard).partition();
       const bool filled = !std::binary_search(ack.unfilled.begin(), ack.unfilled.end(), partition);
-      if (ack.fence == view_.fence() && filled) {
+      if (ack.code == Code::ok && filled) {
         waits_.on_held(item.shard, from, acked.as_of);
-      } else if (waits_.waits_for(item.shard)) {
-        push(from, item.shard, acked.as_of);  // asked again with the next flush
+      } else if (waits_.waits_for(item.shard) || !view_.owned(partition)) {
+        push(from, item.shard, acked.as_of);  // told again with the next flush
       }
     }
   }
@@ -124,7 +124,9 @@ void Replicator::on_link_up(MemberIndex member) {
 }
 
 void Replicator::on_fence_changed() {
+  for (Peer& peer : peers_) peer.outbox.relink();  // acks of what is in flight mean another fence
   for (const ShardKey& shard : waits_.restart()) offer(shard);
+  offer_foreign();
 }
 
 bool Replicator::settled(Partition partition) const {

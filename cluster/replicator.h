@@ -27,9 +27,6 @@ class Replicator {
   Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
              const NodeSettings& settings);
 
-  // What a start finds here of partitions that others own must be offered again.
-  void offer_foreign();
-
   // A record was sealed: its local changes go to the owners.
   void on_sealed(const Sealed& sealed);
   // A peer must have this shard's state even if it did not change now.
@@ -43,7 +40,7 @@ class Replicator {
   void on_ack(MemberIndex from, const DeltaAck& ack);
   // All awaits repair there again.
   void on_link_up(MemberIndex member);
-  // Config or pins moved: no earlier ack counts.
+  // Config or pins moved, or a start: no earlier ack counts.
   void on_fence_changed();
 
   // Drops partitions that others own once every owner has all of them.
@@ -71,6 +68,7 @@ class Replicator {
     std::uint64_t pulled_epoch = 0;  // what it has repaired of that, on this link
   };
 
+  void offer_foreign();
   void push(MemberIndex member, const ShardKey& shard, Commit since);
   void send_frames(MemberIndex member);
   [[nodiscard]] bool settled(Partition partition) const;

@@ -74,22 +74,23 @@ void read(Reader& in, const wire::Hello& from, Hello& message) {
 
 Offset<wire::DeltaFrame> build(Builder& builder, const DeltaFrame& message) {
   const auto delta = StateCodec::build(builder, message.delta);
-  return wire::CreateDeltaFrame(builder, message.number, delta);
+  return wire::CreateDeltaFrame(builder, message.number, raw(message.fence), delta);
 }
 
 void read(Reader& in, const wire::DeltaFrame& from, DeltaFrame& message) {
   message.number = from.number();
+  message.fence = Fence{from.fence()};
   StateCodec::read(in, from.delta(), message.delta);
 }
 
 Offset<wire::DeltaAck> build(Builder& builder, const DeltaAck& message) {
   const auto numbers = build_scalars<std::uint64_t>(builder, message.numbers);
   const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
-  return wire::CreateDeltaAck(builder, raw(message.fence), numbers, unfilled);
+  return wire::CreateDeltaAck(builder, static_cast<std::uint16_t>(message.code), numbers, unfilled);
 }
 
 void read(Reader& in, const wire::DeltaAck& from, DeltaAck& message) {
-  message.fence = Fence{from.fence()};
+  message.code = Code{from.code()};
   in.copy("numbers", from.numbers(), message.numbers);
   read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
 }
@@ -108,11 +109,10 @@ void read(Reader&, const wire::Beat& from, Beat& message) {
 Offset<wire::Forward> build(Builder& builder, const Forward& message) {
   const auto ops = build_tables<wire::Op>(builder, message.ops,
                                           [&builder](const Op& op) { return build(builder, op); });
-  return wire::CreateForward(builder, raw(message.fence), ops);
+  return wire::CreateForward(builder, ops);
 }
 
 void read(Reader& in, const wire::Forward& from, Forward& message) {
-  message.fence = Fence{from.fence()};
   in.copy("ops", from.ops(), message.ops, [&in](const wire::Op* table) {
     Op op;
     read(in, *table, op);
@@ -149,14 +149,12 @@ void read(Reader& in, const wire::Collect& from, Collect& message) {
 Offset<wire::Collected> build(Builder& builder, const Collected& message) {
   const auto states = StateCodec::build(builder, message.states);
   const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
-  return wire::CreateCollected(builder, message.id, raw(message.fence),
-                               static_cast<std::uint16_t>(message.code), states, unfilled,
-                               message.age_ms, message.complete);
+  return wire::CreateCollected(builder, message.id, static_cast<std::uint16_t>(message.code), states,
+                               unfilled, message.age_ms, message.complete);
 }
 
 void read(Reader& in, const wire::Collected& from, Collected& message) {
   message.id = from.id();
-  message.fence = Fence{from.fence()};
   message.code = Code{from.code()};
   StateCodec::read(in, from.states(), message.states);
   read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
@@ -177,13 +175,11 @@ void read(Reader& in, const wire::WriteBack& from, WriteBack& message) {
 
 Offset<wire::WrittenBack> build(Builder& builder, const WrittenBack& message) {
   const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
-  return wire::CreateWrittenBack(builder, message.id, raw(message.fence),
-                                 static_cast<std::uint16_t>(message.code), unfilled);
+  return wire::CreateWrittenBack(builder, message.id, static_cast<std::uint16_t>(message.code), unfilled);
 }
 
 void read(Reader& in, const wire::WrittenBack& from, WrittenBack& message) {
   message.id = from.id();
-  message.fence = Fence{from.fence()};
   message.code = Code{from.code()};
   read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
 }

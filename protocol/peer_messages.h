@@ -20,8 +20,9 @@
 
 namespace quipu {
 
-// Which config and pinned stores the sender goes by. Only equality means
-// anything: an answer counts only from a replica that goes by the same.
+// Which config and pinned stores the sender goes by; only equality means anything.
+// Whatever is to be counted names the asker's. A replica that goes by another when
+// its answer leaves says stale_config, and is not counted. 0: by whichever.
 enum class Fence : std::uint64_t {};
 
 // Said on every new link by both sides, and again whenever `pins` change.
@@ -40,11 +41,12 @@ struct Hello {
 // receiver now has is durable.
 struct DeltaFrame {
   std::uint64_t number = 0;
+  Fence fence{};
   Delta delta{};
 };
 
 struct DeltaAck {
-  Fence fence{};
+  Code code = Code::ok;  // stale_config: held all the same
   std::vector<std::uint64_t> numbers{};
   std::vector<Partition> unfilled{};  // of these the sender's copy does not count yet
 };
@@ -59,7 +61,6 @@ struct Beat {
 };
 
 struct Forward {
-  Fence fence{};
   std::vector<Op> ops{};
 };
 
@@ -76,9 +77,9 @@ struct Collect {
 
 struct Collected {
   std::uint64_t id = 0;
-  Fence fence{};
   Code code = Code::ok;
-  Delta states{};                     // in the order of Collect::shards; absent ones are empty
+  // In the order of Collect::shards, absent ones empty; as many as there is room for.
+  Delta states{};
   std::vector<Partition> unfilled{};  // see DeltaAck
   std::uint32_t age_ms = kUnknownAge;  // of the answering node's own view
   bool complete = false;
@@ -92,7 +93,6 @@ struct WriteBack {
 
 struct WrittenBack {
   std::uint64_t id = 0;
-  Fence fence{};
   Code code = Code::ok;
   std::vector<Partition> unfilled{};
 };

@@ -101,7 +101,7 @@ TEST(Adds, AnAckFromAReplicaThatGoesByOtherPinsDoesNotCountAndIsAskedForAgain) {
   nodes.cut_off(2);
   bool stale = true;
   nodes.meddle([&](MemberIndex, MemberIndex, PeerMessage& message) {
-    if (auto* ack = std::get_if<DeltaAck>(&message); ack && stale) ack->fence = Fence{7};
+    if (auto* ack = std::get_if<DeltaAck>(&message); ack && stale) ack->code = Code::stale_config;
     return HandDriven::Fate::deliver;
   });
   // 2 counts as up for the check, but never answers.
@@ -113,6 +113,44 @@ TEST(Adds, AnAckFromAReplicaThatGoesByOtherPinsDoesNotCountAndIsAskedForAgain) {
   stale = false;
   nodes.pass(300ms);
   EXPECT_EQ(nodes.code(add), Code::ok);
+}
+
+// A retired store may have acked it, or one that the new pins do not know.
+TEST(Adds, WhatAnotherOwnsIsDroppedOnlyOnceAllHoldItByThePresentPins) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  const auto owners = nodes.owners(key);
+  const Token token = nodes.session(0, 0);
+  bool stale = true;
+  nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
+    auto* ack = std::get_if<DeltaAck>(&message);
+    if (ack && stale && from == owners[1]) ack->code = Code::stale_config;
+    return HandDriven::Fate::deliver;
+  });
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 1, {.shard = 0, .token = token})), Code::ok);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.held(0, key), 1);
+  stale = false;
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.held(0, key), 0);
+  EXPECT_EQ(nodes.stat(0, "partitions_dropped"), 1U);
+}
+
+TEST(Adds, WhatAnotherOwnsIsOfferedAnewWhenPinsMove) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  const auto owners = nodes.owners(key);
+  const Token token = nodes.session(0, 0);
+  nodes.cut(0, owners[2]);  // so that it is not dropped yet
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 1, {.shard = 0, .token = token})), Code::ok);
+  nodes.pass(1s);  // the two others have acked it
+  for (const MemberIndex owner : owners) nodes.crash(owner);
+  nodes.wipe(owners[0], NewStore::marked);
+  nodes.start(owners[0]);
+  nodes.connect(0, owners[0]);
+  nodes.pass(2s);
+  EXPECT_EQ(nodes.held(owners[0], key), 1);
+  EXPECT_EQ(nodes.held(0, key), 1);
 }
 
 TEST(Adds, AnAckForAnUnfilledCopyDoesNotCount) {

@@ -73,7 +73,7 @@ TEST(StrongRead, DoesNotCountAReplicaWithOtherPinsAndAsksItAgain) {
   nodes.cut(0, 2);
   bool stale = true;
   nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
-    if (auto* answer = std::get_if<Collected>(&message); answer && stale && from == 1) answer->fence = Fence{7};
+    if (auto* answer = std::get_if<Collected>(&message); answer && stale && from == 1) answer->code = Code::stale_config;
     return HandDriven::Fate::deliver;
   });
   const auto read = nodes.read(0, "a", ReadLevel::strong);
@@ -82,6 +82,58 @@ TEST(StrongRead, DoesNotCountAReplicaWithOtherPinsAndAsksItAgain) {
   nodes.pass(200ms);
   ASSERT_TRUE(nodes.value(read));
   EXPECT_EQ(nodes.value(read)->value, 3);
+}
+
+TEST(StrongRead, AReplicaTellsWhoeverGoesByOtherPinsThatTheyAreStale) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 3);
+  nodes.pass(1s);
+  std::map<FrameType, Code> answers;
+  std::map<std::uint64_t, std::size_t> states;
+  nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
+    if (from != 0) return HandDriven::Fate::deliver;
+    if (const auto* answer = std::get_if<Collected>(&message)) {
+      answers[FrameType::collected] = answer->code;
+      states[answer->id] = answer->states.size();
+    }
+    if (const auto* answer = std::get_if<WrittenBack>(&message)) answers[FrameType::written_back] = answer->code;
+    if (const auto* ack = std::get_if<DeltaAck>(&message)) answers[FrameType::delta_ack] = ack->code;
+    return HandDriven::Fate::deliver;
+  });
+  nodes.forge(1, 0, Collect{1, Fence{7}, {{"a", 0}}});
+  nodes.forge(1, 0, WriteBack{2, Fence{7}, Delta{}});
+  nodes.forge(1, 0, DeltaFrame{3, Fence{7}, Delta{}});
+  EXPECT_EQ(answers.size(), 3U);
+  for (const auto& [type, code] : answers) EXPECT_EQ(code, Code::stale_config);
+  EXPECT_EQ(states[1], 0U);
+
+  nodes.forge(1, 0, Collect{4, Fence{}, {{"a", 0}}});  // who counts nothing may ask anybody
+  EXPECT_EQ(answers[FrameType::collected], Code::ok);
+  EXPECT_EQ(states[4], 1U);
+}
+
+// After the sync, since a pin may move while it lasts.
+TEST(StrongRead, AReplicaJudgesTheFenceWhenItsAnswerLeaves) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.wipe(2, NewStore::marked);
+  nodes.stall(0);
+  (void)nodes.add(0, "a", 3);
+  std::vector<Code> answers;
+  nodes.meddle([&](MemberIndex from, MemberIndex to, PeerMessage& message) {
+    const auto* answer = std::get_if<Collected>(&message);
+    if (answer && from == 0 && to == 1) answers.push_back(answer->code);
+    return HandDriven::Fate::deliver;
+  });
+  nodes.hold(0, 1), nodes.hold(2, 1);
+  (void)nodes.read(1, "a", ReadLevel::strong);  // asks by the pins as they are
+  nodes.start(2);
+  nodes.connect(0, 2);
+  EXPECT_TRUE(answers.empty());
+  nodes.resume(0);  // has pinned 2's new store by now
+  nodes.release(0, 1);
+  ASSERT_FALSE(answers.empty());
+  EXPECT_EQ(answers.front(), Code::stale_config);
 }
 
 TEST(StrongRead, WithoutAMajorityFailsAtItsDeadline) {

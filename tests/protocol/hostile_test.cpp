@@ -47,7 +47,7 @@ Status decoded(const WireDelta& delta) {
       builder, delta.cells, [](const OneCell& cell) { return wire::Cell(cell.actor, 1, 1, 0, 0); });
   const auto seen = builder.CreateVectorOfStructs(sightings);
   const auto root = wire::CreateDelta(builder, 1, actors, keys, entries, sums, cells, seen);
-  const auto payload = payload_of(builder, wire::CreateDeltaFrame(builder, 1, root));
+  const auto payload = payload_of(builder, wire::CreateDeltaFrame(builder, 1, 2, root));
   return decode_peer(FrameType::delta, payload.get()).status();
 }
 
@@ -335,7 +335,7 @@ TEST(HostileForward, that_names_one_op_a_hundred_thousand_times_is_refused) {
   Builder builder;
   const auto one = wire::CreateOp(builder, 1);
   const std::vector<Offset<wire::Op>> many(200'000, one);
-  const auto root = wire::CreateForward(builder, 1, builder.CreateVector(many));
+  const auto root = wire::CreateForward(builder, builder.CreateVector(many));
   const auto payload = payload_of(builder, root);
   EXPECT_EQ(decode_peer(FrameType::forward, payload.get()).status().detail(),
             "Forward: message is malformed");
@@ -343,7 +343,7 @@ TEST(HostileForward, that_names_one_op_a_hundred_thousand_times_is_refused) {
 
 // The verifier checks the alignment of a vector's length, not of its elements.
 TEST(HostileAck, with_numbers_at_a_misaligned_place_is_refused) {
-  const std::string frame = encoded(PeerMessage(DeltaAck{Fence{1}, {2, 3}, {}}));
+  const std::string frame = encoded(PeerMessage(DeltaAck{Code{1}, {2, 3}, {Partition{1}}}));
   const std::string payload = frame.substr(kFrameHeader);
   // The numbers' vector comes last: its length, then 16 bytes. Move it down by 4,
   // and with it the offset that leads to it.
@@ -366,7 +366,7 @@ TEST(AbsentFields, are_read_as_empty_ones) {
   const auto frame = made([](Builder& b) { return wire::CreateDeltaFrame(b, 3); });
   const auto decoded_frame = decode_peer(FrameType::delta, frame.get());
   ASSERT_TRUE(decoded_frame.ok());
-  EXPECT_TRUE(std::get<DeltaFrame>(*decoded_frame) == (DeltaFrame{3, Delta{}}));
+  EXPECT_TRUE(std::get<DeltaFrame>(*decoded_frame) == (DeltaFrame{3, Fence{}, Delta{}}));
   const auto read = made([](Builder& b) { return wire::CreateRead(b, 3); });
   EXPECT_TRUE(decode_read(read.get())->keys.empty());
 }

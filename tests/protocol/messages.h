@@ -34,15 +34,15 @@ inline auto fields(const Stat& m) { const auto& [a, b] = m; return std::tie(a, b
 inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const Refusal& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
-inline auto fields(const DeltaFrame& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Beat& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
-inline auto fields(const Forward& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Collected& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
+inline auto fields(const Collected& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const WriteBack& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const WrittenBack& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const WrittenBack& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const ShardDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const PartitionDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const LeafDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
@@ -218,23 +218,23 @@ inline std::vector<PeerMessage> peer_messages() {
       Refusal{},
       Refusal{Code::stale_config, "another cluster"},
       DeltaFrame{},
-      DeltaFrame{kMax64, sample_delta()},
+      DeltaFrame{kMax64, Fence{kMax64}, sample_delta()},
       DeltaAck{},
-      DeltaAck{Fence{kMax64}, {0, 1, kMax64}, partitions},
+      DeltaAck{Code{0xffff}, {0, 1, kMax64}, partitions},
       Beat{},
       Beat{1, 2, 3, kMax64},
       Forward{},
-      Forward{Fence{kMax64}, {Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
+      Forward{{Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
       Forwarded{},
       Forwarded{{Done{}, largest_done(), Done{.id = 3, .code = Code::out_of_range, .detail = "x"}}},
       Collect{},
       Collect{kMax64, Fence{kMax64}, shards},
       Collected{},
-      Collected{kMax64, Fence{kMax64}, Code{0xffff}, sample_delta(), partitions, 0, true},
+      Collected{kMax64, Code{0xffff}, sample_delta(), partitions, 0, true},
       WriteBack{},
       WriteBack{kMax64, Fence{kMax64}, sample_delta()},
       WrittenBack{},
-      WrittenBack{kMax64, Fence{kMax64}, Code{0xffff}, partitions},
+      WrittenBack{kMax64, Code{0xffff}, partitions},
       Pull{},
       Pull{kMax64, PullKind::states, partitions, {{}, last_leaf}, shards},
       Pulled{},

@@ -112,7 +112,7 @@ TEST(Delta, takes_more_actors_than_it_has_numbers_for) {
 TEST(Delta, estimates_its_encoded_size_from_above_and_closely) {
   std::vector<SeenShard> pushed;
   for (const Delta& delta : {Delta(), sample_delta(), busy_delta(10'000, 100, pushed)}) {
-    const std::size_t encoded_size = encoded(PeerMessage(DeltaFrame{1, delta})).size();
+    const std::size_t encoded_size = encoded(PeerMessage(DeltaFrame{1, Fence{}, delta})).size();
     EXPECT_GE(delta.bytes() + 64, encoded_size);
     EXPECT_LE(delta.bytes(), encoded_size + 128);
   }
