@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <bit>
 
+#include "cluster/state_size.h"
+
 namespace quipu {
 namespace {
 
-// So many per message, that the answer stays far below a frame.
+// One message asks about so many shards, and carries so much of states: half a
+// frame, and the largest shard, leave room for what goes with them.
 constexpr std::size_t kShardsPerAsk = 32;
+constexpr std::size_t kBytesPerAsk = kMaxFrame / 2;
+static_assert(kBytesPerAsk + kMaxStateBytes < kMaxStatesBytes);
 
 }  // namespace
 
@@ -71,9 +76,14 @@ void Collector::pursue(RoundId id, Round& round) {
   for (MemberIndex member = 0; member < view_.size(); ++member) {
     if (!view_.up(member)) continue;
     std::vector<std::size_t> wanted;
+    std::size_t bytes = 0;
     for (std::size_t i = 0; i < round.work.size(); ++i) {
-      if (wants(round, round.work[i], member)) wanted.push_back(i);
-      if (wanted.size() == kShardsPerAsk) ask(id, round, member, std::exchange(wanted, {}));
+      if (!wants(round, round.work[i], member)) continue;
+      wanted.push_back(i);
+      bytes += state_bytes(round.shards[i], round.work[i].state);
+      if (wanted.size() < kShardsPerAsk && bytes < kBytesPerAsk) continue;
+      ask(id, round, member, std::exchange(wanted, {}));
+      bytes = 0;
     }
     if (!wanted.empty()) ask(id, round, member, std::move(wanted));
   }
@@ -134,26 +144,30 @@ void Collector::count(Shard& shard, Round& round, MemberIndex member) {
   --round.unresolved;
 }
 
-void Collector::take_answer(Shard& shard, const DeltaEntry& entry) {
+// False: together they are more than any node may hold.
+bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) {
   ShardState theirs{{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable};
+  ShardState joined = shard.state;
+  merge(joined, theirs);
+  if (joined.cells.size() > kMaxCells) return false;
   if (shard.answered && theirs != shard.state) shard.identical = false;
-  merge(shard.state, theirs);
+  shard.state = std::move(joined);
   shard.answered = true;
+  return true;
 }
 
 void Collector::on_collected(MemberIndex from, const Collected& answer) {
   const auto ask = take_ask(answer.id, from);
   if (!ask) return;
   Round& round = rounds_.at(ask->round);
-  if (answer.code != Code::ok || answer.states.size() != ask->shards.size()) return;
+  if (answer.code != Code::ok || answer.states.size() > ask->shards.size()) return;
   std::size_t next = 0;
   answer.states.for_each([&](const DeltaEntry& entry) {
     const std::size_t i = ask->shards[next++];
     Shard& shard = round.work[i];
     const bool filled = !std::binary_search(answer.unfilled.begin(), answer.unfilled.end(), shard.partition);
     if (shard.resolved || entry.ref != ShardRef(round.shards[i]) || (round.phase != Phase::one && !filled)) return;
-    take_answer(shard, entry);
-    count(shard, round, from);
+    if (take_answer(shard, entry)) count(shard, round, from);
   });
   merge_sightings(round.sightings, answer.states.sightings);
   round.age_ms = std::max(round.age_ms, answer.age_ms);

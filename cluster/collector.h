@@ -10,7 +10,7 @@
 // the other does not, so this is monotone in real time but not linearizable.
 //
 // An answer counts towards a majority only from a replica that goes by our fence,
-// and whose copy counts. Whoever did not answer usefully is asked again
+// and whose copy counts. Whoever did not answer usefully, or not all, is asked again
 // each interval until the deadline. When our own fence moves, all is asked anew.
 #pragma once
 
@@ -95,7 +95,7 @@ class Collector {
   std::optional<Ask> take_ask(std::uint64_t id, MemberIndex from);
   void forget_answered_asks();
   void count(Shard& shard, Round& round, MemberIndex member);
-  static void take_answer(Shard& shard, const DeltaEntry& entry);
+  [[nodiscard]] static bool take_answer(Shard& shard, const DeltaEntry& entry);
   void advance(RoundId id);
   void begin(Round& round, Phase phase);
   void finish(RoundId id, Code code);

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "cluster/state_size.h"
 #include "cluster/testimony.h"
-#include "protocol/frame.h"
 
 namespace quipu {
 namespace {
 
-// Leaves room for the header and the tables around the states.
-constexpr std::size_t kAnswerBytes = kMaxFrame - 64 * 1024;
+static_assert(2 * kMaxStateBytes < kMaxStatesBytes, "one of what was asked always fits");
+static_assert(kPullBytes + kMaxStateBytes < kMaxStatesBytes);
 
 std::uint32_t milliseconds(const Age& age) {
   if (!age.age) return kUnknownAge;
@@ -27,12 +27,9 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   std::vector<Partition> partitions;
   for (const ShardKey& shard : ask.shards) {
     executor_.map().read(shard, state);
+    if (answer.states.bytes() + state_bytes(shard, state) > kMaxStatesBytes) break;
     answer.states.push(shard, state);
     partitions.push_back(executor_.map().place(shard).partition());
-  }
-  if (answer.states.bytes() > kAnswerBytes) {
-    answer.code = Code::overloaded;
-    answer.states = Delta{};
   }
   answer.states.sightings = testimony(executor_);
   answer.unfilled = view_.unfilled(std::move(partitions));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cluster/state_size.h"
 #include "cluster/testimony.h"
 
 namespace quipu {
@@ -73,7 +74,7 @@ void Replicator::send_frames(MemberIndex member) {
   ShardState state;
   const auto size_of = [&](const ShardKey& shard) {
     map.read(shard, state);
-    return shard.key.size() + 16 + state.cells.size() * sizeof(Cell);
+    return state_bytes(shard, state);
   };
   while (peers_[member].outbox.can_take()) {
     const Outbox::Frame& frame = peers_[member].outbox.take(as_of, settings_.frame_bytes, size_of);

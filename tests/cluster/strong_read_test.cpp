@@ -136,6 +136,40 @@ TEST(StrongRead, AReplicaJudgesTheFenceWhenItsAnswerLeaves) {
   EXPECT_EQ(answers.front(), Code::stale_config);
 }
 
+// Written by thousands of nodes: states that fill frames.
+TEST(StrongRead, OfShardsThatExceedAFrameAsksForThemInPieces) {
+  constexpr ShardIndex kShards = 16;
+  for (const std::uint64_t cells : {1'000U, 4'000U}) {
+    SCOPED_TRACE(cells);
+    HandDriven nodes;
+    ASSERT_EQ(nodes.code(nodes.raise(0, "a", kShards)), Code::ok);
+    nodes.pass(1s);
+    nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
+      const bool repair = std::holds_alternative<Pulled>(message);
+      return repair ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+    });
+    // Half of each shard's cells are at 0 alone, the other half at 1.
+    for (ShardIndex shard = 0; shard < kShards; ++shard) {
+      for (const MemberIndex node : {MemberIndex{0}, MemberIndex{1}}) {
+        ShardState state{{}, static_cast<ShardIndex>(shard == 0 ? kShards : 1),
+                         static_cast<ShardIndex>(shard == 0 ? kShards : 1)};
+        for (std::uint64_t i = 0; i < cells; ++i) {
+          state.cells.push_back({ActorId{(node + 1) * 100'000 + i}, Commit{i + 1}, 1, {}, 0});
+        }
+        DeltaFrame frame{shard + 1'000'000ULL, Fence{}, Delta{}};
+        frame.delta.push({"a", shard}, state);
+        nodes.forge(2, node, frame);
+      }
+    }
+    nodes.cut_off(2);
+    const auto read = nodes.read(0, "a", ReadLevel::strong);
+    nodes.pass(3s);
+    ASSERT_TRUE(nodes.value(read));
+    EXPECT_EQ(nodes.value(read)->code, Code::ok);
+    EXPECT_EQ(nodes.value(read)->value, static_cast<std::int64_t>(2 * kShards * cells));
+  }
+}
+
 TEST(StrongRead, WithoutAMajorityFailsAtItsDeadline) {
   HandDriven nodes;
   nodes.cut_off(0);

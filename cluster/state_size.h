@@ -1,0 +1,22 @@
+// state_size.h: how much of a frame a shard's state takes, at most.
+//
+// Whoever puts several into one message adds them up: a shard that many nodes
+// wrote takes a third of a frame alone.
+#pragma once
+
+#include "protocol/client_messages.h"
+#include "protocol/frame.h"
+#include "storage/entry.h"
+
+namespace quipu {
+
+inline constexpr std::size_t kStateOverhead = 16;
+inline constexpr std::size_t kMaxStateBytes = kStateOverhead + kMaxKey + kMaxCells * sizeof(Cell);
+// For the header, the sightings and the tables around the states.
+inline constexpr std::size_t kMaxStatesBytes = kMaxFrame - 128 * 1024;
+
+[[nodiscard]] inline std::size_t state_bytes(ShardRef shard, const ShardState& state) {
+  return kStateOverhead + shard.key.size() + state.cells.size() * sizeof(Cell);
+}
+
+}  // namespace quipu
