@@ -142,6 +142,7 @@ void AntiEntropy::on_pulled(Instant now, MemberIndex from, const Pulled& answer)
     return;
   }
   counts_.bytes_pulled += cost(answer);
+  pulling.whole = pulling.whole && answer.whole;
   const auto pause = std::chrono::nanoseconds(std::chrono::seconds(1)) * static_cast<std::int64_t>(cost(answer)) /
                      static_cast<std::int64_t>(settings_.repair_bytes_per_second);
   pulling.next = now + pause;
@@ -226,7 +227,7 @@ void AntiEntropy::advance(Instant now, MemberIndex peer) {
 
 void AntiEntropy::finish(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
-  if (pulling.urgent) repaired_.push_back({peer, pulling.epoch, executor_.covering()});
+  if (pulling.urgent) repaired_.push_back({peer, pulling.epoch, executor_.covering(), pulling.whole});
   pulling = Pulling{};
   schedule(now, pulling);
 }

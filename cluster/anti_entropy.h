@@ -46,6 +46,7 @@ class AntiEntropy {
     MemberIndex peer;
     std::uint64_t epoch;
     Commit commit;
+    bool whole;  // the peer's copy counted all the while
   };
   [[nodiscard]] std::vector<Repaired> take_repaired() { return std::exchange(repaired_, {}); }
 
@@ -61,6 +62,7 @@ class AntiEntropy {
     Stage stage = Stage::idle;
     bool urgent = false;
     std::uint64_t epoch = 0;
+    bool whole = true;         // all answers so far came from a copy that counts
     Instant next{};            // when to begin, or to ask the next question
     std::optional<Pull> asked; // the open question
     std::deque<Partition> partitions;  // still to be compared

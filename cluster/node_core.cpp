@@ -215,6 +215,8 @@ void NodeCore::retire(Effects& effects) {
 
 void NodeCore::on_repaired(const AntiEntropy::Repaired& repaired) {
   freshness_.set_pulled(repaired.peer, repaired.epoch);
+  view_.set_hollow(repaired.peer, !repaired.whole);
+  if (!repaired.whole) return;
   const NodeId source = config_.members[repaired.peer].id;
   const Meta& meta = executor_->meta();
   const auto at = std::find(meta.filled_from.begin(), meta.filled_from.end(), source);

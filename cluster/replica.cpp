@@ -56,6 +56,7 @@ void Replica::on_pull(MemberIndex from, const Pull& pull) {
   Pulled answer;
   answer.id = pull.id;
   answer.kind = pull.kind;
+  answer.whole = view_.whole();
   switch (pull.kind) {
     case PullKind::root: pull_root(from, answer); break;
     case PullKind::partitions: pull_partitions(from, pull, answer); break;

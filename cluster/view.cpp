@@ -11,7 +11,8 @@ View::View(const ClusterConfig& config, MemberIndex self)
       self_(self),
       up_(config.members.size()),
       stores_(config.members.size()),
-      filled_from_(config.members.size()) {
+      filled_from_(config.members.size()),
+      hollow_(config.members.size()) {
   up_[self] = true;
 }
 
@@ -53,14 +54,23 @@ std::optional<MemberIndex> View::holder(StoreId store) const {
 
 bool View::counts(Partition partition) const {
   if (!marked_) return true;
-  std::size_t sources = 0;
+  std::size_t sources = 0, others = 0;
   for (const MemberIndex owner : owners(partition)) {
-    if (owner != self_ && filled_from_[owner]) ++sources;
+    if (owner == self_) continue;
+    if (filled_from_[owner]) ++sources;
+    if (filled_from_[owner] || !hollow_[owner]) ++others;
   }
   // So many that each majority that acknowledged something, this node's lost copy
-  // perhaps among it, has one of them. An only owner has nobody to ask.
-  const std::size_t size = owners(partition).size();
-  return sources >= std::min(size - majority() + 1, size - 1);
+  // perhaps among it, has one of them. Where so many disks were lost that fewer are
+  // left, those who are: replacements must not wait for each other for ever.
+  return sources >= std::min(owners(partition).size() - majority() + 1, others);
+}
+
+bool View::whole() const {
+  for (std::uint16_t p = 0; marked_ && p < kPartitions; ++p) {
+    if (owned(Partition{p}) && !counts(Partition{p})) return false;
+  }
+  return true;
 }
 
 std::vector<Partition> View::unfilled(std::vector<Partition> partitions) const {

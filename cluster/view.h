@@ -47,6 +47,10 @@ class View {
   // Whether this node's own copy counts for quorums: a replacement does not until
   // it has merged the partition from enough other owners to meet every majority.
   [[nodiscard]] bool counts(Partition partition) const;
+  // In every partition that this node owns.
+  [[nodiscard]] bool whole() const;
+  // That member has no whole copy either: it fills nobody, and is waited for by nobody.
+  void set_hollow(MemberIndex member, bool hollow) { hollow_[member] = hollow; }
   // The partitions of `shards` for which it does not, sorted, each once.
   [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions) const;
 
@@ -59,6 +63,7 @@ class View {
   bool marked_ = false;
   bool retired_ = false;
   std::vector<bool> filled_from_;
+  std::vector<bool> hollow_;
 };
 
 }  // namespace quipu

@@ -221,7 +221,8 @@ Offset<wire::Pulled> build(Builder& builder, const Pulled& message) {
       builder, message.shards, [](const ShardDigest& digest) { return to_wire(digest.hash); });
   const auto states = StateCodec::build(builder, message.states);
   return wire::CreatePulled(builder, message.id, static_cast<wire::PullKind>(message.kind),
-                            message.answered, &root, partitions, leaves, shards, hashes, states);
+                            message.answered, message.whole, &root, partitions, leaves, shards,
+                            hashes, states);
 }
 
 void read_digests(Reader& in, const wire::Pulled& from, std::vector<ShardDigest>& digests) {
@@ -241,6 +242,7 @@ void read(Reader& in, const wire::Pulled& from, Pulled& message) {
   message.id = from.id();
   message.kind = in.one_of<PullKind>("kind", from.kind());
   message.answered = from.answered();
+  message.whole = from.whole();
   if (from.root() != nullptr) message.root = from_wire(*from.root());
   in.copy("partitions", from.partitions(), message.partitions,
           [&in](const wire::PartitionDigest* digest) {

@@ -134,6 +134,7 @@ struct Pulled {
   std::uint64_t id = 0;
   PullKind kind = PullKind::root;
   std::uint32_t answered = 0;
+  bool whole = false;  // the sender's copy counts wherever it is an owner
   Hash128 root{};                             // over the partitions that the asker owns
   std::vector<PartitionDigest> partitions{};  // those, the empty ones left out
   std::vector<LeafDigest> leaves{};           // the empty ones left out

@@ -130,6 +130,46 @@ TEST(ReplacedStore, DoesNotCountBeforeItHasPulledFromAMajority) {
   EXPECT_EQ(nodes.code(nodes.add(2, "a", 1, {.ack = Ack::quorum})), Code::ok);
 }
 
+// Two of five disks are a minority: what a quorum had must survive their loss, though
+// it is left on one node alone, and the new stores meet everybody else first.
+TEST(ReplacedStore, IsNotFilledFromAnotherThatIsNotFilledItself) {
+  HandDriven::Options options;
+  options.nodes = 5;
+  options.replication = 5;
+  HandDriven nodes(options);
+  nodes.cut_off(3), nodes.cut_off(4);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 5, {.ack = Ack::quorum})), Code::ok);  // on 0, 1 and 2
+  nodes.pass(1s);
+  nodes.crash(2);
+  nodes.wipe(0, NewStore::marked), nodes.wipe(1, NewStore::marked);
+  nodes.start(0), nodes.start(1);
+  nodes.connect_all();
+  nodes.pass(5s);
+  const auto read = nodes.read(3, "a", ReadLevel::strong, 1000);
+  nodes.pass(2s);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->code, Code::no_quorum);
+
+  nodes.start(2);
+  nodes.connect_all();
+  nodes.pass(5s);
+  EXPECT_EQ(nodes.total(3, "a", ReadLevel::strong), 5);
+  EXPECT_EQ(nodes.held(0, "a") + nodes.held(1, "a"), 10);
+}
+
+// No promise holds then, but what is left must serve again.
+TEST(ReplacedStore, OfAMajorityAreFilledFromWhoeverIsLeft) {
+  HandDriven nodes;
+  ASSERT_EQ(nodes.code(nodes.add(2, "a", 5, {.ack = Ack::quorum})), Code::ok);
+  nodes.pass(1s);
+  nodes.wipe(0, NewStore::marked), nodes.wipe(1, NewStore::marked);
+  nodes.start(0), nodes.start(1);
+  nodes.connect_all();
+  nodes.pass(5s);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 5);
+  EXPECT_EQ(nodes.code(nodes.add(1, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
 TEST(ReplacedStore, AMemberThatWasAwayLearnsOfItFromTheOthers) {
   HandDriven nodes;
   nodes.cut_off(2);

@@ -201,7 +201,7 @@ OwnPayload pulled_without_hashes() {
     const std::vector<wire::ShardName> names{{1, 0}};
     const auto all = b.CreateVectorOfStructs(names);
     const auto shards = wire::CreateShardList(b, keys, all);
-    return wire::CreatePulled(b, 1, wire::PullKind::keys, 1, nullptr, 0, 0, shards);
+    return wire::CreatePulled(b, 1, wire::PullKind::keys, 1, false, nullptr, 0, 0, shards);
   });
 }
 

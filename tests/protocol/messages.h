@@ -47,7 +47,7 @@ inline auto fields(const ShardDigest& m) { const auto& [a, b] = m; return std::t
 inline auto fields(const PartitionDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const LeafDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const Pull& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
-inline auto fields(const Pulled& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const Pulled& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const Record& m) { const auto& [a, b] = m; return std::tie(a, b); }
 // clang-format on
 
@@ -241,6 +241,7 @@ inline std::vector<PeerMessage> peer_messages() {
       Pulled{.id = kMax64,
              .kind = PullKind::keys,
              .answered = kMax32,
+             .whole = true,
              .root = hash,
              .partitions = {{}, {Partition{kPartitions - 1}, hash}},
              .leaves = {{}, {last_leaf, hash}},
