@@ -275,6 +275,7 @@ void NodeCore::gossip(Instant now) {
 }
 
 Instant NodeCore::deadline() const {
+  if (abandoned_) return kNever;  // all that is waited for is its last write
   Instant earliest = std::min(next_gossip_, anti_entropy_.deadline());
   if (!settled_ && executor_->meta().pins.founded) earliest = std::min(earliest, settle_by_);
   return earliest;

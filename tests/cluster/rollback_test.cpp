@@ -64,6 +64,23 @@ TEST(Rollback, CountsForNoQuorumBeforeItHasPulledFromAMajority) {
   EXPECT_TRUE(nodes.value(read)->code == Code::no_quorum || nodes.value(read)->value == 2);
 }
 
+TEST(Rollback, ThatIsNoticedLateWaitsForNothingButItsLastWrite) {
+  HandDriven nodes;
+  const MemoryDisk copy = nodes.disk(0);
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  nodes.crash(0);
+  nodes.disk(0) = copy;
+  nodes.start(0);
+  nodes.pass(2s);  // alone, it waits for testimony no longer
+  nodes.stall(0);
+  nodes.connect(0, 1);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.restarts(0), 0u);
+  nodes.resume(0);
+  EXPECT_EQ(nodes.restarts(0), 1u);
+}
+
 TEST(Rollback, ToWhatItsPeersWereToldOfIsNone) {
   HandDriven nodes;
   nodes.pass(1s);
