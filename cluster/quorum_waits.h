@@ -10,7 +10,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "cluster/outbound.h"
@@ -34,25 +33,31 @@ class QuorumWaits {
   [[nodiscard]] std::vector<ShardKey> restart();
   void on_tick(Instant now);
 
-  [[nodiscard]] bool waits_for(const ShardKey& shard) const { return waits_.contains(shard); }
+  [[nodiscard]] bool waits_for(const ShardKey& shard) const { return shards_.contains(shard); }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
   struct Wait {
     Commit commit{};
-    Partition partition{};
     Origin origin;
     Done done;
     Instant deadline{};
-    std::uint64_t holders = 0;  // bits: positions in the owner list
   };
+  struct Shard {
+    Partition partition{};
+    std::deque<Wait> waits;    // by commit
+    // By position in the owner list: as of when it has the state. Nothing is less
+    // than any commit, also than 0, by which a retry names what an earlier start applied.
+    std::vector<std::optional<Commit>> held;
+    Commit own{};              // the newest commit that is in own_
+  };
+  using ShardAt = std::map<ShardKey, Shard>::iterator;
 
-  void hold(std::vector<Wait>& waits, MemberIndex owner, Commit commit);
-  [[nodiscard]] bool met(const Wait& wait) const;
+  void hold(ShardAt at, MemberIndex owner, Commit commit);
 
   const View& view_;
   Outbound& out_;
-  std::map<ShardKey, std::vector<Wait>> waits_;
+  std::map<ShardKey, Shard> shards_;
   std::size_t size_ = 0;
   Commit durable_{};
   std::deque<std::pair<Commit, ShardKey>> own_;  // not durable here yet, ascending
