@@ -5,6 +5,8 @@
 namespace quipu {
 namespace {
 
+constexpr const char* kNoRoom = "too many reads wait for peers, or this one is of too many shards";
+
 std::uint32_t to_ms(Duration age) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
@@ -42,7 +44,7 @@ void Reads::refuse(const Read& read, ClientId client, Code code, const char* why
 
 void Reads::on_read(Instant now, ClientId client, const Read& read) {
   if (operations_.size() >= settings_.pending_operations) {
-    refuse(read, client, Code::overloaded, "too many operations wait for peers");
+    refuse(read, client, Code::overloaded, kNoRoom);
     return;
   }
   const auto at = operations_.emplace(next_++, Operation{}).first;
@@ -60,7 +62,28 @@ void Reads::on_read(Instant now, ClientId client, const Read& read) {
       operation.refused[i].detail = "a key has 1 to 512 bytes";
     }
   }
+  if (!charge(operation)) operation.failed = Code::overloaded;
   advance(now, at);
+}
+
+// A shard's key is in the operation, in its round and in what was asked of each owner.
+bool Reads::charge(Operation& operation) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < operation.keys.size(); ++i) {
+    const std::size_t shards = operation.rest && operation.refused[i].code == Code::ok
+                                   ? operation.pieces.at({operation.keys[i], 0}).count
+                                   : 1;
+    bytes += shards * (operation.keys[i].size() + sizeof(Piece));
+  }
+  if (bytes_ + bytes > settings_.pending_read_bytes) return false;
+  operation.bytes += bytes;
+  bytes_ += bytes;
+  return true;
+}
+
+void Reads::erase(Operations::iterator at) {
+  bytes_ -= at->second.bytes;
+  operations_.erase(at);
 }
 
 void Reads::advance(Instant now, Operations::iterator at) {
@@ -71,18 +94,22 @@ void Reads::advance(Instant now, Operations::iterator at) {
       Values values{operation.id, {}};
       for (std::size_t i = 0; i < operation.keys.size(); ++i) values.values.push_back(value(now, operation, i));
       out_.answer(operation.client, std::move(values));
-      operations_.erase(at);
+      erase(at);
       return;
     }
+    if (!charge(operation)) operation.failed = Code::overloaded;
   }
   if (operation.failed == Code::ok) return;
   Values values{operation.id, {}};
   for (Value& refused : operation.refused) {
-    if (refused.code == Code::ok) refused.code = operation.failed;
+    if (refused.code == Code::ok) {
+      refused.code = operation.failed;
+      if (operation.failed == Code::overloaded) refused.detail = kNoRoom;
+    }
     values.values.push_back(std::move(refused));
   }
   out_.answer(operation.client, std::move(values));
-  operations_.erase(at);
+  erase(at);
 }
 
 std::vector<ShardKey> Reads::wanted(const Operation& operation) const {

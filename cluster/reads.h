@@ -48,11 +48,15 @@ class Reads {
     std::vector<Value> refused;           // by key: a code that is not ok
     std::map<ShardKey, Piece> pieces;
     std::set<RoundId> waiting;
+    std::size_t bytes = 0;                // its part of Reads::bytes_
     bool rest = false;                    // beyond shard 0
     Code failed = Code::ok;
   };
   using Operations = std::map<std::uint64_t, Operation>;
 
+  // Whether there is room for what the operation wants next.
+  [[nodiscard]] bool charge(Operation& operation);
+  void erase(Operations::iterator at);
   void advance(Instant now, Operations::iterator at);
   bool gather(Instant now, std::uint64_t number, Operation& operation);
   [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
@@ -71,6 +75,7 @@ class Reads {
   RollupCache cache_;
   Operations operations_;
   std::multimap<RoundId, std::uint64_t> waiters_;
+  std::size_t bytes_ = 0;  // what operations_ takes, about
   std::uint64_t next_ = 1;
 };
 

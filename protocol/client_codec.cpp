@@ -47,7 +47,7 @@ Offset<wire::Read> build(Builder& builder, const Read& message) {
 void read(Reader& in, const wire::Read& from, Read& message) {
   message.id = from.id();
   message.level = in.one_of<ReadLevel>("level", from.level());
-  message.timeout_ms = from.timeout_ms();
+  message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
   read_keys(in, from.keys(), kMaxReadKeys, message.keys);
 }
 
@@ -60,7 +60,7 @@ Offset<wire::Value> build_value(Builder& builder, const Value& value, std::size_
 Value read_value(Reader& in, const wire::Value& from) {
   Value value;
   value.code = Code{from.code()};
-  value.detail = in.text("detail", from.detail());
+  value.detail = read_detail(in, from.detail());
   value.value = from.value();
   value.exists = from.exists();
   value.complete = from.complete();

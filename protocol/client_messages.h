@@ -29,6 +29,10 @@ enum class OpKind : std::uint8_t {
   open_session = 3,  // token.store = the executor's; answered with a serial
 };
 
+// A server keeps what waits for others in memory, so it waits no longer than this
+// for anybody; whoever wants to, asks again.
+inline constexpr std::uint32_t kMaxTimeoutMs = 60'000;
+
 struct Op {
   std::uint64_t id = 0;
   OpKind kind = OpKind::add;
@@ -36,7 +40,7 @@ struct Op {
   ShardIndex shard = kAnyShard;
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
-  std::uint32_t timeout_ms = 0;  // 0: the server's default
+  std::uint32_t timeout_ms = 0;  // 0: the server's default; at most kMaxTimeoutMs arrives
   Token token{};                   // store 0: none, so never retried by anyone
 };
 

@@ -5,15 +5,22 @@ namespace {
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
+std::string_view cut(std::string_view detail, std::size_t room) {
+  if (detail.size() <= room) return detail;
+  while (room > 0 && continues_character(detail[room])) --room;
+  return detail.substr(0, room);
+}
+
 }  // namespace
 
 Offset<flatbuffers::String> build_detail(Builder& builder, std::string_view detail,
                                          std::size_t room) {
-  if (detail.size() > room) {
-    while (room > 0 && continues_character(detail[room])) --room;
-    detail = detail.substr(0, room);
-  }
-  return build_text(builder, detail);
+  return build_text(builder, cut(detail, room));
+}
+
+std::string read_detail(Reader& in, const flatbuffers::String* detail) {
+  const std::string whole = in.text("detail", detail);
+  return std::string(cut(whole, kMaxDetail));
 }
 
 Offset<wire::Op> build(Builder& builder, const Op& op) {
@@ -34,7 +41,7 @@ void read(Reader& in, const wire::Op& from, Op& op) {
   op.shard = from.shard() == kAnyShard ? kAnyShard : in.shard("shard", from.shard());
   op.amount = from.amount();
   op.ack = in.one_of<Ack>("ack", from.ack());
-  op.timeout_ms = from.timeout_ms();
+  op.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
   if (const wire::Token* token = from.token(); token != nullptr) {
     op.token = {StoreId{token->store()}, Serial{token->serial()}, token->number(), token->floor()};
   }
@@ -49,7 +56,7 @@ Offset<wire::Done> build(Builder& builder, const Done& done, std::size_t room) {
 void read(Reader& in, const wire::Done& from, Done& done) {
   done.id = from.id();
   done.code = Code{from.code()};
-  done.detail = in.text("detail", from.detail());
+  done.detail = read_detail(in, from.detail());
   done.usable = in.within<ShardIndex>("usable", from.usable(), 0, kMaxShards);
   done.store = StoreId{from.store()};
   done.serial = Serial{from.serial()};
@@ -62,7 +69,7 @@ Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal) {
 
 void read(Reader& in, const wire::Refusal& from, Refusal& refusal) {
   refusal.code = Code{from.code()};
-  refusal.detail = in.text("detail", from.detail());
+  refusal.detail = read_detail(in, from.detail());
 }
 
 }  // namespace quipu

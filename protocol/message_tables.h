@@ -23,6 +23,8 @@ inline constexpr std::size_t kMaxDetail = 256;
 }
 [[nodiscard]] Offset<flatbuffers::String> build_detail(Builder& builder, std::string_view detail,
                                                        std::size_t room);
+// Cut like that again: the sender may be anybody, and we pass it on.
+[[nodiscard]] std::string read_detail(Reader& in, const flatbuffers::String* detail);
 
 [[nodiscard]] Offset<wire::Done> build(Builder& builder, const Done& done,
                                        std::size_t room = kMaxDetail);

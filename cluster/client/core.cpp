@@ -230,7 +230,7 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
   } else if (type == FrameType::values) {
     Result<Values> values = decode_values(payload);
     understood = values.ok();
-    if (values.ok()) questions_.on_values(std::move(*values), effects);
+    if (values.ok()) questions_.on_values(now, std::move(*values), effects);
   }
   if (understood) {
     after(now, ClientLinks::Event::none, effects);

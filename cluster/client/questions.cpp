@@ -21,15 +21,29 @@ void ClientQuestions::send(Entry entry, ClientEffects& effects) {
   effects.frames(*link_) += ask.question.frame;
 }
 
-void ClientQuestions::on_values(Values values, ClientEffects& effects) {
+void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effects) {
   const Entry entry = asks_.find(values.id);
   if (entry == asks_.end() || entry->second.question.values == 0) return;
-  if (values.values.size() == entry->second.question.values) {
-    finish(entry, std::move(values), effects);
-  } else {
+  if (values.values.size() != entry->second.question.values) {
     finish(entry, Status(Code::unavailable, "the node answered for other keys than were asked"),
            effects);
+    return;
   }
+  const auto unfinished =
+      std::find_if(values.values.begin(), values.values.end(),
+                   [](const Value& value) { return judge(value.code, 1) != Verdict::complete; });
+  if (unfinished == values.values.end()) {
+    finish(entry, std::move(values), effects);
+  } else {
+    refuse(now, entry->second, Status(unfinished->code, unfinished->detail));
+  }
+}
+
+void ClientQuestions::refuse(Instant now, Ask& ask, Status why) {
+  ask.refused = std::move(why);
+  ask.open = false;
+  ask.again = now + settings_.retry_interval;
+  next_look_ = std::min(next_look_, ask.again);
 }
 
 void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effects) {
@@ -41,11 +55,8 @@ void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effe
     finish(entry, Status(done.code, done.detail), effects);
     return;
   }
-  ask.refused = Status(done.code, done.detail);
-  ask.open = false;
+  refuse(now, ask, Status(done.code, done.detail));
   ask.doubt |= ask.refused.outcome() == Outcome::unknown;
-  ask.again = now + settings_.retry_interval;
-  next_look_ = std::min(next_look_, ask.again);
 }
 
 void ClientQuestions::on_link(ConnectionId link, ClientEffects& effects) {

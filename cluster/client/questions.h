@@ -3,8 +3,9 @@
 //
 //   asked ──answer──▶ finished        every new link: asked again, the same bytes
 //
-// Each goes to the connected node, and ends at its deadline at the latest: a read
-// as unavailable, a raise as in_doubt or with the reason why it was refused.
+// Each goes to the connected node, again if it is refused for now, and ends at its
+// deadline at the latest: with the reason why it was refused, else a read as
+// unavailable and a raise as in_doubt.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ class ClientQuestions {
 
   // If they answer nothing here, nothing happens.
   void on_done(Instant now, const Done& done, ClientEffects& effects);
-  void on_values(Values values, ClientEffects& effects);
+  void on_values(Instant now, Values values, ClientEffects& effects);
 
   void on_lost_link() { link_.reset(); }
   void on_link(ConnectionId link, ClientEffects& effects);
@@ -52,12 +53,13 @@ class ClientQuestions {
     Question question;
     bool open = false;       // sent, and not answered
     bool doubt = false;      // an earlier sending may have been carried out, or yet be
-    Instant again = kNever;  // a raise that was refused for now
+    Instant again = kNever;  // it was refused for now
     Status refused{};        // that is, why
   };
   using Entry = std::map<std::uint64_t, Ask>::iterator;
 
   void send(Entry entry, ClientEffects& effects);
+  void refuse(Instant now, Ask& ask, Status why);
   void finish(Entry entry, ClientAnswer answer, ClientEffects& effects);
   void give_up(Entry entry, const std::string& why, ClientEffects& effects);
 

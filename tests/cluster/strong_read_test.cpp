@@ -181,6 +181,22 @@ TEST(StrongRead, WithoutAMajorityFailsAtItsDeadline) {
   EXPECT_EQ(nodes.value(read)->code, Code::no_quorum);
 }
 
+TEST(StrongRead, BeyondTheBytesThatMayWaitIsRefusedUntilOthersEnd) {
+  HandDriven::Options options;
+  options.settings.pending_read_bytes = 2'000;
+  HandDriven nodes(options);
+  nodes.cut_off(0);
+  const std::string key(400, 'k');
+  const auto first = nodes.read(0, key, ReadLevel::strong, 1000);
+  for (int i = 0; i < 10; ++i) (void)nodes.read(0, key, ReadLevel::strong, 1000);
+  const auto last = nodes.read(0, key, ReadLevel::strong, 1000);
+  EXPECT_FALSE(nodes.value(first));
+  ASSERT_TRUE(nodes.value(last));
+  EXPECT_EQ(nodes.value(last)->code, Code::overloaded);
+  nodes.pass(1500ms);
+  EXPECT_FALSE(nodes.value(nodes.read(0, key, ReadLevel::strong, 1000))) << "there is room again";
+}
+
 TEST(StrongRead, EndsWhenTheMajorityComesBackInTime) {
   HandDriven nodes;
   nodes.cut_off(0);

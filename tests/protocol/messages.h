@@ -121,7 +121,7 @@ inline Op largest_op() {
           .shard = kMaxShards - 1,
           .amount = kHighest,
           .ack = Ack::quorum,
-          .timeout_ms = kMax32,
+          .timeout_ms = kMaxTimeoutMs,
           .token = largest_token()};
 }
 
@@ -162,7 +162,7 @@ inline std::vector<ClientMessage> client_messages() {
       Read{.id = 1, .level = ReadLevel::fresh, .keys = {""}},
       Read{.id = kMax64,
            .level = ReadLevel::strong,
-           .timeout_ms = kMax32,
+           .timeout_ms = kMaxTimeoutMs,
            .keys = {"a", kOddKey, "", kLongestKey, "a"}},
       Values{},
       Values{.id = kMax64, .values = {Value{}, Value{.value = kLowest}, largest_value}},

@@ -229,6 +229,24 @@ TEST(ClientCore, AReadIsAskedAgainAfterAReconnect) {
   EXPECT_EQ(std::get<Values>(t.done.at(CallId{1})).values.front().value, 42);
 }
 
+TEST(ClientCore, AReadThatIsRefusedForNowIsAskedAgainAndItsLastRefusalIsNamed) {
+  ClientHarness t({.members = 1});
+  t.connect("n1:1");
+  t.read(1, "likes");
+  const Value refused{.code = Code::unavailable, .detail = "waiting for the other owners"};
+  t.answer_read(t.take_read(), refused);
+  EXPECT_FALSE(t.ended(1));
+  t.pass(100ms);
+  t.answer_read(t.take_read(), {.value = 42, .exists = true});
+  EXPECT_EQ(std::get<Values>(t.done.at(CallId{1})).values.front().value, 42);
+
+  t.read(2, "likes");
+  t.answer_read(t.take_read(), refused);
+  t.pass(10s);
+  ASSERT_EQ(t.ended(2), Code::unavailable);
+  EXPECT_EQ(t.status(2)->detail(), "waiting for the other owners");
+}
+
 TEST(ClientCore, ARaiseIsAskedAgainAndItsLastRefusalIsNamed) {
   ClientHarness t({.members = 1});
   t.connect("n1:1");
@@ -294,6 +312,7 @@ TEST(ClientCore, AResetWhoseShardsCannotBeLearntChangesNothing) {
   t.connect("n1:1");
   t.reset(1, "hot", Ack::quorum);
   t.answer_read(t.take_read(), {.code = Code::no_quorum});
+  t.pass(10s);  // it is asked again until then
   EXPECT_EQ(t.ended(1), Code::no_quorum);
   EXPECT_TRUE(t.ops.empty());
 }
