@@ -337,7 +337,7 @@ void NodeCore::seal_what_is_due(Effects& effects) {
     take_records(effects);
   }
   const std::size_t limit = paused_ ? settings_.unsynced_bytes / 2 : settings_.unsynced_bytes;
-  paused_ = unsynced_bytes_ > limit;
+  paused_ = unsynced_bytes_ + executor_->open_bytes() > limit;
 }
 
 void NodeCore::take_records(Effects& effects) {

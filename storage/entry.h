@@ -53,6 +53,7 @@ class Entry {
   [[nodiscard]] std::uint32_t hash() const { return hash_; }
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }
   [[nodiscard]] ShardRef ref() const { return {{bytes() + size() - key_length_, key_length_}, shard_}; }
+  [[nodiscard]] std::size_t size() const { return std::size_t{units_} * Slab::kUnit; }  // bytes
   [[nodiscard]] bool is(ShardRef other) const { return ref() == other; }
   [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
   void set(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ | flags); }
@@ -107,7 +108,6 @@ class Entry {
   Entry() = default;
   [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this); }
   [[nodiscard]] const char* bytes() const { return reinterpret_cast<const char*>(this); }
-  [[nodiscard]] std::size_t size() const { return std::size_t{units_} * Slab::kUnit; }
   template <class Visit>
   const char* for_each_cell(Visit&& visit) const;
 

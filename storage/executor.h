@@ -76,6 +76,8 @@ class Executor {
 
   // ---- seals ----
   [[nodiscard]] bool has_open() const;
+  // About what the open record keeps in memory; with a disk that hangs, it grows.
+  [[nodiscard]] std::size_t open_bytes() const { return map_.open_bytes() + tokens_.open_bytes(); }
   // The commit that makes all that memory now holds durable.
   [[nodiscard]] Commit covering() const { return has_open() ? next(sealed_) : sealed_; }
   [[nodiscard]] Commit sealed() const { return sealed_; }

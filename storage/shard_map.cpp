@@ -62,7 +62,10 @@ void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flag
     ++home.dirty;
     ++dirty_;
   }
-  if (!entry->has(Entry::kOpen)) open_.push_back(entry);
+  if (!entry->has(Entry::kOpen)) {
+    open_.push_back(entry);
+    open_bytes_ += entry->size();
+  }
   entry->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | flags));
 }
 
@@ -71,6 +74,7 @@ void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& s
   Entry* old = home.table.find(placement, ref);
   if (old != nullptr) touch(placement, old, flags);
   Entry* now = Entry::create(slab_, actors_, placement, ref, state);
+  open_bytes_ += now->size();
   if (old != nullptr) {
     now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty));
     home.table.replace(placement, old, now);

@@ -50,6 +50,9 @@ class ShardMap {
   void load(ShardRef ref, const ShardState& state);
 
   [[nodiscard]] bool has_open() const { return !open_.empty(); }
+  // About what the open entries keep in memory until they are sealed, the copies
+  // that they outgrew included.
+  [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }
   // The open entries in the order of their first change; they are no longer open
   // afterwards. `visit` sees each one's flags as they were.
   template <class Visit>
@@ -60,6 +63,7 @@ class ShardMap {
       entry->clear(Entry::kOpen | Entry::kWhole | Entry::kLocal);
     }
     open_.clear();
+    open_bytes_ = 0;
     free_stubs();
   }
 
@@ -108,6 +112,7 @@ class ShardMap {
   std::vector<Part> parts_;
   std::vector<Entry*> open_;   // may point at stubs
   std::vector<Entry*> stubs_;  // freed at the seal
+  std::size_t open_bytes_ = 0;
   std::size_t size_ = 0;
   std::size_t dirty_ = 0;
 };

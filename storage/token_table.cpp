@@ -56,6 +56,7 @@ void TokenTable::mark_open(Session& session) {
   if (session.open) return;
   session.open = true;
   open_.push_back(session.serial);
+  open_bytes_ += sizeof(Session);
 }
 
 std::vector<TokenTable::Held>::iterator TokenTable::lower(Session& session, std::uint64_t number) {
@@ -99,6 +100,7 @@ void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) 
   session.held.insert(lower(session, entry.number), Held{entry, open});
   mark_dirty(session, entry.lane);
   mark_open(session);
+  open_bytes_ += sizeof(Held);
 }
 
 void TokenTable::issue(Serial serial) {
@@ -123,6 +125,7 @@ std::vector<TokenRecord> TokenTable::take_open(Commit sealing) {
   open_.clear();
   for (const Serial serial : just_dropped_) records.push_back({serial, kDropped, {}});
   just_dropped_.clear();
+  open_bytes_ = 0;
   return records;
 }
 

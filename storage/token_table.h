@@ -56,6 +56,8 @@ class TokenTable {
   void issue(Serial serial);
 
   [[nodiscard]] bool has_open() const { return !open_.empty() || !just_dropped_.empty(); }
+  // About what was noted since the last take_open, and cannot be shed before.
+  [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }
   // What was noted since the last call, for the record with that number.
   [[nodiscard]] std::vector<TokenRecord> take_open(Commit sealing);
 
@@ -102,6 +104,7 @@ class TokenTable {
   std::unordered_map<Serial, Session> sessions_;  // never iterated: see by_use_
   std::list<Serial> by_use_;                      // least recently used first
   std::vector<Serial> open_;
+  std::size_t open_bytes_ = 0;
   std::vector<Serial> just_dropped_;  // since the last take_open
   std::unordered_map<Serial, std::uint64_t> dropped_;  // their lanes at rest; never iterated
   // Sessions, dropped ones too, that differ from what is at rest. `putting_` is

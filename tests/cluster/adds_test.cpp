@@ -279,5 +279,18 @@ TEST(Adds, PauseReadingFromClientsWhileTheDiskIsFarBehind) {
   EXPECT_FALSE(nodes.core(0).paused());
 }
 
+// Time stands still, so nothing seals: it all waits in one open record.
+TEST(Adds, PauseReadingFromClientsWhileTheOpenRecordIsTooLarge) {
+  HandDriven::Options options;
+  options.settings.unsynced_bytes = 10'000;
+  HandDriven nodes(options);
+  nodes.stall(0);
+  (void)nodes.add(0, "a", 1);
+  for (int i = 0; i < 200; ++i) (void)nodes.add(0, std::string(300, 'k') + std::to_string(i), 1);
+  EXPECT_TRUE(nodes.core(0).paused());
+  nodes.resume(0);
+  EXPECT_FALSE(nodes.core(0).paused());
+}
+
 }  // namespace
 }  // namespace quipu::test

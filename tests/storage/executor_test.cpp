@@ -335,6 +335,38 @@ TEST(Executor, refuses_more_cells_than_an_entry_can_hold) {
   EXPECT_EQ(value(executor, kLikes), static_cast<std::int64_t>(kMaxCells));
 }
 
+// ---- what is open takes memory ----
+
+TEST(Executor, tells_about_how_much_waits_for_a_seal) {
+  Executor executor = fresh_executor(1);
+  EXPECT_EQ(executor.open_bytes(), 0u);
+  for (int i = 0; i < 100; ++i) add(executor, {std::string(300, 'k') + std::to_string(i), 0}, 1);
+  const std::size_t hundred = executor.open_bytes();
+  EXPECT_GT(hundred, 30'000u);
+  EXPECT_LT(hundred, 60'000u);
+  for (int i = 0; i < 100; ++i) add(executor, {std::string(300, 'k') + std::to_string(i), 0}, 1);
+  EXPECT_EQ(executor.open_bytes(), hundred) << "adds to what is open take nothing more";
+  executor.seal();
+  EXPECT_EQ(executor.open_bytes(), 0u);
+}
+
+// Pointers to what an entry outgrew live until the seal.
+TEST(Executor, tells_what_merges_keep_of_one_shard_until_a_seal) {
+  Executor executor = fresh_executor(1);
+  for (std::uint64_t commit = 1; commit <= 1000; ++commit) executor.merge(said(kLikes, cell_of(9, commit, 1)));
+  EXPECT_GT(executor.open_bytes(), 20'000u);
+  executor.seal();
+  EXPECT_EQ(executor.open_bytes(), 0u);
+}
+
+TEST(Executor, tells_what_sessions_keep_until_a_seal) {
+  Executor executor = fresh_executor(1, {.placement = {}, .tokens = {.window = 4, .sessions = 1}, .checkpoint = {}});
+  for (int i = 0; i < 1000; ++i) (void)executor.issue_session();
+  EXPECT_GT(executor.open_bytes(), 50'000u);
+  executor.seal();
+  EXPECT_EQ(executor.open_bytes(), 0u);
+}
+
 // ---- tokens ----
 
 TEST(Executor, counts_a_retried_add_once_and_answers_with_its_record) {
