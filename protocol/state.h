@@ -173,7 +173,6 @@ struct Meta {
   std::vector<LineageStart> lineage{};
   Pins pins{};
   std::vector<NodeId> filled_from{};  // sources that a marked store has fully merged
-  Serial next_serial{1};
   Commit journal_first{1};  // the oldest record that must still be there
   std::vector<Sighting> sightings{};
   bool operator==(const Meta&) const = default;

@@ -86,8 +86,7 @@ Offset<wire::Meta> build(Builder& builder, const Meta& meta) {
   const auto filled_from = build_scalars<std::uint64_t>(builder, meta.filled_from);
   const auto sightings = build_sightings(builder, meta.sightings);
   return wire::CreateMeta(builder, raw(meta.cluster), raw(meta.node), raw(meta.store), meta.marked,
-                          lineage, pins, filled_from, raw(meta.next_serial),
-                          raw(meta.journal_first), sightings);
+                          lineage, pins, filled_from, raw(meta.journal_first), sightings);
 }
 
 void read(Reader& in, const wire::Meta& from, Meta& meta) {
@@ -100,7 +99,6 @@ void read(Reader& in, const wire::Meta& from, Meta& meta) {
   });
   read(in, from.pins(), meta.pins);
   in.copy("filled_from", from.filled_from(), meta.filled_from);
-  meta.next_serial = Serial{from.next_serial()};
   meta.journal_first = Commit{from.journal_first()};
   read_sightings(in, from.sightings(), meta.sightings);
 }

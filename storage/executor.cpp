@@ -35,6 +35,9 @@ void keep_changed(ShardState& state, Commit sealing) {
   std::erase_if(state.cells, [sealing](const Cell& cell) { return cell.commit != sealing; });
 }
 
+// Far from 2^64, so that it never comes round to 0, which is no serial.
+Serial first_serial(Random& random) { return Serial{raw(random.id<Serial>()) >> 1 | 1}; }
+
 bool fully_cleared(const Cell& cell) {
   return cell.commit == cell.cleared_commit && cell.sum == cell.cleared_sum;
 }
@@ -45,7 +48,7 @@ Executor::Executor(Meta meta, ExecutorOptions options, Random random)
     : meta_(std::move(meta)),
       random_(random),
       map_(options.placement),
-      tokens_(options.tokens),
+      tokens_(options.tokens, first_serial(random_)),
       checkpoint_(options.checkpoint),
       actors_(kPartitions) {
   sealed_ = Commit{raw(meta_.journal_first) - 1};
@@ -188,13 +191,6 @@ void Executor::merge_entry(const DeltaEntry& theirs, const Placement& placement,
   if (merged.conflict || scratch_.cells.size() > kMaxCells) ++conflicts;
   if (!merged.changed || scratch_.cells.size() > kMaxCells) return;
   map_.put(placement, theirs.ref, scratch_, flags);
-}
-
-Serial Executor::issue_session() {
-  const Serial serial = meta_.next_serial;
-  edit_meta().next_serial = Serial{raw(serial) + 1};
-  tokens_.issue(serial);
-  return serial;
 }
 
 Meta& Executor::edit_meta() {

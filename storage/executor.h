@@ -69,7 +69,7 @@ class Executor {
   // what is held (never in a sound cluster).
   std::size_t merge(const Delta& delta);
   // A new session; usable once the open commit is durable.
-  Serial issue_session();
+  [[nodiscard]] Serial issue_session() { return tokens_.issue(); }
   // What the store knows of itself; the change is in the open record's write.
   Meta& edit_meta();
   [[nodiscard]] const Meta& meta() const { return meta_; }
@@ -97,7 +97,7 @@ class Executor {
   void forget_actor(Partition partition);
   [[nodiscard]] bool has_actor(Partition partition) const { return own(partition).id != ActorId{}; }
   // This memory lost something: it is another store from now on, to be filled
-  // before it counts. Serials go on, so that no old session is taken for a new one.
+  // before it counts.
   void become(StoreId store);
   // Deletes all that is held of a partition, actor included.
   void drop(Partition partition);

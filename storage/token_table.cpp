@@ -78,8 +78,10 @@ void TokenTable::forget_below_floor(Session& session) {
 }
 
 TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprint, bool confirmed) {
+  // Whatever this start has issued, it knows; the rest another life may know better.
+  const bool certain = confirmed || issued_now(token.serial);
   const auto at = sessions_.find(token.serial);
-  if (at == sessions_.end()) return {confirmed ? Verdict::expired : Verdict::doubtful};
+  if (at == sessions_.end()) return {certain ? Verdict::expired : Verdict::doubtful};
   Session& session = at->second;
   by_use_.splice(by_use_.end(), by_use_, session.use);
 
@@ -89,7 +91,7 @@ TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprin
     return {Verdict::duplicate, held->entry.code, held->commit};
   }
   if (token.number < session.floor) return {Verdict::expired};
-  if (session.loaded && !confirmed) return {Verdict::doubtful};
+  if (!certain) return {Verdict::doubtful};
   raise_floor(session, std::min({token.floor, token.number, kDropped - 1}));
   if (token.number - session.floor >= limits_.window) return {Verdict::window_full};
   return {Verdict::fresh};
@@ -103,12 +105,14 @@ void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) 
   open_bytes_ += sizeof(Held);
 }
 
-void TokenTable::issue(Serial serial) {
+Serial TokenTable::issue() {
+  const Serial serial{raw(first_) + issued_++};
   Session& session = obtain(serial);
   mark_dirty(session, 0);
   mark_open(session);
   while (sessions_.size() > limits_.sessions && drop_oldest()) {
   }
+  return serial;
 }
 
 std::vector<TokenRecord> TokenTable::take_open(Commit sealing) {
@@ -139,7 +143,6 @@ void TokenTable::take_in(Session& session, const TokenEntry& entry) {
 // would bring a part of it back.
 void TokenTable::load(const TokenRecord& lane) {
   Session& session = obtain(lane.serial);
-  session.loaded = true;
   session.lanes |= bit(0);
   for (const TokenEntry& entry : lane.entries) {
     take_in(session, entry);
@@ -152,7 +155,6 @@ void TokenTable::load(const TokenRecord& lane) {
 void TokenTable::replay(const TokenRecord& record) {
   if (record.floor == kDropped) return drop(record.serial);
   Session& session = obtain(record.serial);
-  session.loaded = true;
   by_use_.splice(by_use_.end(), by_use_, session.use);
   if (session.lanes == 0) mark_dirty(session, 0);
   for (const TokenEntry& entry : record.entries) {

@@ -11,6 +11,10 @@
 //   1. A number is noted at most once, and never after its floor passed it.
 //   2. A session is held whole or not at all: with some of its numbers forgotten,
 //      they would pass for new. So that it was dropped is recorded too.
+//   3. A serial is issued once, by any life of any store: each start counts from a
+//      64-bit number of its own, at random, so a disk that came back from an old
+//      copy does not meet its other life's serials. It also tells which serials
+//      this start has issued: what it does not hold of those, it dropped.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +34,8 @@ struct TokenLimits {
 
 class TokenTable {
  public:
-  explicit TokenTable(TokenLimits limits) : limits_(limits) {}
+  // `first`: this start's first serial, drawn at random.
+  TokenTable(TokenLimits limits, Serial first) : limits_(limits), first_(first) {}
 
   enum class Verdict {
     fresh,        // apply it, then note it
@@ -53,7 +58,7 @@ class TokenTable {
   void note(const Token& token, const TokenEntry& entry, Commit open);
 
   // A new session; its empty record is part of the open one.
-  void issue(Serial serial);
+  [[nodiscard]] Serial issue();
 
   [[nodiscard]] bool has_open() const { return !open_.empty() || !just_dropped_.empty(); }
   // About what was noted since the last take_open, and cannot be shed before.
@@ -83,11 +88,11 @@ class TokenTable {
     std::vector<Held> held;    // ascending by number
     std::uint64_t lanes = 0;   // that have a record at rest; 0 always has, for the floor
     std::uint64_t dirty = 0;   // lanes to be put
-    bool loaded = false;       // issued before this start
     bool open = false;         // noted since the last take_open
     std::list<Serial>::iterator use;
   };
 
+  [[nodiscard]] bool issued_now(Serial serial) const { return raw(serial) - raw(first_) < issued_; }
   Session& obtain(Serial serial);
   void mark_open(Session& session);
   void mark_dirty(Session& session, std::uint8_t lane);
@@ -101,6 +106,8 @@ class TokenTable {
   std::size_t put_lanes(Session& session, Batch& batch);
 
   TokenLimits limits_;
+  Serial first_;
+  std::uint64_t issued_ = 0;  // by this start: the serials from first_ on
   std::unordered_map<Serial, Session> sessions_;  // never iterated: see by_use_
   std::list<Serial> by_use_;                      // least recently used first
   std::vector<Serial> open_;

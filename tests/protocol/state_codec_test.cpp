@@ -66,7 +66,6 @@ Meta full_meta() {
           .lineage = {{BootId{1}, Commit{1}}, {BootId{kMax64}, Commit{kMax64}}},
           .pins = sample_pins(),
           .filled_from = {NodeId{3}, NodeId{kMax64}},
-          .next_serial = Serial{kMax64},
           .journal_first = Commit{kMax64},
           .sightings = {{StoreId{1}, BootId{2}, Commit{3}}}};
 }
@@ -83,7 +82,7 @@ std::vector<Stored> stored_values() {
       stored_tokens("empty_tokens", {}),
       stored_tokens("tokens", full_tokens()),
       stored_meta("empty_meta", {}),
-      stored_meta("zero_meta", {.next_serial = Serial{}, .journal_first = Commit{}}),
+      stored_meta("zero_meta", {.journal_first = Commit{}}),
       stored_meta("meta", full_meta()),
   };
 }

@@ -36,15 +36,15 @@ RC_GTEST_PROP(ExecutorLaw, a_batch_behaves_as_its_changes_one_by_one,
               (const std::vector<Numbers>& drawn)) {
   Executor together = fresh_executor(1);
   Executor one_by_one = fresh_executor(1);
-  (void)together.issue_session();
-  (void)one_by_one.issue_session();
+  const Serial serial = together.issue_session();
+  RC_ASSERT(one_by_one.issue_session() == serial);
   std::vector<std::string> keys;
   for (int i = 0; i < 8; ++i) keys.push_back("k" + std::to_string(i));
   std::vector<Change> changes;
   for (const auto& [kind, key, amount, number] : drawn) {
     Token token;
     if (number % 2 == 0)
-      token = {StoreId{1}, Serial{1}, std::uint64_t{1} + number / 16, number / 64u};
+      token = {StoreId{1}, serial, std::uint64_t{1} + number / 16, number / 64u};
     const std::int64_t by = amount % 8 == 0 ? kMax : amount % 8 == 1 ? kMin : amount;
     changes.push_back({.kind = kind % 5 == 0 ? OpKind::reset : OpKind::add,
                        .ref = {keys[key % 8], 0},

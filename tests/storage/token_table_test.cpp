@@ -67,8 +67,8 @@ struct Disk {
 // ---- what a retry meets ----
 
 TEST(TokenTable, answers_a_retry_with_the_first_outcome_and_its_record) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   use(tokens, token(1, 5), 0, Commit{42});
   const TokenTable::Found again = tokens.check(token(1, 5), kPrint, kConfirmed);
   EXPECT_EQ(again.verdict, Verdict::duplicate);
@@ -77,8 +77,8 @@ TEST(TokenTable, answers_a_retry_with_the_first_outcome_and_its_record) {
 }
 
 TEST(TokenTable, replays_a_final_refusal) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   ASSERT_EQ(check(tokens, token(1, 1)), Verdict::fresh);
   tokens.note(token(1, 1), entry(1, 0, Code::out_of_range), Commit{1});
   const TokenTable::Found again = tokens.check(token(1, 1), kPrint, kConfirmed);
@@ -87,16 +87,16 @@ TEST(TokenTable, replays_a_final_refusal) {
 }
 
 TEST(TokenTable, refuses_a_number_used_with_other_arguments) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   use(tokens, token(1, 1));
   EXPECT_EQ(check(tokens, token(1, 1), kPrint + 1), Verdict::reused);
   EXPECT_EQ(check(tokens, token(1, 1), kPrint), Verdict::duplicate);
 }
 
 TEST(TokenTable, knows_nothing_below_the_floor) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   use(tokens, token(1, 1));
   use(tokens, token(1, 2));
   use(tokens, token(1, 3, /*floor=*/3));
@@ -106,37 +106,37 @@ TEST(TokenTable, knows_nothing_below_the_floor) {
 }
 
 TEST(TokenTable, never_applies_what_lies_below_the_floor_even_if_it_never_came) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   use(tokens, token(1, 9, /*floor=*/9));
   EXPECT_EQ(check(tokens, token(1, 4)), Verdict::expired);
   EXPECT_EQ(check(tokens, token(1, 4), kPrint, kUnconfirmed), Verdict::expired);
 }
 
 TEST(TokenTable, takes_a_floor_above_the_number_as_that_number) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   use(tokens, token(1, 5, /*floor=*/1000));
   EXPECT_EQ(check(tokens, token(1, 5, 1000)), Verdict::duplicate);
   EXPECT_EQ(check(tokens, token(1, 6)), Verdict::fresh);
 }
 
 TEST(TokenTable, never_lowers_a_floor) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   use(tokens, token(1, 5, /*floor=*/5));
   use(tokens, token(1, 6, /*floor=*/2));
   EXPECT_EQ(check(tokens, token(1, 4)), Verdict::expired);
 }
 
 TEST(TokenTable, does_not_know_a_serial_that_it_never_issued) {
-  TokenTable tokens({});
+  TokenTable tokens({}, Serial{1});
   EXPECT_EQ(check(tokens, token(1, 1)), Verdict::expired);
 }
 
 TEST(TokenTable, takes_as_many_numbers_above_the_floor_as_its_window) {
-  TokenTable tokens({.window = 4, .sessions = 8});
-  tokens.issue(Serial{1});
+  TokenTable tokens({.window = 4, .sessions = 8}, Serial{1});
+  (void)tokens.issue();
   const struct {
     Token asked;
     Verdict expected;
@@ -158,8 +158,8 @@ TEST(TokenTable, takes_as_many_numbers_above_the_floor_as_its_window) {
 }
 
 TEST(TokenTable, takes_numbers_in_any_order) {
-  TokenTable tokens({});
-  tokens.issue(Serial{1});
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
   for (const std::uint64_t number : {7, 3, 9, 1, 8}) use(tokens, token(1, number));
   for (const std::uint64_t number : {1, 3, 7, 8, 9}) {
     EXPECT_EQ(check(tokens, token(1, number)), Verdict::duplicate) << number;
@@ -174,12 +174,12 @@ TEST(TokenTable, takes_numbers_in_any_order) {
 TEST(TokenTable, doubts_after_a_start_what_it_does_not_hold_until_the_store_is_confirmed) {
   Disk disk;
   {
-    TokenTable before({});
-    before.issue(Serial{1});
+    TokenTable before({}, Serial{1});
+    (void)before.issue();
     use(before, token(1, 3, /*floor=*/2));
     disk.seal(before, Commit{1});
   }
-  TokenTable after({});
+  TokenTable after({}, Serial{1001});
   disk.load_into(after);
   EXPECT_EQ(check(after, token(1, 4), kPrint, kUnconfirmed), Verdict::doubtful);
   EXPECT_EQ(check(after, token(9, 1), kPrint, kUnconfirmed), Verdict::doubtful)
@@ -189,24 +189,59 @@ TEST(TokenTable, doubts_after_a_start_what_it_does_not_hold_until_the_store_is_c
   EXPECT_EQ(check(after, token(1, 3), kPrint + 1, kUnconfirmed), Verdict::reused);
   EXPECT_EQ(check(after, token(1, 1), kPrint, kUnconfirmed), Verdict::expired);
   // And so it does with a session of this start.
-  after.issue(Serial{2});
-  EXPECT_EQ(check(after, token(2, 1), kPrint, kUnconfirmed), Verdict::fresh);
+  EXPECT_EQ(after.issue(), Serial{1001});
+  EXPECT_EQ(check(after, token(1001, 1), kPrint, kUnconfirmed), Verdict::fresh);
   // Once confirmed, what it does not hold was never applied.
   EXPECT_EQ(check(after, token(1, 4), kPrint, kConfirmed), Verdict::fresh);
   EXPECT_EQ(check(after, token(9, 1), kPrint, kConfirmed), Verdict::expired);
 }
 
+// Both lives start from one copy of the disk; a token of one must not meet a
+// session of the other.
+TEST(TokenTable, never_takes_a_serial_of_its_other_life_for_its_own) {
+  Disk copy;
+  {
+    TokenTable before({}, Serial{1});
+    use(before, token(raw(before.issue()), 1));
+    copy.seal(before, Commit{1});
+  }
+  TokenTable lost({}, Serial{1001});
+  copy.load_into(lost);
+  const std::uint64_t theirs = raw(lost.issue());
+  use(lost, token(theirs, 1));
+
+  TokenTable restored({}, Serial{5001});
+  copy.load_into(restored);
+  EXPECT_NE(restored.issue(), Serial{theirs});
+  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kUnconfirmed), Verdict::doubtful);
+  EXPECT_EQ(check(restored, token(theirs, 2), kPrint, kUnconfirmed), Verdict::doubtful);
+  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kConfirmed), Verdict::expired);
+}
+
+TEST(TokenTable, knows_what_became_of_each_serial_of_this_start_though_unconfirmed) {
+  TokenTable tokens({.window = 16, .sessions = 1}, Serial{7});
+  EXPECT_EQ(tokens.issue(), Serial{7});
+  (void)tokens.take_open(Commit{1});
+  EXPECT_EQ(tokens.issue(), Serial{8});  // drops 7
+  EXPECT_EQ(check(tokens, token(7, 1), kPrint, kUnconfirmed), Verdict::expired);
+  EXPECT_EQ(check(tokens, token(8, 1), kPrint, kUnconfirmed), Verdict::fresh);
+  for (const std::uint64_t never : {6, 9, 1'000'000}) {  // as far as this start knows
+    EXPECT_EQ(check(tokens, token(never, 1), kPrint, kUnconfirmed), Verdict::doubtful) << never;
+    EXPECT_EQ(check(tokens, token(never, 1), kPrint, kConfirmed), Verdict::expired) << never;
+  }
+}
+
 // ---- sessions are bounded ----
 
 TEST(TokenTable, drops_the_session_least_recently_used) {
-  TokenTable tokens({.window = 16, .sessions = 3});
+  TokenTable tokens({.window = 16, .sessions = 3}, Serial{1});
   for (const std::uint64_t serial : {1, 2, 3}) {
-    tokens.issue(Serial{serial});
+    (void)tokens.issue();
     use(tokens, token(serial, 1));
   }
   (void)tokens.take_open(Commit{1});
   EXPECT_EQ(check(tokens, token(1, 1)), Verdict::duplicate);  // so it was used
-  tokens.issue(Serial{4});
+  (void)tokens.issue();
 
   EXPECT_EQ(tokens.sessions(), 3u);
   EXPECT_EQ(check(tokens, token(2, 1)), Verdict::expired);
@@ -215,13 +250,13 @@ TEST(TokenTable, drops_the_session_least_recently_used) {
 }
 
 TEST(TokenTable, drops_no_session_whose_note_is_not_sealed_and_catches_up_later) {
-  TokenTable tokens({.window = 16, .sessions = 2});
+  TokenTable tokens({.window = 16, .sessions = 2}, Serial{1});
   for (std::uint64_t serial = 1; serial <= 10; ++serial) {
-    tokens.issue(Serial{serial});
+    (void)tokens.issue();
     use(tokens, token(serial, 1));
   }
   EXPECT_EQ(tokens.take_open(Commit{1}).size(), 10u);
-  tokens.issue(Serial{11});
+  (void)tokens.issue();
   EXPECT_EQ(tokens.sessions(), 2u);
   EXPECT_EQ(check(tokens, token(10, 1)), Verdict::duplicate);
   EXPECT_EQ(check(tokens, token(9, 1)), Verdict::expired);
@@ -245,8 +280,8 @@ TEST(TokenTable, never_brings_a_dropped_session_back_by_a_restart) {
   for (const auto& row : cases) {
     Disk disk;
     {
-      TokenTable before({.window = 16, .sessions = 1});
-      before.issue(Serial{1});
+      TokenTable before({.window = 16, .sessions = 1}, Serial{1});
+      (void)before.issue();
       use(before, token(1, 1), /*lane=*/5, Commit{1});
       disk.seal(before, Commit{1});
       if (row.put_before) {
@@ -255,13 +290,13 @@ TEST(TokenTable, never_brings_a_dropped_session_back_by_a_restart) {
       }
       use(before, token(1, 2), /*lane=*/6, Commit{3});
       disk.seal(before, Commit{3});
-      before.issue(Serial{2});  // drops serial 1
+      (void)before.issue();  // drops serial 1
       disk.seal(before, Commit{4});
       if (row.put_after) disk.checkpoint(before, Commit{5});
       if (row.cut) disk.journal.clear();
       EXPECT_EQ(check(before, token(1, 1)), Verdict::expired) << row.story;
     }
-    TokenTable after({.window = 16, .sessions = 8});
+    TokenTable after({.window = 16, .sessions = 8}, Serial{1001});
     disk.load_into(after);
     for (const std::uint64_t number : {1, 2, 3}) {
       EXPECT_EQ(check(after, token(1, number)), Verdict::expired) << row.story << ", " << number;
@@ -273,22 +308,22 @@ TEST(TokenTable, never_brings_a_dropped_session_back_by_a_restart) {
 TEST(TokenTable, drops_a_session_of_an_earlier_start_from_the_disk_too) {
   Disk disk;
   {
-    TokenTable first({.window = 16, .sessions = 1});
-    first.issue(Serial{1});
+    TokenTable first({.window = 16, .sessions = 1}, Serial{1});
+    (void)first.issue();
     use(first, token(1, 1), /*lane=*/5, Commit{1});
     disk.checkpoint(first, Commit{1});
     disk.journal.clear();
   }
   {
-    TokenTable second({.window = 16, .sessions = 1});
+    TokenTable second({.window = 16, .sessions = 1}, Serial{1001});
     disk.load_into(second);
     use(second, token(1, 2), /*lane=*/6, Commit{2});
     disk.seal(second, Commit{2});
-    second.issue(Serial{2});
+    (void)second.issue();
     disk.checkpoint(second, Commit{3});
     disk.journal.clear();
   }
-  TokenTable third({.window = 16, .sessions = 8});
+  TokenTable third({.window = 16, .sessions = 8}, Serial{2001});
   disk.load_into(third);
   EXPECT_EQ(third.sessions(), 1u);
   EXPECT_EQ(check(third, token(1, 2)), Verdict::expired);
@@ -297,9 +332,9 @@ TEST(TokenTable, drops_a_session_of_an_earlier_start_from_the_disk_too) {
 TEST(TokenTable, loads_more_sessions_than_it_may_hold_whole_and_sheds_them_with_the_next) {
   Disk disk;
   {
-    TokenTable before({.window = 16, .sessions = 10});
+    TokenTable before({.window = 16, .sessions = 10}, Serial{1});
     for (std::uint64_t serial = 1; serial <= 5; ++serial) {
-      before.issue(Serial{serial});
+      (void)before.issue();
       use(before, token(serial, 1));
     }
     disk.checkpoint(before, Commit{1});
@@ -307,22 +342,22 @@ TEST(TokenTable, loads_more_sessions_than_it_may_hold_whole_and_sheds_them_with_
       use(before, token(serial, 2), 1, Commit{2});
     disk.seal(before, Commit{2});
   }
-  TokenTable after({.window = 16, .sessions = 2});  // the setting was lowered
+  TokenTable after({.window = 16, .sessions = 2}, Serial{1001});  // the setting was lowered
   disk.load_into(after);
   for (std::uint64_t serial = 1; serial <= 5; ++serial) {
     EXPECT_EQ(check(after, token(serial, 1)), Verdict::duplicate) << serial;
     EXPECT_EQ(check(after, token(serial, 2)), Verdict::duplicate) << serial;
   }
-  after.issue(Serial{6});
+  (void)after.issue();
   EXPECT_EQ(after.sessions(), 2u);
 }
 
 // ---- records and rest ----
 
 TEST(TokenTable, records_only_what_was_noted_since_the_last_seal) {
-  TokenTable tokens({});
+  TokenTable tokens({}, Serial{1});
   EXPECT_FALSE(tokens.has_open());
-  tokens.issue(Serial{1});
+  (void)tokens.issue();
   EXPECT_TRUE(tokens.has_open());
   EXPECT_EQ(tokens.take_open(Commit{1}), (std::vector<TokenRecord>{{Serial{1}, 0, {}}}));
   EXPECT_FALSE(tokens.has_open());
@@ -337,9 +372,9 @@ TEST(TokenTable, records_only_what_was_noted_since_the_last_seal) {
 }
 
 TEST(TokenTable, keeps_a_number_in_the_lane_where_it_was_applied) {
-  TokenTable tokens({});
+  TokenTable tokens({}, Serial{1});
   Disk disk;
-  tokens.issue(Serial{1});
+  (void)tokens.issue();
   use(tokens, token(1, 1), 3);
   use(tokens, token(1, 2), 63);
   use(tokens, token(1, 3), 3);
@@ -355,9 +390,9 @@ TEST(TokenTable, keeps_a_number_in_the_lane_where_it_was_applied) {
 TEST(TokenTable, survives_a_restart_at_rest_alone) {
   Disk disk;
   {
-    TokenTable before({});
-    before.issue(Serial{1});
-    before.issue(Serial{2});
+    TokenTable before({}, Serial{1});
+    (void)before.issue();
+    (void)before.issue();
     use(before, token(1, 1), 3);
     use(before, token(1, 2), 4);
     disk.checkpoint(before, Commit{1});
@@ -365,7 +400,7 @@ TEST(TokenTable, survives_a_restart_at_rest_alone) {
     disk.checkpoint(before, Commit{2});
     disk.journal.clear();
   }
-  TokenTable after({});
+  TokenTable after({}, Serial{1001});
   disk.load_into(after);
   EXPECT_EQ(check(after, token(1, 1)), Verdict::expired);
   EXPECT_EQ(check(after, token(1, 2)), Verdict::expired);
@@ -375,9 +410,9 @@ TEST(TokenTable, survives_a_restart_at_rest_alone) {
 }
 
 TEST(TokenTable, deletes_at_rest_the_lanes_that_a_floor_emptied) {
-  TokenTable tokens({});
+  TokenTable tokens({}, Serial{1});
   Disk disk;
-  tokens.issue(Serial{1});
+  (void)tokens.issue();
   for (std::uint8_t lane = 1; lane < kLanes; ++lane) use(tokens, token(1, lane), lane);
   disk.checkpoint(tokens, Commit{1});
   EXPECT_EQ(disk.lanes.size(), kLanes);
@@ -387,8 +422,8 @@ TEST(TokenTable, deletes_at_rest_the_lanes_that_a_floor_emptied) {
 }
 
 TEST(TokenTable, puts_about_as_much_at_a_time_as_it_is_told) {
-  TokenTable tokens({});
-  for (std::uint64_t serial = 1; serial <= 1000; ++serial) tokens.issue(Serial{serial});
+  TokenTable tokens({}, Serial{1});
+  for (std::uint64_t serial = 1; serial <= 1000; ++serial) (void)tokens.issue();
   (void)tokens.take_open(Commit{1});
   std::size_t calls = 0, puts = 0;
   for (bool done = false; !done; ++calls) {
@@ -403,8 +438,8 @@ TEST(TokenTable, puts_about_as_much_at_a_time_as_it_is_told) {
 
 // Or the journal would grow for as long as there is traffic.
 TEST(TokenTable, ends_a_checkpoint_although_every_session_is_in_use_meanwhile) {
-  TokenTable tokens({});
-  for (std::uint64_t serial = 1; serial <= 20; ++serial) tokens.issue(Serial{serial});
+  TokenTable tokens({}, Serial{1});
+  for (std::uint64_t serial = 1; serial <= 20; ++serial) (void)tokens.issue();
   std::uint64_t number = 0;
   std::size_t calls = 0;
   for (bool done = false; !done; ++calls) {
