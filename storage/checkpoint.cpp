@@ -8,12 +8,19 @@
 namespace quipu {
 namespace {
 
-void put_state(const ShardMap& map, const Entry& entry, ShardState& state, Batch& batch) {
+constexpr std::size_t kTokenBytes = 16;  // of an entry, in a record and at rest
+
+// Returns the bytes that it takes.
+std::size_t put_state(const ShardMap& map, const Entry& entry, ShardState& state, Batch& batch) {
   map.unpack(entry, state);
   std::string key = stored::shard(map.place(entry.ref()), entry.ref());
   std::string value = encode_shard_state(key, state);
+  const std::size_t bytes = key.size() + value.size();
   batch.puts.push_back({std::move(key), std::move(value)});
+  return bytes;
 }
+
+ShardKey name(const Entry& entry) { return {std::string(entry.ref().key), entry.ref().shard}; }
 
 }  // namespace
 
@@ -22,6 +29,7 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
     phase_ = Phase::slices;
     first_slice_ = sealing;
     partition_ = 0;
+    last_.reset();
     journal_bytes_ = 0;
   }
   // The cut stands in a later batch than the last slice; batches become durable
@@ -32,20 +40,29 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
 }
 
 void Checkpoint::slice(ShardMap& map, TokenTable& tokens, Batch& batch) {
-  std::size_t room = limits_.slice_states;
+  const std::size_t record = batch.bytes();
+  std::size_t states = 0, bytes = 0;
+  const auto goes_on = [&] { return states < limits_.slice_states || bytes < record; };
   ShardState state;
-  while (partition_ < kPartitions && room > 0) {
+  while (partition_ < kPartitions && goes_on()) {
     const Partition partition{static_cast<std::uint16_t>(partition_)};
-    map.collect_dirty(partition, entries_);
-    const std::size_t count = std::min(room, entries_.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      put_state(map, *entries_[i], state, batch);
-      map.mark_clean(partition, entries_[i]);
+    map.collect_dirty(partition, last_, entries_);
+    auto at = entries_.begin();
+    for (; at != entries_.end() && goes_on(); ++at, ++states) {
+      bytes += put_state(map, **at, state, batch);
+      map.mark_clean(partition, *at);
     }
-    room -= count;
-    if (count == entries_.size()) ++partition_;
+    if (at == entries_.end()) {
+      ++partition_;
+      last_.reset();
+    } else {
+      last_ = name(**(at - 1));
+    }
   }
-  if (partition_ == kPartitions && room > 0 && tokens.checkpoint(batch, room)) phase_ = Phase::cut;
+  if (partition_ < kPartitions || !goes_on()) return;
+  const std::size_t entries = std::max(limits_.slice_states - std::min(limits_.slice_states, states),
+                                       (record - std::min(record, bytes)) / kTokenBytes);
+  if (tokens.checkpoint(batch, entries)) phase_ = Phase::cut;
 }
 
 bool Checkpoint::cut(Batch& batch, Commit& journal_first) {

@@ -8,9 +8,19 @@
 // record, so it never holds a sum newer than its commit. When the last slice is
 // durable, the records up to the *first* slice's commit are deleted: all that
 // they hold has been put since.
+//
+// Pace: a seal puts `slice_states` states, and more until that is as many bytes as
+// its record has. So a seal costs at most about twice what its record does, and a
+// checkpoint, which puts each state and session once, lets the journal grow by no
+// more than what those take at rest.
+//
+// Bound: the journal is never longer than `journal_bytes`, twice what all states
+// and sessions take at rest, and the few records that are sealed while others are
+// being cut.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +33,7 @@ namespace quipu {
 
 struct CheckpointLimits {
   std::size_t journal_bytes = std::size_t{64} << 20;  // start beyond this
-  std::size_t slice_states = 1000;                    // per seal, sessions' entries included
+  std::size_t slice_states = 1000;                    // per seal at the least, sessions' entries included
   std::size_t cut_records = 10000;                    // deletes per seal
 };
 
@@ -36,9 +46,9 @@ class Checkpoint {
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
   [[nodiscard]] std::size_t journal_bytes() const { return journal_bytes_; }
 
-  // At every seal, after the record is encoded: adds what this commit's batch is
-  // to carry. Moves `journal_first` on as it deletes records; true if it did, so
-  // that the caller puts its meta in the same batch.
+  // At every seal, when `batch` holds the record: adds what is to go with it. Moves
+  // `journal_first` on as it deletes records; true if it did, so that the caller
+  // puts its meta in the same batch.
   bool step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch, Commit& journal_first);
 
  private:
@@ -52,6 +62,7 @@ class Checkpoint {
   std::size_t journal_bytes_ = 0;
   Commit first_slice_{};      // records up to here may go at the end
   std::size_t partition_ = 0; // the next to be put
+  std::optional<ShardKey> last_;  // that was put of it; what changes again before that waits
   std::vector<Entry*> entries_;
 };
 

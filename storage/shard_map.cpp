@@ -8,11 +8,17 @@ namespace {
 // Every owner must compute the same digest, so its key follows from the cluster's.
 HashKey derive_digest_key(HashKey placement) { return HashKey{hash64(placement, "digest")}; }
 
-// The order of stored keys within a partition.
+// The order in which a partition is walked: nearly that of its stored keys.
+struct Name {
+  std::uint8_t leaf;
+  ShardRef ref;
+  explicit Name(const Entry& entry) : leaf(entry.leaf()), ref(entry.ref()) {}
+  Name(std::uint8_t in, ShardRef of) : leaf(in), ref(of) {}
+  bool operator<(const Name& other) const { return leaf != other.leaf ? leaf < other.leaf : ref < other.ref; }
+};
+
 void sort_by_name(std::vector<Entry*>& entries) {
-  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
-    return a->leaf() != b->leaf() ? a->leaf() < b->leaf() : a->ref() < b->ref();
-  });
+  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) { return Name(*a) < Name(*b); });
 }
 
 }  // namespace
@@ -103,11 +109,14 @@ void ShardMap::free_stubs() {
   stubs_.clear();
 }
 
-void ShardMap::collect_dirty(Partition partition, std::vector<Entry*>& entries) const {
+void ShardMap::collect_dirty(Partition partition, const std::optional<ShardKey>& after,
+                             std::vector<Entry*>& entries) const {
   entries.clear();
   if (parts_[raw(partition)].dirty == 0) return;
+  std::optional<Name> last;
+  if (after) last.emplace(place(*after).leaf(), *after);
   for_each(partition, [&](Entry* entry) {
-    if (entry->has(Entry::kDirty)) entries.push_back(entry);
+    if (entry->has(Entry::kDirty) && (!last || *last < Name(*entry))) entries.push_back(entry);
   });
   sort_by_name(entries);
 }

@@ -10,6 +10,7 @@
 // Invariant: a state is changed only after touch() (or by put(), which touches).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -69,8 +70,8 @@ class ShardMap {
 
   // ---- checkpoint ----
   [[nodiscard]] std::size_t dirty() const { return dirty_; }
-  // The partition's dirty entries, by stored key.
-  void collect_dirty(Partition partition, std::vector<Entry*>& entries) const;
+  // The partition's dirty entries by leaf, key and index, or those behind `after`.
+  void collect_dirty(Partition partition, const std::optional<ShardKey>& after, std::vector<Entry*>& entries) const;
   void mark_clean(Partition partition, Entry* entry);
 
   // ---- digest: of what is in memory, so seal first ----

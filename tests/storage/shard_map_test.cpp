@@ -36,7 +36,7 @@ void touch_and_add(ShardMap& map, ShardRef ref, ActorId actor, std::int64_t amou
 void checkpoint_all(ShardMap& map) {
   std::vector<Entry*> dirty;
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    map.collect_dirty(Partition{p}, dirty);
+    map.collect_dirty(Partition{p}, std::nullopt, dirty);
     for (Entry* entry : dirty) map.mark_clean(Partition{p}, entry);
   }
 }
@@ -196,7 +196,7 @@ TEST(ShardMap, collects_dirty_entries_in_the_order_of_their_stored_keys) {
   std::vector<Entry*> dirty;
   for (auto& [partition, keys] : expected) {
     std::sort(keys.begin(), keys.end());
-    map.collect_dirty(partition, dirty);
+    map.collect_dirty(partition, std::nullopt, dirty);
     std::vector<std::string> collected;
     for (const Entry* entry : dirty) {
       collected.push_back(stored::shard(map.place(entry->ref()), entry->ref()));
@@ -286,7 +286,7 @@ RC_GTEST_PROP(Digest, equals_the_one_recomputed_from_scratch, ()) {
       case 4: {
         map.take_open([](const Entry&) {});
         std::vector<Entry*> dirty;
-        map.collect_dirty(placement.partition(), dirty);
+        map.collect_dirty(placement.partition(), std::nullopt, dirty);
         for (Entry* entry : dirty) map.mark_clean(placement.partition(), entry);
         break;
       }
