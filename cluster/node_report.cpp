@@ -92,7 +92,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
   reply.stats = {
       {"adds_executed", ops.adds_executed},
       {"commit_durable", raw(durable_)},
-      {"conflicts", sent.conflicts},
+      {"conflicts", executor_->conflicts()},
       {"dirty_shards", executor_->map().dirty()},
       {"frames_merged", sent.frames_merged},
       {"frames_sent", sent.frames_sent},

@@ -40,14 +40,14 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
 }
 
 void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
-  executor_.merge(write.states);
+  const std::vector<Partition> refused = executor_.merge(write.states);
   WrittenBack answer;
   answer.id = write.id;
   std::vector<Partition> partitions;
   write.states.for_each([&](const DeltaEntry& entry) {
     partitions.push_back(executor_.map().place(entry.ref).partition());
   });
-  answer.unfilled = view_.unfilled(std::move(partitions));
+  answer.unfilled = view_.unfilled(std::move(partitions), refused);
   out_.reply({from, write.fence}, std::move(answer), executor_.covering());
 }
 

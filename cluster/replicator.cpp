@@ -89,7 +89,7 @@ void Replicator::send_frames(MemberIndex member) {
 }
 
 void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
-  counts_.conflicts += executor_.merge(frame.delta);
+  const std::vector<Partition> refused = executor_.merge(frame.delta);
   ++counts_.frames_merged;
   DeltaAck ack;
   ack.numbers.push_back(frame.number);
@@ -99,7 +99,7 @@ void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
     partitions.push_back(partition);
     if (!view_.owned(partition)) offer({std::string(entry.ref.key), entry.ref.shard});
   });
-  ack.unfilled = view_.unfilled(std::move(partitions));
+  ack.unfilled = view_.unfilled(std::move(partitions), refused);
   out_.reply({from, frame.fence}, std::move(ack), executor_.covering());
 }
 

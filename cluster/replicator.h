@@ -56,7 +56,7 @@ class Replicator {
   [[nodiscard]] std::size_t outbox_size(MemberIndex member) const { return peers_[member].outbox.size(); }
   [[nodiscard]] bool drained() const;  // towards all members that are up
   struct Counts {
-    std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, conflicts = 0, partitions_dropped = 0;
+    std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, partitions_dropped = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 

@@ -73,8 +73,9 @@ bool View::whole() const {
   return true;
 }
 
-std::vector<Partition> View::unfilled(std::vector<Partition> partitions) const {
+std::vector<Partition> View::unfilled(std::vector<Partition> partitions, const std::vector<Partition>& refused) const {
   std::erase_if(partitions, [this](Partition partition) { return counts(partition); });
+  partitions.insert(partitions.end(), refused.begin(), refused.end());
   std::sort(partitions.begin(), partitions.end());
   partitions.erase(std::unique(partitions.begin(), partitions.end()), partitions.end());
   return partitions;

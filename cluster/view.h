@@ -52,7 +52,7 @@ class View {
   // That member has no whole copy either: it fills nobody, and is waited for by nobody.
   void set_hollow(MemberIndex member, bool hollow) { hollow_[member] = hollow; }
   // The partitions of `shards` for which it does not, sorted, each once.
-  [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions) const;
+  [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions, const std::vector<Partition>& refused = {}) const;
 
  private:
   const ClusterConfig& config_;

@@ -1,6 +1,8 @@
 #include "storage/entry.h"
 
 #include <algorithm>
+#include <cassert>
+#include <limits>
 #include <new>
 
 namespace quipu {
@@ -35,6 +37,8 @@ T get(const char* at) {
 // The key stands at the very end, so that ref() need not walk the cells.
 Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
                      const ShardState& state) {
+  static_assert(bytes_of(kMaxCells) <= std::numeric_limits<decltype(units_)>::max() * Slab::kUnit);
+  assert(state.cells.size() <= kMaxCells);
   std::size_t size = kHeader + ref.key.size() + (is_counted(state) ? 4 : 0);
   for (const Cell& cell : state.cells) size += was_cleared(cell) ? kClearedCell : kPlainCell;
   const std::size_t units = (size + Slab::kUnit - 1) / Slab::kUnit;

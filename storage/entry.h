@@ -111,6 +111,8 @@ class Entry {
   template <class Visit>
   const char* for_each_cell(Visit&& visit) const;
 
+  static constexpr std::size_t bytes_of(std::size_t cells) { return kHeader + kMaxKey + 4 + cells * kClearedCell; }
+
   std::uint32_t hash_;
   std::uint16_t key_length_;
   ShardIndex shard_;
@@ -123,7 +125,12 @@ class Entry {
 
 static_assert(sizeof(Entry) == 16);
 
-// More actors than this would not fit a unit count; far beyond any real shard.
+// What a shard may hold. An add begins no cell beyond kMaxWriters, so two copies
+// that each have all of those still merge; only who made more than kMaxCells in
+// sum, apart, is refused. Far beyond any real shard: a cell begins when a store
+// does, or after a start that its peers did not confirm.
+inline constexpr std::size_t kMaxWriters = 4096;
 inline constexpr std::size_t kMaxCells = 8192;
+static_assert(2 * kMaxWriters <= kMaxCells);
 
 }  // namespace quipu

@@ -125,6 +125,7 @@ Code Executor::add_first(const Change& change, const Placement& placement) {
   auto at = find_cell(state, held);
   const bool has_cell = held != ActorId{} && holds(state, at, held);
   const bool rebased = has_cell && fully_cleared(*at) && !fits(at->sum, 0, change.amount);
+  if (!has_cell && state.cells.size() >= kMaxWriters) return Code::out_of_range;
   const std::int64_t own_sum = has_cell && !rebased ? at->sum : 0;
   if (!fits(own_sum, total(state.cells).sum, change.amount)) return Code::out_of_range;
 
@@ -158,15 +159,17 @@ void Executor::reset(const Change& change, const Placement& placement) {
   if (clear(scratch_)) map_.put(placement, change.ref, scratch_, Entry::kLocal | Entry::kWhole);
 }
 
-std::size_t Executor::merge(const Delta& delta) {
-  std::size_t conflicts = 0;
+std::vector<Partition> Executor::merge(const Delta& delta) {
+  std::vector<Partition> refused;
   delta.for_each([&](const DeltaEntry& entry) {
     const Placement placement = map_.place(entry.ref);
     doubt_actor(entry, placement);
-    merge_entry(entry, placement, Entry::kWhole, conflicts);
+    if (!merge_entry(entry, placement, Entry::kWhole)) refused.push_back(placement.partition());
   });
   sightings_changed_ |= merge_sightings(meta_.sightings, delta.sightings);
-  return conflicts;
+  std::sort(refused.begin(), refused.end());
+  refused.erase(std::unique(refused.begin(), refused.end()), refused.end());
+  return refused;
 }
 
 // A peer that holds more of our own cell than we do, or another sum under its
@@ -184,13 +187,13 @@ void Executor::doubt_actor(const DeltaEntry& theirs, const Placement& placement)
   if (lost) forget_actor(placement.partition());
 }
 
-void Executor::merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags,
-                           std::size_t& conflicts) {
+bool Executor::merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags) {
   map_.read(placement, theirs.ref, scratch_);
   const Merged merged = quipu::merge(scratch_, theirs);
-  if (merged.conflict || scratch_.cells.size() > kMaxCells) ++conflicts;
-  if (!merged.changed || scratch_.cells.size() > kMaxCells) return;
-  map_.put(placement, theirs.ref, scratch_, flags);
+  const bool fits = scratch_.cells.size() <= kMaxCells;
+  if (merged.conflict || !fits) ++conflicts_;
+  if (merged.changed && fits) map_.put(placement, theirs.ref, scratch_, flags);
+  return fits;
 }
 
 Meta& Executor::edit_meta() {
@@ -301,16 +304,15 @@ void Executor::drop(Partition partition) {
   seal();
 }
 
-void Executor::replay(const Record& record, std::size_t bytes) {
-  std::size_t conflicts = 0;
-  record.delta.for_each([&](const DeltaEntry& entry) {
-    merge_entry(entry, map_.place(entry.ref), 0, conflicts);
-  });
+bool Executor::replay(const Record& record, std::size_t bytes) {
+  bool sound = true;
+  record.delta.for_each([&](const DeltaEntry& entry) { sound &= merge_entry(entry, map_.place(entry.ref), 0); });
   map_.take_open([](const Entry&) {});
   merge_sightings(meta_.sightings, record.delta.sightings);
   for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);
   checkpoint_.wrote(bytes);
   sealed_ = record.delta.commit();
+  return sound;
 }
 
 void Executor::start(BootId boot) {

@@ -65,9 +65,13 @@ class Executor {
   // ---- changes ----
   // One by one in order; faster together, as their memory is fetched ahead.
   void apply(std::span<const Change> changes, std::span<Applied> applied);
-  // Takes over what another node knows. Returns how many states conflicted with
-  // what is held (never in a sound cluster).
-  std::size_t merge(const Delta& delta);
+  // Takes over what another node knows. Returns the partitions, ascending, of the
+  // states that would have had more than kMaxCells: of these nothing was taken, so
+  // this copy must not count for them.
+  std::vector<Partition> merge(const Delta& delta);
+  // How many states were refused so, or conflicted with what was held: an alarm, as
+  // there are none in a sound cluster.
+  [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
   // A new session; usable once the open commit is durable.
   [[nodiscard]] Serial issue_session() { return tokens_.issue(); }
   // What the store knows of itself; the change is in the open record's write.
@@ -106,7 +110,8 @@ class Executor {
   void load(ShardRef ref, const ShardState& state) { map_.load(ref, state); }
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
-  void replay(const Record& record, std::size_t bytes);
+  // False: it cannot be what an executor wrote.
+  [[nodiscard]] bool replay(const Record& record, std::size_t bytes);
   void start(BootId boot);
 
   [[nodiscard]] const ShardMap& map() const { return map_; }
@@ -124,8 +129,7 @@ class Executor {
   Code add_first(const Change& change, const Placement& placement);
   void reset(const Change& change, const Placement& placement);
   void rebase(const Change& change, const Placement& placement, ShardState& state);
-  void merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags,
-                   std::size_t& conflicts);
+  [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags);
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
   ActorId own_actor(Partition partition);
   [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }
@@ -141,6 +145,7 @@ class Executor {
   std::vector<OwnActor> actors_;  // by partition; 0: to be drawn
   std::bitset<kPartitions> confirmed_;
   Commit sealed_{};
+  std::uint64_t conflicts_ = 0;
 
   // What the open record needs besides the map's open entries.
   std::vector<Partition> new_actors_;  // drawn or forgotten there

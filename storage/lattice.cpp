@@ -30,17 +30,23 @@ Merged merge(Cell& into, const Cell& from) {
 
 Merged merge(ShardState& into, const DeltaEntry& from) {
   Merged merged;
+  const std::size_t held = into.cells.size();
+  std::size_t at = 0;
   for (const Cell& cell : from.cells) {
-    const auto at = std::lower_bound(into.cells.begin(), into.cells.end(), cell.actor,
-                                     [](const Cell& held, ActorId actor) { return held.actor < actor; });
-    if (at == into.cells.end() || at->actor != cell.actor) {
-      into.cells.insert(at, cell);
-      merged.changed = true;
+    while (at < held && into.cells[at].actor < cell.actor) ++at;
+    if (at == held || into.cells[at].actor != cell.actor) {
+      into.cells.push_back(cell);
       continue;
     }
-    const Merged one = merge(*at, cell);
+    const Merged one = merge(into.cells[at], cell);
     merged.changed |= one.changed;
     merged.conflict |= one.conflict;
+  }
+  // The new ones stand behind, in order; one by one they would cost a move each.
+  if (into.cells.size() > held) {
+    const auto by_actor = [](const Cell& a, const Cell& b) { return a.actor < b.actor; };
+    std::inplace_merge(into.cells.begin(), into.cells.begin() + static_cast<std::ptrdiff_t>(held), into.cells.end(), by_actor);
+    merged.changed = true;
   }
   if (from.count > into.count || from.usable > into.usable) {
     into.count = std::max(into.count, from.count);

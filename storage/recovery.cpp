@@ -60,6 +60,7 @@ Status load_states(Store& store, Executor& executor) {
     if (!name) return damaged("state");
     Result<ShardState> state = decode_shard_state(key, value);
     if (!state.ok()) return state.status();
+    if (state->cells.size() > kMaxCells) return {Code::corrupt, "a stored state has more cells than any may have"};
     executor.load(name->ref, *state);
     return {};
   });
@@ -86,7 +87,9 @@ Status replay_records(Store& store, Executor& executor) {
     Result<Record> record = decode_record(key, value);
     if (!record.ok()) return record.status();
     if (record->delta.commit() != expected) return damaged("record");
-    executor.replay(*record, value.size());
+    if (!executor.replay(*record, value.size())) {
+      return {Code::corrupt, "record " + std::to_string(raw(expected)) + " has more cells of a shard than any may have"};
+    }
     expected = next(expected);
     return {};
   });

@@ -180,7 +180,7 @@ class Trio {
   void deliver(std::size_t who, std::size_t drawn) {
     if (messages_.empty()) return;
     const auto& [name, delta, known] = messages_[drawn % messages_.size()];
-    RC_ASSERT(executors_[who].merge(delta) == 0u);
+    RC_ASSERT(conflicts(executors_[who], delta) == 0u);
     known_[who][name].merge(known);
   }
 

@@ -296,7 +296,7 @@ TEST(Executor, records_what_it_merged_but_does_not_tell_it_on) {
   Executor executor = fresh_executor(1);
   Delta delta = said(kLikes, cell_of(1, 5, 100));
   delta.sightings = {{StoreId{9}, BootId{8}, Commit{5}}};
-  EXPECT_EQ(executor.merge(delta), 0u);
+  EXPECT_EQ(conflicts(executor, delta), 0u);
   EXPECT_EQ(value(executor, kLikes), 100);
 
   const std::vector<Sealed> sealed = seal(executor);
@@ -321,18 +321,55 @@ TEST(Executor, has_nothing_to_record_of_what_it_knew) {
 TEST(Executor, reports_two_sums_under_one_number) {
   Executor executor = fresh_executor(1);
   executor.merge(said(kLikes, cell_of(1, 5, 100)));
-  EXPECT_EQ(executor.merge(said(kLikes, cell_of(1, 5, 99))), 1u);
+  EXPECT_EQ(conflicts(executor, said(kLikes, cell_of(1, 5, 99))), 1u);
   EXPECT_EQ(value(executor, kLikes), 100) << "a join all the same";
 }
 
-TEST(Executor, refuses_more_cells_than_an_entry_can_hold) {
+ShardState with_cells(std::uint64_t first_actor, std::size_t count) {
+  ShardState state;
+  for (std::uint64_t i = 0; i < count; ++i) state.cells.push_back({ActorId{first_actor + i}, Commit{1}, 1, {}, 0});
+  return state;
+}
+
+TEST(Executor, refuses_a_state_that_would_have_too_many_cells_as_a_whole_and_says_so) {
   Executor executor = fresh_executor(1);
-  ShardState most;
-  for (std::uint64_t i = 1; i <= kMaxCells; ++i)
-    most.cells.push_back({ActorId{2 * i}, Commit{1}, 1, {}, 0});
-  EXPECT_EQ(executor.merge(said(kLikes, most)), 0u);
-  EXPECT_EQ(executor.merge(said(kLikes, cell_of(1, 1, 1))), 1u);
-  EXPECT_EQ(value(executor, kLikes), static_cast<std::int64_t>(kMaxCells));
+  executor.merge(said(kLikes, with_cells(2, kMaxCells)));
+  executor.seal();
+  Delta delta;
+  delta.push(kLikes, {.cells = {{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{9}, 100, {}, 0}}});
+  delta.push(kViews, cell_of(1, 1, 1));
+  EXPECT_EQ(executor.merge(delta), std::vector<Partition>{partition_of(executor, kLikes)});
+  EXPECT_EQ(executor.conflicts(), 1u);
+  EXPECT_EQ(value(executor, kLikes), static_cast<std::int64_t>(kMaxCells)) << "nothing of it";
+  EXPECT_EQ(value(executor, kViews), 1) << "the others are taken";
+  EXPECT_EQ(executor.merge(said(kLikes, cell_of(2, 9, 100))), std::vector<Partition>{}) << "no more cells";
+}
+
+// Or its copies could be more than what merges, and never agree again.
+TEST(Executor, begins_no_cell_in_a_shard_with_as_many_writers_as_there_may_be) {
+  Executor executor = fresh_executor(1);
+  executor.merge(said(kLikes, with_cells(1, kMaxWriters - 1)));
+  EXPECT_EQ(add(executor, kLikes, 1).code, Code::ok) << "the last";
+  executor.seal();
+  executor.forget_actor(partition_of(executor, kLikes));
+  EXPECT_EQ(add(executor, kLikes, 1).code, Code::out_of_range);
+  EXPECT_FALSE(executor.has_actor(partition_of(executor, kLikes))) << "it changed nothing";
+  EXPECT_EQ(add(executor, kViews, 1).code, Code::ok);
+  EXPECT_EQ(value(executor, kLikes), static_cast<std::int64_t>(kMaxWriters));
+
+  Executor apart = fresh_executor(2);
+  apart.merge(said(kLikes, with_cells(100'000, kMaxWriters - 1)));
+  EXPECT_EQ(add(apart, kLikes, 1).code, Code::ok);
+  apart.seal();
+  EXPECT_EQ(conflicts(executor, tell(apart, {kLikes})), 0u) << "two full copies merge";
+}
+
+TEST(Executor, goes_on_adding_to_a_cell_that_it_has_however_many_there_are) {
+  Executor executor = fresh_executor(1);
+  add(executor, kLikes, 1);
+  executor.merge(said(kLikes, with_cells(1, kMaxCells - 1)));
+  EXPECT_EQ(add(executor, kLikes, 1).code, Code::ok);
+  EXPECT_EQ(value(executor, kLikes), static_cast<std::int64_t>(kMaxCells) + 1);
 }
 
 // ---- what is open takes memory ----

@@ -46,6 +46,13 @@ inline ShardState state(const Executor& executor, ShardRef ref) {
   return held;
 }
 
+// How many alarms that raises.
+inline std::uint64_t conflicts(Executor& executor, const Delta& delta) {
+  const std::uint64_t before = executor.conflicts();
+  executor.merge(delta);
+  return executor.conflicts() - before;
+}
+
 // Nothing if it left int64.
 inline std::optional<std::int64_t> value(const Executor& executor, ShardRef ref) {
   return narrow(executor.map().total(ref).sum);

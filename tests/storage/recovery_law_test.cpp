@@ -253,7 +253,7 @@ class Node {
     Delta delta;
     delta.push(name, {.cells = {cell}});
     delta.sightings = {{kPeer, kBoot, Commit{commit}}};
-    RC_ASSERT(executor_->merge(delta) == 0u);
+    RC_ASSERT(conflicts(*executor_, delta) == 0u);
   }
 
   void issue() {

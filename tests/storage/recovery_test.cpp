@@ -158,6 +158,24 @@ TEST(Recovery, gives_no_serial_out_twice_even_from_an_old_copy) {
   }
 }
 
+TEST(Recovery, finds_a_state_with_more_cells_than_any_may_have_corrupt) {
+  ShardState too_many;
+  for (std::uint64_t i = 1; i <= kMaxCells + 1; ++i) too_many.cells.push_back({ActorId{i}, Commit{1}, 1, {}, 0});
+  MemoryDisk at_rest = new_disk();
+  const auto executor = std::move(*start(at_rest));
+  const std::string key = stored::shard(executor->map().place(kLikes), kLikes);
+  at_rest.durable[key] = encode_shard_state(key, too_many);
+  EXPECT_EQ(start_code(at_rest), Code::corrupt);
+
+  MemoryDisk in_a_record = new_disk();
+  { (void)start(in_a_record); }
+  const std::string name = stored::record(Commit{2});
+  Record record{Delta(Commit{2}), {}};
+  record.delta.push(kLikes, too_many);
+  in_a_record.durable[name] = encode_record(name, record);
+  EXPECT_EQ(start_code(in_a_record), Code::corrupt);
+}
+
 // ---- tokens across a restart: what a retry meets ----
 
 TEST(Recovery, knows_what_each_token_did_before_the_restart) {
