@@ -14,7 +14,7 @@ Status scan_all(Store& store, char prefix, const Store::Visit& visit) {
 }
 
 Status damaged(std::string_view what) {
-  return {Code::corrupt, "a stored " + std::string(what) + " has a name that cannot be read"};
+  return {Code::corrupt, "a stored " + std::string(what) + " has a name that it cannot have"};
 }
 
 Result<Meta> read_meta(Store& store) {
@@ -57,7 +57,8 @@ Status load_actors(Store& store, Executor& executor) {
 Status load_states(Store& store, Executor& executor) {
   return scan_all(store, 's', [&](std::string_view key, std::string_view value) -> Status {
     const auto name = stored::parse_shard(key);
-    if (!name) return damaged("state");
+    // Elsewhere than where it belongs, it would stand beside the one that is there.
+    if (!name || key != stored::shard(executor.map().place(name->ref), name->ref)) return damaged("state");
     Result<ShardState> state = decode_shard_state(key, value);
     if (!state.ok()) return state.status();
     if (state->cells.size() > kMaxCells) return {Code::corrupt, "a stored state has more cells than any may have"};

@@ -176,6 +176,20 @@ TEST(Recovery, finds_a_state_with_more_cells_than_any_may_have_corrupt) {
   EXPECT_EQ(start_code(in_a_record), Code::corrupt);
 }
 
+TEST(Recovery, finds_a_state_under_another_partition_or_leaf_corrupt) {
+  for (const std::size_t changed : {2u, 3u}) {  // the low byte of the partition, and the leaf
+    MemoryDisk disk = new_disk();
+    const auto executor = std::move(*start(disk));
+    std::string key = stored::shard(executor->map().place(kLikes), kLikes);
+    const ShardState state = cell_of(1, 1, 5);
+    disk.durable[key] = encode_shard_state(key, state);
+    EXPECT_EQ(start_code(disk), Code::ok);
+    key[changed] = static_cast<char>(key[changed] ^ 1);
+    disk.durable[key] = encode_shard_state(key, state);
+    EXPECT_EQ(start_code(disk), Code::corrupt) << "it would count twice";
+  }
+}
+
 // ---- tokens across a restart: what a retry meets ----
 
 TEST(Recovery, knows_what_each_token_did_before_the_restart) {
