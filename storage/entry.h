@@ -4,8 +4,8 @@
 //   | cells: actor index 4, commit 8, sum 8, and where cleared: commit 8, sum 8 |
 //   | count 2, usable 2 (only where set) | key |
 //
-// A counter with one cell and a 14-byte key takes 56 bytes, against about 100 in
-// a general-purpose map; 5 million of them are what fits a cache line budget.
+// A counter with one cell and a 14-byte key takes 56 bytes, so most fit one cache
+// line; in a general-purpose map it takes well over 100.
 //
 // The plain form is ShardState; only the hot path works on the packed one. An
 // entry that must grow is written anew elsewhere (see PartitionTable::replace).

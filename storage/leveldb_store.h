@@ -30,7 +30,8 @@ struct LevelDbOptions {
 };
 
 // cannot_start: locked by another process, missing, or not writable. corrupt:
-// damage, named by file. storage_full as for write.
+// damage, named by file. storage_full: no room to mend or replay its logs; nothing
+// was lost. storage_failed: a sync failed, so what it holds now is unknown.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_leveldb(const LevelDbOptions& options);
 
 // Whether `directory` holds (or, damaged, held) a store.

@@ -1,7 +1,7 @@
 // shard_map.h: the states of all shards that this node holds, in memory, and
 // what has to be done about each.
 //
-//   clean ──touch──▶ dirty, open ──take_open──▶ dirty ──put_clean──▶ clean
+//   clean ──touch──▶ dirty, open ──take_open──▶ dirty ──mark_clean──▶ clean
 //
 // open:  changed since the last seal, so the next record must hold it
 // dirty: changed since a checkpoint last put it; the journal has it

@@ -35,8 +35,9 @@ class Store {
   virtual ~Store() = default;
 
   // ok: all of it is durable. storage_full: none of it shows; the same batch may
-  // be written again (the store recovers itself first). storage_failed: a sync
-  // failed, nothing may be written any more, and what the batch did is unknown.
+  // be written again (the store recovers itself first). For ever after, and what the
+  // batch did is unknown: storage_failed: a sync failed; corrupt: damage was found,
+  // named by file.
   virtual Status write(const Batch& batch) = 0;
 
   // Every key in [from, to) in byte order. Stops at, and returns, the first
