@@ -1,6 +1,7 @@
 #include "storage/checkpoint.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "protocol/state_codec.h"
 #include "storage/stored_keys.h"
@@ -32,17 +33,19 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
     last_.reset();
     journal_bytes_ = 0;
   }
+  if (phase_ == Phase::slices) {
+    slice(std::exchange(owed_, 0), map, tokens, batch);
+    return false;
+  }
+  owed_ = 0;
   // The cut stands in a later batch than the last slice; batches become durable
   // in order, each as a whole, so it never shows without them.
-  if (phase_ == Phase::cut) return cut(batch, journal_first);
-  if (phase_ == Phase::slices) slice(map, tokens, batch);
-  return false;
+  return phase_ == Phase::cut && cut(batch, journal_first);
 }
 
-void Checkpoint::slice(ShardMap& map, TokenTable& tokens, Batch& batch) {
-  const std::size_t record = batch.bytes();
+void Checkpoint::slice(std::size_t owed, ShardMap& map, TokenTable& tokens, Batch& batch) {
   std::size_t states = 0, bytes = 0;
-  const auto goes_on = [&] { return states < limits_.slice_states || bytes < record; };
+  const auto goes_on = [&] { return states < limits_.slice_states || bytes < owed; };
   ShardState state;
   while (partition_ < kPartitions && goes_on()) {
     const Partition partition{static_cast<std::uint16_t>(partition_)};
@@ -61,7 +64,7 @@ void Checkpoint::slice(ShardMap& map, TokenTable& tokens, Batch& batch) {
   }
   if (partition_ < kPartitions || !goes_on()) return;
   const std::size_t entries = std::max(limits_.slice_states - std::min(limits_.slice_states, states),
-                                       (record - std::min(record, bytes)) / kTokenBytes);
+                                       (owed - std::min(owed, bytes)) / kTokenBytes);
   if (tokens.checkpoint(batch, entries)) phase_ = Phase::cut;
 }
 

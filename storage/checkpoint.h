@@ -9,10 +9,10 @@
 // durable, the records up to the *first* slice's commit are deleted: all that
 // they hold has been put since.
 //
-// Pace: a seal puts `slice_states` states, and more until that is as many bytes as
-// its record has. So a seal costs at most about twice what its record does, and a
-// checkpoint, which puts each state and session once, lets the journal grow by no
-// more than what those take at rest.
+// Pace: a slice has `slice_states` states, and more until that is as many bytes as
+// were journaled since the last. So it costs about as much as the records beside it,
+// and a checkpoint, which puts each state and session once, lets the journal grow by
+// no more than what those take at rest.
 //
 // Bound: the journal is never longer than `journal_bytes`, twice what all states
 // and sessions take at rest, and the few records that are sealed while others are
@@ -42,11 +42,15 @@ class Checkpoint {
   explicit Checkpoint(CheckpointLimits limits) : limits_(limits) {}
 
   // A record of that size was sealed, or replayed.
-  void wrote(std::size_t bytes) { journal_bytes_ += bytes; }
+  void wrote(std::size_t bytes) {
+    replayed(bytes);
+    owed_ += bytes;
+  }
+  void replayed(std::size_t bytes) { journal_bytes_ += bytes; }
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
   [[nodiscard]] std::size_t journal_bytes() const { return journal_bytes_; }
 
-  // At every seal, when `batch` holds the record: adds what is to go with it. Moves
+  // At a seal, when `batch` holds the record: adds what is to go with it. Moves
   // `journal_first` on as it deletes records; true if it did, so that the caller
   // puts its meta in the same batch.
   bool step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch, Commit& journal_first);
@@ -54,12 +58,13 @@ class Checkpoint {
  private:
   enum class Phase { idle, slices, cut };
 
-  void slice(ShardMap& map, TokenTable& tokens, Batch& batch);
+  void slice(std::size_t owed, ShardMap& map, TokenTable& tokens, Batch& batch);
   bool cut(Batch& batch, Commit& journal_first);
 
   CheckpointLimits limits_;
   Phase phase_ = Phase::idle;
   std::size_t journal_bytes_ = 0;
+  std::size_t owed_ = 0;  // of them, since the last slice
   Commit first_slice_{};      // records up to here may go at the end
   std::size_t partition_ = 0; // the next to be put
   std::optional<ShardKey> last_;  // that was put of it; what changes again before that waits

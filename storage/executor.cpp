@@ -271,7 +271,10 @@ void Executor::seal() {
   put_actors(sealed.batch);
   for (std::string& name : std::exchange(deletes_, {})) sealed.batch.deletes.push_back(std::move(name));
 
-  meta_changed_ |= checkpoint_.step(sealed.commit, map_, tokens_, sealed.batch, meta_.journal_first);
+  // One step for all that seals in one event: a batch of resets may do so each.
+  if (out_.size() == 1) {
+    meta_changed_ |= checkpoint_.step(sealed.commit, map_, tokens_, sealed.batch, meta_.journal_first);
+  }
   if (std::exchange(meta_changed_, false)) put_meta(sealed.batch);
   sealed_ = sealed.commit;
 }
@@ -310,7 +313,7 @@ bool Executor::replay(const Record& record, std::size_t bytes) {
   map_.take_open([](const Entry&) {});
   merge_sightings(meta_.sightings, record.delta.sightings);
   for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);
-  checkpoint_.wrote(bytes);
+  checkpoint_.replayed(bytes);
   sealed_ = record.delta.commit();
   return sound;
 }

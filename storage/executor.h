@@ -87,7 +87,8 @@ class Executor {
   [[nodiscard]] Commit sealed() const { return sealed_; }
   // Whether a checkpoint waits to go on, though nothing may be open.
   [[nodiscard]] bool checkpointing() const { return checkpoint_.running(); }
-  // Closes the open record, and takes a checkpoint a step further.
+  // Closes the open record, and takes a checkpoint a step further, at most once for
+  // each time that the records are taken.
   void seal();
   // Records since the last call, oldest first; some changes seal by themselves.
   [[nodiscard]] std::vector<Sealed> take_sealed() { return std::exchange(out_, {}); }

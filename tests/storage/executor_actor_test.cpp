@@ -167,17 +167,19 @@ TEST(Executor, keeps_what_comes_into_a_partition_right_after_its_drop) {
   for (const int seals : {1, 2, 3, 4}) {  // so that the drop meets a checkpoint at each stage
     Executor executor =
         fresh_executor(1, {.placement = {}, .tokens = {}, .checkpoint = {.journal_bytes = 1}});
+    std::map<std::string, std::string> disk;
+    const auto seal_and_write = [&] {
+      for (const Sealed& sealed : seal(executor)) {
+        for (const auto& [key, value] : sealed.batch.puts) disk[key] = value;
+        for (const std::string& key : sealed.batch.deletes) disk.erase(key);
+      }
+    };
     add(executor, kLikes, 10);
-    for (int i = 0; i < seals; ++i) executor.seal();
+    for (int i = 0; i < seals; ++i) seal_and_write();
     executor.drop(partition_of(executor, kLikes));
     add(executor, kLikes, 1);
-    for (int i = 0; i < 9; ++i) executor.seal();
+    for (int i = 0; i < 9; ++i) seal_and_write();
 
-    std::map<std::string, std::string> disk;
-    for (const Sealed& sealed : executor.take_sealed()) {
-      for (const auto& [key, value] : sealed.batch.puts) disk[key] = value;
-      for (const std::string& key : sealed.batch.deletes) disk.erase(key);
-    }
     const std::string name = stored::shard(executor.map().place(kLikes), kLikes);
     ASSERT_TRUE(disk.contains(name)) << "after " << seals;
     EXPECT_EQ(*decode_shard_state(name, disk[name]), state(executor, kLikes));
