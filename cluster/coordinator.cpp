@@ -7,7 +7,7 @@ namespace {
 
 const char* text(Code code) {
   switch (code) {
-    case Code::out_of_range: return "the counter's sum would leave the signed 64-bit range";
+    case Code::out_of_range: return "the counter's sum would leave the signed 64-bit range, or it has too many writers";
     case Code::token_reused: return "this token was used for another change";
     case Code::token_expired: return "this token's number is below its session's floor, or the session was dropped";
     case Code::session_window: return "this session has too many numbers above its floor";
@@ -16,7 +16,7 @@ const char* text(Code code) {
     case Code::unavailable: return "no owner of the counter's first shard is reachable";
     case Code::no_quorum: return "no majority of the shard's owners is reachable";
     case Code::storage_full: return "the executor's disk is full";
-    case Code::overloaded: return "too many operations wait for peers";
+    case Code::overloaded: return "too many operations wait for peers, or for the executor's disk";
     default: return "";
   }
 }
@@ -88,6 +88,7 @@ void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
 
 void Coordinator::open_session(const Op& op, const Origin& origin, Instant deadline) {
   const StoreId own = parts_.executor.meta().store;
+  if (paused_ && origin.kind == Origin::Kind::member) return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {
     const Serial serial = parts_.executor.issue_session();
     parts_.out.answer(origin, {0, Code::ok, {}, 0, own, serial}, parts_.executor.covering());
@@ -197,6 +198,7 @@ Code Coordinator::reason_to_refuse(const Op& op, Partition in) const {
 void Coordinator::enqueue(const Op& op, const Origin& origin, Instant deadline, Code refuse) {
   const bool checked = storage_full_ || op.ack == Ack::quorum;
   if (refuse == Code::ok && checked) refuse = reason_to_refuse(op, partition(op));
+  if (refuse == Code::ok && paused_ && origin.kind == Origin::Kind::member) refuse = Code::overloaded;
   changes_.push_back({op.kind, {op.key, op.shard}, op.amount, op.token, refuse});
   jobs_.push_back({origin, op, deadline});
 }

@@ -48,6 +48,8 @@ class Coordinator {
   void on_finished(Instant now, const Collector::Finished& finished);
   void on_internal(Instant now, Outbound::Internal internal);
   void on_storage_full(bool full) { storage_full_ = full; }
+  // Memory is filling up: clients are not read, and what is forwarded is refused.
+  void on_paused(bool paused) { paused_ = paused; }
 
   [[nodiscard]] std::size_t size() const { return rounds_.size() + resets_.size(); }
   struct Counts {
@@ -101,6 +103,7 @@ class Coordinator {
   Parts parts_;
   Random random_;
   bool storage_full_ = false;
+  bool paused_ = false;
   std::map<RoundId, Waiting> rounds_;
   std::map<std::uint64_t, WholeReset> resets_;
   std::uint64_t next_reset_ = 1;

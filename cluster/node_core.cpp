@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace quipu {
+namespace {
+
+// Whether it brings states, or asks for what is said only after a sync.
+bool needs_room(const PeerMessage& message) {
+  return std::holds_alternative<DeltaFrame>(message) || std::holds_alternative<WriteBack>(message) ||
+         std::holds_alternative<Pulled>(message) || std::holds_alternative<Collect>(message) ||
+         std::holds_alternative<Pull>(message);
+}
+
+}  // namespace
 
 NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
                    std::unique_ptr<Executor> executor, Random random)
@@ -26,6 +36,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       greeting_(view_, *executor_),
       settle_by_(now + settings_.confirm_wait),
       confirmed_(config_.members.size()),
+      unheard_(config_.members.size()),
       durable_(executor_->sealed()),
       next_gossip_(now) {
   confirmed_[self_] = true;
@@ -133,6 +144,10 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
 }
 
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message) {
+  if (paused_ && from != self_ && needs_room(message)) {
+    unheard_[from] = true;
+    return;
+  }
   std::visit(
       [&](auto& one) {
         using T = std::decay_t<decltype(one)>;
@@ -337,7 +352,19 @@ void NodeCore::seal_what_is_due(Effects& effects) {
     take_records(effects);
   }
   const std::size_t limit = paused_ ? settings_.unsynced_bytes / 2 : settings_.unsynced_bytes;
-  paused_ = unsynced_bytes_ + executor_->open_bytes() > limit;
+  paused_ = unsynced_bytes_ + executor_->open_bytes() + out_.held_bytes() > limit;
+  coordinator_.on_paused(paused_);
+  if (!paused_) hear_again(effects);
+}
+
+// A new link brings again what was dropped for want of room: frames in flight,
+// questions without an answer, and a look at all that differs.
+void NodeCore::hear_again(Effects& effects) {
+  for (MemberIndex member = 0; member < unheard_.size(); ++member) {
+    const auto link = greeting_.links()[member];
+    if (unheard_[member] && link) effects.closes.push_back({*link, "there was no room for what it brought"});
+    unheard_[member] = false;
+  }
 }
 
 void NodeCore::take_records(Effects& effects) {

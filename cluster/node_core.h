@@ -97,6 +97,7 @@ class NodeCore {
   void route_internal(Instant now);
   void seal_what_is_due(Effects& effects);
   void take_records(Effects& effects);
+  void hear_again(Effects& effects);
   void abandon_identity();
   void retire(Effects& effects);
 
@@ -122,6 +123,7 @@ class NodeCore {
   Instant settle_by_;      // after it, silent peers are waited for no more
   bool settled_ = false;
   std::vector<bool> confirmed_;  // by member: it testified for this store
+  std::vector<bool> unheard_;    // by member: while paused, something of its was dropped
   std::vector<AntiEntropy::Repaired> repairing_;  // their last merge is not durable yet
   Commit durable_{};
   std::deque<std::pair<Commit, std::size_t>> unsynced_;  // bytes of records in flight

@@ -33,7 +33,9 @@ struct NodeSettings {
   std::size_t pending_operations = 65'536; // what waits for a peer; beyond: overloaded
   std::size_t pending_read_bytes = 16u << 20;  // of shards that reads wait for; beyond: overloaded
   std::size_t rollup_shards = 65'536;      // cached totals of shards held elsewhere
-  std::size_t unsynced_bytes = 8u << 20;   // beyond, clients are not read
+  // Of records not durable, the open one too, and of answers that wait for them:
+  // beyond, clients are not read, and peers bring nothing that must be kept.
+  std::size_t unsynced_bytes = 8u << 20;
   TokenLimits tokens;
   CheckpointLimits checkpoint;
 };

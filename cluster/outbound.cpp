@@ -33,6 +33,14 @@ void Outbound::answer(const Origin& origin, Done done, Commit after) {
 
 void Outbound::answer(ClientId client, Values values) { let_go(ToClient{client, std::move(values)}); }
 
+std::size_t Outbound::bytes(const Item& item) {
+  const auto* send = std::get_if<ToMember>(&item);
+  if (send == nullptr) return sizeof(Held);
+  if (const auto* collected = std::get_if<Collected>(&send->message)) return sizeof(Held) + collected->states.bytes();
+  if (const auto* pulled = std::get_if<Pulled>(&send->message)) return sizeof(Held) + pulled->states.bytes();
+  return sizeof(Held);
+}
+
 // An older commit than the newest one waited for may wait a little longer; that
 // keeps one queue in one order.
 void Outbound::put(Item item, Commit after) {
@@ -41,6 +49,7 @@ void Outbound::put(Item item, Commit after) {
     return;
   }
   const Commit newest = held_.empty() ? after : std::max(after, held_.back().after);
+  held_bytes_ += bytes(item);
   held_.push_back({newest, std::move(item)});
 }
 
@@ -49,6 +58,7 @@ void Outbound::release(Commit durable) {
   while (!held_.empty() && held_.front().after <= durable_) {
     Item item = std::move(held_.front().item);
     held_.pop_front();
+    held_bytes_ -= bytes(item);
     let_go(std::move(item));
   }
 }

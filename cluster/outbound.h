@@ -54,6 +54,8 @@ class Outbound {
   void flush(std::span<const std::optional<LinkId>> links, Effects& effects);
 
   [[nodiscard]] bool holding() const { return !held_.empty(); }
+  // About the memory of all that is kept back.
+  [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
 
  private:
   struct ToMember {
@@ -75,12 +77,14 @@ class Outbound {
     Item item;
   };
 
+  static std::size_t bytes(const Item& item);
   void put(Item item, Commit after);
   void let_go(Item&& item);
 
   const View& view_;
   Commit durable_{};
   std::deque<Held> held_;  // ascending by commit
+  std::size_t held_bytes_ = 0;
   std::vector<ToMember> sends_;
   std::vector<Effects::Reply> replies_;
   std::vector<std::vector<Done>> forwarded_;  // by member: answers to Forward

@@ -292,5 +292,56 @@ TEST(Adds, PauseReadingFromClientsWhileTheOpenRecordIsTooLarge) {
   EXPECT_FALSE(nodes.core(0).paused());
 }
 
+// A hot counter adds nothing to the record; who waits for it takes memory all the same.
+TEST(Adds, PauseReadingFromClientsWhileTooManyAnswersWaitForTheDisk) {
+  HandDriven::Options options;
+  options.settings.unsynced_bytes = 20'000;
+  HandDriven nodes(options);
+  nodes.stall(0);
+  const std::string key = nodes.key_of(0);
+  for (int i = 0; i < 500; ++i) (void)nodes.add(0, key, 1);
+  EXPECT_TRUE(nodes.core(0).paused());
+  nodes.resume(0);
+  EXPECT_FALSE(nodes.core(0).paused());
+}
+
+// Peers are always read, but what would be kept is not taken, and comes again later.
+TEST(Adds, TakeNoMoreFromPeersThanThereIsRoomForWhileTheDiskHangs) {
+  HandDriven::Options options;
+  options.settings.unsynced_bytes = 8'000;
+  options.settings.frame_bytes = 2'000;
+  HandDriven nodes(options);
+  nodes.pass(1s);
+  nodes.stall(0);
+  const auto numbered = [](int i) { return std::string(300, 'k') + std::to_string(i); };
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 20; ++i) (void)nodes.add(1, numbered(round * 20 + i), 1);
+    nodes.pass(100ms);
+  }
+  EXPECT_TRUE(nodes.core(0).paused());
+  EXPECT_LT(nodes.core(0).executor().open_bytes() + nodes.stat(0, "unsynced_bytes"), 12'000u);
+
+  nodes.resume(0);
+  nodes.pass(30s);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(nodes.held(0, numbered(i)), 1) << i;
+}
+
+TEST(Adds, RefuseForwardedOnesWhileTheDiskHangsButAnswerTheirRetries) {
+  HandDriven::Options options = five();
+  options.settings.unsynced_bytes = 10'000;
+  HandDriven nodes(options);
+  const std::string key = nodes.key_not_of(0);
+  const MemberIndex executor = nodes.owners(key).front();
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);  // opens a session there
+  nodes.stall(executor);
+  (void)nodes.add(executor, key, 1);
+  for (int i = 0; i < 200; ++i) (void)nodes.add(executor, std::string(300, 'k') + std::to_string(i), 1);
+  ASSERT_TRUE(nodes.core(executor).paused());
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::overloaded);
+  nodes.resume(executor);
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
+  EXPECT_EQ(nodes.held(executor, key), 3);
+}
+
 }  // namespace
 }  // namespace quipu::test
