@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cluster/verdict.h"
 #include "protocol/frame.h"
 
 namespace quipu {
@@ -9,12 +10,6 @@ namespace {
 
 constexpr std::size_t kOpsPerForward = 512;
 static_assert(kOpsPerForward * (kMaxKey + 128) < kMaxFrame);
-
-// Refusals that another attempt may not meet.
-bool transient(Code code) {
-  return code == Code::overloaded || code == Code::unavailable || code == Code::storage_full ||
-         code == Code::no_quorum || code == Code::session_window || code == Code::stale_config;
-}
 
 TokenWindow* find_session(std::vector<TokenWindow>& sessions, const Token& token) {
   const auto at = std::find_if(sessions.begin(), sessions.end(), [&](const TokenWindow& window) {
@@ -91,11 +86,6 @@ void Forwarder::on_session(MemberIndex from, const Done& done) {
   if (!peer.refused) peer.sessions.emplace_back(done.store, done.serial);
 }
 
-bool Forwarder::retry_later(const Pending& pending, const Done& done) {
-  if (!pending.own_token) return false;
-  return done.code == Code::in_doubt || (transient(done.code) && pending.sends > 1);
-}
-
 void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& answer) {
   for (const Done& done : answer.done) {
     if (peers_[from].opening != 0 && done.id == peers_[from].opening) {
@@ -104,7 +94,8 @@ void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& ans
     }
     const auto at = pending_.find(done.id);
     if (at == pending_.end() || at->second.executor != from || at->second.sends == 0) continue;
-    if (retry_later(at->second, done)) {
+    const Pending& pending = at->second;
+    if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
       at->second.again = true;
     } else {
       complete(done.id, done);

@@ -70,7 +70,6 @@ class Forwarder {
   void number(MemberIndex member);
   void open_session(MemberIndex member);
   void on_session(MemberIndex from, const Done& done);
-  static bool retry_later(const Pending& pending, const Done& done);
   void complete(std::uint64_t id, Done done);
   void settle_token(const Pending& pending);
   enum class Resend { unsettled, all };

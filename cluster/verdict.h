@@ -1,5 +1,5 @@
 // verdict.h: what an answer to a change means, by how often the change was
-// sent. Everything that makes the client exactly-once hangs on this table.
+// sent. Everything that makes clients and forwarders exactly-once hangs on this table.
 //
 //                                   sent once            sent more than once
 //   ok                              complete             complete
