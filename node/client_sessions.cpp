@@ -18,8 +18,9 @@ void turn_away(asio::ip::tcp::socket socket, Code code, std::string why) {
 
 }  // namespace
 
-ClientSessions::ClientSessions(CorePort& port)
-    : shared_{
+ClientSessions::ClientSessions(CorePort& port, std::size_t most)
+    : most_(most),
+      shared_{
           .port = port, .decoder = {}, .ops = {}, .unflushed = {}, .paused = {}, .on_closed = {}} {
   shared_.on_closed = [this](ClientId id) { sessions_.erase(id); };
 }
@@ -28,10 +29,11 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   if (shared_.port.core == nullptr || shared_.closing) {
     return turn_away(std::move(socket), Code::unavailable, "the node starts or stops");
   }
-  if (sessions_.size() >= kMaxClientSessions) {
+  if (sessions_.size() >= most_) {
     return turn_away(std::move(socket), Code::overloaded,
-                     "the node has " + std::to_string(kMaxClientSessions) +
-                         " client connections, its limit: share connections, or use another node");
+                     "the node has " + std::to_string(most_) +
+                         " client connections, its limit: share connections, use another node, "
+                         "or let it open more files (ulimit -n)");
   }
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + 1});
   const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);

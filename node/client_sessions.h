@@ -13,14 +13,12 @@
 
 namespace quipu {
 
-inline constexpr std::size_t kMaxClientSessions = 10'000;
-
 class ClientSessions {
  public:
   // Sessions are numbered from this on; the numbers below are others' to use.
   static constexpr ClientId kFirst{1};
 
-  explicit ClientSessions(CorePort& port);
+  ClientSessions(CorePort& port, std::size_t most);
 
   // `socket` is non-blocking. Beyond the bound, or without a core, it is refused.
   void accept(asio::ip::tcp::socket socket);
@@ -37,6 +35,7 @@ class ClientSessions {
   void close_all();
 
  private:
+  const std::size_t most_;
   SessionsShared shared_;
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>> sessions_;  // see close_all
   ClientId next_ = kFirst;

@@ -12,8 +12,13 @@ constexpr std::chrono::minutes kSameReason{1};
 
 }  // namespace
 
-PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random)
-    : io_(io), port_(port), log_(std::move(log)), random_(random) {}
+PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random,
+                     std::size_t most_inbound)
+    : io_(io),
+      port_(port),
+      log_(std::move(log)),
+      random_(random),
+      most_inbound_(most_inbound) {}
 
 void PeerLinks::start() {
   const std::vector<Member>& members = port_.core->cluster().members;
@@ -60,7 +65,7 @@ bool PeerLinks::may_accept() const {
     ++inbound;
     if (!link->heard()) ++unheard;
   }
-  return inbound < kMaxInboundLinks && unheard < kMaxUnheardLinks;
+  return inbound < most_inbound_ && unheard < kMaxUnheardLinks;
 }
 
 void PeerLinks::open(tcp::socket socket, std::optional<MemberIndex> dialed) {

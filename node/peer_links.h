@@ -20,11 +20,10 @@
 namespace quipu {
 
 inline constexpr std::size_t kMaxUnheardLinks = 64;
-inline constexpr std::size_t kMaxInboundLinks = 1024;
 
 class PeerLinks {
  public:
-  PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random);
+  PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random, std::size_t most_inbound);
 
   // Begins to dial, for a core that has just begun. REQUIRES: port.core.
   void start();
@@ -51,6 +50,7 @@ class PeerLinks {
   CorePort& port_;
   const Log log_;
   Random random_;
+  const std::size_t most_inbound_;
   std::vector<std::shared_ptr<Dialer>> dialers_;  // by member; null: it dials us
   std::vector<bool> unreachable_;                 // by member: logged already
   std::map<LinkId, std::shared_ptr<PeerLink>> links_;

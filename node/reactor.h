@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "node/client_sessions.h"
+#include "node/connection_limits.h"
 #include "node/data_directory.h"
 #include "node/listener.h"
 #include "node/local_calls.h"
@@ -96,6 +97,7 @@ class Reactor {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   CorePort port_;
   std::shared_ptr<LocalCalls> calls_;
+  const ConnectionLimits limits_;
   ClientSessions sessions_;
   PeerLinks links_;
   Listener client_listener_;

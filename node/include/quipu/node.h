@@ -7,6 +7,9 @@
 // A Node owns one reactor thread and one storage thread. It installs no signal
 // handler and no global logger. Opening recovers the store first: a second or so
 // per few million counters.
+//
+// It accepts as many connections as the limit of open files (RLIMIT_NOFILE, when it
+// is opened) leaves after 256, and at most 10,000 clients. Raise the soft limit before.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,32 @@
+// connection_limits.h: how many may be connected to a node's two ports.
+//
+//   descriptors of the process
+//   |- kReservedDescriptors -|- inbound peers, 1/4 at most -|- clients -|
+//
+// LevelDB opens its next log in the middle of an add, and a node that cannot write
+// it has failed. So whoever connects is bounded by what the process may open, less a
+// reserve that no stranger can use up; and clients cannot use up the peers' part.
+#pragma once
+
+#include <cstddef>
+
+namespace quipu {
+
+inline constexpr std::size_t kMaxClientSessions = 10'000;
+inline constexpr std::size_t kMaxInboundLinks = 1024;
+// For the store, the peers that this node dials, the connection that is being turned
+// away, and what else the process has open.
+inline constexpr std::size_t kReservedDescriptors = 256;
+
+struct ConnectionLimits {
+  std::size_t clients = 0;
+  std::size_t inbound_peers = 0;
+};
+
+// For a process that may have `descriptors` open.
+[[nodiscard]] ConnectionLimits connection_limits(std::size_t descriptors);
+
+// What the process may have open now: RLIMIT_NOFILE.
+[[nodiscard]] std::size_t descriptor_limit();
+
+}  // namespace quipu
