@@ -29,6 +29,10 @@ Values refuse_all(const Read& read) {
   return {read.id, std::vector<Value>(read.keys.size(), refused)};
 }
 
+std::string in_seconds(std::chrono::milliseconds time) {
+  return std::to_string(time.count() / 1000) + " s";
+}
+
 bool is_later(const asio::error_code& error) {
   return error == asio::error::would_block || error == asio::error::try_again;
 }
@@ -48,7 +52,9 @@ void ClientSession::go_on() {
   if (turn_over_) {
     return asio::post(socket_.get_executor(), [self = shared_from_this()] {
       self->going_on_ = false;
-      if (!self->closed_ && !self->must_wait()) self->take_turn(*self->left_over_);
+      if (self->closed_ || self->must_wait()) return;
+      if (!self->turn_over_) return self->go_on();  // turned out meanwhile
+      self->take_turn(*self->left_over_);
     });
   }
   socket_.async_wait(tcp::socket::wait_read,
@@ -69,6 +75,7 @@ bool ClientSession::must_wait() {
 
 void ClientSession::on_core_resumed() {
   core_paused_ = false;
+  frame_since_ = NodeClock::now();  // nothing was read meanwhile
   go_on();
 }
 
@@ -88,21 +95,60 @@ void ClientSession::take_turn(FrameDecoder& in) {
   turn_over_ = false;
   handle_frames(in);
   turn_over_ = turn_over_ && in.buffered() > 0;
+  keep_left_over(in);
+  if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
+  shared_.port.finish();
+  go_on();
+}
+
+void ClientSession::keep_left_over(FrameDecoder& in) {
   if (left_over_ == nullptr && in.buffered() > 0) {
     left_over_ = std::make_unique<FrameDecoder>(std::exchange(in, {}));
   } else if (left_over_ != nullptr && in.buffered() == 0) {
     shared_.decoder = std::move(in);
     left_over_.reset();
   }
+  if (left_over_ == nullptr) return hold(0);
+  if (!turn_over_) {
+    // Ten thousand clients may each have sent a few bytes of a frame.
+    if (left_over_->buffered() < kReadSize) left_over_->fit();
+    if (frame_late_ == nullptr) watch_frame();
+  }
+  hold(left_over_->held());
+}
+
+void ClientSession::hold(std::size_t bytes) {
+  shared_.held += bytes;
+  shared_.held -= std::exchange(held_, bytes);
+}
+
+// Many a read ends within a frame: so the timer is let run, and looks when it fires.
+void ClientSession::watch_frame() {
+  frame_late_ =
+      std::make_unique<Timer>(socket_.get_executor(), frame_since_ + shared_.limits.frame);
+  frame_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && !self->closed_) self->on_frame_late();
+  });
+}
+
+void ClientSession::on_frame_late() {
+  frame_late_.reset();
+  if (left_over_ == nullptr || turn_over_) return;
+  const Instant now = NodeClock::now();
+  if (!going_on_) frame_since_ = now;  // it is us who do not read
+  if (now < frame_since_ + shared_.limits.frame) return watch_frame();
+  turn_out({Code::protocol_error,
+            "a frame was begun and not finished in " + in_seconds(shared_.limits.frame)});
   shared_.port.finish();
-  go_on();
 }
 
 // The views in ops borrow the decoder's buffer, which stands still until the next read.
 void ClientSession::handle_frames(FrameDecoder& in) {
+  bool cut = left_over_ == nullptr;
   while (refused_ == nullptr && !turn_over_) {
     const Result<std::optional<FrameDecoder::Frame>> frame = in.next();
     if (frame.ok() && !*frame) break;
+    cut = true;
     if (frame.ok() && (*frame)->type == FrameType::op) {
       const Result<Op> op = decode_op((*frame)->payload);
       if (op.ok()) {
@@ -120,6 +166,7 @@ void ClientSession::handle_frames(FrameDecoder& in) {
     }
   }
   give_ops();
+  if (cut) frame_since_ = NodeClock::now();
   if (refused_ != nullptr) in = {};
 }
 
@@ -183,6 +230,15 @@ void ClientSession::refuse(const Status& why) {
   });
 }
 
+void ClientSession::turn_out(const Status& why) {
+  if (closed_ || refused_ != nullptr) return;
+  left_over_.reset();
+  turn_over_ = false;
+  hold(0);
+  refuse(why);
+  go_on();
+}
+
 void ClientSession::discard() {
   const std::span<std::byte> room = shared_.decoder.prepare(kReadSize);
   asio::error_code error;
@@ -229,6 +285,8 @@ void ClientSession::close() {
   asio::error_code ignored;
   socket_.close(ignored);
   if (refused_ != nullptr) refused_->cancel();
+  if (frame_late_ != nullptr) frame_late_->cancel();
+  hold(0);
   shared_.on_closed(id_);
 }
 

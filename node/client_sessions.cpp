@@ -1,5 +1,6 @@
 #include "node/client_sessions.h"
 
+#include <algorithm>
 #include <asio/buffer.hpp>
 #include <utility>
 
@@ -18,20 +19,23 @@ void turn_away(asio::ip::tcp::socket socket, Code code, std::string why) {
 
 }  // namespace
 
-ClientSessions::ClientSessions(CorePort& port, std::size_t most)
-    : most_(most),
-      shared_{
-          .port = port, .decoder = {}, .ops = {}, .unflushed = {}, .paused = {}, .on_closed = {}} {
-  shared_.on_closed = [this](ClientId id) { sessions_.erase(id); };
-}
+ClientSessions::ClientSessions(CorePort& port, SessionLimits limits)
+    : shared_{.port = port,
+              .limits = limits,
+              .decoder = {},
+              .ops = {},
+              .unflushed = {},
+              .paused = {},
+              .on_closed = [this](ClientId id) { sessions_.erase(id); },
+              .on_held_too_much = [this] { turn_out_largest(); }} {}
 
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
   if (shared_.port.core == nullptr || shared_.closing) {
     return turn_away(std::move(socket), Code::unavailable, "the node starts or stops");
   }
-  if (sessions_.size() >= most_) {
+  if (sessions_.size() >= shared_.limits.sessions) {
     return turn_away(std::move(socket), Code::overloaded,
-                     "the node has " + std::to_string(most_) +
+                     "the node has " + std::to_string(shared_.limits.sessions) +
                          " client connections, its limit: share connections, use another node, "
                          "or let it open more files (ulimit -n)");
   }
@@ -52,6 +56,18 @@ void ClientSessions::flush() {
 
 void ClientSessions::resume() {
   for (const auto& session : std::exchange(shared_.paused, {})) session->on_core_resumed();
+}
+
+// Of equals the newest.
+void ClientSessions::turn_out_largest() {
+  const auto smaller = [](const auto& a, const auto& b) {
+    return std::pair(a.second->held(), raw(a.first)) < std::pair(b.second->held(), raw(b.first));
+  };
+  const auto largest = std::max_element(sessions_.begin(), sessions_.end(), smaller);
+  if (largest == sessions_.end()) return;
+  largest->second->turn_out({Code::overloaded,
+                             "the node holds too many unfinished requests, and the largest "
+                             "goes: send smaller ones"});
 }
 
 // In no order: nobody can tell.

@@ -1,6 +1,7 @@
 // client_sessions.h: everybody who is connected to the client port.
 //
-// Bounds: so many connections; what each may leave unread is client_session.h's.
+// Bounds: so many connections, and what they hold of unfinished requests together;
+// what each may leave unread is client_session.h's.
 // Reactor thread.
 #pragma once
 
@@ -18,7 +19,7 @@ class ClientSessions {
   // Sessions are numbered from this on; the numbers below are others' to use.
   static constexpr ClientId kFirst{1};
 
-  ClientSessions(CorePort& port, std::size_t most);
+  ClientSessions(CorePort& port, SessionLimits limits);
 
   // `socket` is non-blocking. Beyond the bound, or without a core, it is refused.
   void accept(asio::ip::tcp::socket socket);
@@ -35,7 +36,8 @@ class ClientSessions {
   void close_all();
 
  private:
-  const std::size_t most_;
+  void turn_out_largest();
+
   SessionsShared shared_;
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>> sessions_;  // see close_all
   ClientId next_ = kFirst;

@@ -23,7 +23,7 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       port_{.core = nullptr, .effects = {}, .finish = [this] { finish(); }},
       calls_(std::make_shared<LocalCalls>(io_, port_)),
       limits_(connection_limits(descriptor_limit())),
-      sessions_(port_, limits_.clients),
+      sessions_(port_, {.sessions = limits_.clients}),
       links_(io_, port_, log_, random_.split(), limits_.inbound_peers),
       client_listener_(io_),
       peer_listener_(io_),

@@ -136,6 +136,13 @@ void FrameDecoder::commit(std::size_t read) {
   end_ += read;
 }
 
+void FrameDecoder::fit() {
+  const auto first = words_.begin() + static_cast<std::ptrdiff_t>(begin_ / 8);
+  const auto last = first + static_cast<std::ptrdiff_t>(padded(buffered()) / 8);
+  words_ = std::vector<std::uint64_t>(first, last);
+  end_ -= std::exchange(begin_, 0);
+}
+
 Result<std::optional<FrameDecoder::Frame>> FrameDecoder::next(std::uint64_t salt) {
   const std::optional<Frame> incomplete;
   if (buffered() == 0) return incomplete;

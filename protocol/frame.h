@@ -80,6 +80,11 @@ class FrameDecoder {
 
   [[nodiscard]] std::size_t buffered() const { return end_ - begin_; }
 
+  // Gives back the room that nothing is in, of a decoder that may wait for long.
+  void fit();
+  // Bytes of memory, room included.
+  [[nodiscard]] std::size_t held() const { return words_.capacity() * sizeof(std::uint64_t); }
+
  private:
   std::vector<std::uint64_t> words_;  // the buffer, aligned for FlatBuffers
   std::size_t begin_ = 0;             // bytes; always a multiple of 8

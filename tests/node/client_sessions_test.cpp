@@ -1,0 +1,151 @@
+// What a client may hold of a node: sessions around a core, with limits that a test
+// can reach.
+#include "node/client_sessions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <asio/post.hpp>
+#include <thread>
+
+#include "node/listener.h"
+#include "node/node_plan.h"
+#include "storage/memory_store.h"
+#include "tests/node/eventually.h"
+#include "tests/node/raw_connection.h"
+
+namespace quipu::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<NodeCore> new_core(MemoryStore& store) {
+  NodeOptions options;
+  options.data_directory = "none";
+  const Result<NodePlan> plan = plan_node(options);
+  Random random(1);
+  EXPECT_TRUE(initialize(store, new_meta(plan->owner(), NewStore::unmarked, random)).ok());
+  auto executor = recover(store, plan->owner(), {}, random);
+  EXPECT_TRUE(executor.ok());
+  return std::make_unique<NodeCore>(NodeClock::now(), plan->config, plan->self, plan->settings,
+                                    std::move(*executor), random);
+}
+
+// Sessions on a port, and the thread that serves them. Only what is answered at once
+// is: a `config` question, say.
+class Served {
+ public:
+  explicit Served(SessionLimits limits) : sessions_(port_, limits) {
+    EXPECT_TRUE(listener_.bind({"127.0.0.1", 0}).ok());
+    EXPECT_TRUE(
+        listener_
+            .start([this](asio::ip::tcp::socket socket) { sessions_.accept(std::move(socket)); })
+            .ok());
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  ~Served() {
+    asio::post(io_, [this] {
+      listener_.close();
+      sessions_.close_all();
+    });
+    thread_.join();
+  }
+  [[nodiscard]] std::string address() const { return to_string(listener_.address()); }
+
+ private:
+  MemoryDisk disk_;
+  MemoryStore store_{disk_};
+  CorePort port_{.core = new_core(store_), .effects = {}, .finish = [this] { sessions_.flush(); }};
+  asio::io_context io_;
+  ClientSessions sessions_;
+  Listener listener_{io_};
+  std::thread thread_;
+};
+
+std::string config_question() {
+  std::string frame;
+  encode(frame, ConfigRequest{1});
+  return frame;
+}
+
+// The largest frame but for its last byte.
+std::string all_but_a_byte() {
+  std::string frame;
+  const std::string payload(kMaxFrame - kFrameHeader, 'x');
+  append_frame(frame, FrameType::read, std::as_bytes(std::span(payload)));
+  frame.pop_back();
+  return frame;
+}
+
+bool is_served(RawConnection& client) {
+  if (!client.send(config_question())) return false;
+  const auto answer = client.receive();
+  return answer && answer->type == FrameType::config_reply;
+}
+
+TEST(ClientSessions, AFrameThatIsNeverFinishedIsRefused) {
+  const Served served({.sessions = 10, .frame = std::chrono::milliseconds(1)});
+  RawConnection idle(served.address());
+  RawConnection stuck(served.address());
+  ASSERT_TRUE(stuck.send(config_question().substr(0, 20)));
+  const auto refusal = stuck.receive_until_closed();
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_THAT(refusal->detail, HasSubstr("not finished"));
+  EXPECT_TRUE(is_served(idle));  // who owes nothing has all the time
+}
+
+TEST(ClientSessions, AFrameInTwoPartsIsServedAndItsTimeIsForgotten) {
+  const Served served({.sessions = 10});
+  RawConnection client(served.address());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(client.send(config_question() + config_question().substr(0, 20)));
+    EXPECT_TRUE(client.receive().has_value());
+    ASSERT_TRUE(client.send(config_question().substr(20)));
+    EXPECT_TRUE(client.receive().has_value());
+  }
+}
+
+TEST(ClientSessions, OfThoseWhoHoldTooMuchTogetherTheLargestIsRefused) {
+  constexpr std::size_t kLargest = 8;
+  const Served served({.sessions = 100, .held = kLargest * kMaxFrame});
+  RawConnection small(served.address());
+  ASSERT_TRUE(small.send(config_question() + config_question().substr(0, 20)));
+  EXPECT_TRUE(small.receive().has_value());
+  const std::string stuck = all_but_a_byte();
+  std::vector<std::unique_ptr<RawConnection>> greedy;
+  for (std::size_t i = 0; i <= kLargest; ++i) {
+    greedy.push_back(std::make_unique<RawConnection>(served.address()));
+    static_cast<void>(greedy.back()->send(stuck));
+  }
+  std::size_t refused = 0;
+  for (const auto& client : greedy) {
+    client->shutdown_send();
+    const auto refusal = client->receive_until_closed();
+    if (!refusal) continue;
+    ++refused;
+    EXPECT_EQ(refusal->code, Code::overloaded);
+    EXPECT_THAT(refusal->detail, HasSubstr("unfinished requests"));
+  }
+  EXPECT_GE(refused, 1u);
+  ASSERT_TRUE(small.send(config_question().substr(20)));
+  EXPECT_TRUE(small.receive().has_value());
+}
+
+TEST(ClientSessions, ManyWhoSentAFewBytesHoldLittle) {
+  constexpr std::size_t kClients = 100;
+  // Far less than a read's room for each.
+  const Served served({.sessions = kClients, .held = kClients * 1024});
+  std::vector<std::unique_ptr<RawConnection>> clients;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.push_back(std::make_unique<RawConnection>(served.address()));
+    ASSERT_TRUE(clients.back()->send(config_question() + config_question().substr(0, 20)));
+    EXPECT_TRUE(clients.back()->receive().has_value());
+  }
+  for (const auto& client : clients) {
+    ASSERT_TRUE(client->send(config_question().substr(20)));
+    EXPECT_TRUE(client->receive().has_value());
+  }
+}
+
+}  // namespace
+}  // namespace quipu::test
