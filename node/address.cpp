@@ -50,4 +50,10 @@ bool is_loopback(const Address& address) {
   return !error && ip.is_loopback();
 }
 
+bool is_unspecified(const Address& address) {
+  asio::error_code error;
+  const asio::ip::address ip = asio::ip::make_address(address.host, error);
+  return !error && ip.is_unspecified();
+}
+
 }  // namespace quipu

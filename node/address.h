@@ -26,5 +26,8 @@ inline constexpr const char* kDefaultClientAddress = "127.0.0.1:7400";
 // Whether only this machine can reach it. A name other than "localhost" may stand
 // for anything, so it is not.
 [[nodiscard]] bool is_loopback(const Address& address);
+// Whether it means every address of this machine (0.0.0.0, [::]): to listen on, not to
+// dial.
+[[nodiscard]] bool is_unspecified(const Address& address);
 
 }  // namespace quipu

@@ -39,7 +39,7 @@ Status Reactor::bind() {
   if (plan_.client) {
     if (Status bound = client_listener_.bind(*plan_.client); !bound.ok()) return bound;
     std::string& known = plan_.config.members[plan_.self].client_address;
-    if (known.empty()) known = client_address();
+    if (known.empty() && !is_unspecified(*plan_.client)) known = client_address();
   }
   return plan_.peer ? peer_listener_.bind(*plan_.peer) : Status();
 }

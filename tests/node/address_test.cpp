@@ -41,5 +41,14 @@ TEST(Address, LoopbackIsWhatOnlyThisMachineReaches) {
   }
 }
 
+TEST(Address, UnspecifiedIsWhatNobodyCanDial) {
+  for (const char* host : {"0.0.0.0", "::", "0:0:0:0:0:0:0:0"}) {
+    EXPECT_TRUE(is_unspecified({host, 1})) << host;
+  }
+  for (const char* host : {"127.0.0.1", "::1", "10.0.0.1", "localhost"}) {
+    EXPECT_FALSE(is_unspecified({host, 1})) << host;
+  }
+}
+
 }  // namespace
 }  // namespace quipu::test

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "node/address.h"
 #include "protocol/random.h"
 #include "tests/node/eventually.h"
 #include "tests/node/nodes.h"
@@ -96,6 +97,23 @@ TEST_F(Port, AnswersWhoItIsAndWhatItHolds) {
   const Result<Keys> keys = decode_keys(bytes_of(client.receive()->payload));
   ASSERT_TRUE(keys.ok());
   EXPECT_EQ(keys->id, 9u);
+}
+
+TEST(ClientPort, OnAllAddressesIsToldToClientsOnlyAsTheMembersNameIt) {
+  for (const char* named : {"", "node-1.example:7400"}) {
+    const TemporaryDirectory directory;
+    NodeOptions options = cluster_of(1, directory / "data").front();
+    options.client_address = "0.0.0.0:0";
+    options.insecure = true;
+    options.members.front().client_address = named;
+    const auto node = open_node(options);
+    const Result<Address> bound = parse_address(node->client_address());
+    RawConnection client("127.0.0.1:" + std::to_string(bound->port));
+    ASSERT_TRUE(client.send(framed(ConfigRequest{1})));
+    const Result<ConfigReply> config = decode_config_reply(bytes_of(client.receive()->payload));
+    ASSERT_TRUE(config.ok());
+    EXPECT_EQ(config->members[0].client_address, named);
+  }
 }
 
 TEST_F(Port, RequestsMayComeByteByByte) {

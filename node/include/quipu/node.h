@@ -26,7 +26,9 @@ namespace quipu {
 struct NodeMember {
   std::string name;
   std::string peer_address;    // host:port
-  std::string client_address;  // host:port, as clients should dial it; may be empty
+  // host:port, as clients should dial it. Empty: as that node listens, unless that is
+  // 0.0.0.0 or [::], which it tells nobody.
+  std::string client_address;
   std::string zone;
   std::uint32_t weight = 1;    // 0: an edge node, which owns nothing and only forwards
 };
