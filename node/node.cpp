@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "node/data_directory.h"
@@ -139,7 +140,15 @@ bool Node::Impl::wait_ready(std::chrono::milliseconds timeout) {
 
 Node::Node(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Node::~Node() { static_cast<void>(close()); }
+// Its own thread cannot join itself.
+Node::~Node() {
+  if (!impl_->calls()->on_own_thread()) {
+    static_cast<void>(close());
+    return;
+  }
+  impl_->calls()->close({Code::unavailable, "the node is closed"});
+  std::thread([impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
+}
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
   Result<NodePlan> plan = plan_node(options);

@@ -145,6 +145,28 @@ TEST(Node, ACallbackMayCallAgain) {
   EXPECT_EQ(value.get_future().get(), 2);
 }
 
+TEST(Node, ACallbackMayEvenEndTheNode) {
+  const TemporaryDirectory directory;
+  auto node = open_node(alone(directory / "data"));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  Counter likes = node->counter("likes");
+  std::promise<void> ended;
+  likes.add(1, {.ack = Ack::memory}, [&](const Status&) {
+    node.reset();
+    ended.set_value();
+  });
+  ended.get_future().wait();
+  EXPECT_EQ(likes.add(1).code(), Code::unavailable);
+  std::unique_ptr<Node> again;
+  EXPECT_TRUE(eventually([&] {
+    auto opened = Node::open(alone(directory / "data"));
+    if (opened.ok()) again = std::move(*opened);
+    return opened.ok();
+  }));
+  ASSERT_TRUE(again->wait_ready(kPatience));
+  EXPECT_EQ(again->counter("likes").read()->value, 1);
+}
+
 TEST(Node, WhatWasAcknowledgedIsThereAfterReopening) {
   const TemporaryDirectory directory;
   for (int start = 1; start <= 3; ++start) {

@@ -62,7 +62,8 @@ class QUIPU_EXPORT Node {
   // another cluster's or node's. invalid_argument: options that contradict each
   // other. corrupt: see NodeOptions::rebuild. Nothing is left behind.
   static Result<std::unique_ptr<Node>> open(NodeOptions options);
-  // Closes as close() does.
+  // Closes as close() does. In one of its own callbacks it does so on a thread of its
+  // own, and returns at once; `log` is called, and the directory locked, until that ends.
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -76,7 +77,8 @@ class QUIPU_EXPORT Node {
   [[nodiscard]] std::string peer_address() const;
 
   // Finishes what clients wait for (5 s), flushes to peers (1 s), makes all durable
-  // and joins the threads. Calls made later answer `unavailable`.
+  // and joins the threads. Calls made later answer `unavailable`. would_deadlock in
+  // a callback.
   Status close();
   // Blocks until the node has failed (storage_failed) or was closed (ok).
   Status wait();
