@@ -217,7 +217,7 @@ void ClientThread::arm() {
   }
   timer_.expires_at(at);
   timer_.async_wait([this](const asio::error_code& error) {
-    if (error) return;
+    if (error || stopped_) return;  // it may have been queued already
     armed_ = kNever;
     core_.on_tick(NodeClock::now(), effects_);
     finish();
