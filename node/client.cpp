@@ -1,5 +1,6 @@
 #include "node/client.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <random>
 #include <utility>
@@ -16,7 +17,7 @@ ClientCore::Change to_change(CounterChange&& change) {
   return {.key = std::move(change.key),
           .amount = change.amount,
           .ack = change.ack,
-          .timeout = change.timeout};
+          .timeout = std::min(change.timeout, kLongestTimeout)};
 }
 
 }  // namespace
@@ -46,7 +47,9 @@ void ClientThread::run() {
 
 bool ClientThread::wait_connected(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, timeout, [this] { return connected_ || closed_; }) && connected_;
+  return changed_.wait_for(lock, clamp_timeout(timeout), [this] {
+    return connected_ || closed_;
+  }) && connected_;
 }
 
 std::string ClientThread::trouble() const {
@@ -65,8 +68,9 @@ void ClientThread::read_many(ClientCore::Question question, ValuesDone done) {
 }
 
 void ClientThread::read(CounterQuestion question, ReadDone done) {
-  ClientCore::Question ask{
-      .keys = {std::move(question.key)}, .level = question.level, .timeout = question.timeout};
+  ClientCore::Question ask{.keys = {std::move(question.key)},
+                           .level = question.level,
+                           .timeout = std::min(question.timeout, kLongestTimeout)};
   read_many(std::move(ask), [done = std::move(done)](Result<Values> values) {
     done(values.ok() ? to_reading(values->values.front()) : Result<Reading>(values.status()));
   });
@@ -95,7 +99,7 @@ std::chrono::milliseconds ClientThread::wait_for_room(std::chrono::milliseconds 
   const auto may_go = [this] { return closed_ || in_flight_ < room_for_; };
   if (may_go()) return timeout;
   const Instant began = NodeClock::now();
-  changed_.wait_for(lock, timeout, may_go);
+  changed_.wait_for(lock, clamp_timeout(timeout), may_go);
   const auto waited = std::chrono::ceil<std::chrono::milliseconds>(NodeClock::now() - began);
   return std::max(timeout - waited, std::chrono::milliseconds(1));
 }

@@ -1,8 +1,11 @@
 // clock.h: the one place where a clock becomes an Instant.
 #pragma once
 
+#include <algorithm>
 #include <asio/basic_waitable_timer.hpp>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 
 #include "protocol/instant.h"
 
@@ -17,5 +20,15 @@ struct NodeClock : MonotonicTime {
 
 // Waits until an Instant on the reactor's io_context.
 using Timer = asio::basic_waitable_timer<NodeClock>;
+
+// The longest that a caller's timeout may be, 24 days: one that is much longer, added
+// to a time, would overflow.
+inline constexpr std::chrono::milliseconds kLongestTimeout{
+    std::numeric_limits<std::int32_t>::max()};
+
+// At least 1 ms, since on the wire 0 is the server's default.
+[[nodiscard]] constexpr std::chrono::milliseconds clamp_timeout(std::chrono::milliseconds timeout) {
+  return std::clamp(timeout, std::chrono::milliseconds(1), kLongestTimeout);
+}
 
 }  // namespace quipu

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <limits>
 #include <utility>
 
 namespace quipu {
@@ -19,13 +18,8 @@ struct Overload : Cases... {
 template <class... Cases>
 Overload(Cases...) -> Overload<Cases...>;
 
-std::chrono::milliseconds at_least_one(std::chrono::milliseconds timeout) {
-  constexpr std::chrono::milliseconds kLongest{std::numeric_limits<std::uint32_t>::max() / 2};
-  return std::clamp(timeout, std::chrono::milliseconds(1), kLongest);  // 0 is the server's default
-}
-
 std::uint32_t on_wire(std::chrono::milliseconds timeout) {
-  return static_cast<std::uint32_t>(at_least_one(timeout).count());
+  return static_cast<std::uint32_t>(clamp_timeout(timeout).count());
 }
 
 // The id of a call: how often its slot was used, and the slot.
@@ -54,12 +48,12 @@ Result<Reading> to_reading(const Values& values) {
 }  // namespace
 
 void LocalCalls::submit(CounterChange change, ChangeDone done) {
-  const Instant deadline = NodeClock::now() + at_least_one(change.timeout);
+  const Instant deadline = NodeClock::now() + clamp_timeout(change.timeout);
   enqueue({std::move(change), std::move(done), deadline});
 }
 
 void LocalCalls::read(CounterQuestion question, ReadDone done) {
-  const Instant deadline = NodeClock::now() + at_least_one(question.timeout);
+  const Instant deadline = NodeClock::now() + clamp_timeout(question.timeout);
   enqueue({std::move(question), std::move(done), deadline});
 }
 
@@ -95,7 +89,7 @@ std::chrono::milliseconds LocalCalls::wait_for_room(std::chrono::milliseconds ti
   const auto may_go = [this] { return admit().code() != Code::overloaded; };
   if (may_go()) return timeout;
   const Instant began = NodeClock::now();
-  room_.wait_for(lock, at_least_one(timeout), may_go);
+  room_.wait_for(lock, clamp_timeout(timeout), may_go);
   const auto waited = std::chrono::ceil<std::chrono::milliseconds>(NodeClock::now() - began);
   return std::max(timeout - waited, std::chrono::milliseconds(0));
 }

@@ -134,7 +134,7 @@ Status Node::Impl::wait() {
 bool Node::Impl::wait_ready(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   const auto decided = [this] { return ready_ || closed_ || !failure_.ok(); };
-  if (!calls()->on_own_thread()) changed_.wait_for(lock, timeout, decided);
+  if (!calls()->on_own_thread()) changed_.wait_for(lock, clamp_timeout(timeout), decided);
   return ready_;
 }
 

@@ -167,6 +167,19 @@ TEST(Node, ACallbackMayEvenEndTheNode) {
   EXPECT_EQ(again->counter("likes").read()->value, 1);
 }
 
+TEST(Node, TheLongestTimeoutIsNotOver) {
+  constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
+  const TemporaryDirectory directory;
+  const std::vector<NodeOptions> cluster = cluster_of(2, directory.path());
+  const auto first = open_node(cluster[0]);
+  std::future<bool> ready =
+      std::async(std::launch::async, [&] { return first->wait_ready(kForEver); });
+  const auto second = open_node(cluster[1]);
+  EXPECT_TRUE(ready.get());
+  EXPECT_TRUE(first->counter("likes").add(1, {.timeout = kForEver}).ok());
+  EXPECT_TRUE(first->counter("likes").read({.timeout = kForEver}).ok());
+}
+
 TEST(Node, WhatWasAcknowledgedIsThereAfterReopening) {
   const TemporaryDirectory directory;
   for (int start = 1; start <= 3; ++start) {
