@@ -17,6 +17,8 @@ constexpr std::size_t kReadSize = std::size_t{256} << 10;
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 constexpr std::chrono::seconds kFirstFrame{5};
 
+}  // namespace
+
 std::string describe_remote(const tcp::socket& socket) {
   asio::error_code error;
   const tcp::endpoint endpoint = socket.remote_endpoint(error);
@@ -25,8 +27,6 @@ std::string describe_remote(const tcp::socket& socket) {
   text << endpoint;
   return text.str();
 }
-
-}  // namespace
 
 PeerLink::PeerLink(tcp::socket socket, Identity identity, CorePort& port, OnClosed on_closed)
     : socket_(std::move(socket)),

@@ -23,6 +23,9 @@
 
 namespace quipu {
 
+// "host:port", for people.
+[[nodiscard]] std::string describe_remote(const asio::ip::tcp::socket& socket);
+
 class PeerLink : public std::enable_shared_from_this<PeerLink> {
  public:
   struct Identity {

@@ -14,11 +14,7 @@ constexpr std::chrono::minutes kSameReason{1};
 
 PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random,
                      std::size_t most_inbound)
-    : io_(io),
-      port_(port),
-      log_(std::move(log)),
-      random_(random),
-      most_inbound_(most_inbound) {}
+    : io_(io), port_(port), log_(std::move(log)), random_(random), most_inbound_(most_inbound) {}
 
 void PeerLinks::start() {
   const std::vector<Member>& members = port_.core->cluster().members;
@@ -50,22 +46,32 @@ void PeerLinks::stop() {
 
 void PeerLinks::accept(tcp::socket socket) {
   if (port_.core == nullptr) return;
-  if (!may_accept()) {
-    log_.debug("peer connection turned away: too many");
-    return;
+  if (inbound() >= most_inbound_) {
+    return warn("peer connection turned away", describe_remote(socket),
+                std::to_string(most_inbound_) + " have called already");
   }
+  make_room_for_unheard();
   open(std::move(socket), std::nullopt);
 }
 
-bool PeerLinks::may_accept() const {
-  std::size_t inbound = 0;
+std::size_t PeerLinks::inbound() const {
+  return static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const auto& link) {
+    return !link.second->identity().dialed;
+  }));
+}
+
+// Links are in the order in which they came.
+void PeerLinks::make_room_for_unheard() {
   std::size_t unheard = 0;
+  std::shared_ptr<PeerLink> oldest;
   for (const auto& [id, link] : links_) {
-    if (link->identity().dialed) continue;
-    ++inbound;
-    if (!link->heard()) ++unheard;
+    if (link->identity().dialed || link->heard()) continue;
+    if (unheard++ == 0) oldest = link;
   }
-  return inbound < most_inbound_ && unheard < kMaxUnheardLinks;
+  if (unheard < kMaxUnheardLinks) return;
+  const std::string why = std::to_string(unheard) + " connections say nothing: who opens them?";
+  warn("silent peer connection closed for the next one", oldest->remote(), why);
+  oldest->close({});
 }
 
 void PeerLinks::open(tcp::socket socket, std::optional<MemberIndex> dialed) {
@@ -117,14 +123,20 @@ void PeerLinks::on_dial_failed(MemberIndex member, const std::string& why) {
 void PeerLinks::log_closed(const PeerLink& link, const std::string& reason) {
   if (reason.empty()) return;
   // Strangers come and go.
-  const bool known = link.heard() || link.identity().dialed;
+  if (link.heard() || link.identity().dialed) {
+    return warn("peer link closed", link.remote(), reason);
+  }
+  log_.debug("peer link closed", {{"remote", link.remote()}, {"why", reason}});
+}
+
+void PeerLinks::warn(std::string_view message, const std::string& remote, const std::string& why) {
   const Instant now = NodeClock::now();
-  const bool repeated = reason == said_ && now - said_at_ < kSameReason;
-  if (!known || repeated)
-    return log_.debug("peer link closed", {{"remote", link.remote()}, {"why", reason}});
-  said_ = reason;
+  if (why == said_ && now - said_at_ < kSameReason) {
+    return log_.debug(message, {{"remote", remote}, {"why", why}});
+  }
+  said_ = why;
   said_at_ = now;
-  log_.warning("peer link closed", {{"remote", link.remote()}, {"why", reason}});
+  log_.warning(message, {{"remote", remote}, {"why", why}});
 }
 
 }  // namespace quipu

@@ -5,12 +5,14 @@
 //                       ▲──────────────── lost ────────────────────────┘
 //
 // Bounds: inbound links, and of those the ones that have not yet said anything
-// sound. Reactor thread.
+// sound: of these the oldest goes when another comes, so that strangers who say nothing
+// keep no member out. Reactor thread.
 #pragma once
 
 #include <asio/io_context.hpp>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "node/dialer.h"
@@ -43,7 +45,9 @@ class PeerLinks {
   void open(asio::ip::tcp::socket socket, std::optional<MemberIndex> dialed);
   void on_closed(PeerLink& link, const std::string& reason);
   void on_dial_failed(MemberIndex member, const std::string& why);
-  [[nodiscard]] bool may_accept() const;
+  [[nodiscard]] std::size_t inbound() const;
+  void make_room_for_unheard();
+  void warn(std::string_view message, const std::string& remote, const std::string& why);
   void log_closed(const PeerLink& link, const std::string& reason);
 
   asio::io_context& io_;

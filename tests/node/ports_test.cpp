@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "node/address.h"
+#include "node/peer_links.h"
 #include "protocol/random.h"
 #include "tests/node/eventually.h"
 #include "tests/node/nodes.h"
@@ -263,6 +264,20 @@ TEST(PeerPort, NonsenseCostsAStrangerItsConnectionAndTheClusterNothing) {
   }
   EXPECT_TRUE(
       eventually([&] { return nodes[0]->counter("likes").add(1, {.ack = Ack::quorum}).ok(); }));
+}
+
+TEST(PeerPort, StrangersWhoSayNothingKeepNobodyOut) {
+  const TemporaryDirectory directory;
+  const std::vector<NodeOptions> cluster = cluster_of(2, directory.path());
+  const auto node = open_node(cluster[0]);
+  std::vector<std::unique_ptr<RawConnection>> silent;
+  for (std::size_t i = 0; i < kMaxUnheardLinks; ++i) {
+    silent.push_back(std::make_unique<RawConnection>(node->peer_address()));
+  }
+  RawConnection one_more(node->peer_address());
+  ASSERT_TRUE(one_more.send("nonsense"));
+  EXPECT_TRUE(one_more.receive_until_closed().has_value());   // it was heard
+  static_cast<void>(silent.front()->receive_until_closed());  // the oldest made room
 }
 
 }  // namespace
