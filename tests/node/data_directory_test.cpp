@@ -80,10 +80,12 @@ TEST(DataDirectory, IsFreeOnceItsProcessIsKilled) {
   const pid_t child = ::fork();
   if (child == 0) {
     const auto held = DataDirectory::lock(temporary.path());
-    ::kill(::getpid(), SIGKILL);
+    if (held.ok()) ::kill(::getpid(), SIGKILL);
+    ::_exit(1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);  // it had the lock
   EXPECT_TRUE(DataDirectory::lock(temporary.path()).ok());
 }
 
