@@ -1,6 +1,7 @@
 // What is done with a directory at the start: create, open, or rebuild.
 #include <utility>
 
+#include "cluster/pins.h"
 #include "node/data_directory.h"
 
 namespace quipu {
@@ -16,6 +17,9 @@ Result<RecoveredStore> recover_store(Result<std::unique_ptr<Store>> store,
                 directory.store().string() + ": " + executor.status().detail()};
 }
 
+// It took the place of another store, and none has taken its place.
+bool is_replacement(const Meta& meta) { return meta.marked && !retired(meta.pins, meta.store); }
+
 }  // namespace
 
 Result<RecoveredStore> recover_directory(const DataDirectory& directory, const StoreOwner& owner,
@@ -30,7 +34,7 @@ Result<RecoveredStore> recover_directory(const DataDirectory& directory, const S
   }
   auto held = recover_store(directory.open_store(), directory, owner, options, random);
   if (rebuild == Rebuild::no) return held;
-  if (held.ok() && held->executor->meta().marked) {
+  if (held.ok() && is_replacement(held->executor->meta())) {
     log.info("the store was rebuilt already and is sound: it stays");
     return held;
   }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 
 #include "tests/node/eventually.h"
 #include "tests/system/daemons.h"
@@ -132,6 +133,32 @@ TEST(Crash, ANodeThatMissedTenThousandAddsIsRepairedWithABoundedOutbox) {
     ASSERT_TRUE(reading.ok());
     EXPECT_EQ(reading->value, i);
   }
+}
+
+// n3's disk A is replaced by B, and then comes back.
+TEST(Rebuild, AStoreThatWasOnceRebuiltAndIsNowReplacedIsRebuiltAgain) {
+  namespace fs = std::filesystem;
+  Daemons daemons(3);
+  const auto restart_third = [&](const std::vector<std::string>& flags) {
+    daemons.start(2, flags);
+    return eventually([&] { return daemons.state(2) == "ready"; });
+  };
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  daemons.end(2, SIGTERM);
+  ASSERT_TRUE(restart_third({"--rebuild"}));
+  daemons.end(2, SIGTERM);
+  const std::string disk = daemons.data_directory(2);
+  fs::rename(disk, disk + ".a");
+  ASSERT_TRUE(restart_third({"--rebuild"}));
+  daemons.end(2, SIGTERM);
+  fs::rename(disk, disk + ".b");
+  fs::rename(disk + ".a", disk);
+
+  daemons.start(2);
+  ASSERT_TRUE(eventually([&] { return daemons.state(2).find("--rebuild") != std::string::npos; })) << daemons.state(2);
+  daemons.end(2, SIGTERM);
+  EXPECT_TRUE(restart_third({"--rebuild"})) << daemons.state(2);
 }
 
 TEST(Stop, SigtermEndsGracefullyAndKeepsEverything) {

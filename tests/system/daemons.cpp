@@ -113,9 +113,11 @@ Daemons::~Daemons() {
 std::string Daemons::settings(std::size_t node) const { return directory_ / ("n" + std::to_string(node + 1) + ".toml"); }
 std::string Daemons::data_directory(std::size_t node) const { return directory_ / ("n" + std::to_string(node + 1)); }
 
-void Daemons::start(std::size_t node) {
+void Daemons::start(std::size_t node, const std::vector<std::string>& flags) {
   const std::string log = settings(node) + ".log";
-  pids_[node] = spawn({QUIPUD_PATH, "--config", settings(node)}, log, log);
+  std::vector<std::string> arguments{QUIPUD_PATH, "--config", settings(node)};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  pids_[node] = spawn(arguments, log, log);
 }
 
 void Daemons::start_all() {
@@ -139,13 +141,20 @@ bool Daemons::all_ready() {
   });
 }
 
-std::uint64_t Daemons::stat(std::size_t node, const std::string& name) const {
+nlohmann::json Daemons::own_status(std::size_t node) const {
   const Finished said = run({QUIPU_CLI_PATH, "cluster", "status", "--node", clients_[node], "-o", "json"});
+  if (said.exit_code != 0) return nlohmann::json::object();
   const nlohmann::json status = nlohmann::json::parse(said.out);
   for (const auto& member : status.at("members")) {
-    if (member.at("name") == "n" + std::to_string(node + 1)) return member.at("stats").at(name).get<std::uint64_t>();
+    if (member.at("name") == "n" + std::to_string(node + 1)) return member;
   }
   throw std::runtime_error("no such member in the status");
+}
+
+std::string Daemons::state(std::size_t node) const { return own_status(node).value("state", ""); }
+
+std::uint64_t Daemons::stat(std::size_t node, const std::string& name) const {
+  return own_status(node).at("stats").at(name).get<std::uint64_t>();
 }
 
 }  // namespace quipu::test

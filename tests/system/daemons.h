@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ class Daemons {
   Daemons(const Daemons&) = delete;
   Daemons& operator=(const Daemons&) = delete;
 
-  void start(std::size_t node);
+  void start(std::size_t node, const std::vector<std::string>& flags = {});
   // Sends the signal, and waits for the end. Returns the exit code as in Finished.
   int end(std::size_t node, int signal);
   void signal(std::size_t node, int number) const;
@@ -37,10 +38,14 @@ class Daemons {
   [[nodiscard]] const std::string& client_address(std::size_t node) const { return clients_[node]; }
   [[nodiscard]] std::string data_directory(std::size_t node) const;
   [[nodiscard]] std::string settings(std::size_t node) const;
+  // What the node says of itself: "ready", or what it waits for; empty: it cannot be asked.
+  [[nodiscard]] std::string state(std::size_t node) const;
   // What the node counts of itself, e.g. "repair_shards".
   [[nodiscard]] std::uint64_t stat(std::size_t node, const std::string& name) const;
 
  private:
+  [[nodiscard]] nlohmann::json own_status(std::size_t node) const;
+
   TemporaryDirectory directory_;
   std::vector<std::string> clients_;
   std::vector<pid_t> pids_;
