@@ -126,6 +126,14 @@ void Daemons::start_all() {
 
 void Daemons::signal(std::size_t node, int number) const { ::kill(pids_[node], number); }
 
+void Daemons::pause(std::size_t node) const {
+  signal(node, SIGSTOP);
+  int status = 0;
+  if (::waitpid(pids_[node], &status, WUNTRACED) != pids_[node] || !WIFSTOPPED(status)) {
+    throw std::runtime_error("it does not stop");
+  }
+}
+
 int Daemons::end(std::size_t node, int number) {
   signal(node, number);
   return wait_for(std::exchange(pids_[node], 0));

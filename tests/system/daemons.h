@@ -31,6 +31,8 @@ class Daemons {
   // Sends the signal, and waits for the end. Returns the exit code as in Finished.
   int end(std::size_t node, int signal);
   void signal(std::size_t node, int number) const;
+  // Stops it, and waits until it is: from then on it answers nothing.
+  void pause(std::size_t node) const;
   void start_all();
   // Until every running node says that it is ready.
   [[nodiscard]] bool all_ready();
