@@ -2,9 +2,9 @@
 
 #include <toml++/toml.h>
 
+#include <array>
 #include <cerrno>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 namespace quipu {
@@ -106,10 +106,14 @@ RawSettings read_settings_file(const std::filesystem::path& path) {
   RawSettings raw;
   const std::string file = path.string();
   std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::string text;
+  // Not iterators: of a directory they throw.
+  for (std::array<char, 4096> part; in.read(part.data(), part.size()) || in.gcount() > 0;) {
+    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  const std::error_code reason(errno, std::generic_category());
   if (!in.is_open() || in.bad()) {
-    const std::error_code error(errno, std::generic_category());
-    raw.errors.push_back(file + ": cannot be read: " + error.message());
+    raw.errors.push_back(file + ": cannot be read: " + reason.message());
     return raw;
   }
   try {

@@ -2,6 +2,7 @@
 // it could not start or has failed, 2 if the command line makes no sense.
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <optional>
 
@@ -58,7 +59,11 @@ int run(const Arguments& arguments) {
 int main(int count, char** values) {
   // Whoever read our stderr may be gone; that is no reason to stop counting.
   std::signal(SIGPIPE, SIG_IGN);
-  quipu::Arguments arguments;
-  const int status = quipu::parse_arguments(count, values, arguments);
-  return status == quipu::kGoOn ? quipu::run(arguments) : status;
+  try {
+    quipu::Arguments arguments;
+    const int status = quipu::parse_arguments(count, values, arguments);
+    return status == quipu::kGoOn ? quipu::run(arguments) : status;
+  } catch (const std::exception& error) {  // of a library: out of memory, no thread
+    return quipu::complain({error.what()});
+  }
 }

@@ -225,6 +225,13 @@ TEST(Settings, AFileThatCannotBeReadIsNamed) {
               testing::Contains("/nowhere/quipu.toml: cannot be read: No such file or directory"));
 }
 
+TEST(Settings, ADirectoryInsteadOfAFileIsNamed) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(
+      load_settings({.file = directory.path(), .environment = {}, .flags = {}}).errors,
+      testing::Contains(directory.path().string() + ": cannot be read: Is a directory"));
+}
+
 TEST(Settings, RebuildNeedsPeers) {
   const LoadedSettings loaded = load_settings({.file = {},
                                                .environment = {},
