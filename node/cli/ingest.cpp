@@ -235,6 +235,20 @@ std::optional<std::uint64_t> size_of(int descriptor) {
   return static_cast<std::uint64_t>(found.st_size);
 }
 
+// In slices, between which it looks at Ctrl-C. False has been said.
+bool wait_connected(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
+  const auto give_up = Clock::now() + timeout;
+  while (interrupts.count() == 0 && Clock::now() < give_up) {
+    if (client.wait_connected(kLook)) return true;
+  }
+  if (interrupts.count() > 0) {
+    complain("interrupted; no line was read");
+  } else {
+    complain_unreachable("no node answered: " + client.trouble() + "; no line was read");
+  }
+  return false;
+}
+
 int ingest(const Environment& environment, const IngestCommand& command, int descriptor) {
   Interrupts interrupts;
   ClientSettings settings;
@@ -242,9 +256,7 @@ int ingest(const Environment& environment, const IngestCommand& command, int des
   const auto client = std::make_shared<ClientThread>(settings);
   client->start();
   const auto began = Clock::now();
-  const bool connected = client->wait_connected(environment.timeout);
-  if (!connected)
-    complain_unreachable("no node answered: " + client->trouble() + "; no line was read");
+  const bool connected = wait_connected(*client, environment.timeout, interrupts);
   Progress progress(began, size_of(descriptor));
   Ingest ingest(command, descriptor, *client, progress);
   if (connected) ingest.run(interrupts);

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "quipu/node.h"
@@ -125,6 +128,21 @@ TEST(CliIngest, StopsReadingWhenNothingCanBePlacedAnyMore) {
   EXPECT_LT(summary["stopped_after_line"], 100'000);
   EXPECT_EQ(summary["refused_lines"], summary["stopped_after_line"]);
   EXPECT_THAT(result.err, HasSubstr("nothing behind it was sent"));
+}
+
+TEST(CliIngest, CanBeInterruptedWhileItConnects) {
+  asio::io_context io;
+  using asio::ip::tcp;
+  tcp::acceptor mute(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const std::string node = "127.0.0.1:" + std::to_string(mute.local_endpoint().port());
+  for (const int number : {SIGINT, SIGTERM}) {
+    RunningCli ingest({"ingest", "--timeout", "24h"}, {.nodes = {node}, .text = "a\n"});
+    const tcp::socket accepted = mute.accept();
+    ingest.signal(number);
+    const CliResult result = ingest.finish();
+    EXPECT_EQ(result.exit, 1);
+    EXPECT_EQ(result.err, "quipu: interrupted; no line was read\n");
+  }
 }
 
 TEST(CliIngest, KeepsToTheRate) {

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <fstream>
 #include <sstream>
-
-#include "tests/node/temporary_directory.h"
+#include <utility>
 
 namespace quipu::test {
 namespace {
@@ -31,16 +31,15 @@ std::string joined(const std::vector<std::string>& parts) {
 }  // namespace
 
 // Files instead of pipes: nobody has to read while it runs.
-CliResult run_cli(const std::vector<std::string>& arguments, const CliInput& input) {
-  const TemporaryDirectory directory;
-  std::ofstream(directory / "in", std::ios::binary) << input.text;
+RunningCli::RunningCli(const std::vector<std::string>& arguments, const CliInput& input) {
+  std::ofstream(directory_ / "in", std::ios::binary) << input.text;
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, (directory / "in").c_str(), O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, (directory / "out").c_str(), kCreate,
-                                   0600);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (directory / "err").c_str(), kCreate,
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, (directory_ / "in").c_str(), O_RDONLY, 0);
+  const std::string out = input.out.empty() ? directory_ / "out" : input.out;
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), kCreate, 0600);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (directory_ / "err").c_str(), kCreate,
                                    0600);
   // The listeners of the nodes in this process.
   posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
@@ -53,21 +52,35 @@ CliResult run_cli(const std::vector<std::string>& arguments, const CliInput& inp
   std::string nodes = "QUIPU_NODES=" + joined(input.nodes);
   std::array<char*, 2> environment{input.nodes.empty() ? nullptr : nodes.data(), nullptr};
 
-  pid_t child = 0;
   const int error =
-      posix_spawn(&child, QUIPU_CLI_PATH, &files, nullptr, argv.data(), environment.data());
+      posix_spawn(&child_, QUIPU_CLI_PATH, &files, nullptr, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&files);
+  if (error == 0) return;
+  child_ = 0;
+  ADD_FAILURE() << "cannot start " << QUIPU_CLI_PATH;
+}
+
+RunningCli::~RunningCli() {
+  signal(SIGKILL);
+  if (child_ != 0) waitpid(child_, nullptr, 0);
+}
+
+void RunningCli::signal(int number) const {
+  if (child_ != 0) kill(child_, number);
+}
+
+CliResult RunningCli::finish() {
   CliResult result;
-  if (error != 0) {
-    ADD_FAILURE() << "cannot start " << QUIPU_CLI_PATH;
-    return result;
-  }
   int status = 0;
-  waitpid(child, &status, 0);
+  if (child_ == 0 || waitpid(std::exchange(child_, 0), &status, 0) < 0) return result;
   if (WIFEXITED(status)) result.exit = WEXITSTATUS(status);
-  result.out = contents(directory / "out");
-  result.err = contents(directory / "err");
+  result.out = contents(directory_ / "out");
+  result.err = contents(directory_ / "err");
   return result;
+}
+
+CliResult run_cli(const std::vector<std::string>& arguments, const CliInput& input) {
+  return RunningCli(arguments, input).finish();
 }
 
 }  // namespace quipu::test

@@ -1,8 +1,12 @@
 // cli_runner.h: runs `quipu` as a shell would.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
+
+#include "tests/node/temporary_directory.h"
 
 namespace quipu::test {
 
@@ -15,6 +19,24 @@ struct CliResult {
 struct CliInput {
   std::vector<std::string> nodes{};  // QUIPU_NODES; empty: not set
   std::string text{};                // on stdin
+  std::string out{};                 // where stdout goes; empty: into CliResult
+};
+
+// One that runs beside the test.
+class RunningCli {
+ public:
+  explicit RunningCli(const std::vector<std::string>& arguments, const CliInput& input = {});
+  ~RunningCli();
+  RunningCli(const RunningCli&) = delete;
+  RunningCli& operator=(const RunningCli&) = delete;
+
+  void signal(int number) const;
+  // Once: waits for its end.
+  [[nodiscard]] CliResult finish();
+
+ private:
+  TemporaryDirectory directory_;
+  pid_t child_ = 0;  // 0: none runs
 };
 
 [[nodiscard]] CliResult run_cli(const std::vector<std::string>& arguments,
