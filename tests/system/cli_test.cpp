@@ -70,6 +70,16 @@ TEST_F(Cli, AKeyCannotHarmTheTerminal) {
   EXPECT_EQ(quipu({"ls"}).out, "evil\\x1b[2J\\x0akey\n");
 }
 
+TEST_F(Cli, OutputThatIsLostIsAFailure) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"get", "k"}, {"ls", "-o", "json"}, {"cluster", "status"}, {"--help"}}) {
+    const CliResult lost =
+        run_cli(arguments, {.nodes = {node_->client_address()}, .out = "/dev/full"});
+    EXPECT_EQ(lost.exit, 1) << arguments[0];
+    EXPECT_THAT(lost.err, HasSubstr("the output could not be written")) << arguments[0];
+  }
+}
+
 TEST_F(Cli, AKeyMayLookLikeAnOption) {
   EXPECT_EQ(quipu({"add", "--", "-k", "-5"}).exit, 0);
   EXPECT_EQ(value("-k"), -5);
