@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "node/address.h"
 #include "node/cli/ingest_line.h"
@@ -24,21 +25,25 @@ constexpr const char* kCommands =
     "--help)";
 constexpr const char* kAckHelp = "memory, disk or quorum: what a counted add survives (disk)";
 
-// The texts that CLI11 cannot check as we want to say it.
+// The texts that CLI11 cannot check as we want to say it. One that is not there was
+// not given; one that is empty was, and is no value.
 struct Raw {
-  std::vector<std::string> nodes;
-  std::string timeout;
+  std::optional<std::vector<std::string>> nodes;
+  std::optional<std::string> timeout;
   std::string output = "table";
   std::string ack = "disk";
   std::string level = "local";
   bool fresh = false;
   bool strong = false;
-  std::string count;
+  std::optional<std::string> count;
 };
 
 struct Usage {
   std::string text;
 };
+
+// So that an empty one is seen.
+std::string in_quotes(const std::string& text) { return '"' + printable(text) + '"'; }
 
 std::chrono::milliseconds parse_duration(const std::string& text) {
   constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
@@ -50,7 +55,7 @@ std::chrono::milliseconds parse_duration(const std::string& text) {
     const bool fits = error == std::errc() && number > 0 && number <= 24 * 3'600'000 / ms;
     if (unit == name && fits) return std::chrono::milliseconds(number * ms);
   }
-  throw Usage{"--timeout " + printable(text) +
+  throw Usage{"--timeout " + in_quotes(text) +
               ": write a duration above 0 and up to 24h, such as 500ms, 5s or 2m"};
 }
 
@@ -65,7 +70,7 @@ std::string check_key(const std::string& key) {
 std::int64_t check_amount(const std::string& text) {
   std::int64_t amount = 0;
   if (parse_amount(text, amount)) return amount;
-  throw Usage{"N is " + printable(text) +
+  throw Usage{"N is " + in_quotes(text) +
               ": write a whole number from -9223372036854775808 to 9223372036854775807"};
 }
 
@@ -75,28 +80,30 @@ Choice check_choice(const std::map<std::string, Choice>& choices, const std::str
   if (const auto at = choices.find(text); at != choices.end()) return at->second;
   std::string known;
   for (const auto& [name, value] : choices) known += (known.empty() ? "" : ", ") + name;
-  throw Usage{option + " " + printable(text) + ": choose one of " + known};
+  throw Usage{option + " " + in_quotes(text) + ": choose one of " + known};
 }
 
 // The default, then QUIPU_NODES, then --node; each replaces what is before it.
-std::vector<std::string> nodes_of(std::vector<std::string> given) {
+std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>& given) {
   const char* environment = std::getenv("QUIPU_NODES");
-  if (given.empty() && environment != nullptr) given = CLI::detail::split(environment, ',');
-  std::erase_if(given, [](const std::string& node) { return node.empty(); });
-  if (given.empty()) given = {kDefaultClientAddress};
-  for (const std::string& node : given) {
+  std::vector<std::string> nodes{kDefaultClientAddress};
+  if (environment != nullptr) nodes = CLI::detail::split(environment, ',');
+  if (given) nodes = *given;
+  for (const std::string& node : nodes) {
     const Result<Address> address = parse_address(node);
-    if (!address.ok()) throw Usage{address.status().detail()};
+    if (!address.ok()) {
+      throw Usage{(given ? "--node: " : "QUIPU_NODES: ") + printable(address.status().detail())};
+    }
   }
-  return given;
+  return nodes;
 }
 
 // Takes a negative number, which looks like an option and so was left over.
-void take_number(std::vector<std::string>& extras, std::string& number) {
+void take_number(std::vector<std::string>& extras, std::optional<std::string>& number) {
   const auto at = std::find_if(extras.begin(), extras.end(), [](const std::string& text) {
     return text.size() > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9';
   });
-  if (!number.empty() || at == extras.end()) return;
+  if (number || at == extras.end()) return;
   number = *at;
   extras.erase(at);
 }
@@ -110,7 +117,7 @@ class Arguments {
     check_extras();
     Parsed parsed;
     parsed.environment.nodes = nodes_of(raw_.nodes);
-    if (!raw_.timeout.empty()) parsed.environment.timeout = parse_duration(raw_.timeout);
+    if (raw_.timeout) parsed.environment.timeout = parse_duration(*raw_.timeout);
     parsed.environment.json =
         check_choice<bool>({{"table", false}, {"json", true}}, "--output", raw_.output);
     parsed.command = command();
@@ -129,12 +136,19 @@ class Arguments {
     std::erase(extras, "--");
     if (add_->parsed() || shards_->parsed()) take_number(extras, raw_.count);
     if (extras.empty()) return;
-    const std::string what = printable(extras.front()) + " is not expected";
+    const std::string what = in_quotes(extras.front()) + " is not expected";
     if (app_.get_subcommands().empty()) throw Usage{what + ": " + kCommands};
     throw Usage{what + " (see quipu " + app_.get_subcommands().front()->get_name() + " --help)"};
   }
 
   static std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+  // CLI11 itself takes an empty text for none.
+  static CLI::Option& add_text(CLI::App& app, const std::string& name,
+                               std::optional<std::string>& to, const std::string& help) {
+    return *app.add_option_function<std::string>(
+        name, [&to](const std::string& text) { to = text; }, help);
+  }
 
   void describe() {
     // What is missing or too much we can say better ourselves.
@@ -142,13 +156,14 @@ class Arguments {
     app_.allow_extras();
     for (CLI::App* command : app_.get_subcommands({})) command->fallthrough();
     CLI::Option* node =
-        app_.add_option("--node", raw_.nodes,
-                        "host:port of a node; may be repeated, the first is preferred\n"
-                        "(QUIPU_NODES, comma-separated; else 127.0.0.1:7400)");
+        app_.add_option_function<std::vector<std::string>>(
+            "--node", [this](const std::vector<std::string>& nodes) { raw_.nodes = nodes; },
+            "host:port of a node; may be repeated, the first is preferred\n"
+            "(QUIPU_NODES, comma-separated; else 127.0.0.1:7400)");
     node->allow_extra_args(false)->type_name("HOST:PORT");
-    app_.add_option("--timeout", raw_.timeout,
-                    "how long to wait, such as 500ms, 5s or 2m (5s; ingest: 30s)")
-        ->type_name("DURATION");
+    add_text(app_, "--timeout", raw_.timeout,
+             "how long to wait, such as 500ms, 5s or 2m (5s; ingest: 30s)")
+        .type_name("DURATION");
     app_.add_option("-o,--output", raw_.output, "table or json (table)")->type_name("FORMAT");
     describe_changes();
     describe_questions();
@@ -158,12 +173,12 @@ class Arguments {
 
   void describe_changes() {
     add_->add_option("KEY", add_command_.key, "the counter")->required();
-    add_->add_option("N", raw_.count, "how much, may be negative (1)");
+    add_text(*add_, "N", raw_.count, "how much, may be negative (1)");
     add_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
     reset_->add_option("KEY", reset_command_.key, "the counter")->required();
     reset_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
     shards_->add_option("KEY", shards_command_.key, "the counter")->required();
-    shards_->add_option("N", raw_.count, "how many shards, 1 to 1024; never shrinks");
+    add_text(*shards_, "N", raw_.count, "how many shards, 1 to 1024; never shrinks");
   }
 
   void describe_questions() {
@@ -219,7 +234,7 @@ class Arguments {
 
   Command add_command() {
     check_key(add_command_.key);
-    if (!raw_.count.empty()) add_command_.amount = check_amount(raw_.count);
+    if (raw_.count) add_command_.amount = check_amount(*raw_.count);
     add_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
     return add_command_;
   }
@@ -234,8 +249,8 @@ class Arguments {
   Command shards_command() {
     check_key(shards_command_.key);
     std::int64_t count = 0;
-    if (!parse_amount(raw_.count, count) || count < 1 || count > kMaxShards) {
-      throw Usage{(raw_.count.empty() ? "N is missing" : "N is " + printable(raw_.count)) +
+    if (!parse_amount(raw_.count.value_or(""), count) || count < 1 || count > kMaxShards) {
+      throw Usage{(raw_.count ? "N is " + in_quotes(*raw_.count) : "N is missing") +
                   ": write how many shards, 1 to 1024"};
     }
     shards_command_.count = static_cast<std::uint16_t>(count);
@@ -244,7 +259,7 @@ class Arguments {
 
   Command ingest_command() {
     ingest_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
-    if (!raw_.timeout.empty()) ingest_command_.timeout = parse_duration(raw_.timeout);
+    if (raw_.timeout) ingest_command_.timeout = parse_duration(*raw_.timeout);
     if (rate_ > 0) ingest_command_.rate = rate_;
     return ingest_command_;
   }
