@@ -1,6 +1,7 @@
 // quipu bench: closed-loop load over many connections, on two threads at most.
 //
-//   connect ─▶ warm up (a fifth of the time, 1 s at most) ─▶ measure ─▶ report
+//   connect ─▶ warm up (a fifth of the time, 1 s at most) ─▶ measure ─▶ await what is
+//   open ─▶ report
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -35,8 +36,8 @@ class BenchThread {
       const Result<Address> node = parse_address(environment_.nodes[nodes_[i]]);
       if (node.ok()) connections_[i]->dial(*node);
     }
-    const Instant give_up = NodeClock::now() + environment_.timeout;
-    while (!all_started() && NodeClock::now() < give_up) run_for(milliseconds(1));
+    run_until_all([](const BenchConnection& one) { return one.started(); });
+    for (auto& connection : connections_) connection->expect_started();
     const auto all = std::chrono::duration_cast<milliseconds>(command_.seconds);
     run_for(std::min(all / 5, milliseconds(1000)));
     phase_.measuring = true;
@@ -44,6 +45,7 @@ class BenchThread {
     run_for(all);
     measured_ = NodeClock::now() - began;
     phase_ = {.measuring = false, .stopping = true};
+    run_until_all([](const BenchConnection& one) { return one.idle(); });
     for (auto& connection : connections_) connection->close();
     run_for(milliseconds(1));
   }
@@ -52,9 +54,14 @@ class BenchThread {
   [[nodiscard]] Duration measured() const { return measured_; }
 
  private:
-  [[nodiscard]] bool all_started() const {
-    return std::all_of(connections_.begin(), connections_.end(),
-                       [](const auto& one) { return one->started(); });
+  // For the timeout at most.
+  void run_until_all(bool (*reached)(const BenchConnection&)) {
+    const Instant give_up = NodeClock::now() + environment_.timeout;
+    const auto all = [&] {
+      return std::all_of(connections_.begin(), connections_.end(),
+                         [&](const auto& one) { return reached(*one); });
+    };
+    while (!all() && NodeClock::now() < give_up) run_for(milliseconds(1));
   }
   void run_for(milliseconds time) {
     io_.restart();
@@ -164,7 +171,9 @@ int run(const Environment& environment, const BenchCommand& command) {
   if (totals.result.broken > 0) {
     complain(for_people(totals.result.broken) + " connections broke: " + totals.result.why);
   }
-  return totals.errors == 0 && totals.result.broken == 0 ? kOk : kFailed;
+  const bool measured = totals.result.latency.count() > 0;
+  if (!measured) complain("nothing was answered with ok while it was measured");
+  return measured && totals.errors == 0 && totals.result.broken == 0 ? kOk : kFailed;
 }
 
 }  // namespace quipu::cli

@@ -24,8 +24,12 @@ BenchConnection::BenchConnection(asio::io_context& io, const BenchCommand& comma
 
 void BenchConnection::dial(const Address& node) { connection_->dial(node); }
 
+void BenchConnection::expect_started() {
+  if (!started()) fail("no answer in time");
+}
+
 void BenchConnection::close() {
-  closed_ = true;
+  if (!std::exchange(closed_, true) && open_ > 0) result_.errors["unanswered"] += open_;
   connection_->close();
 }
 

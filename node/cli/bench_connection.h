@@ -4,7 +4,8 @@
 //   connected ──[--tokens: open_session]──▶ fill ──▶ answer ─▶ measure, ask the next
 //
 // An answer that is not ok is an error, never an operation. What is open when a
-// connection breaks counts as lost; it is not dialed again.
+// connection breaks counts as lost; it is not dialed again. What is open at the end
+// counts as unanswered.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -45,9 +46,12 @@ class BenchConnection {
                   BenchResult& result, std::uint64_t seed);
 
   void dial(const Address& node);
-  // Gives up on what is still open, without counting it.
+  // One that has not started by now is broken.
+  void expect_started();
   void close();
   [[nodiscard]] bool started() const { return started_ || closed_; }
+  // Nothing is open; with Phase::stopping, for good.
+  [[nodiscard]] bool idle() const { return open_ == 0 || closed_; }
 
  private:
   struct Slot {

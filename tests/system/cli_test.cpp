@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
 #include <nlohmann/json.hpp>
 
 #include "quipu/node.h"
 #include "tests/node/temporary_directory.h"
 #include "tests/system/cli_runner.h"
+#include "tests/system/fake_node.h"
 
 namespace quipu::test {
 namespace {
@@ -220,6 +223,31 @@ TEST_F(Cli, BenchMeasuresAddsAndReadsWithoutErrors) {
     EXPECT_EQ(measured["errors"], 0);
     EXPECT_LE(measured["p50_ms"], measured["p99_ms"]);
   }
+}
+
+TEST_F(Cli, BenchFailsIfTheNodeIsMute) {
+  FakeNode mute([](const std::string&, int) { return FakeNode::Reaction{.answer = std::nullopt}; });
+  const std::vector<std::string> bench{"bench",      "--connections", "1",  "--pipeline", "3",
+                                       "--seconds",  "1",             "-o", "json",       "--timeout",
+                                       "1s"};
+  const CliResult unanswered = run_cli(bench, {.nodes = {mute.address()}});
+  EXPECT_EQ(unanswered.exit, 1);
+  const json measured = json::parse(unanswered.out);
+  EXPECT_EQ(measured["operations"], 0);
+  EXPECT_EQ(measured["errors"], 3);
+  EXPECT_EQ(measured["errors_by_code"]["unanswered"], 3);
+}
+
+TEST_F(Cli, BenchFailsIfAConnectionDoesNotStart) {
+  asio::io_context io;
+  using asio::ip::tcp;
+  const tcp::acceptor mute(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const std::string node = "127.0.0.1:" + std::to_string(mute.local_endpoint().port());
+  const CliResult result = run_cli(
+      {"bench", "--tokens", "--connections", "2", "--seconds", "1", "--timeout", "200ms"},
+      {.nodes = {node}});
+  EXPECT_EQ(result.exit, 1);
+  EXPECT_THAT(result.err, HasSubstr("no connection worked: no answer in time"));
 }
 
 }  // namespace
