@@ -155,11 +155,10 @@ class Arguments {
     app_.require_subcommand(0, 1);
     app_.allow_extras();
     for (CLI::App* command : app_.get_subcommands({})) command->fallthrough();
-    CLI::Option* node =
-        app_.add_option_function<std::vector<std::string>>(
-            "--node", [this](const std::vector<std::string>& nodes) { raw_.nodes = nodes; },
-            "host:port of a node; may be repeated, the first is preferred\n"
-            "(QUIPU_NODES, comma-separated; else 127.0.0.1:7400)");
+    CLI::Option* node = app_.add_option_function<std::vector<std::string>>(
+        "--node", [this](const std::vector<std::string>& nodes) { raw_.nodes = nodes; },
+        "host:port of a node; may be repeated, the first is preferred\n"
+        "(QUIPU_NODES, comma-separated; else 127.0.0.1:7400)");
     node->allow_extra_args(false)->type_name("HOST:PORT");
     add_text(app_, "--timeout", raw_.timeout,
              "how long to wait, such as 500ms, 5s or 2m (5s; ingest: 30s)")

@@ -32,15 +32,15 @@ nlohmann::json describe(const std::string& key, const Result<Reading>& reading) 
   if (!reading.ok()) {
     nlohmann::json json = to_json(reading.status());
     json.erase("outcome");  // of a change
-    json["key"] = key;
+    put_key(json, key);
     return json;
   }
-  nlohmann::json json{{"key", key},
-                      {"value", reading->value},
+  nlohmann::json json{{"value", reading->value},
                       {"exists", reading->exists},
                       {"complete", reading->complete},
                       {"age_ms", nullptr},
                       {"shards", reading->shards}};
+  put_key(json, key);
   if (reading->age) json["age_ms"] = reading->age->count();
   return json;
 }

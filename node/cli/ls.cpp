@@ -98,11 +98,13 @@ class Listing {
     return end;
   }
 
+  // In JSON a text; or {key, key_escaped}, if a text cannot hold it.
   void show(const std::string& key) {
     if (!environment_.json) return print(printable(key));
-    const auto replace = nlohmann::json::error_handler_t::replace;
+    nlohmann::json object;
+    put_key(object, key);
     std::cout << (std::exchange(first_, false) ? "" : ",")
-              << nlohmann::json(key).dump(-1, ' ', false, replace);
+              << json_text(object.size() == 1 ? object["key"] : object);
   }
 
   const Environment& environment_;

@@ -21,7 +21,7 @@ void complain_unreachable(const std::string& why) {
 int report_change(const Environment& environment, const std::string& key, const Status& status) {
   if (environment.json) {
     nlohmann::json json = to_json(status);
-    json["key"] = key;
+    put_key(json, key);
     print_json(json);
   }
   if (status.ok()) return kOk;

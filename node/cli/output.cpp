@@ -22,29 +22,83 @@ std::string_view name(Outcome outcome) {
   return "unknown";
 }
 
+// The character that a text begins with; bytes 0: it begins with no UTF-8.
+struct Character {
+  std::size_t bytes = 0;
+  char32_t code = 0;
+};
+
+Character first_character(std::string_view text) {
+  // The shape of the first byte, what of it belongs to the code, and the least code
+  // that needs so many bytes.
+  constexpr struct {
+    unsigned mask, shape;
+    char32_t least;
+  } kLengths[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+  const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[i]); };
+  for (std::size_t length = 1; length <= std::min<std::size_t>(text.size(), 4); ++length) {
+    const auto& [mask, shape, least] = kLengths[length - 1];
+    if ((byte(0) & mask) != shape) continue;
+    char32_t code = byte(0) & ~mask & 0xff;
+    for (std::size_t i = 1; i < length; ++i) {
+      if ((byte(i) & 0xc0) != 0x80) return {};
+      code = code << 6 | (byte(i) & 0x3f);
+    }
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    if (code < least || surrogate || code > 0x10ffff) return {};
+    return {length, code};
+  }
+  return {};
+}
+
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    if (next.bytes == 0) return false;
+    text.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
+std::string escaped(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    char code[5];
+    std::snprintf(code, sizeof code, "\\x%02x", unsigned{static_cast<unsigned char>(c)});
+    text += code;
+  }
+  return text;
+}
+
 }  // namespace
 
 void complain(const std::string& text) { std::cerr << "quipu: " + text + "\n"; }
 
 void print(const std::string& text) { std::cout << text + "\n"; }
 
-void print_json(const nlohmann::json& value) {
-  print(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+void print_json(const nlohmann::json& value) { print(json_text(value)); }
+
+std::string json_text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 std::string printable(std::string_view bytes) {
   std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f && c != '\\') {
-      text += c;
-    } else {
-      char escaped[5];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", unsigned{byte});
-      text += escaped;
-    }
+  while (!bytes.empty()) {
+    const Character next = first_character(bytes);
+    const bool plain = next.bytes > 0 && !is_control(next.code) && next.code != U'\\';
+    const std::string_view taken = bytes.substr(0, std::max<std::size_t>(next.bytes, 1));
+    text += plain ? std::string(taken) : escaped(taken);
+    bytes.remove_prefix(taken.size());
   }
   return text;
+}
+
+void put_key(nlohmann::json& object, const std::string& key) {
+  object["key"] = key;
+  if (!is_utf8(key)) object["key_escaped"] = printable(key);
 }
 
 nlohmann::json to_json(const Status& status) {

@@ -17,11 +17,16 @@ namespace quipu::cli {
 void complain(const std::string& text);
 // One line on stdout.
 void print(const std::string& text);
-// One JSON value on stdout; bytes that are not UTF-8 are replaced.
+// One JSON value on stdout.
 void print_json(const nlohmann::json& value);
+// In ASCII; bytes that are not UTF-8 are replaced.
+[[nodiscard]] std::string json_text(const nlohmann::json& value);
 
-// With control bytes and backslashes escaped, so that it stays one line and plain.
+// With control characters, backslashes and what is not UTF-8 escaped (\x1b), so that it
+// stays one line and plain, and no two keys look the same.
 [[nodiscard]] std::string printable(std::string_view bytes);
+// Sets "key"; and if its bytes must be replaced there, "key_escaped" as printable().
+void put_key(nlohmann::json& object, const std::string& key);
 
 // {"outcome": …, "code": …, "detail": …, "advice": …}
 [[nodiscard]] nlohmann::json to_json(const Status& status);

@@ -73,6 +73,53 @@ TEST_F(Cli, AKeyCannotHarmTheTerminal) {
   EXPECT_EQ(quipu({"ls"}).out, "evil\\x1b[2J\\x0akey\n");
 }
 
+TEST_F(Cli, OnlyPlainUtf8IsShownAsItIs) {
+  const struct {
+    std::string key, shown;
+  } cases[] = {
+      {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+      {"\xc2\xa0", "\xc2\xa0"},                  // the first after the C1 controls
+      {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},  // the last there is
+      {"\x7f", "\\x7f"},
+      {"\x9b"
+       "2J",
+       "\\x9b"
+       "2J"},  // CSI, as a byte
+      {"\xc2\x9b"
+       "2J",
+       "\\xc2\\x9b"
+       "2J"},  // and as a character
+      {"\xc2\x80", "\\xc2\\x80"},
+      {"\xc1\xbf", "\\xc1\\xbf"},  // longer than it need be
+      {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},           // a surrogate
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // behind the last
+      {"\xe2\x82", "\\xe2\\x82"},                    // cut off
+      {"\xff", "\\xff"},
+      {"a\\b", "a\\x5cb"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(quipu({"get", c.key, "other"}).out, c.shown + "\t0\nother\t0\n");
+  }
+}
+
+TEST_F(Cli, JsonIsAsciiAndTellsKeysApartThatAreNotUtf8) {
+  quipu({"add", "\xff"});
+  quipu({"add", "\xfe"});
+  quipu({"add", "\xc2\x9b"});
+  const std::string out = quipu({"ls", "-o", "json"}).out;
+  EXPECT_TRUE(std::all_of(out.begin(), out.end(),
+                          [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n'; }));
+  const json keys = json::parse(out)["keys"];
+  EXPECT_THAT(keys, testing::UnorderedElementsAre(
+                        json("\xc2\x9b"), json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xff"}}),
+                        json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xfe"}})));
+  const json got = json::parse(quipu({"get", "\xff", "k", "-o", "json"}).out);
+  EXPECT_EQ(got[0]["key_escaped"], "\\xff");
+  EXPECT_FALSE(got[1].contains("key_escaped"));
+  EXPECT_EQ(json::parse(quipu({"add", "\xfe", "-o", "json"}).out)["key_escaped"], "\\xfe");
+}
+
 TEST_F(Cli, OutputThatIsLostIsAFailure) {
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {"get", "k"}, {"ls", "-o", "json"}, {"cluster", "status"}, {"--help"}}) {
@@ -227,9 +274,9 @@ TEST_F(Cli, BenchMeasuresAddsAndReadsWithoutErrors) {
 
 TEST_F(Cli, BenchFailsIfTheNodeIsMute) {
   FakeNode mute([](const std::string&, int) { return FakeNode::Reaction{.answer = std::nullopt}; });
-  const std::vector<std::string> bench{"bench",      "--connections", "1",  "--pipeline", "3",
-                                       "--seconds",  "1",             "-o", "json",       "--timeout",
-                                       "1s"};
+  const std::vector<std::string> bench{"bench", "--connections", "1", "--pipeline",
+                                       "3",     "--seconds",     "1", "-o",
+                                       "json",  "--timeout",     "3s"};
   const CliResult unanswered = run_cli(bench, {.nodes = {mute.address()}});
   EXPECT_EQ(unanswered.exit, 1);
   const json measured = json::parse(unanswered.out);
@@ -243,9 +290,9 @@ TEST_F(Cli, BenchFailsIfAConnectionDoesNotStart) {
   using asio::ip::tcp;
   const tcp::acceptor mute(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
   const std::string node = "127.0.0.1:" + std::to_string(mute.local_endpoint().port());
-  const CliResult result = run_cli(
-      {"bench", "--tokens", "--connections", "2", "--seconds", "1", "--timeout", "200ms"},
-      {.nodes = {node}});
+  const CliResult result =
+      run_cli({"bench", "--tokens", "--connections", "2", "--seconds", "1", "--timeout", "200ms"},
+              {.nodes = {node}});
   EXPECT_EQ(result.exit, 1);
   EXPECT_THAT(result.err, HasSubstr("no connection worked: no answer in time"));
 }
