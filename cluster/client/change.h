@@ -27,6 +27,7 @@ struct ClientChange {
   ShardIndex shard = 0;
   Token token;
   std::size_t sends = 0;
+  bool doubtful = false;  // a link broke, or in_doubt was answered, since it was bound
 
   // Why it waits, for the caller in the end.
   Code reason = Code::ok;

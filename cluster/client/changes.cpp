@@ -159,6 +159,7 @@ void ClientChanges::rebind(Instant now, Entry entry, ClientEffects& effects) {
   was.settle(entry->token);
   entry->token = {};
   entry->sends = 0;
+  entry->doubtful = false;
   rest(now, entry);
   flush(now, was, effects);
 }
@@ -168,6 +169,7 @@ void ClientChanges::on_unsettled(Instant now, Entry entry, const Done& done,
                                  ClientEffects& effects) {
   entry->reason = done.code;
   entry->detail = done.detail;
+  entry->doubtful |= done.code == Code::in_doubt;
   stale_ |= done.code == Code::stale_config;
   RemoteExecutor& who = executor(entry->token.store);
   rest(now, entry);
@@ -220,6 +222,7 @@ void ClientChanges::suspect_silent(Instant now, ClientEffects& effects) {
 // ---- the link ----
 
 void ClientChanges::on_lost_link(Instant now, ClientEffects& effects) {
+  for (ClientChange& change : sent_) change.doubtful = true;
   unlink();
   suspect(now, executor(directory_.connected_store()), effects);
 }
@@ -364,7 +367,9 @@ void ClientChanges::count(const ClientChange& change, Outcome outcome) {
       ++stats_.unknown;
       break;
   }
-  if (outcome != Outcome::unknown && change.sends > 1) ++stats_.settled_by_retry;
+  const bool settled = outcome != Outcome::unknown && change.sends > 1;
+  if (settled) ++stats_.settled_by_retry;
+  if (settled && change.doubtful) ++stats_.settled_doubts;
   if (outcome != Outcome::applied) return;
   ++stats_.nodes[directory_.connected_name()].through;
   ++stats_.nodes[directory_.name_of(change.token.store)].executed;

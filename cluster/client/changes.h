@@ -37,6 +37,9 @@ struct ClientStats {
   std::uint64_t unknown = 0;
   // Had to be asked about again, and ended applied or refused all the same.
   std::uint64_t settled_by_retry = 0;
+  // Of those, the ones whose link broke, or that were answered in_doubt; not those that
+  // were asked about again because the client chose another node.
+  std::uint64_t settled_doubts = 0;
   std::map<std::string, PerNode> nodes;  // by name
 };
 

@@ -75,7 +75,7 @@ void IngestReport::print_text(const Totals& totals) const {
   if (refused_ > 0) text << for_people(refused_) << " lines not counted\n";
   if (!unknown_.empty()) text << "may or may not be counted: " << name(unknown_) << "\n";
   if (stopped_) text << "stopped after line " << last_line_ << "\n";
-  text << for_people(totals.client.settled_by_retry)
+  text << for_people(totals.client.settled_doubts)
        << " adds had been in doubt and were settled by retry; " << totals.reconnects
        << " reconnects";
   for (const auto& [node, counts] : totals.client.nodes) {
@@ -103,6 +103,7 @@ void IngestReport::print_json(const Totals& totals) const {
                       {"seconds", totals.took.count()},
                       {"lines_per_second", per_second(counted_, totals.took)},
                       {"settled_by_retry", totals.client.settled_by_retry},
+                      {"settled_doubts", totals.client.settled_doubts},
                       {"reconnects", totals.reconnects},
                       {"nodes", std::move(nodes)},
                       {"stopped_after_line", nullptr}};

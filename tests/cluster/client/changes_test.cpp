@@ -58,6 +58,21 @@ TEST(ClientChanges, AfterALostReplyTheSameTokenIsSentThroughAnotherNodeAndCounts
   t.answer(second, Code::ok);  // the duplicate's ack
   EXPECT_EQ(t.ended(1), Code::ok);
   EXPECT_EQ(t.core.stats().settled_by_retry, 1u);
+  EXPECT_EQ(t.core.stats().settled_doubts, 1u);
+}
+
+TEST(ClientChanges, AnAddThatIsAskedAboutAgainAfterAWillingChangeOfNodesWasNotInDoubt) {
+  ClientHarness t;
+  t.refuse("n1:1");
+  t.connect("n2:1");
+  t.add(1, "likes");
+  static_cast<void>(t.take_change());
+  t.pass(600ms);
+  t.connect("n1:1");  // better, as the first seed
+  t.answer(t.take_op(), Code::ok);
+  EXPECT_EQ(t.ended(1), Code::ok);
+  EXPECT_EQ(t.core.stats().settled_by_retry, 1u);
+  EXPECT_EQ(t.core.stats().settled_doubts, 0u);
 }
 
 TEST(ClientChanges, AnAddThatWasNeverSentIsFreeToGoThroughAndToAnotherNode) {
