@@ -48,7 +48,6 @@ class Checkpoint {
   }
   void replayed(std::size_t bytes) { journal_bytes_ += bytes; }
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
-  [[nodiscard]] std::size_t journal_bytes() const { return journal_bytes_; }
 
   // At a seal, when `batch` holds the record: adds what is to go with it. Moves
   // `journal_first` on as it deletes records; true if it did, so that the caller
