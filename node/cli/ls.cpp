@@ -32,7 +32,7 @@ class Listing {
       : environment_(environment),
         placement_key_(config.placement_key),
         prefix_(std::move(prefix)) {
-    for (const MemberInfo& member : config.members) open(member);
+    for (const MemberInfo& member : config.members) open(config, member);
   }
 
   [[nodiscard]] int run() {
@@ -47,12 +47,10 @@ class Listing {
   }
 
  private:
-  void open(const MemberInfo& member) {
+  void open(const ConfigReply& config, const MemberInfo& member) {
     if (member.weight == 0) return;  // owns nothing
     auto session = std::make_unique<NodeSession>(environment_.timeout);
-    const Status opened = member.client_address.empty()
-                              ? Status(Code::unavailable, "it has no client address")
-                              : session->open(member.client_address);
+    const Status opened = session->open(config, member);
     if (opened.ok()) {
       sources_.push_back({member.name, std::move(session)});
     } else {
@@ -62,7 +60,7 @@ class Listing {
 
   void miss(const std::string& name, const Status& why) {
     complete_ = false;
-    complain(name + " cannot be asked (" + why.detail() +
+    complain(printable(name) + " cannot be asked (" + printable(why.detail()) +
              "): counters that only it has heard of are missing");
   }
 

@@ -1,5 +1,6 @@
 #include "node/cli/node_session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,23 @@ namespace {
 
 // A node goes on to the end of a leaf, so an answer may hold a few more.
 constexpr std::uint32_t kListStep = kMaxListKeys / 2;
+
+Result<ConfigReply> ask_config(const std::string& node, std::chrono::milliseconds timeout) {
+  NodeSession session(timeout);
+  const Status opened = session.open(node);
+  return opened.ok() ? session.config() : Result<ConfigReply>(opened);
+}
+
+bool knows_all_addresses(const ConfigReply& config) {
+  return std::none_of(config.members.begin(), config.members.end(),
+                      [](const MemberInfo& member) { return member.client_address.empty(); });
+}
+
+void learn_address(ConfigReply& config, NodeId node, const std::string& address) {
+  for (MemberInfo& member : config.members) {
+    if (member.node == node && member.client_address.empty()) member.client_address = address;
+  }
+}
 
 }  // namespace
 
@@ -28,6 +46,20 @@ Status NodeSession::open(const std::string& address) {
                                .turn_over = [] {}});
   connection_->dial(*parsed);
   return wait(connected_);
+}
+
+Status NodeSession::open(const ConfigReply& config, const MemberInfo& member) {
+  const std::string& address = member.client_address;
+  if (address.empty()) return Status(Code::unavailable, "no client address");
+  if (Status opened = open(address); !opened.ok()) return opened;
+  const Result<ConfigReply> said = this->config();
+  if (!said.ok()) return said.status();
+  if (said->cluster != config.cluster) {
+    return Status(Code::unavailable, "a node of another cluster, \"" + said->cluster_name +
+                                         "\", answers at " + address);
+  }
+  if (said->node == member.node) return Status();
+  return Status(Code::unavailable, "another member answers at " + address);
 }
 
 Status NodeSession::wait(const bool& done) {
@@ -84,17 +116,19 @@ Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) 
 
 Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
                                std::chrono::milliseconds timeout) {
+  std::optional<ConfigReply> found;
   std::string trouble;
   for (const std::string& node : nodes) {
-    NodeSession session(timeout);
-    Status opened = session.open(node);
-    if (opened.ok()) {
-      Result<ConfigReply> config = session.config();
-      if (config.ok()) return config;
-      opened = config.status();
+    if (found && knows_all_addresses(*found)) break;
+    const Result<ConfigReply> config = ask_config(node, timeout);
+    if (!config.ok()) {
+      trouble += (trouble.empty() ? "" : "; ") + node + ": " + config.status().detail();
+      continue;
     }
-    trouble += (trouble.empty() ? "" : "; ") + node + ": " + opened.detail();
+    if (!found) found = *config;
+    if (found->cluster == config->cluster) learn_address(*found, config->node, node);
   }
+  if (found) return std::move(*found);
   return Status(Code::unavailable, "no node answered: " + trouble);
 }
 

@@ -24,6 +24,8 @@ class NodeSession {
 
   // Once. unavailable: why it could not be reached.
   [[nodiscard]] Status open(const std::string& address);
+  // open(), and makes sure that it is this member of this cluster who answers.
+  [[nodiscard]] Status open(const ConfigReply& config, const MemberInfo& member);
   // REQUIRES: open() was ok
   [[nodiscard]] Result<ConfigReply> config();
   [[nodiscard]] Result<StatusReply> status();
@@ -46,7 +48,8 @@ class NodeSession {
   std::size_t size_ = 0;
 };
 
-// The config, from the first of `nodes` that answers.
+// The config, from the first of `nodes` that answers. Members that it has no client
+// address for get the one of `nodes` that they answer at.
 [[nodiscard]] Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
                                              std::chrono::milliseconds timeout);
 

@@ -17,10 +17,10 @@ struct MemberStatus {
   Result<StatusReply> status;
 };
 
-Result<StatusReply> ask_status(const std::string& address, std::chrono::milliseconds timeout) {
-  if (address.empty()) return Status(Code::unavailable, "it has no client address");
+Result<StatusReply> ask_status(const ConfigReply& config, const MemberInfo& member,
+                               std::chrono::milliseconds timeout) {
   NodeSession session(timeout);
-  Status opened = session.open(address);
+  Status opened = session.open(config, member);
   if (!opened.ok()) return opened;
   return session.status();
 }
@@ -28,8 +28,8 @@ Result<StatusReply> ask_status(const std::string& address, std::chrono::millisec
 std::vector<MemberStatus> ask_all(const Environment& environment, const ConfigReply& config) {
   std::vector<std::future<Result<StatusReply>>> asked;
   for (const MemberInfo& member : config.members) {
-    asked.push_back(
-        std::async(std::launch::async, ask_status, member.client_address, environment.timeout));
+    asked.push_back(std::async(std::launch::async,
+                               [&] { return ask_status(config, member, environment.timeout); }));
   }
   std::vector<MemberStatus> all;
   for (std::size_t i = 0; i < asked.size(); ++i) all.push_back({config.members[i], asked[i].get()});
@@ -56,7 +56,11 @@ nlohmann::json to_json(const StatusReply& status) {
   }
   nlohmann::json stats = nlohmann::json::object();
   for (const Stat& stat : status.stats) stats[stat.name] = stat.value;
-  return {{"state", status.state}, {"peers", std::move(peers)}, {"stats", std::move(stats)}};
+  // As a text: many readers of JSON hold no whole 64 bits.
+  return {{"state", status.state},
+          {"store", std::to_string(raw(status.store))},
+          {"peers", std::move(peers)},
+          {"stats", std::move(stats)}};
 }
 
 nlohmann::json to_json(const ConfigReply& config, const std::vector<MemberStatus>& all) {

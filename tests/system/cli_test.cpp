@@ -156,6 +156,63 @@ TEST_F(Cli, ShowsTheClusterForPeopleAndPrograms) {
   EXPECT_THAT(table.out, HasSubstr("adds_executed"));
   const json status = json::parse(quipu({"cluster", "status", "-o", "json"}).out);
   EXPECT_EQ(status["members"].size(), 1u);
+  EXPECT_THAT(status["members"][0]["store"].get<std::string>(), testing::MatchesRegex("[0-9]+"));
+}
+
+// n1 knows where n2 may be asked, and nothing of n3. At n2's address, another
+// cluster's node answers.
+TEST_F(Cli, AMemberThatCannotBeAskedIsNamedAndNoOtherNodeStandsInForIt) {
+  NodeOptions options;
+  options.name = "n1";
+  options.cluster = "shop";
+  options.data_directory = directory_ / "n1";
+  options.client_address = "127.0.0.1:0";
+  options.peer_address = "127.0.0.1:0";
+  options.members = {
+      {.name = "n1", .peer_address = "127.0.0.1:1", .client_address = {}, .zone = {}},
+      {.name = "n2", .peer_address = "127.0.0.1:2", .client_address = {}, .zone = {}},
+      {.name = "n3", .peer_address = "127.0.0.1:3", .client_address = {}, .zone = {}}};
+  options.members[1].client_address = node_->client_address();
+  const auto n1 = Node::open(options);
+  ASSERT_TRUE(n1.ok()) << n1.status().message();
+  const CliInput shop{.nodes = {(*n1)->client_address()}};
+
+  const json members =
+      json::parse(run_cli({"cluster", "status", "-o", "json"}, shop).out)["members"];
+  EXPECT_EQ(members[0]["reachable"], true);
+  EXPECT_EQ(members[1]["reachable"], false);
+  EXPECT_EQ(members[1]["detail"],
+            "a node of another cluster, \"quipu\", answers at " + node_->client_address());
+  EXPECT_EQ(members[2]["detail"], "no client address");
+  const CliResult list = run_cli({"ls"}, shop);
+  EXPECT_THAT(list.err, HasSubstr("n2 cannot be asked (a node of another cluster"));
+  EXPECT_THAT(list.err, HasSubstr("n3 cannot be asked (no client address)"));
+}
+
+// Neither advertises a client address.
+TEST_F(Cli, AMemberIsAskedAtTheAddressThatWasGivenForIt) {
+  std::vector<NodeMember> members{
+      {.name = "n1", .peer_address = "127.0.0.1:1", .client_address = {}, .zone = {}},
+      {.name = "n2", .peer_address = "127.0.0.1:2", .client_address = {}, .zone = {}}};
+  CliInput input;
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (const NodeMember& member : members) {
+    NodeOptions options;
+    options.name = member.name;
+    options.data_directory = directory_ / member.name;
+    options.client_address = "127.0.0.1:0";
+    options.peer_address = "127.0.0.1:0";
+    options.members = members;
+    auto node = Node::open(options);
+    ASSERT_TRUE(node.ok()) << node.status().message();
+    input.nodes.push_back((*node)->client_address());
+    nodes.push_back(std::move(*node));
+  }
+  const json status = json::parse(run_cli({"cluster", "status", "-o", "json"}, input).out);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(status["members"][i]["client_address"], input.nodes[i]);
+    EXPECT_EQ(status["members"][i]["reachable"], true);
+  }
 }
 
 TEST_F(Cli, ARefusedAddSaysSoAndChangesNothing) {
