@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <span>
+#include <optional>
+#include <utility>
 
 #include "node/address.h"
 #include "node/node_plan.h"
@@ -78,6 +79,14 @@ std::string set_text(Settings& settings, const std::string& text) {
   return {};
 }
 
+// Where to listen; empty: nowhere.
+template <std::string NodeOptions::*member>
+std::string set_address(Settings& settings, const std::string& text) {
+  settings.node.*member = text;
+  const Result<Address> address = parse_address(text);
+  return text.empty() || address.ok() ? "" : "is no address: " + address.status().detail();
+}
+
 template <std::size_t NodeOptions::*member, const Range& range>
 std::string set_size(Settings& settings, const std::string& text) {
   return set_number(range, text, settings.node.*member);
@@ -94,9 +103,10 @@ constexpr std::array kRows{
     Row{"node.data_directory", "QUIPU_DATA_DIRECTORY", Type::text,
         set_text<&NodeOptions::data_directory>, "--data", "where the counters are kept"},
     Row{"node.client_address", "QUIPU_CLIENT_ADDRESS", Type::text,
-        set_text<&NodeOptions::client_address>, "--client", "host:port to serve clients on"},
-    Row{"node.peer_address", "QUIPU_PEER_ADDRESS", Type::text, set_text<&NodeOptions::peer_address>,
-        "--peer", "host:port to listen on for other members"},
+        set_address<&NodeOptions::client_address>, "--client", "host:port to serve clients on"},
+    Row{"node.peer_address", "QUIPU_PEER_ADDRESS", Type::text,
+        set_address<&NodeOptions::peer_address>, "--peer",
+        "host:port to listen on for other members"},
     Row{"node.insecure", "QUIPU_INSECURE", Type::yes_no,
         [](Settings& settings, const std::string& text) {
           return set_yes_no(settings.node.insecure, text);
@@ -156,6 +166,13 @@ void apply(const RawSetting& raw, LoadedSettings& loaded) {
   if (!why.empty()) loaded.errors.push_back(raw.where + ": " + raw.key + " " + why);
 }
 
+// Why nobody can dial an address; nothing if somebody can.
+std::string undialable(const std::string& text) {
+  const Result<Address> address = parse_address(text);
+  if (!address.ok()) return "is no address: " + address.status().detail();
+  return address->port != 0 ? "" : "has port 0, which nobody can dial: write the port";
+}
+
 std::string set_field(NodeMember& member, const RawSetting& field) {
   if (field.key == "weight") {
     std::string why = mistyped(field, Type::number);
@@ -167,23 +184,48 @@ std::string set_field(NodeMember& member, const RawSetting& field) {
                           : field.key == "zone"   ? &member.zone
                                                   : nullptr;
   if (to == nullptr) return "is unknown: a member has name, peer, client, zone and weight";
-  std::string why = mistyped(field, Type::text);
-  if (why.empty()) *to = field.text;
-  return why;
+  if (std::string why = mistyped(field, Type::text); !why.empty()) return why;
+  *to = field.text;
+  const bool dialed = field.key == "peer" || (field.key == "client" && !field.text.empty());
+  return dialed ? undialable(field.text) : "";
+}
+
+const RawSetting* find(const RawMember& member, std::string_view key) {
+  const auto field = std::find_if(member.fields.begin(), member.fields.end(),
+                                  [key](const RawSetting& one) { return one.key == key; });
+  return field == member.fields.end() ? nullptr : &*field;
+}
+
+// What `member` shares with one before it, though it must not.
+std::string doubled(const std::vector<NodeMember>& before, const NodeMember& member) {
+  for (const NodeMember& other : before) {
+    if (other.name == member.name) return "two members are named \"" + member.name + '"';
+    if (other.peer_address == member.peer_address) {
+      return "two members have peer address \"" + member.peer_address + '"';
+    }
+  }
+  return {};
 }
 
 void apply_members(const std::vector<RawMember>& members, LoadedSettings& loaded) {
-  loaded.settings.node.members.clear();
+  std::vector<NodeMember>& all = loaded.settings.node.members;
+  all.clear();
   for (const RawMember& raw : members) {
-    NodeMember& member = loaded.settings.node.members.emplace_back();
+    const std::size_t errors = loaded.errors.size();
+    NodeMember member;
     for (const RawSetting& field : raw.fields) {
       const std::string why = set_field(member, field);
       if (!why.empty())
         loaded.errors.push_back(field.where + ": the member's " + field.key + " " + why);
     }
-    const bool named = std::any_of(raw.fields.begin(), raw.fields.end(),
-                                   [](const RawSetting& field) { return field.key == "name"; });
-    if (!named) loaded.errors.push_back(raw.where + ": a member has no name");
+    for (const char* const needed : {"name", "peer"}) {
+      if (find(raw, needed) == nullptr)
+        loaded.errors.push_back(raw.where + ": a member has no " + needed);
+    }
+    const bool sound = errors == loaded.errors.size();
+    const std::string twice = sound ? doubled(all, member) : "";
+    if (!twice.empty()) loaded.errors.push_back(raw.where + ": " + twice);
+    all.push_back(std::move(member));
   }
 }
 
@@ -217,24 +259,92 @@ RawSettings read_flags(const SettingSources& sources) {
   return raw;
 }
 
-// Where clients dial this member, unless a source says where to listen.
-void default_client_address(std::span<const RawSettings> layers, NodeOptions& node) {
-  for (const RawSettings& layer : layers) {
-    for (const RawSetting& setting : layer.settings) {
-      if (setting.key == "node.client_address") return;
-    }
+// All that the sources say, the last of which wins.
+class Layers {
+ public:
+  explicit Layers(std::vector<RawSettings> layers) : layers_(std::move(layers)) {}
+
+  void apply(LoadedSettings& loaded) const {
+    for (const RawSettings& layer : layers_) quipu::apply(layer, loaded);
   }
-  node.client_address = kDefaultClientAddress;
-  for (const NodeMember& member : node.members) {
-    if (member.name == node.name && !member.client_address.empty()) {
-      node.client_address = member.client_address;
+  // Where a setting was written; nothing if it was not.
+  [[nodiscard]] std::optional<std::string> place(std::string_view key) const {
+    std::optional<std::string> where;
+    for (const RawSettings& layer : layers_) {
+      for (const RawSetting& setting : layer.settings) {
+        if (setting.key == key) where = setting.where;
+      }
     }
+    return where;
+  }
+  // The same, of a member's field.
+  [[nodiscard]] std::string place(const std::string& member, std::string_view key) const {
+    std::string where;
+    for (const RawSettings& layer : layers_) {
+      if (!layer.members) continue;
+      for (const RawMember& raw : *layer.members) {
+        const RawSetting* const name = find(raw, "name");
+        const RawSetting* const field = find(raw, key);
+        if (name != nullptr && name->text == member && field != nullptr) where = field->where;
+      }
+    }
+    return where;
+  }
+
+ private:
+  std::vector<RawSettings> layers_;
+};
+
+const NodeMember* find_self(const NodeOptions& node) {
+  const auto self =
+      std::find_if(node.members.begin(), node.members.end(),
+                   [&](const NodeMember& member) { return member.name == node.name; });
+  return self == node.members.end() ? nullptr : &*self;
+}
+
+// Where clients dial this member, unless a source says where to listen.
+void default_client_address(const Layers& layers, NodeOptions& node) {
+  if (layers.place("node.client_address")) return;
+  const NodeMember* const self = find_self(node);
+  const bool told = self != nullptr && !self->client_address.empty();
+  node.client_address = told ? self->client_address : kDefaultClientAddress;
+}
+
+// Where this node is to listen, and who says so.
+struct Listening {
+  const char* what;
+  std::string address;
+  std::string where;
+};
+
+std::vector<Listening> listenings(const Layers& layers, const NodeOptions& node) {
+  const auto client = layers.place("node.client_address");
+  std::vector<Listening> all{
+      {"client", node.client_address, client ? *client : layers.place(node.name, "client")}};
+  const NodeMember* const self = find_self(node);
+  if (self == nullptr || node.members.size() < 2) return all;  // no peers
+  if (node.peer_address.empty()) {
+    all.push_back({"peer", self->peer_address, layers.place(node.name, "peer")});
+  } else {
+    all.push_back({"peer", node.peer_address, layers.place("node.peer_address").value_or("")});
+  }
+  return all;
+}
+
+void check_reach(const Layers& layers, LoadedSettings& loaded) {
+  if (loaded.settings.node.insecure) return;
+  for (const Listening& one : listenings(layers, loaded.settings.node)) {
+    const Result<Address> address = parse_address(one.address);
+    if (!address.ok() || is_loopback(*address)) continue;
+    loaded.errors.push_back(one.where + ": " + one.what + " address " + one.address +
+                            " is not loopback, and nothing is encrypted yet: choose 127.0.0.1, or "
+                            "set insecure = true if the network is trusted");
   }
 }
 
 // What has no default, and what contradicts each other. Not where something could
 // not be read: the rest would only follow from that.
-void check_whole(LoadedSettings& loaded) {
+void check_whole(const Layers& layers, const std::string& file, LoadedSettings& loaded) {
   if (!loaded.errors.empty()) return;
   const NodeOptions& node = loaded.settings.node;
   if (node.name.empty()) {
@@ -246,27 +356,28 @@ void check_whole(LoadedSettings& loaded) {
         "node.data_directory is not set: set it in the file, as QUIPU_DATA_DIRECTORY, or with "
         "--data");
   }
+  check_reach(layers, loaded);
   if (!loaded.errors.empty()) return;
   const Result<NodePlan> plan = plan_node(node);
-  if (!plan.ok()) loaded.errors.push_back(plan.status().detail());
+  if (plan.ok()) return;
+  loaded.errors.push_back((file.empty() ? "" : file + ": ") + plan.status().detail());
 }
 
 }  // namespace
 
-Settings::Settings() {
-  node.name.clear();
-}
+Settings::Settings() { node.name.clear(); }
 
 LoadedSettings load_settings(const SettingSources& sources) {
   LoadedSettings loaded;
-  std::vector<RawSettings> layers;
-  if (!sources.file.empty()) layers.push_back(read_settings_file(sources.file));
-  layers.push_back(read_environment(sources));
-  layers.push_back(read_flags(sources));
-  for (const RawSettings& layer : layers) apply(layer, loaded);
+  std::vector<RawSettings> read;
+  if (!sources.file.empty()) read.push_back(read_settings_file(sources.file));
+  read.push_back(read_environment(sources));
+  read.push_back(read_flags(sources));
+  const Layers layers(std::move(read));
+  layers.apply(loaded);
   default_client_address(layers, loaded.settings.node);
   loaded.settings.node.rebuild = sources.rebuild;
-  check_whole(loaded);
+  check_whole(layers, sources.file.string(), loaded);
   return loaded;
 }
 

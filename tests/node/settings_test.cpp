@@ -167,37 +167,59 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "node.log_level must be debug, info, warning or error, not \"loud\""},
            Case{"client_address = 7400", "node.client_address must be a text in quotes"},
            Case{"client_address = \"7400\"",
-                "client address \"7400\" has no port: write host:port"},
+                "quipu.toml:4: node.client_address is no address: address \"7400\" has no port: "
+                "write"},
+           Case{"peer_address = \"7401\"",
+                "quipu.toml:4: node.peer_address is no address: address \"7401\" has no port"},
            Case{"client_address = \"0.0.0.0:7400\"",
-                "client address 0.0.0.0:7400 is not loopback, and nothing is encrypted"},
+                "quipu.toml:4: client address 0.0.0.0:7400 is not loopback, and nothing is "
+                "encrypted"},
            Case{"[cluster]\nreplication = 8",
                 "quipu.toml:5: cluster.replication is 8: choose 1 to 7"},
            Case{"[cluster]\nmembers = 1", "quipu.toml:5: cluster.members must be a list of"},
            Case{"[cluster]\nmembers = [1]", "quipu.toml:5: a member must be {name"},
-           Case{"[cluster]\nmembers = [{name = 1}]",
+           Case{"[cluster]\nmembers = [{name = 1, peer = \"127.0.0.1:1\"}]",
                 "quipu.toml:5: the member's name must be a text in quotes"},
-           Case{"[cluster]\nmembers = [{name = \"n1\", port = 1}]",
+           Case{"[cluster]\nmembers = [{name = \"n1\", peer = \"127.0.0.1:1\", port = 1}]",
                 "the member's port is unknown: a member has name, peer"},
-           Case{"[cluster]\nmembers = [{name = \"n1\", weight = 1001}]",
+           Case{"[cluster]\nmembers = [{name = \"n1\", peer = \"127.0.0.1:1\", weight = 1001}]",
                 "the member's weight is 1001: choose 0 to 1000"},
            Case{"[cluster]\nmembers = [{peer = \"127.0.0.1:1\"}]",
                 "quipu.toml:5: a member has no name"},
-           Case{"[cluster]\nmembers = [{name = \"n1\"}]",
-                "has no port: write host:port of member \"n1\""},
+           Case{"[cluster]\nmembers = [\n{name = \"n1\"}]", "quipu.toml:6: a member has no peer"},
+           Case{"[cluster]\nmembers = [\n{name = \"n1\", peer = \"127.0.0.1\"}]",
+                "quipu.toml:6: the member's peer is no address: address \"127.0.0.1\" has no port"},
+           Case{"[cluster]\nmembers = [\n{name = \"n1\", peer = \"127.0.0.1:0\"}]",
+                "quipu.toml:6: the member's peer has port 0, which nobody can dial"},
+           Case{"[cluster]\nmembers = [\n{name = \"n1\", peer = \"127.0.0.1:1\", client = "
+                "\"127.0.0.1:0\"}]",
+                "quipu.toml:6: the member's client has port 0, which nobody can dial"},
            Case{"[cluster]\nmembers = [{name = \"n2\", peer = \"127.0.0.1:1\"}]",
-                "node \"n1\" is not among the members"},
-           Case{"[cluster]\nmembers = [{name = \"n1\", peer = \"127.0.0.1:1\"}, {name = \"n1\", "
+                "quipu.toml: node \"n1\" is not among the members"},
+           Case{"[cluster]\nmembers = [{name = \"n1\", peer = \"127.0.0.1:1\"},\n{name = \"n1\", "
                 "peer = \"127.0.0.1:2\"}]",
-                "two members are named \"n1\""},
-           Case{"[cluster]\nmembers = [{name = \"n1\", peer = \"10.0.0.1:1\"}, {name = \"n2\", "
-                "peer = \"10.0.0.2:1\"}]",
-                "peer address 10.0.0.1:1 is not loopback"},
-           Case{"[cluster]\nname = \"\"", "the cluster's name is empty"},
+                "quipu.toml:6: two members are named \"n1\""},
+           Case{"[cluster]\nmembers = [{name = \"n1\", peer = \"127.0.0.1:1\"},\n{name = \"n2\", "
+                "peer = \"127.0.0.1:1\"}]",
+                "quipu.toml:6: two members have peer address \"127.0.0.1:1\""},
+           Case{"[cluster]\nmembers = [{name = \"n2\", peer = \"10.0.0.1:1\"},\n{name = \"n1\", "
+                "peer = \"10.0.0.1:2\"}]",
+                "quipu.toml:6: peer address 10.0.0.1:2 is not loopback"},
+           Case{"[cluster]\nmembers = [\n{name = \"n1\", peer = \"127.0.0.1:1\", client = "
+                "\"10.0.0.1:2\"}]",
+                "quipu.toml:6: client address 10.0.0.1:2 is not loopback"},
+           Case{"[cluster]\nname = \"\"", "quipu.toml: the cluster's name is empty"},
            Case{"name = \"again\"", "quipu.toml:4: "},
            Case{"not toml", "quipu.toml:4: "},
        }) {
     EXPECT_THAT(load_with(line).errors, ElementsAre(HasSubstr(error))) << line;
   }
+}
+
+TEST(Settings, AClusterOfOneListensForNoPeerSoThatAnyAddressOfItWillDo) {
+  const std::string alone = "[cluster]\nmembers = [{name = \"n1\", peer = \"10.0.0.1:1\"}]";
+  EXPECT_THAT(load_with(alone).errors, IsEmpty());
+  EXPECT_THAT(load_with("peer_address = \"0.0.0.0:1\"\n" + alone).errors, IsEmpty());
 }
 
 TEST(Settings, AllMistakesAreToldAtOnce) {
@@ -213,6 +235,8 @@ TEST(Settings, MistakesInVariablesAndFlagsNameThem) {
       testing::Contains(HasSubstr("QUIPU_CLUSTER_MEMBERS: \"n1\" is no field: write name=")));
   EXPECT_THAT(load(kWhole, {}, {{"--log-level", "loud"}}).errors,
               ElementsAre(HasSubstr("--log-level: node.log_level must be")));
+  EXPECT_THAT(load(kWhole, {{"QUIPU_PEER_ADDRESS", "0.0.0.0:1"}}).errors,
+              ElementsAre(HasSubstr("QUIPU_PEER_ADDRESS: peer address 0.0.0.0:1 is not loopback")));
 }
 
 TEST(Settings, WhatHasNoDefaultIsAskedFor) {
@@ -227,9 +251,8 @@ TEST(Settings, AFileThatCannotBeReadIsNamed) {
 
 TEST(Settings, ADirectoryInsteadOfAFileIsNamed) {
   const TemporaryDirectory directory;
-  EXPECT_THAT(
-      load_settings({.file = directory.path(), .environment = {}, .flags = {}}).errors,
-      testing::Contains(directory.path().string() + ": cannot be read: Is a directory"));
+  EXPECT_THAT(load_settings({.file = directory.path(), .environment = {}, .flags = {}}).errors,
+              testing::Contains(directory.path().string() + ": cannot be read: Is a directory"));
 }
 
 TEST(Settings, RebuildNeedsPeers) {
