@@ -115,9 +115,9 @@ TEST_F(Cli, JsonIsAsciiAndTellsKeysApartThatAreNotUtf8) {
                         json("\xc2\x9b"), json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xff"}}),
                         json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xfe"}})));
   const json got = json::parse(quipu({"get", "\xff", "k", "-o", "json"}).out);
-  EXPECT_EQ(got[0]["key_escaped"], "\\xff");
+  EXPECT_EQ(got[0].at("key_escaped"), "\\xff");
   EXPECT_FALSE(got[1].contains("key_escaped"));
-  EXPECT_EQ(json::parse(quipu({"add", "\xfe", "-o", "json"}).out)["key_escaped"], "\\xfe");
+  EXPECT_EQ(json::parse(quipu({"add", "\xfe", "-o", "json"}).out).at("key_escaped"), "\\xfe");
 }
 
 TEST_F(Cli, OutputThatIsLostIsAFailure) {
@@ -156,7 +156,7 @@ TEST_F(Cli, ShowsTheClusterForPeopleAndPrograms) {
   EXPECT_THAT(table.out, HasSubstr("adds_executed"));
   const json status = json::parse(quipu({"cluster", "status", "-o", "json"}).out);
   EXPECT_EQ(status["members"].size(), 1u);
-  EXPECT_THAT(status["members"][0]["store"].get<std::string>(), testing::MatchesRegex("[0-9]+"));
+  EXPECT_THAT(status["members"][0].at("store").get<std::string>(), testing::MatchesRegex("[0-9]+"));
 }
 
 // n1 knows where n2 may be asked, and nothing of n3. At n2's address, another
@@ -179,11 +179,11 @@ TEST_F(Cli, AMemberThatCannotBeAskedIsNamedAndNoOtherNodeStandsInForIt) {
 
   const json members =
       json::parse(run_cli({"cluster", "status", "-o", "json"}, shop).out)["members"];
-  EXPECT_EQ(members[0]["reachable"], true);
-  EXPECT_EQ(members[1]["reachable"], false);
-  EXPECT_EQ(members[1]["detail"],
+  EXPECT_EQ(members[0].at("reachable"), true);
+  EXPECT_EQ(members[1].at("reachable"), false);
+  EXPECT_EQ(members[1].at("detail"),
             "a node of another cluster, \"quipu\", answers at " + node_->client_address());
-  EXPECT_EQ(members[2]["detail"], "no client address");
+  EXPECT_EQ(members[2].at("detail"), "no client address");
   const CliResult list = run_cli({"ls"}, shop);
   EXPECT_THAT(list.err, HasSubstr("n2 cannot be asked (a node of another cluster"));
   EXPECT_THAT(list.err, HasSubstr("n3 cannot be asked (no client address)"));
@@ -210,8 +210,8 @@ TEST_F(Cli, AMemberIsAskedAtTheAddressThatWasGivenForIt) {
   }
   const json status = json::parse(run_cli({"cluster", "status", "-o", "json"}, input).out);
   for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(status["members"][i]["client_address"], input.nodes[i]);
-    EXPECT_EQ(status["members"][i]["reachable"], true);
+    EXPECT_EQ(status.at("members")[i].at("client_address"), input.nodes[i]);
+    EXPECT_EQ(status.at("members")[i].at("reachable"), true);
   }
 }
 
@@ -339,7 +339,7 @@ TEST_F(Cli, BenchFailsIfTheNodeIsMute) {
   const json measured = json::parse(unanswered.out);
   EXPECT_EQ(measured["operations"], 0);
   EXPECT_EQ(measured["errors"], 3);
-  EXPECT_EQ(measured["errors_by_code"]["unanswered"], 3);
+  EXPECT_EQ(measured.at("errors_by_code").at("unanswered"), 3);
 }
 
 TEST_F(Cli, BenchFailsIfAConnectionDoesNotStart) {
