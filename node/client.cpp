@@ -25,6 +25,7 @@ ClientCore::Change to_change(CounterChange&& change) {
 ClientThread::ClientThread(ClientSettings settings)
     : work_(asio::make_work_guard(io_)),
       timer_(io_),
+      names_(io_),
       core_(settings, random_from_system()),
       room_for_(settings.max_in_flight) {}
 
@@ -174,7 +175,7 @@ void ClientThread::dial(const ClientEffects::Connect& connect) {
           },
       .turn_over = [this] { finish(); },
   };
-  const auto connection = std::make_shared<ClientConnection>(io_, std::move(events));
+  const auto connection = std::make_shared<ClientConnection>(names_, std::move(events));
   connections_.emplace(id, connection);
   const Result<Address> address = parse_address(connect.address);
   if (address.ok()) return connection->dial(*address);

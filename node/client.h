@@ -26,6 +26,7 @@
 #include "node/client_connection.h"
 #include "node/clock.h"
 #include "node/counter_backend.h"
+#include "node/name_lookup.h"
 #include "quipu/client.h"
 
 namespace quipu {
@@ -79,6 +80,7 @@ class ClientThread final : public CounterBackend {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Timer timer_;
+  NameLookup names_;
   std::thread thread_;
   std::atomic<std::thread::id> thread_id_;
 

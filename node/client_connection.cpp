@@ -1,9 +1,6 @@
 #include "node/client_connection.h"
 
-#include <fcntl.h>
-
 #include <asio/buffer.hpp>
-#include <asio/connect.hpp>
 #include <utility>
 
 namespace quipu {
@@ -15,49 +12,31 @@ constexpr std::size_t kReadSize = std::size_t{256} << 10;
 
 }  // namespace
 
+ClientConnection::ClientConnection(NameLookup& names, Events events)
+    : names_(names), socket_(names.loop()), events_(std::move(events)) {}
+
 ClientConnection::ClientConnection(asio::io_context& io, Events events)
-    : resolver_(io), socket_(io), events_(std::move(events)) {}
+    : own_names_(std::make_unique<NameLookup>(io)),
+      names_(*own_names_),
+      socket_(io),
+      events_(std::move(events)) {}
 
 void ClientConnection::dial(const Address& address) {
-  asio::error_code not_numeric;
-  const asio::ip::address ip = asio::ip::make_address(address.host, not_numeric);
-  if (!not_numeric) {
-    const tcp::endpoint endpoint(ip, address.port);
-    return connect(tcp::resolver::results_type::create(endpoint, address.host, ""));
-  }
-  resolver_.async_resolve(
-      address.host, std::to_string(address.port),
-      [self = shared_from_this()](const asio::error_code& error,
-                                  const tcp::resolver::results_type& endpoints) {
-        if (self->closed_) return;
-        if (error) return self->end(error.message());
-        self->connect(endpoints);
+  dial_ = std::make_shared<TcpDial>(
+      names_, [self = shared_from_this()](const asio::error_code& error, tcp::socket socket) {
+        self->on_dialed(error, std::move(socket));
       });
+  dial_->start(address);
 }
 
-void ClientConnection::connect(const tcp::resolver::results_type& endpoints) {
-  asio::async_connect(socket_, endpoints,
-                      [self = shared_from_this()](asio::error_code error, const tcp::endpoint&) {
-                        if (self->closed_) return;
-                        if (!error) error = self->set_up();
-                        if (error) return self->end(error.message());
-                        self->wait_readable();
-                        self->events_.connected();
-                        self->events_.turn_over();
-                      });
-}
-
-asio::error_code ClientConnection::set_up() {
-  asio::error_code error;
-  const tcp::endpoint remote = socket_.remote_endpoint(error);
-  // On a free port of this machine, TCP may connect a socket to itself.
-  if (!error && socket_.local_endpoint(error) == remote) error = asio::error::connection_refused;
-  if (!error) socket_.non_blocking(true, error);
+void ClientConnection::on_dialed(const asio::error_code& error, tcp::socket socket) {
+  if (error) return end(error.message());
+  socket_ = std::move(socket);
   asio::error_code only_slower;
   socket_.set_option(tcp::no_delay(true), only_slower);
-  // Programs that the embedding one starts are not to hold it open.
-  ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
-  return error;
+  wait_readable();
+  events_.connected();
+  events_.turn_over();
 }
 
 void ClientConnection::wait_readable() {
@@ -120,7 +99,7 @@ void ClientConnection::end(std::string why) {
 
 void ClientConnection::close() {
   if (std::exchange(closed_, true)) return;
-  resolver_.cancel();
+  if (dial_ != nullptr) dial_->cancel();
   asio::error_code ignored;
   socket_.close(ignored);
 }

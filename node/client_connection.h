@@ -1,6 +1,6 @@
 // client_connection.h: one TCP connection of a client to a node.
 //
-//   resolving ─▶ connecting ─▶ open: frames in, frames out ─▶ closed
+//   dialing ─▶ open: frames in, frames out ─▶ closed
 //
 // How long any of it may take is the core's affair. Invariant: either
 // Events::closed or close() ends it, and nothing is called after.
@@ -15,6 +15,7 @@
 
 #include "node/address.h"
 #include "node/socket_output.h"
+#include "node/tcp_dial.h"
 #include "protocol/frame.h"
 
 namespace quipu {
@@ -28,6 +29,9 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
     std::function<void()> turn_over;  // after all frames of one read, and after each of the others
   };
 
+  // `names` outlives it: for whoever dials again and again.
+  ClientConnection(NameLookup& names, Events events);
+  // Looks names up by itself.
   ClientConnection(asio::io_context& io, Events events);
 
   void dial(const Address& address);
@@ -37,15 +41,16 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void close();
 
  private:
-  void connect(const asio::ip::tcp::resolver::results_type& endpoints);
-  [[nodiscard]] asio::error_code set_up();
+  void on_dialed(const asio::error_code& error, asio::ip::tcp::socket socket);
   void wait_readable();
   void on_readable();
   void give_frames();
   void wait_writable();
   void end(std::string why);
 
-  asio::ip::tcp::resolver resolver_;
+  const std::unique_ptr<NameLookup> own_names_;  // null: names_ is another's
+  NameLookup& names_;
+  std::shared_ptr<TcpDial> dial_;
   asio::ip::tcp::socket socket_;
   Events events_;
   FrameDecoder decoder_;

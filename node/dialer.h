@@ -1,19 +1,20 @@
 // dialer.h: keeps trying to connect to one address.
 //
-//   resolving ─▶ connecting ──▶ connected: on_connected, once
-//       └──────────┴─failed─▶ waiting: 50 ms, doubled up to 2 s, jittered ─▶ resolving
+//   dialing ──▶ connected: Events::connected, once
+//      └─failed─▶ waiting: 50 ms, doubled up to 2 s, jittered ─▶ dialing
 //
 // Reactor thread. Owned by whoever wants the connection and by its callbacks;
 // after stop() it calls nobody.
 #pragma once
 
-#include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "node/address.h"
 #include "node/clock.h"
+#include "node/tcp_dial.h"
 #include "protocol/random.h"
 
 namespace quipu {
@@ -25,7 +26,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
     std::function<void(std::string why)> failed;           // it will try again
   };
 
-  Dialer(asio::io_context& io, Address address, Events events, Random random);
+  // `names` outlives it.
+  Dialer(NameLookup& names, Address address, Events events, Random random);
 
   // Now; and again when the connection was lost, after a wait that is short if it
   // had lived for long.
@@ -35,19 +37,17 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
 
  private:
   void dial();
-  void connect(const asio::ip::tcp::resolver::results_type& endpoints);
   void wait_and_dial();
-  void on_failed(std::string why);
-  void on_connected();
+  void on_dialed(const asio::error_code& error, asio::ip::tcp::socket socket);
 
   const Address address_;
   const Events events_;
   Random random_;
-  asio::ip::tcp::resolver resolver_;
-  asio::ip::tcp::socket socket_;
-  Timer timer_;  // bounds an attempt, or waits for the next
+  NameLookup& names_;
+  std::shared_ptr<TcpDial> dial_;
+  Timer timer_;  // until the next
   Duration backoff_;
-  std::uint64_t attempt_ = 0;  // a callback of an older one is too late
+  bool stopped_ = false;
 };
 
 }  // namespace quipu

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/close_on_exec.h"
+
 namespace quipu {
 namespace {
 
@@ -46,6 +48,7 @@ Status Listener::bind(const Address& address) {
   asio::error_code error;
   const tcp::endpoint endpoint = resolve(io_, address, error);
   if (!error) acceptor_.open(endpoint.protocol(), error);
+  if (!error) close_on_exec(acceptor_.native_handle());
   if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (error) {
@@ -77,6 +80,7 @@ void Listener::accept() {
     if (!acceptor_.is_open()) return;
     if (error && error != asio::error::connection_aborted) return retry_later();
     asio::error_code failed = error;
+    if (!failed) close_on_exec(socket.native_handle());
     if (!failed) socket.non_blocking(true, failed);
     if (!failed) on_accept_(std::move(socket));
     accept();

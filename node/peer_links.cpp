@@ -14,7 +14,7 @@ constexpr std::chrono::minutes kSameReason{1};
 
 PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random,
                      std::size_t most_inbound)
-    : io_(io), port_(port), log_(std::move(log)), random_(random), most_inbound_(most_inbound) {}
+    : names_(io), port_(port), log_(std::move(log)), random_(random), most_inbound_(most_inbound) {}
 
 void PeerLinks::start() {
   const std::vector<Member>& members = port_.core->cluster().members;
@@ -26,7 +26,7 @@ void PeerLinks::start() {
     const Result<Address> address = parse_address(members[i].peer_address);
     if (!address.ok()) continue;  // refused by the settings
     dialers_[i] = std::make_shared<Dialer>(
-        io_, *address,
+        names_, *address,
         Dialer::Events{
             .connected = [this, member](tcp::socket socket) { open(std::move(socket), member); },
             .failed = [this, member](const std::string& why) { on_dial_failed(member, why); }},

@@ -50,7 +50,7 @@ class PeerLinks {
   void warn(std::string_view message, const std::string& remote, const std::string& why);
   void log_closed(const PeerLink& link, const std::string& reason);
 
-  asio::io_context& io_;
+  NameLookup names_;
   CorePort& port_;
   const Log log_;
   Random random_;

@@ -16,6 +16,7 @@ constexpr std::size_t kMaxAddresses = 1024;
 ClientLinks::ClientLinks(const ClientSettings& settings)
     : settings_(settings), addresses_(settings.seeds), backoff_(settings.backoff_first) {
   assert(!addresses_.empty());
+  trouble_ = addresses_.front() + ": not connected yet";
 }
 
 std::optional<ConnectionId> ClientLinks::current() const {

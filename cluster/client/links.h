@@ -86,7 +86,7 @@ class ClientLinks {
   std::optional<ClusterId> cluster_;
   std::uint64_t next_connection_ = 1;
   std::size_t taken_ = 0;
-  std::string trouble_ = "not connected yet";
+  std::string trouble_;
 };
 
 }  // namespace quipu

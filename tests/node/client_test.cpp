@@ -93,6 +93,9 @@ TEST(Client, SaysWhatIsWrongWithItsSeeds) {
   const auto nobody = Client::connect({.seeds = {"127.0.0.1:1"}, .connect_timeout = 100ms});
   EXPECT_EQ(nobody.status().code(), Code::unavailable);
   EXPECT_THAT(nobody.status().detail(), HasSubstr("127.0.0.1:1"));
+  // Named even if nothing is known of it yet.
+  const auto hasty = Client::connect({.seeds = {"quipu.invalid:7"}, .connect_timeout = 1ms});
+  EXPECT_THAT(hasty.status().detail(), HasSubstr("quipu.invalid:7"));
 }
 
 TEST(Client, TheLongestTimeoutIsNotOver) {

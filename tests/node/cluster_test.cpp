@@ -1,10 +1,16 @@
 // Several nodes in one process, over real sockets.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
+#include <set>
 
+#include "quipu/client.h"
 #include "tests/node/eventually.h"
 #include "tests/node/nodes.h"
 #include "tests/node/temporary_directory.h"
@@ -73,6 +79,29 @@ TEST(Cluster, WithoutAMajorityEventualAddsGoOnAndQuorumAddsSayWhatIsKnown) {
   const Result<Reading> strong =
       likes.read({.level = ReadLevel::strong, .timeout = std::chrono::milliseconds(300)});
   EXPECT_EQ(strong.status().code(), Code::no_quorum) << strong.status().message();
+}
+
+std::set<int> open_sockets() {
+  std::set<int> sockets;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::stoi(entry.path().filename());
+    struct stat about {};
+    if (::fstat(descriptor, &about) == 0 && S_ISSOCK(about.st_mode)) sockets.insert(descriptor);
+  }
+  return sockets;
+}
+
+TEST(Cluster, ProgramsThatItsProgramStartsHoldNoneOfItsSockets) {
+  const std::set<int> before = open_sockets();
+  const TemporaryDirectory directory;
+  const Nodes nodes = open_all(cluster_of(2, directory.path()));
+  const auto client = Client::connect({.seeds = {nodes[0]->client_address()}});
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE((*client)->counter("likes").add(1).ok());
+  std::set<int> sockets;
+  std::ranges::set_difference(open_sockets(), before, std::inserter(sockets, sockets.end()));
+  EXPECT_GE(sockets.size(), 8u);  // four that listen, and two connections' both ends
+  for (const int socket : sockets) EXPECT_EQ(::fcntl(socket, F_GETFD), FD_CLOEXEC) << socket;
 }
 
 TEST(Cluster, IsFoundedOnlyOnceEveryMemberWasSeen) {
