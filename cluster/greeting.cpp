@@ -107,43 +107,51 @@ std::string Greeting::objection(const Hello& hello) const {
 }
 
 Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Effects& effects) {
-  Met met;
   const auto at = open_.find(id);
-  if (at == open_.end()) return met;
+  if (at == open_.end()) return {};
   Link& link = at->second;
   link.heard = now;
-  if (std::string why = objection(hello); !why.empty()) {
-    refuse(id, Code::cannot_start, std::move(why), effects);
-    return met;
+  std::string why = objection(hello);
+  const MemberIndex member = why.empty() ? *view_.config().find(hello.node) : 0;
+  if (why.empty() && (link.member.value_or(member) != member || (link.accepted && link.boot != hello.boot))) {
+    why = "another node answers on this link than was expected: check its address";
   }
-  const MemberIndex member = *view_.config().find(hello.node);
-  const bool another = link.member.value_or(member) != member || (link.accepted && link.boot != hello.boot);
-  if (another) {
-    refuse(id, Code::cannot_start, "another node answers on this link than was expected: check its address", effects);
-    return met;
+  if (!why.empty()) {
+    refuse(id, Code::cannot_start, std::move(why), effects);
+    return {};
   }
   link.member = member;
-  const Meta& meta = executor_.meta();
+  Met met;
+  if (std::string refusal = meet_store(member, hello, met); !refusal.empty()) {
+    refuse(id, Code::cannot_start, std::move(refusal), effects);
+  } else if (!met.rolled_back) {
+    accept(id, link, hello, met, effects);
+  }
+  return met;
+}
 
+// The peer's store and ours, by what both remember. Returns why the peer is refused.
+std::string Greeting::meet_store(MemberIndex member, const Hello& hello, Met& met) {
+  const Meta& meta = executor_.meta();
   // Before anything else: does the peer remember what this disk has forgotten?
   // (A store that was replaced meanwhile is told that instead.)
   const bool replaced = retired(meta.pins, meta.store) || retired(hello.pins, meta.store);
-  if (!replaced && judge(meta.lineage, executor_.sealed(), meta.store, hello.sightings) == Testimony::rolled_back) {
-    met.rolled_back = true;
-    return met;
-  }
+  met.rolled_back =
+      !replaced && judge(meta.lineage, executor_.sealed(), meta.store, hello.sightings) == Testimony::rolled_back;
+  if (met.rolled_back) return {};
   Pins pins = meta.pins;
   PinVerdict verdict = meet(pins, self(), hello);
   const bool adopted = !meta.pins.founded && pins.founded;
   met.pins_changed = verdict.changed;
   if (verdict.changed) executor_.edit_meta().pins = std::move(pins);
-  if (!verdict.refusal.empty()) {
-    refuse(id, Code::cannot_start, std::move(verdict.refusal), effects);
-    return met;
-  }
+  if (!verdict.refusal.empty()) return std::move(verdict.refusal);
   if (adopted) executor_.found(placement_key(meta.pins));
   agree(member, hello, met);
+  return {};
+}
 
+void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effects& effects) {
+  const MemberIndex member = *link.member;
   refused_[member].clear();
   const bool accepted = std::exchange(link.accepted, true);
   link.boot = hello.boot;
@@ -153,7 +161,6 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
   if (met.pins_changed || !accepted) news_ = executor_.covering();
   replace_older(member, id, effects);
   raise(id, link, met);
-  return met;
 }
 
 // Founded once every member, this one included, says the same complete list.

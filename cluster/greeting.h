@@ -72,6 +72,8 @@ class Greeting {
   void say_hello(LinkId link, Link& to, Effects& effects) const;
   void refuse(LinkId link, Code code, std::string why, Effects& effects);
   std::string objection(const Hello& hello) const;
+  std::string meet_store(MemberIndex member, const Hello& hello, Met& met);
+  void accept(LinkId id, Link& link, const Hello& hello, Met& met, Effects& effects);
   void agree(MemberIndex member, const Hello& hello, Met& met);
   void conclude_founding();
   void replace_older(MemberIndex member, LinkId link, Effects& effects);

@@ -6,12 +6,6 @@
 namespace quipu::test {
 namespace {
 
-HandDriven::Options five() {
-  HandDriven::Options options;
-  options.nodes = 5;
-  return options;
-}
-
 TEST(Adds, AtMemoryAreAcknowledgedBeforeTheyAreDurable) {
   HandDriven nodes;
   nodes.stall(0);

@@ -170,4 +170,11 @@ class HandDriven {
   std::map<std::uint64_t, Value> values_;
 };
 
+// More nodes than owners: some own nothing of a given key.
+inline HandDriven::Options five() {
+  HandDriven::Options options;
+  options.nodes = 5;
+  return options;
+}
+
 }  // namespace quipu::test

@@ -7,12 +7,6 @@
 namespace quipu::test {
 namespace {
 
-HandDriven::Options five() {
-  HandDriven::Options options;
-  options.nodes = 5;
-  return options;
-}
-
 Value local(HandDriven& nodes, MemberIndex node, std::string_view key) {
   return nodes.value(nodes.read(node, key, ReadLevel::local)).value_or(Value{.code = Code::in_doubt});
 }

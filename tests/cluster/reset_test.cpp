@@ -6,12 +6,6 @@
 namespace quipu::test {
 namespace {
 
-HandDriven::Options five() {
-  HandDriven::Options options;
-  options.nodes = 5;
-  return options;
-}
-
 TEST(Reset, AtQuorumRemovesEveryAddAcknowledgedAtQuorumBefore) {
   HandDriven nodes;
   nodes.cut(0, 2);

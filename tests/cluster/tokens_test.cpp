@@ -7,12 +7,6 @@
 namespace quipu::test {
 namespace {
 
-HandDriven::Options five() {
-  HandDriven::Options options;
-  options.nodes = 5;
-  return options;
-}
-
 TEST(Tokens, AddsAreForwardedToTheExecutorThatTheyName) {
   HandDriven nodes;
   const Token token = nodes.session(0, 1);
