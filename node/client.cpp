@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <random>
 #include <utility>
+
+#include "node/entropy.h"
 
 namespace quipu {
 namespace {
-
-Random random_from_system() {
-  std::random_device device;
-  return Random((std::uint64_t{device()} << 32) | device());
-}
 
 ClientCore::Change to_change(CounterChange&& change) {
   return {.key = std::move(change.key),
@@ -27,7 +23,8 @@ ClientThread::ClientThread(ClientSettings settings)
       timer_(io_),
       names_(io_),
       core_(settings, random_from_system()),
-      room_for_(settings.max_in_flight) {}
+      room_for_(settings.max_in_flight),
+      trouble_(core_.trouble()) {}
 
 // The last reference may be dropped in a callback, on the own thread.
 ClientThread::~ClientThread() {
@@ -259,13 +256,6 @@ Status check_seeds(const std::vector<std::string>& seeds) {
     if (!address.ok()) return address.status();
   }
   return {};
-}
-
-Result<Reading> to_reading(const Value& value) {
-  if (value.code != Code::ok) return Status(value.code, value.detail);
-  Reading reading{value.value, value.exists, value.complete, std::nullopt, value.shards};
-  if (value.age_ms != kUnknownAge) reading.age = std::chrono::milliseconds(value.age_ms);
-  return reading;
 }
 
 // ---- the public face ----

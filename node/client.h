@@ -107,7 +107,4 @@ class ClientThread final : public CounterBackend {
 // invalid_argument names the first that is unsound.
 [[nodiscard]] Status check_seeds(const std::vector<std::string>& seeds);
 
-// What a Counter shows of an answer.
-[[nodiscard]] Result<Reading> to_reading(const Value& value);
-
 }  // namespace quipu

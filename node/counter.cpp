@@ -44,6 +44,13 @@ Status change_and_wait(std::shared_ptr<CounterBackend> backend, CounterChange ch
 
 }  // namespace
 
+Result<Reading> to_reading(const Value& value) {
+  if (value.code != Code::ok) return Status(value.code, value.detail);
+  Reading reading{value.value, value.exists, value.complete, std::nullopt, value.shards};
+  if (value.age_ms != kUnknownAge) reading.age = std::chrono::milliseconds(value.age_ms);
+  return reading;
+}
+
 Status Counter::add(std::int64_t amount, AddOptions options) {
   return change_and_wait(backend_, change(OpKind::add, key_, amount, options));
 }

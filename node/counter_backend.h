@@ -34,6 +34,9 @@ struct CounterQuestion {
   std::chrono::milliseconds timeout{5000};
 };
 
+// What a Counter shows of an answer.
+[[nodiscard]] Result<Reading> to_reading(const Value& value);
+
 class CounterBackend : public std::enable_shared_from_this<CounterBackend> {
  public:
   using ChangeDone = std::function<void(Status)>;

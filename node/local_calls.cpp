@@ -36,15 +36,6 @@ Op to_op(const CounterChange& change, std::uint64_t id) {
   return op;
 }
 
-Result<Reading> to_reading(const Values& values) {
-  if (values.values.empty()) return Status{Code::in_doubt, "an answer without a value"};
-  const Value& value = values.values.front();
-  if (value.code != Code::ok) return Status{value.code, value.detail};
-  Reading reading{value.value, value.exists, value.complete, std::nullopt, value.shards};
-  if (value.age_ms != kUnknownAge) reading.age = std::chrono::milliseconds(value.age_ms);
-  return reading;
-}
-
 }  // namespace
 
 void LocalCalls::submit(CounterChange change, ChangeDone done) {
@@ -189,7 +180,9 @@ void LocalCalls::finish(std::size_t slot, const Answer& answer) {
     (*done)(outcome != nullptr ? Status(outcome->code, outcome->detail) : Status());
   } else {
     const auto* values = std::get_if<Values>(&answer);
-    std::get<ReadDone>(call.done)(to_reading(values != nullptr ? *values : Values{}));
+    const bool has_value = values != nullptr && !values->values.empty();
+    std::get<ReadDone>(call.done)(has_value ? to_reading(values->values.front())
+                                            : Status(Code::in_doubt, "an answer without a value"));
   }
 }
 

@@ -5,24 +5,15 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <utility>
 
 #include "node/data_directory.h"
+#include "node/entropy.h"
 #include "node/node_plan.h"
 #include "node/reactor.h"
 
 namespace quipu {
-namespace {
-
-Random random_from_system() {
-  std::random_device entropy;  // one draw has 32 bits
-  const std::uint64_t high = entropy();
-  return Random(high << 32 | entropy());
-}
-
-}  // namespace
 
 class Node::Impl {
  public:
