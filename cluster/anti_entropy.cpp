@@ -16,25 +16,33 @@ std::vector<T> front(const std::deque<T>& queue, std::size_t count) {
 
 template <class T>
 void drop_front(std::deque<T>& queue, std::size_t count) {
-  queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(std::min(count, queue.size())));
+  queue.erase(queue.begin(),
+              queue.begin() + static_cast<std::ptrdiff_t>(std::min(count, queue.size())));
 }
 
 std::size_t cost(const Pulled& answer) {
-  return 64 + answer.partitions.size() * 24 + answer.leaves.size() * 24 + answer.shards.size() * 64 +
-         answer.states.bytes();
+  return 64 + answer.partitions.size() * 24 + answer.leaves.size() * 24 +
+         answer.shards.size() * 64 + answer.states.bytes();
 }
 
 }  // namespace
 
 AntiEntropy::AntiEntropy(Instant now, const View& view, Executor& executor, Outbound& out,
                          const NodeSettings& settings, Random random)
-    : view_(view), executor_(executor), out_(out), settings_(settings), random_(random), peers_(view.size()) {
+    : view_(view),
+      executor_(executor),
+      out_(out),
+      settings_(settings),
+      random_(random),
+      peers_(view.size()) {
   for (Pulling& pulling : peers_) schedule(now, pulling);
 }
 
 void AntiEntropy::schedule(Instant now, Pulling& pulling) {
   const auto interval = static_cast<std::uint64_t>(settings_.repair_interval.count());
-  pulling.next = now + Duration(static_cast<std::int64_t>(interval * 4 / 5 + random_.below(interval * 2 / 5 + 1)));
+  pulling.next =
+      now +
+      Duration(static_cast<std::int64_t>(interval * 4 / 5 + random_.below(interval * 2 / 5 + 1)));
 }
 
 void AntiEntropy::urge(Instant now, MemberIndex peer, std::uint64_t epoch) {
@@ -56,7 +64,8 @@ void AntiEntropy::all_shared(MemberIndex peer, std::deque<Partition>& partitions
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     // Without ownership there, it may still hold what it executed meanwhile.
     const Partition partition{p};
-    if (view_.owned(partition) && (peers_[peer].urgent || view_.owns(peer, partition))) partitions.push_back(partition);
+    if (view_.owned(partition) && (peers_[peer].urgent || view_.owns(peer, partition)))
+      partitions.push_back(partition);
   }
 }
 
@@ -78,7 +87,9 @@ void AntiEntropy::ask(MemberIndex peer) {
   pull.id = next_id_++;
   switch (pulling.stage) {
     case Stage::idle:
-    case Stage::root: pull.kind = PullKind::root; break;
+    case Stage::root:
+      pull.kind = PullKind::root;
+      break;
     case Stage::partitions:
     case Stage::second_look:
       pull.kind = PullKind::partitions;
@@ -114,10 +125,13 @@ bool AntiEntropy::answers(const Pull& asked, const Pulled& answer) const {
     });
   };
   switch (asked.kind) {
-    case PullKind::root: return true;
-    case PullKind::partitions: return names(asked.partitions, answer.partitions, &PartitionDigest::partition);
+    case PullKind::root:
+      return true;
+    case PullKind::partitions:
+      return names(asked.partitions, answer.partitions, &PartitionDigest::partition);
     case PullKind::leaves:
-      return names(asked.partitions, answer.leaves, [](const LeafDigest& one) { return one.leaf.partition; });
+      return names(asked.partitions, answer.leaves,
+                   [](const LeafDigest& one) { return one.leaf.partition; });
     case PullKind::keys:
       return names(asked.leaves, answer.shards, [this](const ShardDigest& one) {
         const Placement place = executor_.map().place(one.shard);
@@ -125,7 +139,9 @@ bool AntiEntropy::answers(const Pull& asked, const Pulled& answer) const {
       });
     case PullKind::states: {
       std::vector<ShardKey> told;
-      answer.states.for_each([&](const DeltaEntry& one) { told.push_back({std::string(one.ref.key), one.ref.shard}); });
+      answer.states.for_each([&](const DeltaEntry& one) {
+        told.push_back({std::string(one.ref.key), one.ref.shard});
+      });
       return names(asked.shards, told, std::identity{});
     }
   }
@@ -143,7 +159,8 @@ void AntiEntropy::on_pulled(Instant now, MemberIndex from, const Pulled& answer)
   }
   counts_.bytes_pulled += cost(answer);
   pulling.whole = pulling.whole && answer.whole;
-  const auto pause = std::chrono::nanoseconds(std::chrono::seconds(1)) * static_cast<std::int64_t>(cost(answer)) /
+  const auto pause = std::chrono::nanoseconds(std::chrono::seconds(1)) *
+                     static_cast<std::int64_t>(cost(answer)) /
                      static_cast<std::int64_t>(settings_.repair_bytes_per_second);
   pulling.next = now + pause;
   switch (answer.kind) {
@@ -156,10 +173,18 @@ void AntiEntropy::on_pulled(Instant now, MemberIndex from, const Pulled& answer)
       pulling.stage = Stage::partitions;
       all_shared(from, pulling.partitions);
       break;
-    case PullKind::partitions: compare_partitions(from, answer); break;
-    case PullKind::leaves: compare_leaves(pulling, answer); break;
-    case PullKind::keys: compare_keys(pulling, answer); break;
-    case PullKind::states: counts_.shards_repaired += take_states(pulling, answer); break;
+    case PullKind::partitions:
+      compare_partitions(from, answer);
+      break;
+    case PullKind::leaves:
+      compare_leaves(pulling, answer);
+      break;
+    case PullKind::keys:
+      compare_keys(pulling, answer);
+      break;
+    case PullKind::states:
+      counts_.shards_repaired += take_states(pulling, answer);
+      break;
   }
   advance(now, from);
 }
@@ -169,7 +194,8 @@ void AntiEntropy::compare_partitions(MemberIndex peer, const Pulled& answer) {
   drop_front(pulling.partitions, answer.answered);
   for (const PartitionDigest& theirs : answer.partitions) {
     if (!view_.owned(theirs.partition)) continue;
-    if (executor_.map().digest(theirs.partition) != theirs.hash) pulling.differing.push_back(theirs.partition);
+    if (executor_.map().digest(theirs.partition) != theirs.hash)
+      pulling.differing.push_back(theirs.partition);
   }
 }
 
@@ -227,7 +253,8 @@ void AntiEntropy::advance(Instant now, MemberIndex peer) {
 
 void AntiEntropy::finish(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
-  if (pulling.urgent) repaired_.push_back({peer, pulling.epoch, executor_.covering(), pulling.whole});
+  if (pulling.urgent)
+    repaired_.push_back({peer, pulling.epoch, executor_.covering(), pulling.whole});
   pulling = Pulling{};
   schedule(now, pulling);
 }

@@ -31,8 +31,8 @@ namespace quipu {
 class AntiEntropy {
  public:
   // All must outlive it.
-  AntiEntropy(Instant now, const View& view, Executor& executor, Outbound& out, const NodeSettings& settings,
-              Random random);
+  AntiEntropy(Instant now, const View& view, Executor& executor, Outbound& out,
+              const NodeSettings& settings, Random random);
 
   // Everything that this peer holds must be here; `epoch` is what to report when
   // it is (Freshness). Restarts what is going on with this peer.
@@ -62,9 +62,9 @@ class AntiEntropy {
     Stage stage = Stage::idle;
     bool urgent = false;
     std::uint64_t epoch = 0;
-    bool whole = true;         // all answers so far came from a copy that counts
-    Instant next{};            // when to begin, or to ask the next question
-    std::optional<Pull> asked; // the open question
+    bool whole = true;                 // all answers so far came from a copy that counts
+    Instant next{};                    // when to begin, or to ask the next question
+    std::optional<Pull> asked;         // the open question
     std::deque<Partition> partitions;  // still to be compared
     std::deque<Partition> differing;   // found so far
     std::deque<LeafId> leaves;

@@ -28,7 +28,8 @@ RoundId Collector::collect(Mode mode, std::vector<ShardKey> shards, Instant dead
   return start(std::move(round));
 }
 
-RoundId Collector::write(std::vector<ShardKey> shards, std::vector<ShardState> states, Instant deadline) {
+RoundId Collector::write(std::vector<ShardKey> shards, std::vector<ShardState> states,
+                         Instant deadline) {
   Round round;
   round.deadline = deadline;
   round.work.resize(shards.size());
@@ -68,8 +69,11 @@ std::uint64_t Collector::bit(const Shard& shard, MemberIndex member) const {
 
 bool Collector::wants(const Round& round, const Shard& shard, MemberIndex member) const {
   const std::uint64_t position = bit(shard, member);
-  if (shard.resolved || position == 0 || (shard.asked & position) != 0 || (shard.holders & position) != 0) return false;
-  return round.phase != Phase::one || (shard.asked == 0 && view_.live_owner(shard.partition) == member);
+  if (shard.resolved || position == 0 || (shard.asked & position) != 0 ||
+      (shard.holders & position) != 0)
+    return false;
+  return round.phase != Phase::one ||
+         (shard.asked == 0 && view_.live_owner(shard.partition) == member);
 }
 
 void Collector::pursue(RoundId id, Round& round) {
@@ -131,7 +135,8 @@ void Collector::forget_answered_asks() {
   for (const auto& [number, ask] : asks_) {
     const auto round = rounds_.find(ask.round);
     if (round == rounds_.end() || round->second.phase != ask.phase) continue;
-    for (const std::size_t i : ask.shards) round->second.work[i].asked |= bit(round->second.work[i], ask.member);
+    for (const std::size_t i : ask.shards)
+      round->second.work[i].asked |= bit(round->second.work[i], ask.member);
   }
 }
 
@@ -165,8 +170,11 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
   answer.states.for_each([&](const DeltaEntry& entry) {
     const std::size_t i = ask->shards[next++];
     Shard& shard = round.work[i];
-    const bool filled = !std::binary_search(answer.unfilled.begin(), answer.unfilled.end(), shard.partition);
-    if (shard.resolved || entry.ref != ShardRef(round.shards[i]) || (round.phase != Phase::one && !filled)) return;
+    const bool filled =
+        !std::binary_search(answer.unfilled.begin(), answer.unfilled.end(), shard.partition);
+    if (shard.resolved || entry.ref != ShardRef(round.shards[i]) ||
+        (round.phase != Phase::one && !filled))
+      return;
     if (take_answer(shard, entry)) count(shard, round, from);
   });
   merge_sightings(round.sightings, answer.states.sightings);
@@ -266,7 +274,8 @@ void Collector::on_tick(Instant now) {
       pursue(id, round);
     }
   }
-  for (const RoundId id : late) finish(id, rounds_.at(id).phase == Phase::one ? Code::ok : Code::no_quorum);
+  for (const RoundId id : late)
+    finish(id, rounds_.at(id).phase == Phase::one ? Code::ok : Code::no_quorum);
 }
 
 }  // namespace quipu

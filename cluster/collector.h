@@ -32,7 +32,8 @@ class Collector {
 
   enum class Mode { one, majority };
   [[nodiscard]] RoundId collect(Mode mode, std::vector<ShardKey> shards, Instant deadline);
-  [[nodiscard]] RoundId write(std::vector<ShardKey> shards, std::vector<ShardState> states, Instant deadline);
+  [[nodiscard]] RoundId write(std::vector<ShardKey> shards, std::vector<ShardState> states,
+                              Instant deadline);
 
   // In the order of `shards`. no_quorum: the deadline passed. A round in mode one
   // never fails; what no live owner answered is missing.
@@ -62,11 +63,11 @@ class Collector {
   enum class Phase { one, collecting, writing };
   struct Shard {
     Partition partition{};
-    ShardState state;            // the join so far
+    ShardState state;  // the join so far
     bool answered = false;
-    bool identical = true;       // all counted answers were the same
-    std::uint64_t holders = 0;   // bits: owner positions that answered, or hold the join
-    std::uint64_t asked = 0;     // bits: owner positions with an ask outstanding
+    bool identical = true;      // all counted answers were the same
+    std::uint64_t holders = 0;  // bits: owner positions that answered, or hold the join
+    std::uint64_t asked = 0;    // bits: owner positions with an ask outstanding
     bool resolved = false;
   };
   struct Round {

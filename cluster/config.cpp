@@ -31,7 +31,8 @@ void append(std::string& bytes, std::string_view text) {
 // Of all that the owner table follows from, and of where members are found: who
 // differs in any of it must not count the other's answers. `members` are sorted, so
 // that the order of the settings does not matter.
-ClusterId cluster_id(std::string_view name, const std::vector<Member>& members, std::uint8_t replication) {
+ClusterId cluster_id(std::string_view name, const std::vector<Member>& members,
+                     std::uint8_t replication) {
   std::string bytes;
   append(bytes, name);
   append(bytes, std::to_string(replication));

@@ -7,17 +7,28 @@ namespace {
 
 const char* text(Code code) {
   switch (code) {
-    case Code::out_of_range: return "the counter's sum would leave the signed 64-bit range, or it has too many writers";
-    case Code::token_reused: return "this token was used for another change";
-    case Code::token_expired: return "this token's number is below its session's floor, or the session was dropped";
-    case Code::session_window: return "this session has too many numbers above its floor";
-    case Code::in_doubt: return "this store waits for its peers to confirm that it lost nothing";
-    case Code::invalid_argument: return "the counter has fewer shards: raise them first";
-    case Code::unavailable: return "no owner of the counter's first shard is reachable";
-    case Code::no_quorum: return "no majority of the shard's owners is reachable";
-    case Code::storage_full: return "the executor's disk is full";
-    case Code::overloaded: return "too many operations wait for peers, or for the executor's disk";
-    default: return "";
+    case Code::out_of_range:
+      return "the counter's sum would leave the signed 64-bit range, or it has too many writers";
+    case Code::token_reused:
+      return "this token was used for another change";
+    case Code::token_expired:
+      return "this token's number is below its session's floor, or the session was dropped";
+    case Code::session_window:
+      return "this session has too many numbers above its floor";
+    case Code::in_doubt:
+      return "this store waits for its peers to confirm that it lost nothing";
+    case Code::invalid_argument:
+      return "the counter has fewer shards: raise them first";
+    case Code::unavailable:
+      return "no owner of the counter's first shard is reachable";
+    case Code::no_quorum:
+      return "no majority of the shard's owners is reachable";
+    case Code::storage_full:
+      return "the executor's disk is full";
+    case Code::overloaded:
+      return "too many operations wait for peers, or for the executor's disk";
+    default:
+      return "";
   }
 }
 
@@ -29,16 +40,19 @@ const char* objection(const Op& op) {
   if (op.kind == OpKind::open_session) return nullptr;
   if (op.key.empty() || op.key.size() > kMaxKey) return "a key has 1 to 512 bytes";
   if (op.shard != kAnyShard && op.shard >= kMaxShards) return "a counter has at most 1024 shards";
-  if (op.kind == OpKind::raise && (op.amount < 1 || op.amount > kMaxShards)) return "a counter has 1 to 1024 shards";
+  if (op.kind == OpKind::raise && (op.amount < 1 || op.amount > kMaxShards))
+    return "a counter has 1 to 1024 shards";
   if (op.kind == OpKind::raise) return nullptr;
   if (!tokened(op)) return nullptr;
   if (op.shard == kAnyShard) return "a token names one shard: send its index";
-  if (op.token.serial == Serial{} || op.token.number == 0) return "a token needs a serial and a number from 1";
+  if (op.token.serial == Serial{} || op.token.number == 0)
+    return "a token needs a serial and a number from 1";
   return nullptr;
 }
 
 bool Coordinator::full() const {
-  const std::size_t pending = parts_.waits.size() + parts_.collector.size() + parts_.forwarder.size() + size();
+  const std::size_t pending =
+      parts_.waits.size() + parts_.collector.size() + parts_.forwarder.size() + size();
   return pending >= parts_.settings.pending_operations;
 }
 
@@ -51,7 +65,8 @@ void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
   parts_.out.answer(origin, {0, code, std::move(detail)});
 }
 
-void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops) {
+void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
+                         std::span<const Op> ops) {
   for (const Op& op : ops) route(now, op, {kind, who, op.id});
   run_queue();
   parts_.forwarder.flush(now);
@@ -63,10 +78,15 @@ void Coordinator::route(Instant now, const Op& op, const Origin& origin) {
     return;
   }
   const Instant deadline =
-      now + (op.timeout_ms == 0 ? parts_.settings.request_timeout : Duration(std::chrono::milliseconds(op.timeout_ms)));
+      now + (op.timeout_ms == 0 ? parts_.settings.request_timeout
+                                : Duration(std::chrono::milliseconds(op.timeout_ms)));
   switch (op.kind) {
-    case OpKind::open_session: open_session(op, origin, deadline); break;
-    case OpKind::raise: start_raise(op, origin, deadline); break;
+    case OpKind::open_session:
+      open_session(op, origin, deadline);
+      break;
+    case OpKind::raise:
+      start_raise(op, origin, deadline);
+      break;
     case OpKind::add:
     case OpKind::reset:
       if (tokened(op)) {
@@ -88,7 +108,8 @@ void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
 
 void Coordinator::open_session(const Op& op, const Origin& origin, Instant deadline) {
   const StoreId own = parts_.executor.meta().store;
-  if (paused_ && origin.kind == Origin::Kind::member) return refuse(origin, Code::overloaded, text(Code::overloaded));
+  if (paused_ && origin.kind == Origin::Kind::member)
+    return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {
     const Serial serial = parts_.executor.issue_session();
     parts_.out.answer(origin, {0, Code::ok, {}, 0, own, serial}, parts_.executor.covering());
@@ -102,7 +123,8 @@ void Coordinator::open_session(const Op& op, const Origin& origin, Instant deadl
 }
 
 // Another member's copy of a request never travels on: its sender chose us.
-void Coordinator::route_by_token(Instant now, const Op& op, const Origin& origin, Instant deadline) {
+void Coordinator::route_by_token(Instant now, const Op& op, const Origin& origin,
+                                 Instant deadline) {
   if (op.token.store == parts_.executor.meta().store) {
     execute(now, op, origin, deadline);
     return;
@@ -115,7 +137,8 @@ void Coordinator::route_by_token(Instant now, const Op& op, const Origin& origin
   forward(op, *member, origin, deadline);
 }
 
-void Coordinator::forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline) {
+void Coordinator::forward(const Op& op, MemberIndex executor, const Origin& origin,
+                          Instant deadline) {
   if (full()) {
     refuse(origin, Code::overloaded, text(Code::overloaded));
     return;
@@ -198,7 +221,8 @@ Code Coordinator::reason_to_refuse(const Op& op, Partition in) const {
 void Coordinator::enqueue(const Op& op, const Origin& origin, Instant deadline, Code refuse) {
   const bool checked = storage_full_ || op.ack == Ack::quorum;
   if (refuse == Code::ok && checked) refuse = reason_to_refuse(op, partition(op));
-  if (refuse == Code::ok && paused_ && origin.kind == Origin::Kind::member) refuse = Code::overloaded;
+  if (refuse == Code::ok && paused_ && origin.kind == Origin::Kind::member)
+    refuse = Code::overloaded;
   changes_.push_back({op.kind, {op.key, op.shard}, op.amount, op.token, refuse});
   jobs_.push_back({origin, op, deadline});
 }
@@ -222,14 +246,20 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
   Done done;
   if (job.op.shard == 0) done.usable = parts_.executor.map().usable({job.op.key, 0});
   switch (job.op.ack) {
-    case Ack::memory: parts_.out.answer(job.origin, std::move(done)); break;
-    case Ack::disk: parts_.out.answer(job.origin, std::move(done), applied.commit); break;
+    case Ack::memory:
+      parts_.out.answer(job.origin, std::move(done));
+      break;
+    case Ack::disk:
+      parts_.out.answer(job.origin, std::move(done), applied.commit);
+      break;
     case Ack::quorum: {
       ShardKey shard{std::string(job.op.key), job.op.shard};
-      parts_.waits.wait(shard, partition(job.op), applied.commit, job.origin, std::move(done), job.deadline);
+      parts_.waits.wait(shard, partition(job.op), applied.commit, job.origin, std::move(done),
+                        job.deadline);
       // What an earlier record holds may have been acked before anybody waited, and
       // a reset that found nothing to clear is in none.
-      if (job.op.kind == OpKind::reset || applied.commit <= parts_.executor.sealed()) parts_.replicator.offer(shard);
+      if (job.op.kind == OpKind::reset || applied.commit <= parts_.executor.sealed())
+        parts_.replicator.offer(shard);
       break;
     }
   }
@@ -238,14 +268,16 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
 void Coordinator::start_raise(const Op& op, const Origin& origin, Instant deadline) {
   if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
   const auto count = static_cast<ShardIndex>(op.amount);
-  const RoundId round = parts_.collector.write({{std::string(op.key), 0}}, {ShardState{{}, count, 1}}, deadline);
+  const RoundId round =
+      parts_.collector.write({{std::string(op.key), 0}}, {ShardState{{}, count, 1}}, deadline);
   wait_for(round, Step::raise_count, op, origin, deadline);
 }
 
 // Adds may use a shard only once no strong read can miss it.
 void Coordinator::continue_raise(const Waiting& waiting, Code code) {
   if (code != Code::ok) {
-    refuse(waiting.origin, Code::in_doubt, "no majority of the owners has confirmed the new shard count");
+    refuse(waiting.origin, Code::in_doubt,
+           "no majority of the owners has confirmed the new shard count");
     return;
   }
   const auto count = static_cast<ShardIndex>(waiting.op.amount);
@@ -259,11 +291,13 @@ void Coordinator::continue_raise(const Waiting& waiting, Code code) {
     parts_.out.answer(waiting.origin, {0, Code::ok, {}, count});
     return;
   }
-  const RoundId round = parts_.collector.write({{waiting.key, 0}}, {ShardState{{}, count, count}}, waiting.deadline);
+  const RoundId round =
+      parts_.collector.write({{waiting.key, 0}}, {ShardState{{}, count, count}}, waiting.deadline);
   wait_for(round, Step::raise_usable, waiting.op, waiting.origin, waiting.deadline);
 }
 
-void Coordinator::wait_for(RoundId round, Step step, const Op& op, const Origin& origin, Instant deadline) {
+void Coordinator::wait_for(RoundId round, Step step, const Op& op, const Origin& origin,
+                           Instant deadline) {
   Waiting& waiting = rounds_[round];
   waiting.step = step;
   waiting.key = op.key;
@@ -280,11 +314,15 @@ void Coordinator::on_finished(Instant now, const Collector::Finished& finished) 
   const Waiting& waiting = node.mapped();
   switch (waiting.step) {
     case Step::raise_count:
-    case Step::raise_usable: continue_raise(waiting, finished.code); return;
+    case Step::raise_usable:
+      continue_raise(waiting, finished.code);
+      return;
     case Step::learn_usable:
       enqueue(waiting.op, waiting.origin, waiting.deadline, reason_to_refuse(waiting.op, finished));
       break;
-    case Step::count_for_reset: reset_whole(now, waiting, finished); break;
+    case Step::count_for_reset:
+      reset_whole(now, waiting, finished);
+      break;
     case Step::observe_reset: {
       Delta observed;
       observed.push(finished.shards[0], finished.states[0]);
@@ -298,7 +336,8 @@ void Coordinator::on_finished(Instant now, const Collector::Finished& finished) 
   parts_.forwarder.flush(now);
 }
 
-void Coordinator::reset_whole(Instant now, const Waiting& waiting, const Collector::Finished& finished) {
+void Coordinator::reset_whole(Instant now, const Waiting& waiting,
+                              const Collector::Finished& finished) {
   if (finished.code != Code::ok || finished.missing[0]) {
     const Code code = waiting.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
     refuse(waiting.origin, code, "the owners of the counter's first shard did not answer");

@@ -25,7 +25,8 @@ std::uint32_t remaining_ms(Instant now, Instant deadline) {
 
 }  // namespace
 
-void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline) {
+void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin,
+                        Instant deadline) {
   const std::uint64_t id = next_id_++;
   Pending& pending = pending_[id];
   pending.key = op.key;
@@ -49,9 +50,10 @@ void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin
 void Forwarder::number(MemberIndex member) {
   Peer& peer = peers_[member];
   while (!peer.unnumbered.empty()) {
-    const auto open = std::find_if(peer.sessions.begin(), peer.sessions.end(), [&](const TokenWindow& window) {
-      return window.store() == view_.pinned(member) && !window.full();
-    });
+    const auto open =
+        std::find_if(peer.sessions.begin(), peer.sessions.end(), [&](const TokenWindow& window) {
+          return window.store() == view_.pinned(member) && !window.full();
+        });
     if (open == peer.sessions.end()) {
       open_session(member);
       return;
@@ -143,7 +145,9 @@ void Forwarder::flush(Instant now) {
 // What was numbered but never sent is in `outgoing` already.
 void Forwarder::resend(MemberIndex member, Resend which) {
   for (auto& [id, pending] : pending_) {
-    if (pending.executor != member || pending.sends == 0 || (which == Resend::unsettled && !pending.again)) continue;
+    if (pending.executor != member || pending.sends == 0 ||
+        (which == Resend::unsettled && !pending.again))
+      continue;
     pending.again = false;
     peers_[member].outgoing.push_back(id);
   }
@@ -170,7 +174,8 @@ void Forwarder::on_link_lost(MemberIndex member) {
     unsent_.push_back({std::move(pending.key), pending.op, pending.origin, pending.deadline});
     pending_.erase(id);
   }
-  for (const std::uint64_t id : doubtful) complete(id, {0, Code::in_doubt, "the link to the executor was lost"});
+  for (const std::uint64_t id : doubtful)
+    complete(id, {0, Code::in_doubt, "the link to the executor was lost"});
 }
 
 // What was never sent may be refused; what was sent stays in doubt.
@@ -181,7 +186,8 @@ void Forwarder::on_tick(Instant now) {
   }
   for (const std::uint64_t id : late) {
     const bool sent = pending_.at(id).sends > 0;
-    complete(id, {0, sent ? Code::in_doubt : Code::unavailable, "its executor did not answer in time"});
+    complete(id,
+             {0, sent ? Code::in_doubt : Code::unavailable, "its executor did not answer in time"});
   }
   for (MemberIndex member = 0; member < peers_.size(); ++member) {
     peers_[member].refused = false;

@@ -61,9 +61,9 @@ class Forwarder {
   };
   struct Peer {
     std::vector<TokenWindow> sessions;
-    std::uint64_t opening = 0;              // id of the question; 0: none
-    bool refused = false;                   // so not to be asked again before the next tick
-    std::deque<std::uint64_t> unnumbered;   // wait for a session
+    std::uint64_t opening = 0;             // id of the question; 0: none
+    bool refused = false;                  // so not to be asked again before the next tick
+    std::deque<std::uint64_t> unnumbered;  // wait for a session
     std::vector<std::uint64_t> outgoing;
   };
 

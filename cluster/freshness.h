@@ -41,7 +41,9 @@ class Freshness {
   // What a finished repair tells the peer.
   void set_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled = epoch; }
   // The peer lost its outbox to us more often than we repaired.
-  [[nodiscard]] bool needs_pull(MemberIndex member) const { return peers_[member].pulled < peers_[member].lost; }
+  [[nodiscard]] bool needs_pull(MemberIndex member) const {
+    return peers_[member].pulled < peers_[member].lost;
+  }
   [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const { return peers_[member].lost; }
 
   [[nodiscard]] Age age(Instant now) const;

@@ -9,8 +9,9 @@ namespace quipu {
 namespace {
 
 bool same_founding(const std::vector<Pin>& a, const std::vector<Pin>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Pin& x, const Pin& y) { return x.node == y.node && x.store == y.store; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Pin& x, const Pin& y) {
+    return x.node == y.node && x.store == y.store;
+  });
 }
 
 }  // namespace
@@ -38,7 +39,8 @@ void Greeting::conclude_founding() {
   executor_.found(placement_key(executor_.meta().pins));
 }
 
-void Greeting::on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects) {
+void Greeting::on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
+                       Effects& effects) {
   Link& opened = open_[link];
   opened.member = dialed;
   opened.heard = now;
@@ -88,7 +90,8 @@ void Greeting::say_hello(LinkId link, Link& to, Effects& effects) const {
 }
 
 void Greeting::refuse(LinkId link, Code code, std::string why, Effects& effects) {
-  if (const auto at = open_.find(link); at != open_.end() && at->second.member) refused_[*at->second.member] = why;
+  if (const auto at = open_.find(link); at != open_.end() && at->second.member)
+    refused_[*at->second.member] = why;
   std::string frame;
   encode_peer(frame, Refusal{code, why}, executor_.meta().cluster);
   effects.sends.push_back({link, std::move(frame)});
@@ -98,7 +101,8 @@ void Greeting::refuse(LinkId link, Code code, std::string why, Effects& effects)
 std::string Greeting::objection(const Hello& hello) const {
   const Meta& meta = executor_.meta();
   if (hello.cluster != meta.cluster) {
-    return "another cluster: its name, its replication or a member's name, peer address, zone or weight in the "
+    return "another cluster: its name, its replication or a member's name, peer address, zone or "
+           "weight in the "
            "settings differs from ours";
   }
   if (hello.node == meta.node) return "two nodes run under one name: stop one, or rename it";
@@ -113,7 +117,8 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
   link.heard = now;
   std::string why = objection(hello);
   const MemberIndex member = why.empty() ? *view_.config().find(hello.node) : 0;
-  if (why.empty() && (link.member.value_or(member) != member || (link.accepted && link.boot != hello.boot))) {
+  if (why.empty() &&
+      (link.member.value_or(member) != member || (link.accepted && link.boot != hello.boot))) {
     why = "another node answers on this link than was expected: check its address";
   }
   if (!why.empty()) {
@@ -136,8 +141,8 @@ std::string Greeting::meet_store(MemberIndex member, const Hello& hello, Met& me
   // Before anything else: does the peer remember what this disk has forgotten?
   // (A store that was replaced meanwhile is told that instead.)
   const bool replaced = retired(meta.pins, meta.store) || retired(hello.pins, meta.store);
-  met.rolled_back =
-      !replaced && judge(meta.lineage, executor_.sealed(), meta.store, hello.sightings) == Testimony::rolled_back;
+  met.rolled_back = !replaced && judge(meta.lineage, executor_.sealed(), meta.store,
+                                       hello.sightings) == Testimony::rolled_back;
   if (met.rolled_back) return {};
   Pins pins = meta.pins;
   PinVerdict verdict = meet(pins, self(), hello);
@@ -178,7 +183,8 @@ void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
 // A peer that lost its side of a link dials again before we notice.
 void Greeting::replace_older(MemberIndex member, LinkId link, Effects& effects) {
   for (const auto& [id, other] : open_) {
-    if (id < link && other.member == member) effects.closes.push_back({id, "replaced by a newer link"});
+    if (id < link && other.member == member)
+      effects.closes.push_back({id, "replaced by a newer link"});
   }
 }
 
@@ -197,7 +203,8 @@ std::vector<Greeting::Met> Greeting::on_durable(Commit commit, Effects& effects)
 void Greeting::raise(LinkId id, Link& link, Met& met) {
   const MemberIndex member = *link.member;
   const bool founded = link.founded && link.founded_said;
-  if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id) return;
+  if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id)
+    return;
   up_[member] = id;
   view_.set_up(member, true);
   met.up = member;
@@ -222,7 +229,8 @@ void Greeting::on_refusal(LinkId link, const Refusal& refusal, Effects& effects)
 
 std::optional<MemberIndex> Greeting::member(LinkId link) const {
   const auto at = open_.find(link);
-  if (at == open_.end() || !at->second.member || up_[*at->second.member] != link) return std::nullopt;
+  if (at == open_.end() || !at->second.member || up_[*at->second.member] != link)
+    return std::nullopt;
   return at->second.member;
 }
 

@@ -39,7 +39,7 @@ class Greeting {
   struct Met {
     std::optional<MemberIndex> up;  // this member's link has just come up
     bool pins_changed = false;
-    bool rolled_back = false;       // the peer knows more of this store than it does
+    bool rolled_back = false;              // the peer knows more of this store than it does
     std::optional<MemberIndex> confirmed;  // the peer testifies that nothing is lost
   };
   [[nodiscard]] Met on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
@@ -59,11 +59,11 @@ class Greeting {
  private:
   struct Link {
     std::optional<MemberIndex> member;
-    bool accepted = false;       // their Hello was fine
+    bool accepted = false;  // their Hello was fine
     bool welcome_sent = false;
-    bool welcomed = false;       // they said the same of ours
-    bool founded = false;        // they know where keys belong …
-    bool founded_said = false;   // … and know that we do
+    bool welcomed = false;      // they said the same of ours
+    bool founded = false;       // they know where keys belong …
+    bool founded_said = false;  // … and know that we do
     Instant heard{};
     BootId boot{};
   };
@@ -82,10 +82,10 @@ class Greeting {
   View& view_;
   Executor& executor_;
   std::map<LinkId, Link> open_;
-  std::vector<std::optional<LinkId>> up_;      // by member
-  std::vector<std::string> refused_;           // by member: why, or empty
-  std::vector<std::vector<Pin>> foundings_;    // by member: the last list it said
-  std::optional<Commit> news_;  // somebody is to be told once this is durable
+  std::vector<std::optional<LinkId>> up_;    // by member
+  std::vector<std::string> refused_;         // by member: why, or empty
+  std::vector<std::vector<Pin>> foundings_;  // by member: the last list it said
+  std::optional<Commit> news_;               // somebody is to be told once this is durable
 };
 
 }  // namespace quipu

@@ -7,9 +7,9 @@ namespace {
 
 // Whether it brings states, or asks for what is said only after a sync.
 bool needs_room(const PeerMessage& message) {
-  return std::holds_alternative<DeltaFrame>(message) || std::holds_alternative<WriteBack>(message) ||
-         std::holds_alternative<Pulled>(message) || std::holds_alternative<Collect>(message) ||
-         std::holds_alternative<Pull>(message);
+  return std::holds_alternative<DeltaFrame>(message) ||
+         std::holds_alternative<WriteBack>(message) || std::holds_alternative<Pulled>(message) ||
+         std::holds_alternative<Collect>(message) || std::holds_alternative<Pull>(message);
 }
 
 }  // namespace
@@ -31,8 +31,9 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       collector_(view_, *executor_, out_),
       forwarder_(view_, out_, settings_),
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
-      coordinator_({view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_, settings_},
-                   random_.split()),
+      coordinator_(
+          {view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_, settings_},
+          random_.split()),
       greeting_(view_, *executor_),
       settle_by_(now + settings_.confirm_wait),
       confirmed_(config_.members.size()),
@@ -53,7 +54,8 @@ void NodeCore::on_ops(Instant now, ClientId client, std::span<const Op> ops, Eff
   finish_event(now, effects);
 }
 
-void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops) {
+void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
+                         std::span<const Op> ops) {
   if (ready()) {
     coordinator_.on_ops(now, kind, who, ops);
     return;
@@ -71,7 +73,8 @@ void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& 
     reads_.on_read(now, client, read);
   } else {
     Values values{read.id, {}};
-    for (std::size_t i = 0; i < read.keys.size(); ++i) values.values.push_back({Code::unavailable, state()});
+    for (std::size_t i = 0; i < read.keys.size(); ++i)
+      values.values.push_back({Code::unavailable, state()});
     out_.answer(client, std::move(values));
   }
   finish_event(now, effects);
@@ -79,9 +82,12 @@ void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& 
 
 // ---- peers ----
 
-bool NodeCore::dials(MemberIndex member) const { return config_.members[self_].id < config_.members[member].id; }
+bool NodeCore::dials(MemberIndex member) const {
+  return config_.members[self_].id < config_.members[member].id;
+}
 
-void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects) {
+void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
+                            Effects& effects) {
   greeting_.on_open(now, link, dialed, effects);
   finish_event(now, effects);
 }
@@ -99,7 +105,8 @@ void NodeCore::on_link_lost(MemberIndex member) {
   anti_entropy_.on_link_lost(member);
 }
 
-void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload, Effects& effects) {
+void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
+                             Effects& effects) {
   Result<PeerMessage> message = decode_peer(type, payload);
   if (!message.ok()) {
     effects.closes.push_back({link, message.status().message()});
@@ -154,7 +161,8 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message) {
         if constexpr (std::is_same_v<T, DeltaFrame>) replicator_.on_frame(from, one);
         if constexpr (std::is_same_v<T, DeltaAck>) on_ack(now, from, one);
         if constexpr (std::is_same_v<T, Beat>) on_beat(now, from, one);
-        if constexpr (std::is_same_v<T, Forward>) on_ops_of(now, Origin::Kind::member, from, one.ops);
+        if constexpr (std::is_same_v<T, Forward>)
+          on_ops_of(now, Origin::Kind::member, from, one.ops);
         if constexpr (std::is_same_v<T, Forwarded>) forwarder_.on_forwarded(now, from, one);
         if constexpr (std::is_same_v<T, Collect>) replica_.on_collect(now, from, one);
         if constexpr (std::is_same_v<T, Collected>) collector_.on_collected(from, one);
@@ -190,8 +198,9 @@ void NodeCore::confirm(MemberIndex member) {
   confirmed_[member] = true;
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     const auto owners = view_.owners(Partition{p});
-    executor_->set_confirmed(Partition{p}, std::all_of(owners.begin(), owners.end(),
-                                                       [this](MemberIndex owner) { return confirmed_[owner]; }));
+    executor_->set_confirmed(Partition{p},
+                             std::all_of(owners.begin(), owners.end(),
+                                         [this](MemberIndex owner) { return confirmed_[owner]; }));
   }
 }
 
@@ -204,8 +213,8 @@ void NodeCore::settle(Instant now) {
   settled_ = true;
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     const auto owners = view_.owners(Partition{p});
-    const bool confirmed =
-        std::all_of(owners.begin(), owners.end(), [this](MemberIndex owner) { return confirmed_[owner]; });
+    const bool confirmed = std::all_of(owners.begin(), owners.end(),
+                                       [this](MemberIndex owner) { return confirmed_[owner]; });
     executor_->set_confirmed(Partition{p}, confirmed);
     if (!confirmed) executor_->forget_actor(Partition{p});
   }
@@ -281,7 +290,8 @@ void NodeCore::gossip(Instant now) {
   replicator_.drop_settled_foreign();
   replicator_.flush(Replicator::Flush::all);
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {
-    if (member != self_ && view_.up(member)) out_.send(member, freshness_.beat(now, member, replicator_));
+    if (member != self_ && view_.up(member))
+      out_.send(member, freshness_.beat(now, member, replicator_));
   }
   collector_.on_tick(now);
   waits_.on_tick(now);
@@ -362,7 +372,8 @@ void NodeCore::seal_what_is_due(Effects& effects) {
 void NodeCore::hear_again(Effects& effects) {
   for (MemberIndex member = 0; member < unheard_.size(); ++member) {
     const auto link = greeting_.links()[member];
-    if (unheard_[member] && link) effects.closes.push_back({*link, "there was no room for what it brought"});
+    if (unheard_[member] && link)
+      effects.closes.push_back({*link, "there was no room for what it brought"});
     unheard_[member] = false;
   }
 }
@@ -378,8 +389,9 @@ void NodeCore::take_records(Effects& effects) {
 }
 
 bool NodeCore::quiet() const {
-  return !executor_->has_open() && executor_->sealed() <= durable_ && !out_.holding() && waits_.size() == 0 &&
-         forwarder_.size() == 0 && reads_.size() == 0 && coordinator_.size() == 0 && replicator_.drained();
+  return !executor_->has_open() && executor_->sealed() <= durable_ && !out_.holding() &&
+         waits_.size() == 0 && forwarder_.size() == 0 && reads_.size() == 0 &&
+         coordinator_.size() == 0 && replicator_.drained();
 }
 
 }  // namespace quipu

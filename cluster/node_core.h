@@ -120,7 +120,7 @@ class NodeCore {
   Coordinator coordinator_;
   Greeting greeting_;
 
-  Instant settle_by_;      // after it, silent peers are waited for no more
+  Instant settle_by_;  // after it, silent peers are waited for no more
   bool settled_ = false;
   std::vector<bool> confirmed_;  // by member: it testified for this store
   std::vector<bool> unheard_;    // by member: while paused, something of its was dropped

@@ -17,7 +17,8 @@ std::uint32_t milliseconds(std::optional<Duration> age) {
 std::string NodeCore::state() const {
   if (abandoned_) return "this disk came back from an older copy: taking a new identity";
   if (view_.retired()) {
-    return "another store was pinned in place of this one, which counts no more: start this node with --rebuild, or "
+    return "another store was pinned in place of this one, which counts no more: start this node "
+           "with --rebuild, or "
            "stop it";
   }
   if (!executor_->meta().pins.founded) return "waiting for every founding member to be seen once";
@@ -37,7 +38,8 @@ Keys NodeCore::list(const List& list) const {
     const std::uint32_t begin = raw(partition) * std::uint32_t{kLeaves};
     entries.clear();
     if (view_.owned(partition)) {
-      executor_->map().collect_from(partition, static_cast<std::uint8_t>(keys.next % kLeaves), entries);
+      executor_->map().collect_from(partition, static_cast<std::uint8_t>(keys.next % kLeaves),
+                                    entries);
     }
     for (const Entry* entry : entries) {
       if (keys.keys.size() >= limit && begin + entry->leaf() != keys.next) {
@@ -47,7 +49,8 @@ Keys NodeCore::list(const List& list) const {
       keys.next = begin + entry->leaf();
       const ShardRef ref = entry->ref();
       const bool exists = entry->total().exists || entry->has(Entry::kCounted);
-      if (ref.shard == 0 && exists && ref.key.starts_with(list.prefix)) keys.keys.emplace_back(ref.key);
+      if (ref.shard == 0 && exists && ref.key.starts_with(list.prefix))
+        keys.keys.emplace_back(ref.key);
     }
     keys.next = begin + std::uint32_t{kLeaves};
   }
@@ -65,7 +68,8 @@ ConfigReply NodeCore::config(std::uint64_t id) const {
   reply.placement_key = executor_->map().placement_key();
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     const Member& member = config_.members[i];
-    reply.members.push_back({member.id, member.name, member.client_address, view_.pinned(i), member.weight});
+    reply.members.push_back(
+        {member.id, member.name, member.client_address, view_.pinned(i), member.weight});
   }
   reply.replication = config_.owners.replication();
   reply.owners = config_.owners.rows();
@@ -83,8 +87,8 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     if (i == self_) continue;
     const Member& member = config_.members[i];
-    reply.peers.push_back({member.name, member.peer_address, greeting_.state(i), replicator_.outbox_size(i),
-                           milliseconds(freshness_.age_of(now, i))});
+    reply.peers.push_back({member.name, member.peer_address, greeting_.state(i),
+                           replicator_.outbox_size(i), milliseconds(freshness_.age_of(now, i))});
   }
   const Coordinator::Counts& ops = coordinator_.counts();
   const Replicator::Counts& sent = replicator_.counts();

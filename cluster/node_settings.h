@@ -27,12 +27,12 @@ struct NodeSettings {
   Duration repair_second_look = std::chrono::seconds(1);
   std::size_t repair_bytes_per_second = 12'500'000;  // a tenth of 1 Gbit/s
 
-  std::size_t outbox_shards = 100'000;     // per peer; beyond, anti-entropy takes over
-  std::size_t frames_in_flight = 4;        // per peer
-  std::size_t frame_bytes = 256 * 1024;    // of states; well below kMaxFrame
-  std::size_t pending_operations = 65'536; // what waits for a peer; beyond: overloaded
+  std::size_t outbox_shards = 100'000;         // per peer; beyond, anti-entropy takes over
+  std::size_t frames_in_flight = 4;            // per peer
+  std::size_t frame_bytes = 256 * 1024;        // of states; well below kMaxFrame
+  std::size_t pending_operations = 65'536;     // what waits for a peer; beyond: overloaded
   std::size_t pending_read_bytes = 16u << 20;  // of shards that reads wait for; beyond: overloaded
-  std::size_t rollup_shards = 65'536;      // cached totals of shards held elsewhere
+  std::size_t rollup_shards = 65'536;          // cached totals of shards held elsewhere
   // Of records not durable, the open one too, and of answers that wait for them:
   // beyond, clients are not read, and peers bring nothing that must be kept.
   std::size_t unsynced_bytes = 8u << 20;

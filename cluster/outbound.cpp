@@ -31,13 +31,17 @@ void Outbound::answer(const Origin& origin, Done done, Commit after) {
   put(ToOrigin{origin, std::move(done)}, after);
 }
 
-void Outbound::answer(ClientId client, Values values) { let_go(ToClient{client, std::move(values)}); }
+void Outbound::answer(ClientId client, Values values) {
+  let_go(ToClient{client, std::move(values)});
+}
 
 std::size_t Outbound::bytes(const Item& item) {
   const auto* send = std::get_if<ToMember>(&item);
   if (send == nullptr) return sizeof(Held);
-  if (const auto* collected = std::get_if<Collected>(&send->message)) return sizeof(Held) + collected->states.bytes();
-  if (const auto* pulled = std::get_if<Pulled>(&send->message)) return sizeof(Held) + pulled->states.bytes();
+  if (const auto* collected = std::get_if<Collected>(&send->message))
+    return sizeof(Held) + collected->states.bytes();
+  if (const auto* pulled = std::get_if<Pulled>(&send->message))
+    return sizeof(Held) + pulled->states.bytes();
   return sizeof(Held);
 }
 
@@ -77,8 +81,12 @@ void Outbound::let_go(Item&& item) {
       case Origin::Kind::client:
         replies_.push_back({ClientId{origin.who}, std::move(outcome->done)});
         break;
-      case Origin::Kind::member: forwarded_[origin.who].push_back(std::move(outcome->done)); break;
-      case Origin::Kind::operation: internal_.push_back({origin.who, std::move(outcome->done)}); break;
+      case Origin::Kind::member:
+        forwarded_[origin.who].push_back(std::move(outcome->done));
+        break;
+      case Origin::Kind::operation:
+        internal_.push_back({origin.who, std::move(outcome->done)});
+        break;
     }
   } else {
     auto& values = std::get<ToClient>(item);
@@ -92,8 +100,10 @@ void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effe
     std::vector<Done>& done = forwarded_[member];
     for (std::size_t i = 0; i < done.size(); i += kDonePerFrame) {
       const std::size_t end = std::min(done.size(), i + kDonePerFrame);
-      sends_.push_back({member, Fence{}, Forwarded{{std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
-                                           std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}}});
+      sends_.push_back(
+          {member, Fence{},
+           Forwarded{{std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
+                      std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}}});
     }
     done.clear();
   }

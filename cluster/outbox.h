@@ -46,7 +46,8 @@ class Outbox {
   template <class Size>
   [[nodiscard]] const Frame& take(Commit as_of, std::size_t max_bytes, Size&& size_of) {
     std::size_t bytes = 0, count = 0;
-    while (count < waiting_.size() && (count == 0 || bytes < max_bytes)) bytes += size_of(waiting_[count++].shard);
+    while (count < waiting_.size() && (count == 0 || bytes < max_bytes))
+      bytes += size_of(waiting_[count++].shard);
     return cut(as_of, count);
   }
 

@@ -8,7 +8,8 @@ namespace {
 
 template <class PinList>
 auto find_pin(PinList& pins, NodeId node) {
-  return std::find_if(pins.begin(), pins.end(), [node](const Pin& pin) { return pin.node == node; });
+  return std::find_if(pins.begin(), pins.end(),
+                      [node](const Pin& pin) { return pin.node == node; });
 }
 
 void retire(Pins& pins, StoreId store) {
@@ -30,7 +31,8 @@ void replace(Pins& pins, const StoreIdentity& now) {
 
 std::string stranger(const char* whose) {
   return std::string(whose) +
-         " store is not the one that this cluster counts with: its disk was wiped, swapped or copied. Start "
+         " store is not the one that this cluster counts with: its disk was wiped, swapped or "
+         "copied. Start "
          "that node with --rebuild to fill a new store from its peers";
 }
 
@@ -90,7 +92,8 @@ void found(Pins& mine) {
 
 PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello) {
   const StoreIdentity peer{hello.node, hello.store, hello.marked};
-  if (find_pin(mine.founding, hello.node) == mine.founding.end()) return {false, "not a member of this cluster"};
+  if (find_pin(mine.founding, hello.node) == mine.founding.end())
+    return {false, "not a member of this cluster"};
   if (!mine.founded && !hello.pins.founded) return meet_unfounded(mine, hello);
 
   Pins next = mine;
@@ -101,8 +104,10 @@ PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello) {
     next.founded = true;
   } else if (hello.pins.founded) {
     if (!same_stores(next.founding, hello.pins.founding)) {
-      return {false, "this node was founded in another cluster of the same name and members: wipe the data "
-                     "directory of the one that is not wanted"};
+      return {
+          false,
+          "this node was founded in another cluster of the same name and members: wipe the data "
+          "directory of the one that is not wanted"};
     }
     merge_current(next, hello.pins);
   }

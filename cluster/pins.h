@@ -33,8 +33,8 @@ struct StoreIdentity {
 [[nodiscard]] Pins blank_pins(const ClusterConfig& config, const StoreIdentity& self);
 
 struct PinVerdict {
-  bool changed = false;   // also where it refuses: that our store was replaced
-  std::string refusal;  // not empty: close the link, and say this
+  bool changed = false;  // also where it refuses: that our store was replaced
+  std::string refusal;   // not empty: close the link, and say this
 };
 
 // Takes over what a peer's Hello says, as far as it may; if it refuses, nothing but

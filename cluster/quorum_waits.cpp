@@ -15,8 +15,8 @@ Done in_doubt(const Done& done, const char* why) {
 
 }  // namespace
 
-void QuorumWaits::wait(ShardKey shard, Partition partition, Commit commit, const Origin& origin, Done done,
-                       Instant deadline) {
+void QuorumWaits::wait(ShardKey shard, Partition partition, Commit commit, const Origin& origin,
+                       Done done, Instant deadline) {
   const ShardAt at = shards_.try_emplace(shard).first;
   Shard& entry = at->second;
   entry.partition = partition;
@@ -83,9 +83,11 @@ void QuorumWaits::on_tick(Instant now) {
     std::deque<Wait>& waits = at->second.waits;
     std::erase_if(waits, [&](const Wait& wait) {
       if (now < wait.deadline) return false;
-      out_.answer(wait.origin, in_doubt(wait.done, wait.commit <= durable_
-                                                       ? "durable here, but no majority of the owners has answered"
-                                                       : "applied here, but not durable yet"));
+      out_.answer(
+          wait.origin,
+          in_doubt(wait.done, wait.commit <= durable_
+                                  ? "durable here, but no majority of the owners has answered"
+                                  : "applied here, but not durable yet"));
       --size_;
       return true;
     });

@@ -22,7 +22,8 @@ class QuorumWaits {
  public:
   QuorumWaits(const View& view, Outbound& out) : view_(view), out_(out) {}
 
-  void wait(ShardKey shard, Partition partition, Commit commit, const Origin& origin, Done done, Instant deadline);
+  void wait(ShardKey shard, Partition partition, Commit commit, const Origin& origin, Done done,
+            Instant deadline);
 
   // `owner` has the shard's state as of `commit`, durably.
   void on_held(ShardRef shard, MemberIndex owner, Commit commit);
@@ -45,11 +46,11 @@ class QuorumWaits {
   };
   struct Shard {
     Partition partition{};
-    std::deque<Wait> waits;    // by commit
+    std::deque<Wait> waits;  // by commit
     // By position in the owner list: as of when it has the state. Nothing is less
     // than any commit, also than 0, by which a retry names what an earlier start applied.
     std::vector<std::optional<Commit>> held;
-    Commit own{};              // the newest commit that is in own_
+    Commit own{};  // the newest commit that is in own_
   };
   using ShardAt = std::map<ShardKey, Shard>::iterator;
 

@@ -12,7 +12,8 @@ std::uint32_t to_ms(Duration age) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
 }
 
-Piece from_round(Instant now, const Collector::Finished& finished, std::size_t i, const ShardState& state) {
+Piece from_round(Instant now, const Collector::Finished& finished, std::size_t i,
+                 const ShardState& state) {
   Piece piece{total(state.cells), state.count, state.usable, finished.missing[i]};
   piece.age_unknown = finished.age_ms == kUnknownAge;
   piece.as_of = now - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
@@ -52,8 +53,9 @@ void Reads::on_read(Instant now, ClientId client, const Read& read) {
   operation.client = client;
   operation.id = read.id;
   operation.level = read.level;
-  operation.deadline = now + (read.timeout_ms == 0 ? settings_.request_timeout
-                                                   : Duration(std::chrono::milliseconds(read.timeout_ms)));
+  operation.deadline =
+      now + (read.timeout_ms == 0 ? settings_.request_timeout
+                                  : Duration(std::chrono::milliseconds(read.timeout_ms)));
   operation.refused.resize(read.keys.size());
   for (std::size_t i = 0; i < read.keys.size(); ++i) {
     operation.keys.emplace_back(read.keys[i]);
@@ -92,7 +94,8 @@ void Reads::advance(Instant now, Operations::iterator at) {
     if (!gather(now, at->first, operation)) break;  // waits for rounds
     if (std::exchange(operation.rest, true)) {
       Values values{operation.id, {}};
-      for (std::size_t i = 0; i < operation.keys.size(); ++i) values.values.push_back(value(now, operation, i));
+      for (std::size_t i = 0; i < operation.keys.size(); ++i)
+        values.values.push_back(value(now, operation, i));
       out_.answer(operation.client, std::move(values));
       erase(at);
       return;
@@ -149,7 +152,8 @@ Piece Reads::held(Instant now, const ShardKey& shard) const {
   return piece;
 }
 
-std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation, const ShardKey& shard) {
+std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
+                                    const ShardKey& shard) {
   if (operation.level == ReadLevel::strong) return std::nullopt;
   if (view_.owned(executor_.map().place(shard).partition())) return held(now, shard);
   if (operation.level == ReadLevel::fresh) return std::nullopt;
@@ -163,7 +167,8 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
     if (operation.pieces.contains(shard)) continue;
     if (auto piece = at_hand(now, operation, shard)) {
       operation.pieces.emplace(std::move(shard), *piece);
-    } else if (const auto round = cache_.asking(shard); round && operation.level == ReadLevel::local) {
+    } else if (const auto round = cache_.asking(shard);
+               round && operation.level == ReadLevel::local) {
       if (operation.waiting.insert(*round).second) waiters_.emplace(*round, number);
     } else {
       unknown.push_back(std::move(shard));
@@ -175,8 +180,8 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
 
 void Reads::ask(Instant, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards) {
   const bool strong = operation.level == ReadLevel::strong;
-  const RoundId round = collector_.collect(strong ? Collector::Mode::majority : Collector::Mode::one, shards,
-                                           operation.deadline);
+  const RoundId round = collector_.collect(
+      strong ? Collector::Mode::majority : Collector::Mode::one, shards, operation.deadline);
   operation.waiting.insert(round);
   waiters_.emplace(round, number);
   if (operation.level != ReadLevel::local) return;
@@ -189,7 +194,8 @@ void Reads::on_finished(Instant now, const Collector::Finished& finished) {
   for (auto at = begin; at != end; ++at) numbers.push_back(at->second);
   waiters_.erase(begin, end);
   // Rounds that nobody waits for refresh the cache.
-  const bool strong = !numbers.empty() && operations_.at(numbers.front()).level == ReadLevel::strong;
+  const bool strong =
+      !numbers.empty() && operations_.at(numbers.front()).level == ReadLevel::strong;
 
   ShardState own;
   for (std::size_t i = 0; i < finished.shards.size(); ++i) {
@@ -213,7 +219,8 @@ void Reads::refresh(Instant now) {
   std::vector<ShardKey> due = cache_.take_due();
   if (due.empty()) return;
   const std::vector<ShardKey> shards = due;
-  const RoundId round = collector_.collect(Collector::Mode::one, std::move(due), now + settings_.request_timeout);
+  const RoundId round =
+      collector_.collect(Collector::Mode::one, std::move(due), now + settings_.request_timeout);
   for (const ShardKey& shard : shards) cache_.on_asked(shard, round);
 }
 
@@ -237,7 +244,8 @@ Value Reads::value(Instant now, const Operation& operation, std::size_t key) con
     sum += piece.total;
     if (strong) continue;
     value.complete = value.complete && piece.complete && !piece.missing;
-    const std::uint32_t age = piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
+    const std::uint32_t age =
+        piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
     value.age_ms = std::max(value.age_ms, age);
   }
   const auto narrowed = narrow(sum.sum);

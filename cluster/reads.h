@@ -45,11 +45,11 @@ class Reads {
     ReadLevel level{};
     Instant deadline{};
     std::vector<std::string> keys;
-    std::vector<Value> refused;           // by key: a code that is not ok
+    std::vector<Value> refused;  // by key: a code that is not ok
     std::map<ShardKey, Piece> pieces;
     std::set<RoundId> waiting;
-    std::size_t bytes = 0;                // its part of Reads::bytes_
-    bool rest = false;                    // beyond shard 0
+    std::size_t bytes = 0;  // its part of Reads::bytes_
+    bool rest = false;      // beyond shard 0
     Code failed = Code::ok;
   };
   using Operations = std::map<std::uint64_t, Operation>;

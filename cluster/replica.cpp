@@ -58,11 +58,21 @@ void Replica::on_pull(MemberIndex from, const Pull& pull) {
   answer.kind = pull.kind;
   answer.whole = view_.whole();
   switch (pull.kind) {
-    case PullKind::root: pull_root(from, answer); break;
-    case PullKind::partitions: pull_partitions(from, pull, answer); break;
-    case PullKind::leaves: pull_leaves(pull, answer); break;
-    case PullKind::keys: pull_keys(pull, answer); break;
-    case PullKind::states: pull_states(pull, answer); break;
+    case PullKind::root:
+      pull_root(from, answer);
+      break;
+    case PullKind::partitions:
+      pull_partitions(from, pull, answer);
+      break;
+    case PullKind::leaves:
+      pull_leaves(pull, answer);
+      break;
+    case PullKind::keys:
+      pull_keys(pull, answer);
+      break;
+    case PullKind::states:
+      pull_states(pull, answer);
+      break;
   }
   out_.send(from, std::move(answer), executor_.covering());
 }
@@ -103,7 +113,8 @@ void Replica::pull_leaves(const Pull& pull, Pulled& answer) const {
     ++answer.answered;
     const Digest::Leaves leaves = executor_.map().leaves(partition);
     for (std::size_t i = 0; i < kLeaves; ++i) {
-      if (leaves[i] != Hash128{}) answer.leaves.push_back({{partition, static_cast<std::uint8_t>(i)}, leaves[i]});
+      if (leaves[i] != Hash128{})
+        answer.leaves.push_back({{partition, static_cast<std::uint8_t>(i)}, leaves[i]});
     }
   }
 }

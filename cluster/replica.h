@@ -21,7 +21,8 @@ class Replica {
   void on_pull(MemberIndex from, const Pull& pull);
 
   // The digest of what `asker` may pull from here: see PullKind::root.
-  [[nodiscard]] static Hash128 shared_root(const View& view, const ShardMap& map, MemberIndex a, MemberIndex b);
+  [[nodiscard]] static Hash128 shared_root(const View& view, const ShardMap& map, MemberIndex a,
+                                           MemberIndex b);
 
  private:
   void pull_root(MemberIndex from, Pulled& answer) const;

@@ -154,7 +154,8 @@ void Replicator::drop_settled_foreign() {
 
 bool Replicator::reached(MemberIndex member, Commit commit) const {
   const Peer& peer = peers_[member];
-  return executor_.sealed() >= commit && peer.pulled_epoch >= peer.lost_epoch && peer.outbox.reached(commit);
+  return executor_.sealed() >= commit && peer.pulled_epoch >= peer.lost_epoch &&
+         peer.outbox.reached(commit);
 }
 
 bool Replicator::drained() const {

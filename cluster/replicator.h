@@ -49,11 +49,15 @@ class Replicator {
   // ---- what freshness asks ----
   // Whether the member has all that was held here at that commit.
   [[nodiscard]] bool reached(MemberIndex member, Commit commit) const;
-  [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const { return peers_[member].lost_epoch; }
+  [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const {
+    return peers_[member].lost_epoch;
+  }
   // The member has repaired what that many losses of its outbox missed.
   void on_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled_epoch = epoch; }
 
-  [[nodiscard]] std::size_t outbox_size(MemberIndex member) const { return peers_[member].outbox.size(); }
+  [[nodiscard]] std::size_t outbox_size(MemberIndex member) const {
+    return peers_[member].outbox.size();
+  }
   [[nodiscard]] bool drained() const;  // towards all members that are up
   struct Counts {
     std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, partitions_dropped = 0;

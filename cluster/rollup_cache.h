@@ -22,8 +22,8 @@ struct Piece {
   Total total;
   ShardIndex count = 1;
   ShardIndex usable = 1;
-  bool missing = false;     // no live owner
-  Instant as_of{};          // age = now − as_of; meaningless if age_unknown
+  bool missing = false;  // no live owner
+  Instant as_of{};       // age = now − as_of; meaningless if age_unknown
   bool age_unknown = false;
   bool complete = true;
 };

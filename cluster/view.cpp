@@ -18,7 +18,8 @@ View::View(const ClusterConfig& config, MemberIndex self)
 
 bool View::majority_up(Partition partition) const {
   const auto of = owners(partition);
-  const auto live = std::count_if(of.begin(), of.end(), [this](MemberIndex owner) { return up(owner); });
+  const auto live =
+      std::count_if(of.begin(), of.end(), [this](MemberIndex owner) { return up(owner); });
   return static_cast<std::size_t>(live) >= majority();
 }
 
@@ -73,7 +74,8 @@ bool View::whole() const {
   return true;
 }
 
-std::vector<Partition> View::unfilled(std::vector<Partition> partitions, const std::vector<Partition>& refused) const {
+std::vector<Partition> View::unfilled(std::vector<Partition> partitions,
+                                      const std::vector<Partition>& refused) const {
   std::erase_if(partitions, [this](Partition partition) { return counts(partition); });
   partitions.insert(partitions.end(), refused.begin(), refused.end());
   std::sort(partitions.begin(), partitions.end());

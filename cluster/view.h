@@ -22,8 +22,12 @@ class View {
   [[nodiscard]] std::size_t size() const { return config_.members.size(); }
 
   // ---- ownership ----
-  [[nodiscard]] std::span<const MemberIndex> owners(Partition partition) const { return config_.owners.of(partition); }
-  [[nodiscard]] bool owns(MemberIndex member, Partition partition) const { return config_.owners.owns(member, partition); }
+  [[nodiscard]] std::span<const MemberIndex> owners(Partition partition) const {
+    return config_.owners.of(partition);
+  }
+  [[nodiscard]] bool owns(MemberIndex member, Partition partition) const {
+    return config_.owners.owns(member, partition);
+  }
   [[nodiscard]] bool owned(Partition partition) const { return owns(self_, partition); }
   [[nodiscard]] std::size_t majority() const { return config_.owners.majority(); }
   [[nodiscard]] bool edge() const { return config_.members[self_].weight == 0; }
@@ -52,7 +56,8 @@ class View {
   // That member has no whole copy either: it fills nobody, and is waited for by nobody.
   void set_hollow(MemberIndex member, bool hollow) { hollow_[member] = hollow; }
   // The partitions of `shards` for which it does not, sorted, each once.
-  [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions, const std::vector<Partition>& refused = {}) const;
+  [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions,
+                                                const std::vector<Partition>& refused = {}) const;
 
  private:
   const ClusterConfig& config_;

@@ -41,7 +41,7 @@ struct Op {
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
   std::uint32_t timeout_ms = 0;  // 0: the server's default; at most kMaxTimeoutMs arrives
-  Token token{};                   // store 0: none, so never retried by anyone
+  Token token{};                 // store 0: none, so never retried by anyone
 };
 
 struct Done {
@@ -65,8 +65,8 @@ struct Value {
   std::string detail{};
   std::int64_t value = 0;
   bool exists = false;
-  bool complete = false;      // nothing that was acknowledged `age` ago is missing
-  std::uint32_t age_ms = 0;   // kUnknownAge: cannot tell
+  bool complete = false;     // nothing that was acknowledged `age` ago is missing
+  std::uint32_t age_ms = 0;  // kUnknownAge: cannot tell
   ShardIndex shards = 1;
 };
 inline constexpr std::uint32_t kUnknownAge = 0xffffffff;
@@ -100,7 +100,7 @@ struct MemberInfo {
   NodeId node{};
   std::string name{};
   std::string client_address{};  // host:port
-  StoreId store{};             // pinned; 0: not known yet
+  StoreId store{};               // pinned; 0: not known yet
   std::uint32_t weight = 1;
 };
 
@@ -114,8 +114,8 @@ struct ConfigReply {
   bool ready = false;
   HashKey placement_key{};
   std::vector<MemberInfo> members{};
-  std::uint8_t replication = 0;           // owners per partition
-  std::vector<std::uint16_t> owners{};      // kPartitions × replication indices into members
+  std::uint8_t replication = 0;         // owners per partition
+  std::vector<std::uint16_t> owners{};  // kPartitions × replication indices into members
 };
 
 struct StatusRequest {

@@ -41,7 +41,9 @@ struct Placement {
 
   Placement(HashKey key, ShardRef shard);
   explicit Placement(std::uint64_t computed) : hash(computed) {}
-  [[nodiscard]] Partition partition() const { return Partition{static_cast<std::uint16_t>(hash >> 52)}; }
+  [[nodiscard]] Partition partition() const {
+    return Partition{static_cast<std::uint16_t>(hash >> 52)};
+  }
   [[nodiscard]] std::uint8_t leaf() const { return static_cast<std::uint8_t>(hash >> 44); }
 };
 

@@ -149,8 +149,8 @@ void read(Reader& in, const wire::Collect& from, Collect& message) {
 Offset<wire::Collected> build(Builder& builder, const Collected& message) {
   const auto states = StateCodec::build(builder, message.states);
   const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
-  return wire::CreateCollected(builder, message.id, static_cast<std::uint16_t>(message.code), states,
-                               unfilled, message.age_ms, message.complete);
+  return wire::CreateCollected(builder, message.id, static_cast<std::uint16_t>(message.code),
+                               states, unfilled, message.age_ms, message.complete);
 }
 
 void read(Reader& in, const wire::Collected& from, Collected& message) {
@@ -175,7 +175,8 @@ void read(Reader& in, const wire::WriteBack& from, WriteBack& message) {
 
 Offset<wire::WrittenBack> build(Builder& builder, const WrittenBack& message) {
   const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
-  return wire::CreateWrittenBack(builder, message.id, static_cast<std::uint16_t>(message.code), unfilled);
+  return wire::CreateWrittenBack(builder, message.id, static_cast<std::uint16_t>(message.code),
+                                 unfilled);
 }
 
 void read(Reader& in, const wire::WrittenBack& from, WrittenBack& message) {

@@ -80,7 +80,7 @@ struct Collected {
   Code code = Code::ok;
   // In the order of Collect::shards, absent ones empty; as many as there is room for.
   Delta states{};
-  std::vector<Partition> unfilled{};  // see DeltaAck
+  std::vector<Partition> unfilled{};   // see DeltaAck
   std::uint32_t age_ms = kUnknownAge;  // of the answering node's own view
   bool complete = false;
 };
@@ -134,7 +134,7 @@ struct Pulled {
   std::uint64_t id = 0;
   PullKind kind = PullKind::root;
   std::uint32_t answered = 0;
-  bool whole = false;  // the sender's copy counts wherever it is an owner
+  bool whole = false;                         // the sender's copy counts wherever it is an owner
   Hash128 root{};                             // over the partitions that the asker owns
   std::vector<PartitionDigest> partitions{};  // those, the empty ones left out
   std::vector<LeafDigest> leaves{};           // the empty ones left out

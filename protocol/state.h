@@ -60,7 +60,9 @@ class Delta {
   Delta() = default;
   explicit Delta(Commit commit) : commit_(commit) {}
 
-  void push(ShardRef ref, const ShardState& state) { push({ref, state.count, state.usable, state.cells}); }
+  void push(ShardRef ref, const ShardState& state) {
+    push({ref, state.count, state.usable, state.cells});
+  }
   void push(const DeltaEntry& entry);
 
   [[nodiscard]] Commit commit() const { return commit_; }
@@ -159,9 +161,9 @@ struct Pin {
 // Founding and pins: what members must agree on before and while they count.
 struct Pins {
   bool founded = false;
-  std::vector<Pin> founding{};    // by node id; store 0 while unknown
-  std::vector<Pin> current{};     // by node id; equals founding until a replacement
-  std::vector<StoreId> retired{}; // stores that were replaced, sorted
+  std::vector<Pin> founding{};     // by node id; store 0 while unknown
+  std::vector<Pin> current{};      // by node id; equals founding until a replacement
+  std::vector<StoreId> retired{};  // stores that were replaced, sorted
   bool operator==(const Pins&) const = default;
 };
 
@@ -173,7 +175,7 @@ struct Meta {
   std::vector<LineageStart> lineage{};
   Pins pins{};
   std::vector<NodeId> filled_from{};  // sources that a marked store has fully merged
-  Commit journal_first{1};  // the oldest record that must still be there
+  Commit journal_first{1};            // the oldest record that must still be there
   std::vector<Sighting> sightings{};
   bool operator==(const Meta&) const = default;
 };

@@ -25,7 +25,8 @@ ShardKey name(const Entry& entry) { return {std::string(entry.ref().key), entry.
 
 }  // namespace
 
-bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch, Commit& journal_first) {
+bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch,
+                      Commit& journal_first) {
   if (phase_ == Phase::idle && journal_bytes_ >= limits_.journal_bytes) {
     phase_ = Phase::slices;
     first_slice_ = sealing;
@@ -63,8 +64,9 @@ void Checkpoint::slice(std::size_t owed, ShardMap& map, TokenTable& tokens, Batc
     }
   }
   if (partition_ < kPartitions || !goes_on()) return;
-  const std::size_t entries = std::max(limits_.slice_states - std::min(limits_.slice_states, states),
-                                       (owed - std::min(owed, bytes)) / kTokenBytes);
+  const std::size_t entries =
+      std::max(limits_.slice_states - std::min(limits_.slice_states, states),
+               (owed - std::min(owed, bytes)) / kTokenBytes);
   if (tokens.checkpoint(batch, entries)) phase_ = Phase::cut;
 }
 

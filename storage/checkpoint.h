@@ -33,8 +33,8 @@ namespace quipu {
 
 struct CheckpointLimits {
   std::size_t journal_bytes = std::size_t{64} << 20;  // start beyond this
-  std::size_t slice_states = 1000;                    // per seal at the least, sessions' entries included
-  std::size_t cut_records = 10000;                    // deletes per seal
+  std::size_t slice_states = 1000;  // per seal at the least, sessions' entries included
+  std::size_t cut_records = 10000;  // deletes per seal
 };
 
 class Checkpoint {
@@ -63,9 +63,9 @@ class Checkpoint {
   CheckpointLimits limits_;
   Phase phase_ = Phase::idle;
   std::size_t journal_bytes_ = 0;
-  std::size_t owed_ = 0;  // of them, since the last slice
-  Commit first_slice_{};      // records up to here may go at the end
-  std::size_t partition_ = 0; // the next to be put
+  std::size_t owed_ = 0;          // of them, since the last slice
+  Commit first_slice_{};          // records up to here may go at the end
+  std::size_t partition_ = 0;     // the next to be put
   std::optional<ShardKey> last_;  // that was put of it; what changes again before that waits
   std::vector<Entry*> entries_;
 };

@@ -15,7 +15,9 @@ std::uint32_t ActorNames::intern(ActorId actor) {
 
 namespace {
 
-bool was_cleared(const Cell& cell) { return cell.cleared_commit != Commit{} || cell.cleared_sum != 0; }
+bool was_cleared(const Cell& cell) {
+  return cell.cleared_commit != Commit{} || cell.cleared_sum != 0;
+}
 
 bool is_counted(const ShardState& state) { return state.count != 1 || state.usable != 1; }
 
@@ -90,7 +92,8 @@ Cell Entry::CellRef::cell(const ActorNames& actors) const {
 void Entry::unpack(const ActorNames& actors, ShardState& state) const {
   state.cells.clear();
   state.count = state.usable = 1;
-  const char* end = for_each_cell([&](const CellRef& cell) { state.cells.push_back(cell.cell(actors)); });
+  const char* end =
+      for_each_cell([&](const CellRef& cell) { state.cells.push_back(cell.cell(actors)); });
   if (has(kCounted)) {
     state.count = get<ShardIndex>(end);
     state.usable = get<ShardIndex>(end + sizeof(ShardIndex));

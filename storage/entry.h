@@ -37,10 +37,10 @@ class ActorNames {
 class Entry {
  public:
   enum Flag : std::uint8_t {
-    kOpen = 1,    // changed since the last seal
-    kWhole = 2,   // … in more than the own cell
-    kLocal = 4,   // … by this node, so the peers must be told
-    kDirty = 8,   // changed since it was last put by a checkpoint
+    kOpen = 1,   // changed since the last seal
+    kWhole = 2,  // … in more than the own cell
+    kLocal = 4,  // … by this node, so the peers must be told
+    kDirty = 8,  // changed since it was last put by a checkpoint
     kCounted = 16,
     kMoved = 32,  // a forwarding stub: the entry is at moved_to()
   };
@@ -52,7 +52,9 @@ class Entry {
   // The low half of the shard's placement.
   [[nodiscard]] std::uint32_t hash() const { return hash_; }
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }
-  [[nodiscard]] ShardRef ref() const { return {{bytes() + size() - key_length_, key_length_}, shard_}; }
+  [[nodiscard]] ShardRef ref() const {
+    return {{bytes() + size() - key_length_, key_length_}, shard_};
+  }
   [[nodiscard]] std::size_t size() const { return std::size_t{units_} * Slab::kUnit; }  // bytes
   [[nodiscard]] bool is(ShardRef other) const { return ref() == other; }
   [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
@@ -111,7 +113,9 @@ class Entry {
   template <class Visit>
   const char* for_each_cell(Visit&& visit) const;
 
-  static constexpr std::size_t bytes_of(std::size_t cells) { return kHeader + kMaxKey + 4 + cells * kClearedCell; }
+  static constexpr std::size_t bytes_of(std::size_t cells) {
+    return kHeader + kMaxKey + 4 + cells * kClearedCell;
+  }
 
   std::uint32_t hash_;
   std::uint16_t key_length_;

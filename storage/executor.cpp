@@ -13,11 +13,14 @@ namespace {
 
 std::uint32_t fingerprint(const Change& change) {
   const std::uint64_t seed = static_cast<std::uint64_t>(change.amount) * 0x9e3779b97f4a7c15U +
-                             change.ref.shard * std::uint64_t{2} + (change.kind == OpKind::reset ? 1 : 0);
+                             change.ref.shard * std::uint64_t{2} +
+                             (change.kind == OpKind::reset ? 1 : 0);
   return static_cast<std::uint32_t>(hash64(HashKey{seed}, change.ref.key));
 }
 
-std::uint8_t lane(Partition partition) { return static_cast<std::uint8_t>(raw(partition) % kLanes); }
+std::uint8_t lane(Partition partition) {
+  return static_cast<std::uint8_t>(raw(partition) % kLanes);
+}
 
 bool before(const Cell& cell, ActorId actor) { return cell.actor < actor; }
 
@@ -66,7 +69,8 @@ void Executor::apply(std::span<const Change> changes, std::span<Applied> applied
       map_.prefetch_slot(placement);
     }
     for (std::size_t i = 0; i < count; ++i) map_.prefetch_entry(Placement(hashes[i]));
-    for (std::size_t i = 0; i < count; ++i) applied[i] = apply_one(changes[i], Placement(hashes[i]));
+    for (std::size_t i = 0; i < count; ++i)
+      applied[i] = apply_one(changes[i], Placement(hashes[i]));
     changes = changes.subspan(count);
     applied = applied.subspan(count);
   }
@@ -89,19 +93,25 @@ Applied Executor::apply_one(const Change& change, const Placement& placement) {
   }
   // A refusal for good is noted too, or a delayed copy of it might yet succeed.
   if (tokened) {
-    tokens_.note(change.token, {change.token.number, print, code, lane(placement.partition())}, next(sealed_));
+    tokens_.note(change.token, {change.token.number, print, code, lane(placement.partition())},
+                 next(sealed_));
   }
   return {code, covering()};
 }
 
 Applied Executor::answer_token(const TokenTable::Found& found) const {
   switch (found.verdict) {
-    case TokenTable::Verdict::duplicate: return {found.code, found.commit};
-    case TokenTable::Verdict::reused: return {Code::token_reused};
-    case TokenTable::Verdict::expired: return {Code::token_expired};
-    case TokenTable::Verdict::doubtful: return {Code::in_doubt};
+    case TokenTable::Verdict::duplicate:
+      return {found.code, found.commit};
+    case TokenTable::Verdict::reused:
+      return {Code::token_reused};
+    case TokenTable::Verdict::expired:
+      return {Code::token_expired};
+    case TokenTable::Verdict::doubtful:
+      return {Code::in_doubt};
     case TokenTable::Verdict::window_full:
-    case TokenTable::Verdict::fresh: break;
+    case TokenTable::Verdict::fresh:
+      break;
   }
   return {Code::session_window};
 }
@@ -183,11 +193,13 @@ void Executor::doubt_actor(const DeltaEntry& theirs, const Placement& placement)
     const Entry::CellRef cell = entry->find(actor.index);
     if (cell) held = cell.cell(map_.actors());
   }
-  const bool lost = told->commit > held.commit || (told->commit == held.commit && told->sum != held.sum);
+  const bool lost =
+      told->commit > held.commit || (told->commit == held.commit && told->sum != held.sum);
   if (lost) forget_actor(placement.partition());
 }
 
-bool Executor::merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags) {
+bool Executor::merge_entry(const DeltaEntry& theirs, const Placement& placement,
+                           std::uint8_t flags) {
   map_.read(placement, theirs.ref, scratch_);
   const Merged merged = quipu::merge(scratch_, theirs);
   const bool fits = scratch_.cells.size() <= kMaxCells;
@@ -269,11 +281,13 @@ void Executor::seal() {
   checkpoint_.wrote(value.size());
   sealed.batch.puts.push_back({std::move(key), std::move(value)});
   put_actors(sealed.batch);
-  for (std::string& name : std::exchange(deletes_, {})) sealed.batch.deletes.push_back(std::move(name));
+  for (std::string& name : std::exchange(deletes_, {}))
+    sealed.batch.deletes.push_back(std::move(name));
 
   // One step for all that seals in one event: a batch of resets may do so each.
   if (out_.size() == 1) {
-    meta_changed_ |= checkpoint_.step(sealed.commit, map_, tokens_, sealed.batch, meta_.journal_first);
+    meta_changed_ |=
+        checkpoint_.step(sealed.commit, map_, tokens_, sealed.batch, meta_.journal_first);
   }
   if (std::exchange(meta_changed_, false)) put_meta(sealed.batch);
   sealed_ = sealed.commit;
@@ -309,7 +323,8 @@ void Executor::drop(Partition partition) {
 
 bool Executor::replay(const Record& record, std::size_t bytes) {
   bool sound = true;
-  record.delta.for_each([&](const DeltaEntry& entry) { sound &= merge_entry(entry, map_.place(entry.ref), 0); });
+  record.delta.for_each(
+      [&](const DeltaEntry& entry) { sound &= merge_entry(entry, map_.place(entry.ref), 0); });
   map_.take_open([](const Entry&) {});
   merge_sightings(meta_.sightings, record.delta.sightings);
   for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);

@@ -54,8 +54,8 @@ struct Applied {
 
 struct Sealed {
   Commit commit{};
-  Batch batch;                   // for the store, in the order of commits
-  std::vector<ShardKey> local;   // what this node itself changed: the peers must be told
+  Batch batch;                  // for the store, in the order of commits
+  std::vector<ShardKey> local;  // what this node itself changed: the peers must be told
 };
 
 class Executor {
@@ -97,7 +97,9 @@ class Executor {
   // The cluster's placement is known. REQUIRES: no shard is held.
   void found(HashKey placement);
   // Whether every other owner of the partition has confirmed this store.
-  void set_confirmed(Partition partition, bool confirmed) { confirmed_[raw(partition)] = confirmed; }
+  void set_confirmed(Partition partition, bool confirmed) {
+    confirmed_[raw(partition)] = confirmed;
+  }
   // The partition's next add draws a new actor.
   void forget_actor(Partition partition);
   [[nodiscard]] bool has_actor(Partition partition) const { return own(partition).id != ActorId{}; }
@@ -130,7 +132,8 @@ class Executor {
   Code add_first(const Change& change, const Placement& placement);
   void reset(const Change& change, const Placement& placement);
   void rebase(const Change& change, const Placement& placement, ShardState& state);
-  [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement, std::uint8_t flags);
+  [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement,
+                                 std::uint8_t flags);
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
   ActorId own_actor(Partition partition);
   [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }

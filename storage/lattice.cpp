@@ -20,7 +20,8 @@ Merged merge(Cell& into, const Cell& from) {
     into.sum = from.sum;
     merged.changed = true;
   }
-  if (std::tie(into.cleared_commit, into.cleared_sum) < std::tie(from.cleared_commit, from.cleared_sum)) {
+  if (std::tie(into.cleared_commit, into.cleared_sum) <
+      std::tie(from.cleared_commit, from.cleared_sum)) {
     into.cleared_commit = from.cleared_commit;
     into.cleared_sum = from.cleared_sum;
     merged.changed = true;
@@ -45,7 +46,8 @@ Merged merge(ShardState& into, const DeltaEntry& from) {
   // The new ones stand behind, in order; one by one they would cost a move each.
   if (into.cells.size() > held) {
     const auto by_actor = [](const Cell& a, const Cell& b) { return a.actor < b.actor; };
-    std::inplace_merge(into.cells.begin(), into.cells.begin() + static_cast<std::ptrdiff_t>(held), into.cells.end(), by_actor);
+    std::inplace_merge(into.cells.begin(), into.cells.begin() + static_cast<std::ptrdiff_t>(held),
+                       into.cells.end(), by_actor);
     merged.changed = true;
   }
   if (from.count > into.count || from.usable > into.usable) {

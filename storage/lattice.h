@@ -29,7 +29,7 @@ struct Merged {
   bool conflict = false;
 };
 
-Merged merge(Cell& into, const Cell& from);        // REQUIRES: same actor
+Merged merge(Cell& into, const Cell& from);  // REQUIRES: same actor
 Merged merge(ShardState& into, const DeltaEntry& from);
 Merged merge(ShardState& into, const ShardState& from);
 

@@ -25,7 +25,8 @@ constexpr std::array<std::uint32_t, 256> kTable = make_table();
 
 std::uint32_t crc32c(std::string_view bytes) {
   std::uint32_t rest = ~std::uint32_t{0};
-  for (const char c : bytes) rest = (rest >> 8) ^ kTable[(rest ^ static_cast<unsigned char>(c)) & 0xff];
+  for (const char c : bytes)
+    rest = (rest >> 8) ^ kTable[(rest ^ static_cast<unsigned char>(c)) & 0xff];
   return ~rest;
 }
 

@@ -58,13 +58,21 @@ class Fields {
 
 void take_field(Fields& fields, VersionEdit& edit) {
   switch (fields.varint()) {
-    case kLogNumber: edit.log_number = fields.varint(); break;
-    case kComparator: fields.skip_strings(1); break;
+    case kLogNumber:
+      edit.log_number = fields.varint();
+      break;
+    case kComparator:
+      fields.skip_strings(1);
+      break;
     case kNextFile:
     case kLastSequence:
-    case kPreviousLog: fields.skip_varints(1); break;
-    case kDeletedFile: fields.skip_varints(2); break;  // level, number
-    case kCompactPointer:                              // level, key
+    case kPreviousLog:
+      fields.skip_varints(1);
+      break;
+    case kDeletedFile:
+      fields.skip_varints(2);
+      break;               // level, number
+    case kCompactPointer:  // level, key
       fields.skip_varints(1);
       fields.skip_strings(1);
       break;
@@ -72,7 +80,8 @@ void take_field(Fields& fields, VersionEdit& edit) {
       fields.skip_varints(3);
       fields.skip_strings(2);
       break;
-    default: fields.fail();
+    default:
+      fields.fail();
   }
 }
 

@@ -97,9 +97,12 @@ Status Mender::check(const std::string& file, Tear tear, const Visit& visit) {
   }
   const std::string where = "is damaged at byte " + std::to_string(log.good());
   switch (log.end()) {
-    case LevelDbLog::End::whole: return {};
-    case LevelDbLog::End::damaged: return corrupt(file, where + ", before records that are intact");
-    case LevelDbLog::End::torn: break;
+    case LevelDbLog::End::whole:
+      return {};
+    case LevelDbLog::End::damaged:
+      return corrupt(file, where + ", before records that are intact");
+    case LevelDbLog::End::torn:
+      break;
   }
   if (tear == Tear::refused) return corrupt(file, where + ", although a newer log exists");
   return replace(file, std::string_view(*bytes).substr(0, log.good()));
@@ -163,7 +166,8 @@ bool is_damaged(leveldb::Env& env, const std::string& file) {
   options.paranoid_checks = true;
   std::uint64_t size = 0;
   leveldb::RandomAccessFile* opened = nullptr;
-  if (!env.GetFileSize(file, &size).ok() || !env.NewRandomAccessFile(file, &opened).ok()) return true;
+  if (!env.GetFileSize(file, &size).ok() || !env.NewRandomAccessFile(file, &opened).ok())
+    return true;
   const std::unique_ptr<leveldb::RandomAccessFile> bytes(opened);
   leveldb::Table* parsed = nullptr;
   if (!leveldb::Table::Open(options, opened, size, &parsed).ok()) return true;
@@ -187,7 +191,9 @@ Result<bool> holds_database(leveldb::Env& env, const std::string& directory) {
   return false;
 }
 
-Status mend(leveldb::Env& env, const std::string& directory) { return Mender(env, directory).run(); }
+Status mend(leveldb::Env& env, const std::string& directory) {
+  return Mender(env, directory).run();
+}
 
 Status probe_room(leveldb::Env& env, const std::string& directory) {
   const Result<Numbered> logs = list(env, directory, ".log");

@@ -57,7 +57,8 @@ Status LevelDbStore::create() {
   const Result<bool> held = holds_database(base_, directory_);
   if (!held.ok()) return held.status();
   if (*held) {
-    return {Code::cannot_start, directory_ + " holds a store already: open it as an existing one, " +
+    return {Code::cannot_start, directory_ +
+                                    " holds a store already: open it as an existing one, " +
                                     "or name an empty directory"};
   }
   if (Status status = lock(); !status.ok()) return status;
@@ -90,7 +91,8 @@ Status LevelDbStore::lock() {
   env_ = std::make_unique<LevelDbEnv>(base_);
   const leveldb::Status status = env_->lock(directory_ + "/LOCK");
   if (status.ToString().starts_with("IO error: lock ")) {
-    return {Code::cannot_start, directory_ + " is in use by another process: stop that one, or name " +
+    return {Code::cannot_start, directory_ +
+                                    " is in use by another process: stop that one, or name " +
                                     "another directory"};
   }
   return to_status(status, Code::cannot_start);
@@ -161,7 +163,8 @@ Status LevelDbStore::explain(const leveldb::Status& status, Code otherwise) {
 
 Result<std::unique_ptr<Store>> open_leveldb(const LevelDbOptions& options) {
   auto store = std::make_unique<LevelDbStore>(options);
-  Status status = options.open == LevelDbOptions::Open::create ? store->create() : store->open_existing();
+  Status status =
+      options.open == LevelDbOptions::Open::create ? store->create() : store->open_existing();
   if (!status.ok()) return status;
   return std::unique_ptr<Store>(std::move(store));
 }

@@ -43,11 +43,15 @@ class PartitionTable {
   using Slot = std::uint64_t;  // 0: empty
 
   static Slot make(const Placement& placement, Entry* entry);
-  static Entry* pointer(Slot slot) { return reinterpret_cast<Entry*>(slot & ((Slot{1} << 48) - 1)); }
+  static Entry* pointer(Slot slot) {
+    return reinterpret_cast<Entry*>(slot & ((Slot{1} << 48) - 1));
+  }
   [[nodiscard]] std::uint32_t home(std::uint32_t hash) const {
     return static_cast<std::uint32_t>((std::uint64_t{hash} * capacity_) >> 32);
   }
-  [[nodiscard]] std::uint32_t after(std::uint32_t i) const { return i + 1 == capacity_ ? 0 : i + 1; }
+  [[nodiscard]] std::uint32_t after(std::uint32_t i) const {
+    return i + 1 == capacity_ ? 0 : i + 1;
+  }
   void place(std::uint32_t hash, Slot slot);
   void grow();
 

@@ -32,14 +32,16 @@ Result<Meta> read_meta(Store& store) {
 
 Status check_owner(const Meta& meta, const StoreOwner& owner) {
   if (meta.cluster != owner.cluster) {
-    return {Code::cannot_start,
-            "the data directory belongs to another cluster, or the cluster's name or members in the "
-            "settings have changed: correct the settings or choose another directory"};
+    return {
+        Code::cannot_start,
+        "the data directory belongs to another cluster, or the cluster's name or members in the "
+        "settings have changed: correct the settings or choose another directory"};
   }
   if (meta.node != owner.node) {
-    return {Code::cannot_start,
-            "the data directory belongs to another node of this cluster: choose that node's name or "
-            "another directory"};
+    return {
+        Code::cannot_start,
+        "the data directory belongs to another node of this cluster: choose that node's name or "
+        "another directory"};
   }
   return {};
 }
@@ -58,10 +60,12 @@ Status load_states(Store& store, Executor& executor) {
   return scan_all(store, 's', [&](std::string_view key, std::string_view value) -> Status {
     const auto name = stored::parse_shard(key);
     // Elsewhere than where it belongs, it would stand beside the one that is there.
-    if (!name || key != stored::shard(executor.map().place(name->ref), name->ref)) return damaged("state");
+    if (!name || key != stored::shard(executor.map().place(name->ref), name->ref))
+      return damaged("state");
     Result<ShardState> state = decode_shard_state(key, value);
     if (!state.ok()) return state.status();
-    if (state->cells.size() > kMaxCells) return {Code::corrupt, "a stored state has more cells than any may have"};
+    if (state->cells.size() > kMaxCells)
+      return {Code::corrupt, "a stored state has more cells than any may have"};
     executor.load(name->ref, *state);
     return {};
   });
@@ -89,7 +93,8 @@ Status replay_records(Store& store, Executor& executor) {
     if (!record.ok()) return record.status();
     if (record->delta.commit() != expected) return damaged("record");
     if (!executor.replay(*record, value.size())) {
-      return {Code::corrupt, "record " + std::to_string(raw(expected)) + " has more cells of a shard than any may have"};
+      return {Code::corrupt, "record " + std::to_string(raw(expected)) +
+                                 " has more cells of a shard than any may have"};
     }
     expected = next(expected);
     return {};
@@ -129,15 +134,16 @@ Status initialize(Store& store, const Meta& meta) {
   return store.write(batch);
 }
 
-Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner, ExecutorOptions options,
-                                          Random& random) {
+Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
+                                          ExecutorOptions options, Random& random) {
   Result<Meta> meta = read_meta(store);
   if (!meta.ok()) return meta.status();
   if (Status owned = check_owner(*meta, owner); !owned.ok()) return owned;
   options.placement = placement_key(meta->pins);
 
   auto executor = std::make_unique<Executor>(std::move(*meta), options, random.split());
-  for (const auto load : {load_actors, load_states, load_tokens, replay_records, check_last_start}) {
+  for (const auto load :
+       {load_actors, load_states, load_tokens, replay_records, check_last_start}) {
     if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
   }
   // Also makes durable whatever the last process wrote and never synced.

@@ -14,11 +14,14 @@ struct Name {
   ShardRef ref;
   explicit Name(const Entry& entry) : leaf(entry.leaf()), ref(entry.ref()) {}
   Name(std::uint8_t in, ShardRef of) : leaf(in), ref(of) {}
-  bool operator<(const Name& other) const { return leaf != other.leaf ? leaf < other.leaf : ref < other.ref; }
+  bool operator<(const Name& other) const {
+    return leaf != other.leaf ? leaf < other.leaf : ref < other.ref;
+  }
 };
 
 void sort_by_name(std::vector<Entry*>& entries) {
-  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) { return Name(*a) < Name(*b); });
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry* a, const Entry* b) { return Name(*a) < Name(*b); });
 }
 
 }  // namespace
@@ -75,7 +78,8 @@ void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flag
   entry->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | flags));
 }
 
-void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& state, std::uint8_t flags) {
+void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& state,
+                   std::uint8_t flags) {
   Part& home = part(placement);
   Entry* old = home.table.find(placement, ref);
   if (old != nullptr) touch(placement, old, flags);
@@ -121,7 +125,8 @@ void ShardMap::collect_dirty(Partition partition, const std::optional<ShardKey>&
   sort_by_name(entries);
 }
 
-void ShardMap::collect_from(Partition partition, std::uint8_t leaf, std::vector<Entry*>& entries) const {
+void ShardMap::collect_from(Partition partition, std::uint8_t leaf,
+                            std::vector<Entry*>& entries) const {
   entries.clear();
   for_each(partition, [&](Entry* entry) {
     if (entry->leaf() >= leaf) entries.push_back(entry);
@@ -157,7 +162,8 @@ Digest::Leaves ShardMap::leaves(Partition partition) const {
   return leaves;
 }
 
-void ShardMap::collect_leaf(Partition partition, std::uint8_t leaf, std::vector<Entry*>& entries) const {
+void ShardMap::collect_leaf(Partition partition, std::uint8_t leaf,
+                            std::vector<Entry*>& entries) const {
   entries.clear();
   for_each(partition, [&](Entry* entry) {
     if (entry->leaf() == leaf) entries.push_back(entry);

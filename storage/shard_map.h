@@ -37,7 +37,9 @@ class ShardMap {
   [[nodiscard]] Total total(ShardRef ref) const;
   // Of shard 0: how many shards adds may use. 1 if it is not held.
   [[nodiscard]] ShardIndex usable(ShardRef ref) const;
-  void prefetch_slot(const Placement& placement) const { part(placement).table.prefetch_slot(placement); }
+  void prefetch_slot(const Placement& placement) const {
+    part(placement).table.prefetch_slot(placement);
+  }
   void prefetch_entry(const Placement& placement) const {
     part(placement).table.prefetch_entry(placement);
     part(placement).clean.prefetch(placement.leaf());  // touch() writes there
@@ -71,7 +73,8 @@ class ShardMap {
   // ---- checkpoint ----
   [[nodiscard]] std::size_t dirty() const { return dirty_; }
   // The partition's dirty entries by leaf, key and index, or those behind `after`.
-  void collect_dirty(Partition partition, const std::optional<ShardKey>& after, std::vector<Entry*>& entries) const;
+  void collect_dirty(Partition partition, const std::optional<ShardKey>& after,
+                     std::vector<Entry*>& entries) const;
   void mark_clean(Partition partition, Entry* entry);
 
   // ---- digest: of what is in memory, so seal first ----
@@ -84,7 +87,9 @@ class ShardMap {
   void collect_leaf(Partition partition, std::uint8_t leaf, std::vector<Entry*>& entries) const;
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] std::size_t size(Partition partition) const { return parts_[raw(partition)].table.size(); }
+  [[nodiscard]] std::size_t size(Partition partition) const {
+    return parts_[raw(partition)].table.size();
+  }
   template <class Visit>
   void for_each(Partition partition, Visit&& visit) const {
     parts_[raw(partition)].table.for_each(visit);
@@ -102,8 +107,12 @@ class ShardMap {
     Digest clean;
     std::uint32_t dirty = 0;
   };
-  [[nodiscard]] const Part& part(const Placement& placement) const { return parts_[raw(placement.partition())]; }
-  [[nodiscard]] Part& part(const Placement& placement) { return parts_[raw(placement.partition())]; }
+  [[nodiscard]] const Part& part(const Placement& placement) const {
+    return parts_[raw(placement.partition())];
+  }
+  [[nodiscard]] Part& part(const Placement& placement) {
+    return parts_[raw(placement.partition())];
+  }
   void free_stubs();
 
   HashKey placement_;

@@ -25,7 +25,8 @@ class Slab {
 
  private:
   static constexpr std::size_t kChunk = std::size_t{1} << 20;
-  static constexpr std::size_t kSmall = 256;  // units; larger pieces are rare and come from the heap
+  static constexpr std::size_t kSmall =
+      256;  // units; larger pieces are rare and come from the heap
 
   struct Free {
     Free* next;

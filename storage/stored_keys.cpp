@@ -26,7 +26,8 @@ void append(std::string& out, T value) {
 template <class T>
 T big_endian(std::string_view bytes) {
   std::uint64_t value = 0;
-  for (const char c : bytes.substr(0, sizeof(T))) value = value << 8 | static_cast<unsigned char>(c);
+  for (const char c : bytes.substr(0, sizeof(T)))
+    value = value << 8 | static_cast<unsigned char>(c);
   return static_cast<T>(value);
 }
 
@@ -79,7 +80,8 @@ std::string actor_value(std::string_view key, ActorId actor) {
 std::optional<ActorId> parse_actor_value(std::string_view key, std::string_view value) {
   if (value.size() != kActorValue || value.front() != kActorVersion) return std::nullopt;
   const std::string_view guarded = value.substr(0, kActorGuarded);
-  if (big_endian<std::uint32_t>(value.substr(kActorGuarded)) != checksum(key, guarded)) return std::nullopt;
+  if (big_endian<std::uint32_t>(value.substr(kActorGuarded)) != checksum(key, guarded))
+    return std::nullopt;
   return ActorId{big_endian<std::uint64_t>(guarded.substr(1))};
 }
 
@@ -97,7 +99,8 @@ std::optional<Commit> parse_record(std::string_view key) {
 
 std::optional<ShardName> parse_shard(std::string_view key) {
   constexpr std::size_t kAround = kShardPrefix + kShardSuffix;
-  if (key.size() <= kAround || key.size() > kAround + kMaxKey || key.front() != kShard) return std::nullopt;
+  if (key.size() <= kAround || key.size() > kAround + kMaxKey || key.front() != kShard)
+    return std::nullopt;
   const auto partition = big_endian<std::uint16_t>(key.substr(1));
   const auto index = big_endian<ShardIndex>(key.substr(key.size() - kShardSuffix));
   if (partition >= kPartitions || index >= kMaxShards) return std::nullopt;

@@ -25,7 +25,8 @@ namespace quipu::stored {
 
 // Values of actor keys; guarded like all others by a checksum.
 [[nodiscard]] std::string actor_value(std::string_view key, ActorId actor);
-[[nodiscard]] std::optional<ActorId> parse_actor_value(std::string_view key, std::string_view value);
+[[nodiscard]] std::optional<ActorId> parse_actor_value(std::string_view key,
+                                                       std::string_view value);
 
 [[nodiscard]] std::optional<Partition> parse_actor(std::string_view key);
 [[nodiscard]] std::optional<Commit> parse_record(std::string_view key);

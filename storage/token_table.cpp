@@ -167,7 +167,8 @@ void TokenTable::replay(const TokenRecord& record) {
 
 // Returns about how many entries that took.
 std::size_t TokenTable::put(Serial serial, Batch& batch) {
-  if (const auto at = sessions_.find(serial); at != sessions_.end()) return put_lanes(at->second, batch);
+  if (const auto at = sessions_.find(serial); at != sessions_.end())
+    return put_lanes(at->second, batch);
   const auto at = dropped_.find(serial);
   if (at == dropped_.end()) return 0;
   for (std::uint8_t lane = 0; lane < kLanes; ++lane) {

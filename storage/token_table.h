@@ -85,10 +85,10 @@ class TokenTable {
   struct Session {
     Serial serial{};
     std::uint64_t floor = 0;
-    std::vector<Held> held;    // ascending by number
-    std::uint64_t lanes = 0;   // that have a record at rest; 0 always has, for the floor
-    std::uint64_t dirty = 0;   // lanes to be put
-    bool open = false;         // noted since the last take_open
+    std::vector<Held> held;   // ascending by number
+    std::uint64_t lanes = 0;  // that have a record at rest; 0 always has, for the floor
+    std::uint64_t dirty = 0;  // lanes to be put
+    bool open = false;        // noted since the last take_open
     std::list<Serial>::iterator use;
   };
 
@@ -107,12 +107,12 @@ class TokenTable {
 
   TokenLimits limits_;
   Serial first_;
-  std::uint64_t issued_ = 0;  // by this start: the serials from first_ on
+  std::uint64_t issued_ = 0;                      // by this start: the serials from first_ on
   std::unordered_map<Serial, Session> sessions_;  // never iterated: see by_use_
   std::list<Serial> by_use_;                      // least recently used first
   std::vector<Serial> open_;
   std::size_t open_bytes_ = 0;
-  std::vector<Serial> just_dropped_;  // since the last take_open
+  std::vector<Serial> just_dropped_;                   // since the last take_open
   std::unordered_map<Serial, std::uint64_t> dropped_;  // their lanes at rest; never iterated
   // Sessions, dropped ones too, that differ from what is at rest. `putting_` is
   // what this round must put, or traffic would keep it from ending.

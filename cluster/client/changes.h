@@ -20,8 +20,8 @@
 
 #include "cluster/client/directory.h"
 #include "cluster/client/effects.h"
-#include "cluster/client/remote_executor.h"
 #include "cluster/client/links.h"
+#include "cluster/client/remote_executor.h"
 #include "cluster/client/settings.h"
 #include "protocol/instant.h"
 

@@ -226,7 +226,8 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
   if (type == FrameType::done) {
     const Result<Done> done = decode_done(payload);
     understood = done.ok();
-    if (done.ok() && !changes_.on_done(now, *done, effects)) questions_.on_done(now, *done, effects);
+    if (done.ok() && !changes_.on_done(now, *done, effects))
+      questions_.on_done(now, *done, effects);
   } else if (type == FrameType::values) {
     Result<Values> values = decode_values(payload);
     understood = values.ok();

@@ -48,7 +48,7 @@ ClientLinks::Event ClientLinks::on_closed(Instant now, ConnectionId connection, 
 }
 
 ClientLinks::Event ClientLinks::give_up(Instant now, ConnectionId connection, std::string why,
-                                         ClientEffects& effects) {
+                                        ClientEffects& effects) {
   if (is_current(connection) || is_candidate(connection)) effects.closes.push_back(connection);
   return drop(now, connection, std::move(why));
 }
@@ -101,7 +101,7 @@ void ClientLinks::dial(Instant now, ClientEffects& effects) {
 }
 
 ClientLinks::Event ClientLinks::on_config(Instant now, ConnectionId connection,
-                                           const ConfigReply& reply, ClientEffects& effects) {
+                                          const ConfigReply& reply, ClientEffects& effects) {
   if (is_current(connection)) {
     current_->asked = false;
     current_->ready = reply.ready;

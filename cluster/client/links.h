@@ -36,10 +36,10 @@ class ClientLinks {
   [[nodiscard]] Event on_closed(Instant now, ConnectionId connection, std::string why);
   // The answer to kConfigId.
   [[nodiscard]] Event on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
-                                 ClientEffects& effects);
+                                ClientEffects& effects);
   // Breaks the connection off: it talked nonsense.
   [[nodiscard]] Event give_up(Instant now, ConnectionId connection, std::string why,
-                               ClientEffects& effects);
+                              ClientEffects& effects);
   void on_heard(Instant now, ConnectionId connection);
   // Whether the current node owes an answer.
   void set_waiting(Instant now, bool waiting);

@@ -14,7 +14,8 @@ constexpr std::size_t kBatch = 64;  // what a pipelined connection brings at onc
 Executor fresh_executor() {
   Meta meta;
   meta.store = StoreId{1};
-  return Executor(std::move(meta), {.placement = HashKey{1}, .tokens = {}, .checkpoint = {}}, Random(1));
+  return Executor(std::move(meta), {.placement = HashKey{1}, .tokens = {}, .checkpoint = {}},
+                  Random(1));
 }
 
 std::vector<std::string> make_keys(std::size_t count) {

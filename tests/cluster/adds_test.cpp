@@ -72,7 +72,8 @@ TEST(Adds, AtQuorumThatAreInDoubtSayWhetherTheyAreDurableHere) {
     const auto add = nodes.add(0, "a", 1, {.ack = Ack::quorum, .timeout_ms = 500});
     nodes.pass(1s);
     ASSERT_EQ(nodes.code(add), Code::in_doubt);
-    EXPECT_EQ(nodes.done(add)->detail.find("durable here"), durable ? 0U : std::string::npos) << nodes.done(add)->detail;
+    EXPECT_EQ(nodes.done(add)->detail.find("durable here"), durable ? 0U : std::string::npos)
+        << nodes.done(add)->detail;
   }
 }
 
@@ -204,11 +205,12 @@ TEST(Adds, ExecutedWhileTheRestIsDroppedAreKept) {
   const Token first = nodes.session(0, 0);
   Token second = first;
   second.number = 2;
-  ASSERT_EQ(nodes.code(nodes.add(0, key, 1, {.ack = Ack::quorum, .shard = 0, .token = first})), Code::ok);
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 1, {.ack = Ack::quorum, .shard = 0, .token = first})),
+            Code::ok);
   const std::string own = nodes.key_of(0);
   nodes.stall(0);
-  (void)nodes.add(0, own, 1);     // sealed, and on its way to the disk
-  (void)nodes.add(0, own, 1);     // open
+  (void)nodes.add(0, own, 1);  // sealed, and on its way to the disk
+  (void)nodes.add(0, own, 1);  // open
   (void)nodes.add(0, key, 1, {.shard = 0, .token = second});
   nodes.pass(100ms);
   nodes.resume(0);
@@ -329,7 +331,8 @@ TEST(Adds, RefuseForwardedOnesWhileTheDiskHangsButAnswerTheirRetries) {
   EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);  // opens a session there
   nodes.stall(executor);
   (void)nodes.add(executor, key, 1);
-  for (int i = 0; i < 200; ++i) (void)nodes.add(executor, std::string(300, 'k') + std::to_string(i), 1);
+  for (int i = 0; i < 200; ++i)
+    (void)nodes.add(executor, std::string(300, 'k') + std::to_string(i), 1);
   ASSERT_TRUE(nodes.core(executor).paused());
   EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::overloaded);
   nodes.resume(executor);

@@ -25,7 +25,8 @@ TEST(Founding, ThreeBlankNodesFoundTheSameCluster) {
   for (const MemberIndex node : nodes.all()) {
     EXPECT_TRUE(nodes.core(node).ready()) << nodes.core(node).state();
     EXPECT_EQ(nodes.meta(node).pins.founding, nodes.meta(0).pins.founding);
-    EXPECT_EQ(nodes.core(node).executor().map().placement_key(), nodes.core(0).executor().map().placement_key());
+    EXPECT_EQ(nodes.core(node).executor().map().placement_key(),
+              nodes.core(0).executor().map().placement_key());
   }
   EXPECT_TRUE(nodes.up(0, 1) && nodes.up(1, 2) && nodes.up(0, 2));
 }
@@ -102,12 +103,14 @@ TEST(Founding, ANodeOfTheSameNameInAnotherClusterIsRefused) {
   nodes.start(0);
   nodes.start(1);
   nodes.meddle([](MemberIndex from, MemberIndex, PeerMessage& message) {
-    if (auto* hello = std::get_if<Hello>(&message); hello && from == 1) hello->cluster = ClusterId{7};
+    if (auto* hello = std::get_if<Hello>(&message); hello && from == 1)
+      hello->cluster = ClusterId{7};
     return HandDriven::Fate::deliver;
   });
   nodes.connect(0, 1);
   EXPECT_FALSE(nodes.up(0, 1));
-  for (const char* named : {"another cluster", "name", "replication", "peer address", "zone", "weight"}) {
+  for (const char* named :
+       {"another cluster", "name", "replication", "peer address", "zone", "weight"}) {
     EXPECT_THAT(nodes.peer_state(0, 1), HasSubstr(named));
   }
 }

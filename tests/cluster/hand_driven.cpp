@@ -43,7 +43,8 @@ void HandDriven::boot(MemberIndex index) {
   Node& node = nodes_[index];
   node.store = std::make_unique<MemoryStore>(node.disk);
   const StoreOwner owner{config_.id, config_.members[index].id};
-  if (node.disk.durable.empty() && !initialize(*node.store, new_meta(owner, node.kind, random_)).ok()) {
+  if (node.disk.durable.empty() &&
+      !initialize(*node.store, new_meta(owner, node.kind, random_)).ok()) {
     throw std::runtime_error("cannot initialize a store");
   }
   ExecutorOptions options;
@@ -51,7 +52,8 @@ void HandDriven::boot(MemberIndex index) {
   options.checkpoint = node.settings.checkpoint;
   auto executor = recover(*node.store, owner, options, random_);
   if (!executor.ok()) throw std::runtime_error(executor.status().message());
-  node.core = std::make_unique<NodeCore>(now_, config_, index, node.settings, std::move(*executor), random_.split());
+  node.core = std::make_unique<NodeCore>(now_, config_, index, node.settings, std::move(*executor),
+                                         random_.split());
 }
 
 void HandDriven::start(MemberIndex node) {
@@ -126,7 +128,8 @@ HandDriven::Link* HandDriven::link_between(MemberIndex a, MemberIndex b) {
   for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
     const Side* sides = link->sides;
     if (!sides[0].open || !sides[1].open) continue;
-    if ((sides[0].node == a && sides[1].node == b) || (sides[0].node == b && sides[1].node == a)) return &*link;
+    if ((sides[0].node == a && sides[1].node == b) || (sides[0].node == b && sides[1].node == a))
+      return &*link;
   }
   return nullptr;
 }
@@ -139,7 +142,8 @@ void HandDriven::connect(MemberIndex a, MemberIndex b) {
   for (int i = 0; i < 2; ++i) {
     Effects effects;
     const Side& side = link.sides[i];
-    nodes_[side.node].core->on_link_open(now_, side.id, i == 0 ? std::optional(b) : std::nullopt, effects);
+    nodes_[side.node].core->on_link_open(now_, side.id, i == 0 ? std::optional(b) : std::nullopt,
+                                         effects);
     perform(side.node, effects);
   }
   run();
@@ -248,22 +252,26 @@ void HandDriven::perform(MemberIndex index, Effects& effects) {
   for (Effects::Send& send : effects.sends) {
     for (Link& link : links_) {
       for (int i = 0; i < 2; ++i) {
-        if (link.sides[i].id != send.link || !link.sides[i].open || !link.sides[1 - i].open) continue;
+        if (link.sides[i].id != send.link || !link.sides[i].open || !link.sides[1 - i].open)
+          continue;
         link.sides[1 - i].inbox.push_back(send.frame);
       }
     }
   }
   for (const Effects::Close& closed : effects.closes) {
     for (Link& link : links_) {
-      for (Side& side : link.sides) side.closing = side.closing || (side.open && side.id == closed.link);
+      for (Side& side : link.sides)
+        side.closing = side.closing || (side.open && side.id == closed.link);
     }
   }
   for (Effects::Reply& reply : effects.replies) {
     if (const auto* done = std::get_if<Done>(&reply.answer)) {
-      if (!done_.emplace(done->id, *done).second) throw std::runtime_error("an op was answered twice");
+      if (!done_.emplace(done->id, *done).second)
+        throw std::runtime_error("an op was answered twice");
     } else {
       const Values& values = std::get<Values>(reply.answer);
-      if (!values_.emplace(values.id, values.values.at(0)).second) throw std::runtime_error("a read was answered twice");
+      if (!values_.emplace(values.id, values.values.at(0)).second)
+        throw std::runtime_error("a read was answered twice");
     }
   }
   if (!effects.restart) return;
@@ -302,7 +310,8 @@ void HandDriven::pass(Duration duration) {
       Effects effects;
       nodes_[index].core->on_tick(now_, effects);
       perform(index, effects);
-      if (running(index) && core(index).deadline() <= now_) throw std::runtime_error("a tick did not move the deadline");
+      if (running(index) && core(index).deadline() <= now_)
+        throw std::runtime_error("a tick did not move the deadline");
     }
     run();
     if (!ticked && now_ == end) return;

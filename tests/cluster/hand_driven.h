@@ -88,7 +88,9 @@ class HandDriven {
   // As if `from` had sent it on its link.
   void forge(MemberIndex from, MemberIndex to, const PeerMessage& message);
   // Frames that arrived since the last call, by type.
-  [[nodiscard]] std::map<FrameType, std::size_t> take_traffic() { return std::exchange(traffic_, {}); }
+  [[nodiscard]] std::map<FrameType, std::size_t> take_traffic() {
+    return std::exchange(traffic_, {});
+  }
 
   // ---- clients ----
   // Each returns the id that its answer carries.
@@ -96,7 +98,8 @@ class HandDriven {
   std::uint64_t add(MemberIndex node, std::string_view key, std::int64_t amount, Ask ask = {});
   std::uint64_t reset(MemberIndex node, std::string_view key, Ask ask = {});
   std::uint64_t raise(MemberIndex node, std::string_view key, ShardIndex count);
-  std::uint64_t read(MemberIndex node, std::string_view key, ReadLevel level, std::uint32_t timeout_ms = 0);
+  std::uint64_t read(MemberIndex node, std::string_view key, ReadLevel level,
+                     std::uint32_t timeout_ms = 0);
   // The executor's answer, if it came.
   [[nodiscard]] std::optional<Done> done(std::uint64_t id) const;
   [[nodiscard]] std::optional<Code> code(std::uint64_t id) const;
@@ -106,8 +109,10 @@ class HandDriven {
   // What a read that is answered at once says.
   [[nodiscard]] std::int64_t total(MemberIndex node, std::string_view key, ReadLevel level);
   // What this node's memory holds, owner or not.
-  [[nodiscard]] std::int64_t held(MemberIndex node, std::string_view key, ShardIndex shard = 0) const;
-  [[nodiscard]] ShardState state(MemberIndex node, std::string_view key, ShardIndex shard = 0) const;
+  [[nodiscard]] std::int64_t held(MemberIndex node, std::string_view key,
+                                  ShardIndex shard = 0) const;
+  [[nodiscard]] ShardState state(MemberIndex node, std::string_view key,
+                                 ShardIndex shard = 0) const;
 
   // ---- where things live ----
   [[nodiscard]] const ClusterConfig& config() const { return config_; }
@@ -115,8 +120,12 @@ class HandDriven {
   [[nodiscard]] std::vector<MemberIndex> owners(std::string_view key, ShardIndex shard = 0) const;
   [[nodiscard]] bool owns(MemberIndex node, std::string_view key, ShardIndex shard = 0) const;
   // A key whose first shard `node` does or does not own; `nth` for another one.
-  [[nodiscard]] std::string key_of(MemberIndex node, std::size_t nth = 0) const { return find_key(node, true, nth); }
-  [[nodiscard]] std::string key_not_of(MemberIndex node, std::size_t nth = 0) const { return find_key(node, false, nth); }
+  [[nodiscard]] std::string key_of(MemberIndex node, std::size_t nth = 0) const {
+    return find_key(node, true, nth);
+  }
+  [[nodiscard]] std::string key_not_of(MemberIndex node, std::size_t nth = 0) const {
+    return find_key(node, false, nth);
+  }
 
   // ---- time ----
   [[nodiscard]] Instant now() const { return now_; }

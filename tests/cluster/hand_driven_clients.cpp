@@ -16,7 +16,8 @@ std::uint64_t HandDriven::op(MemberIndex node, Op op) {
   return op.id;
 }
 
-std::uint64_t HandDriven::add(MemberIndex node, std::string_view key, std::int64_t amount, Ask ask) {
+std::uint64_t HandDriven::add(MemberIndex node, std::string_view key, std::int64_t amount,
+                              Ask ask) {
   return op(node, {0, OpKind::add, key, ask.shard, amount, ask.ack, ask.timeout_ms, ask.token});
 }
 
@@ -28,7 +29,8 @@ std::uint64_t HandDriven::raise(MemberIndex node, std::string_view key, ShardInd
   return op(node, {0, OpKind::raise, key, kAnyShard, count, Ack::disk, 0, {}});
 }
 
-std::uint64_t HandDriven::read(MemberIndex node, std::string_view key, ReadLevel level, std::uint32_t timeout_ms) {
+std::uint64_t HandDriven::read(MemberIndex node, std::string_view key, ReadLevel level,
+                               std::uint32_t timeout_ms) {
   Read read{next_id_++, level, timeout_ms, {key}};
   Effects effects;
   nodes_[node].core->on_read(now_, ClientId{1}, read, effects);
@@ -63,7 +65,8 @@ Token HandDriven::session(MemberIndex node, MemberIndex executor) {
 
 std::int64_t HandDriven::total(MemberIndex node, std::string_view key, ReadLevel level) {
   const auto answer = value(read(node, key, level));
-  if (!answer || answer->code != Code::ok) throw std::runtime_error("the read was not answered at once");
+  if (!answer || answer->code != Code::ok)
+    throw std::runtime_error("the read was not answered at once");
   return answer->value;
 }
 

@@ -33,8 +33,14 @@ TEST(Links, AnotherNodeThanBeforeIsRefused) {
   HandDriven nodes;
   const auto hello_of = [&](MemberIndex node) {
     const Meta& meta = nodes.meta(node);
-    return Hello{.cluster = meta.cluster, .node = meta.node, .store = meta.store, .boot = meta.lineage.back().boot,
-                 .marked = false, .welcome = true, .pins = meta.pins, .sightings = {}};
+    return Hello{.cluster = meta.cluster,
+                 .node = meta.node,
+                 .store = meta.store,
+                 .boot = meta.lineage.back().boot,
+                 .marked = false,
+                 .welcome = true,
+                 .pins = meta.pins,
+                 .sightings = {}};
   };
   nodes.forge(1, 0, hello_of(2));
   EXPECT_FALSE(nodes.up(0, 1));

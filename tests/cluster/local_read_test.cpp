@@ -8,11 +8,13 @@ namespace quipu::test {
 namespace {
 
 Value local(HandDriven& nodes, MemberIndex node, std::string_view key) {
-  return nodes.value(nodes.read(node, key, ReadLevel::local)).value_or(Value{.code = Code::in_doubt});
+  return nodes.value(nodes.read(node, key, ReadLevel::local))
+      .value_or(Value{.code = Code::in_doubt});
 }
 
 Value fresh(HandDriven& nodes, MemberIndex node, std::string_view key) {
-  return nodes.value(nodes.read(node, key, ReadLevel::fresh)).value_or(Value{.code = Code::in_doubt});
+  return nodes.value(nodes.read(node, key, ReadLevel::fresh))
+      .value_or(Value{.code = Code::in_doubt});
 }
 
 TEST(LocalRead, IsCompleteAndYoungWhileTheNetworkWorks) {
@@ -176,7 +178,8 @@ TEST(FreshRead, SumsTheShardsOfSeveralOwners) {
   const std::string key = nodes.key_not_of(0);
   ASSERT_EQ(nodes.code(nodes.raise(0, key, 16)), Code::ok);
   for (ShardIndex shard = 0; shard < 16; ++shard) {
-    EXPECT_EQ(nodes.code(nodes.add(0, key, 1, {.ack = Ack::quorum, .shard = shard})), Code::ok) << shard;
+    EXPECT_EQ(nodes.code(nodes.add(0, key, 1, {.ack = Ack::quorum, .shard = shard})), Code::ok)
+        << shard;
   }
   nodes.pass(1s);
   const Value value = fresh(nodes, 0, key);

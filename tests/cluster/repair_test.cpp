@@ -44,7 +44,8 @@ TEST(Repair, FetchesTenThousandMissedShards) {
 
 TEST(Repair, FetchesOnlyWhatDiffers) {
   HandDriven nodes;
-  for (int i = 0; i < 2'000; ++i) (void)nodes.add(0, "same" + std::to_string(i), 1, {.ack = Ack::memory});
+  for (int i = 0; i < 2'000; ++i)
+    (void)nodes.add(0, "same" + std::to_string(i), 1, {.ack = Ack::memory});
   nodes.pass(1s);
   miss(nodes, 5);
   nodes.pass(14s);
@@ -153,7 +154,8 @@ TEST(Repair, AnAnswerAboutForeignPartitionsIsIgnored) {
   nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
     auto* answer = std::get_if<Pulled>(&message);
     if (answer && answer->kind == PullKind::partitions) {
-      for (std::uint16_t p = 0; p < 256; ++p) answer->partitions.push_back({Partition{p}, Hash128{1, p}});
+      for (std::uint16_t p = 0; p < 256; ++p)
+        answer->partitions.push_back({Partition{p}, Hash128{1, p}});
     }
     if (answer && answer->kind == PullKind::root) answer->answered = 0;
     return HandDriven::Fate::deliver;
@@ -170,11 +172,13 @@ TEST(Repair, AnAnswerToAnotherQuestionThanWasAskedCountsAsNoRepair) {
   const std::pair<const char*, Lie> lies[] = {
       {"another kind",
        [](Pulled& answer) {
-         if (answer.kind == PullKind::keys) answer.kind = PullKind::partitions, answer.shards.clear();
+         if (answer.kind == PullKind::keys)
+           answer.kind = PullKind::partitions, answer.shards.clear();
        }},
       {"more partitions than were asked",
        [](Pulled& answer) {
-         if (answer.kind == PullKind::partitions) answer.answered = kPartitions, answer.partitions.clear();
+         if (answer.kind == PullKind::partitions)
+           answer.answered = kPartitions, answer.partitions.clear();
        }},
       {"more leaves than were asked",
        [](Pulled& answer) {

@@ -11,7 +11,8 @@ TEST(Reset, AtQuorumRemovesEveryAddAcknowledgedAtQuorumBefore) {
   nodes.cut(0, 2);
   ASSERT_EQ(nodes.code(nodes.add(0, "a", 3, {.ack = Ack::quorum})), Code::ok);
   nodes.cut(0, 1);
-  EXPECT_EQ(nodes.code(nodes.reset(2, "a", {.ack = Ack::quorum})), Code::ok);  // 2 learns of it from 1
+  EXPECT_EQ(nodes.code(nodes.reset(2, "a", {.ack = Ack::quorum})),
+            Code::ok);  // 2 learns of it from 1
   EXPECT_EQ(nodes.total(1, "a", ReadLevel::strong), 0);
   nodes.connect_all();
   nodes.pass(12s);
@@ -95,9 +96,11 @@ TEST(Reset, RepeatedWithItsTokenWithoutAMajorityIsNotCalledUnapplied) {
   HandDriven nodes;
   const Token token = nodes.session(0, 0);
   (void)nodes.add(0, "a", 3);
-  ASSERT_EQ(nodes.code(nodes.reset(0, "a", {.ack = Ack::quorum, .shard = 0, .token = token})), Code::ok);
+  ASSERT_EQ(nodes.code(nodes.reset(0, "a", {.ack = Ack::quorum, .shard = 0, .token = token})),
+            Code::ok);
   nodes.cut_off(0);
-  const auto again = nodes.reset(0, "a", {.ack = Ack::quorum, .shard = 0, .token = token, .timeout_ms = 500});
+  const auto again =
+      nodes.reset(0, "a", {.ack = Ack::quorum, .shard = 0, .token = token, .timeout_ms = 500});
   nodes.pass(1s);
   ASSERT_TRUE(nodes.code(again));
   EXPECT_NE(describe(*nodes.code(again)).outcome, Outcome::not_applied);

@@ -151,7 +151,8 @@ TEST(Restart, WithoutAReachablePeerServesAfterASecondWithFreshActors) {
 
 TEST(Restart, LosesNothingThatWasDurable) {
   HandDriven nodes;
-  for (int i = 0; i < 20; ++i) ASSERT_EQ(nodes.code(nodes.add(0, "k" + std::to_string(i), i)), Code::ok);
+  for (int i = 0; i < 20; ++i)
+    ASSERT_EQ(nodes.code(nodes.add(0, "k" + std::to_string(i), i)), Code::ok);
   for (const MemberIndex node : nodes.all()) nodes.crash(node);
   nodes.start_all();
   nodes.connect_all();

@@ -73,7 +73,8 @@ TEST(StrongRead, DoesNotCountAReplicaWithOtherPinsAndAsksItAgain) {
   nodes.cut(0, 2);
   bool stale = true;
   nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
-    if (auto* answer = std::get_if<Collected>(&message); answer && stale && from == 1) answer->code = Code::stale_config;
+    if (auto* answer = std::get_if<Collected>(&message); answer && stale && from == 1)
+      answer->code = Code::stale_config;
     return HandDriven::Fate::deliver;
   });
   const auto read = nodes.read(0, "a", ReadLevel::strong);
@@ -96,8 +97,10 @@ TEST(StrongRead, AReplicaTellsWhoeverGoesByOtherPinsThatTheyAreStale) {
       answers[FrameType::collected] = answer->code;
       states[answer->id] = answer->states.size();
     }
-    if (const auto* answer = std::get_if<WrittenBack>(&message)) answers[FrameType::written_back] = answer->code;
-    if (const auto* ack = std::get_if<DeltaAck>(&message)) answers[FrameType::delta_ack] = ack->code;
+    if (const auto* answer = std::get_if<WrittenBack>(&message))
+      answers[FrameType::written_back] = answer->code;
+    if (const auto* ack = std::get_if<DeltaAck>(&message))
+      answers[FrameType::delta_ack] = ack->code;
     return HandDriven::Fate::deliver;
   });
   nodes.forge(1, 0, Collect{1, Fence{7}, {{"a", 0}}});
@@ -151,7 +154,8 @@ TEST(StrongRead, OfShardsThatExceedAFrameAsksForThemInPieces) {
     // Half of each shard's cells are at 0 alone, the other half at 1.
     for (ShardIndex shard = 0; shard < kShards; ++shard) {
       for (const MemberIndex node : {MemberIndex{0}, MemberIndex{1}}) {
-        ShardState state{{}, static_cast<ShardIndex>(shard == 0 ? kShards : 1),
+        ShardState state{{},
+                         static_cast<ShardIndex>(shard == 0 ? kShards : 1),
                          static_cast<ShardIndex>(shard == 0 ? kShards : 1)};
         for (std::uint64_t i = 0; i < cells; ++i) {
           state.cells.push_back({ActorId{(node + 1) * 100'000 + i}, Commit{i + 1}, 1, {}, 0});
@@ -245,7 +249,8 @@ TEST(Raise, ReachesTheOwnersThatWereNotOfItsMajority) {
     HandDriven nodes(options);
     nodes.pass(1s);
     const std::string name = count == 3 ? "a" : nodes.key_not_of(0);
-    const MemberIndex late = nodes.owners(name)[2] == 0 ? nodes.owners(name)[1] : nodes.owners(name)[2];
+    const MemberIndex late =
+        nodes.owners(name)[2] == 0 ? nodes.owners(name)[1] : nodes.owners(name)[2];
     nodes.meddle([late](MemberIndex, MemberIndex to, PeerMessage& message) {
       const bool written = to == late && std::holds_alternative<WriteBack>(message);
       return written ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
@@ -264,7 +269,8 @@ TEST(StrongRead, AfterAnInterruptedRaiseMissesNoShardThatMayBeUsed) {
     nodes.pass(1s);
     std::size_t left = frames;
     nodes.meddle([&](MemberIndex, MemberIndex, PeerMessage& message) {
-      if (!std::holds_alternative<WriteBack>(message) && !std::holds_alternative<WrittenBack>(message)) {
+      if (!std::holds_alternative<WriteBack>(message) &&
+          !std::holds_alternative<WrittenBack>(message)) {
         return HandDriven::Fate::deliver;
       }
       return left == 0 ? HandDriven::Fate::drop : (--left, HandDriven::Fate::deliver);
@@ -273,7 +279,8 @@ TEST(StrongRead, AfterAnInterruptedRaiseMissesNoShardThatMayBeUsed) {
     nodes.crash(0);
     nodes.be_fair();
     for (const MemberIndex node : {MemberIndex{1}, MemberIndex{2}}) {
-      if (nodes.code(nodes.add(node, "a", 1, {.ack = Ack::quorum, .shard = 3})) != Code::ok) continue;
+      if (nodes.code(nodes.add(node, "a", 1, {.ack = Ack::quorum, .shard = 3})) != Code::ok)
+        continue;
       EXPECT_GE(nodes.total(1, "a", ReadLevel::strong), 1) << frames << " frames";
       EXPECT_GE(nodes.total(2, "a", ReadLevel::strong), 1) << frames << " frames";
     }

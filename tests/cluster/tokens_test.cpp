@@ -77,7 +77,9 @@ TEST(Tokens, OfAStoreThatNobodyHoldsSayThatItIsGone) {
   nodes.connect(1);
   nodes.pass(1s);
   for (const MemberIndex node : nodes.all()) {
-    EXPECT_EQ(nodes.code(nodes.add(node, "a", 3, {.shard = 0, .token = token})), Code::executor_gone) << node;
+    EXPECT_EQ(nodes.code(nodes.add(node, "a", 3, {.shard = 0, .token = token})),
+              Code::executor_gone)
+        << node;
   }
 }
 
@@ -89,7 +91,8 @@ TEST(Tokens, OfARestartedStoreAreInDoubtUntilItsPeersConfirmIt) {
   const Ask ask{.shard = 0, .token = token};
   EXPECT_EQ(nodes.code(nodes.add(1, "a", 3, ask)), Code::in_doubt);  // before it serves
   nodes.pass(1500ms);
-  EXPECT_EQ(nodes.code(nodes.add(1, "a", 3, ask)), Code::in_doubt);  // and while it is not confirmed
+  EXPECT_EQ(nodes.code(nodes.add(1, "a", 3, ask)),
+            Code::in_doubt);  // and while it is not confirmed
   nodes.connect(1, 0);
   EXPECT_EQ(nodes.code(nodes.add(1, "a", 3, ask)), Code::in_doubt);
   nodes.connect(1, 2);
@@ -196,7 +199,8 @@ TEST(ForwardedAdds, ARefusedSessionIsAskedForAgainAtTheNextInterval) {
   HandDriven nodes(five());
   const std::string key = nodes.key_not_of(0);
   nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
-    if (auto* answer = std::get_if<Forwarded>(&message)) answer->done.at(0).code = Code::unavailable;
+    if (auto* answer = std::get_if<Forwarded>(&message))
+      answer->done.at(0).code = Code::unavailable;
     return HandDriven::Fate::deliver;
   });
   const auto add = nodes.add(0, key, 1);

@@ -334,14 +334,16 @@ TEST(HostileForwarded, that_shares_one_text_a_thousand_times_is_refused) {
 // It is shown, logged and passed on: 256 bytes are enough to say why.
 TEST(HostileRefusal, with_an_endless_detail_is_cut) {
   Builder builder;
-  const auto root = wire::CreateRefusal(builder, 1, builder.CreateString(std::string(1'000'000, 'x')));
+  const auto root =
+      wire::CreateRefusal(builder, 1, builder.CreateString(std::string(1'000'000, 'x')));
   const auto payload = payload_of(builder, root);
   EXPECT_EQ(decode_refusal(payload.get())->detail, std::string(256, 'x'));
 }
 
 TEST(HostileOp, that_wants_us_to_wait_for_weeks_waits_a_minute) {
   Builder builder;
-  const auto root = wire::CreateOp(builder, 1, wire::OpKind::add, 0, 0, 0, wire::Ack::disk, 4'000'000'000);
+  const auto root =
+      wire::CreateOp(builder, 1, wire::OpKind::add, 0, 0, 0, wire::Ack::disk, 4'000'000'000);
   const auto payload = payload_of(builder, root);
   EXPECT_EQ(decode_op(payload.get())->timeout_ms, 60'000u);
 }

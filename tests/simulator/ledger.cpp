@@ -36,7 +36,8 @@ std::string Ledger::check_possible(const std::string& key, std::int64_t value) c
     if (times == 0) continue;
     if (digit >= adds.size()) return say(key, digit, "was never made, yet it is counted");
     if (times > 1) return say(key, digit, "is counted more than once");
-    if (adds[digit].outcome == Outcome::not_applied) return say(key, digit, "was refused, yet it is counted");
+    if (adds[digit].outcome == Outcome::not_applied)
+      return say(key, digit, "was refused, yet it is counted");
   }
   return {};
 }
@@ -50,13 +51,16 @@ Ledger::ReadId Ledger::begin_strong_read(const std::string& key) const {
 }
 
 std::string Ledger::end_strong_read(const ReadId& id, std::int64_t value) {
-  if (std::string wrong = check_possible(id.key, value); !wrong.empty()) return "strong read: " + wrong;
+  if (std::string wrong = check_possible(id.key, value); !wrong.empty())
+    return "strong read: " + wrong;
   std::vector<Add>& adds = adds_.at(id.key);
   for (std::size_t digit = 0; digit < adds.size(); ++digit) {
     const bool there = digit_of(value, digit) == 1;
     if (there) adds[digit].seen = true;
     if (!there && digit < id.must.size() && id.must[digit]) {
-      return say(id.key, digit, "was acknowledged at quorum, or seen by an earlier strong read, and is missing in one");
+      return say(
+          id.key, digit,
+          "was acknowledged at quorum, or seen by an earlier strong read, and is missing in one");
     }
   }
   return {};
@@ -67,8 +71,9 @@ std::string Ledger::check_final(const std::string& key, std::int64_t value, bool
   const std::vector<Add>& adds = adds_.at(key);
   for (std::size_t digit = 0; digit < adds.size(); ++digit) {
     const Add& add = adds[digit];
-    const bool safe = add.seen || (add.outcome == Outcome::applied &&
-                                   (add.ack == Ack::quorum || (add.ack == Ack::disk && !disk_lost)));
+    const bool safe =
+        add.seen || (add.outcome == Outcome::applied &&
+                     (add.ack == Ack::quorum || (add.ack == Ack::disk && !disk_lost)));
     if (safe && digit_of(value, digit) == 0) return say(key, digit, "was acknowledged and is lost");
   }
   return {};

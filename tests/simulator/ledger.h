@@ -26,18 +26,21 @@ class Ledger {
   // The next add: to the current witness key.
   AddId begin_add(Instant now, Ack ack);
   void end_add(const AddId& id, Instant now, const Status& status);
-  [[nodiscard]] static std::int64_t amount(std::size_t digit) { return std::int64_t{1} << (2 * digit); }
+  [[nodiscard]] static std::int64_t amount(std::size_t digit) {
+    return std::int64_t{1} << (2 * digit);
+  }
 
   // A strong read ended; what it began with must be in it. Returns what is wrong.
   struct ReadId {
     std::string key;
-    std::vector<bool> must;   // digits acked at quorum, or seen by a strong read, before
+    std::vector<bool> must;  // digits acked at quorum, or seen by a strong read, before
   };
   [[nodiscard]] ReadId begin_strong_read(const std::string& key) const;
   [[nodiscard]] std::string end_strong_read(const ReadId& id, std::int64_t value);
 
   // What no crash may have taken: for acks at disk, only if no disk was lost.
-  [[nodiscard]] std::string check_final(const std::string& key, std::int64_t value, bool disk_lost) const;
+  [[nodiscard]] std::string check_final(const std::string& key, std::int64_t value,
+                                        bool disk_lost) const;
 
   [[nodiscard]] std::vector<std::string> keys() const;
   [[nodiscard]] std::size_t acknowledged() const { return acknowledged_; }

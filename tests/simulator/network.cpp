@@ -26,14 +26,16 @@ void Network::send(ConnId connection, HostId from, std::string bytes) {
     to->stalled.push_back(std::move(bytes));
     return;
   }
-  const bool breaks = faults_.break_rate > 0 && static_cast<double>(random_.below(1'000'000)) < faults_.break_rate * 1e6;
+  const bool breaks = faults_.break_rate > 0 &&
+                      static_cast<double>(random_.below(1'000'000)) < faults_.break_rate * 1e6;
   deliver(connection, conns_.at(connection), *to, std::move(bytes));
   if (breaks) break_connection(connection);
 }
 
 void Network::deliver(ConnId id, Conn&, Side& to, std::string bytes) {
   const auto spread = static_cast<std::uint64_t>((faults_.delay_max - faults_.delay_min).count());
-  const Duration delay = faults_.delay_min + Duration(static_cast<std::int64_t>(random_.below(spread + 1)));
+  const Duration delay =
+      faults_.delay_min + Duration(static_cast<std::int64_t>(random_.below(spread + 1)));
   to.last_arrival = std::max(to.last_arrival, time_.now() + delay);
   const HostId host = to.host;
   time_.at(to.last_arrival, [this, id, host, bytes = std::move(bytes)]() mutable {
@@ -82,7 +84,8 @@ void Network::heal() {
   cuts_.clear();
   for (auto& [id, conn] : conns_) {
     for (Side& to : conn.sides) {
-      for (std::string& bytes : std::exchange(to.stalled, {})) deliver(id, conn, to, std::move(bytes));
+      for (std::string& bytes : std::exchange(to.stalled, {}))
+        deliver(id, conn, to, std::move(bytes));
     }
   }
 }

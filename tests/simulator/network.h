@@ -32,7 +32,8 @@ struct NetworkFaults {
 
 class Network {
  public:
-  Network(Timeline& time, Random random, NetworkFaults faults) : time_(time), random_(random), faults_(faults) {}
+  Network(Timeline& time, Random random, NetworkFaults faults)
+      : time_(time), random_(random), faults_(faults) {}
 
   // Both ears exist when this returns; bytes flow from then on.
   ConnId connect(HostId from, Ears from_ears, HostId to, Ears to_ears);
@@ -42,7 +43,9 @@ class Network {
   // The host died: its peers see their connections reset.
   void close_all(HostId host);
 
-  [[nodiscard]] bool reachable(HostId a, HostId b) const { return !cuts_.contains(std::minmax(a, b)); }
+  [[nodiscard]] bool reachable(HostId a, HostId b) const {
+    return !cuts_.contains(std::minmax(a, b));
+  }
   void cut(HostId a, HostId b) { cuts_.insert(std::minmax(a, b)); }
   void heal();
   void be_kind() { faults_.break_rate = 0; }

@@ -50,7 +50,8 @@ void SimNode::recover_core() {
   options.checkpoint = settings_.checkpoint;
   Result<std::unique_ptr<Executor>> executor = recover(*store_, owner, options, random_);
   if (!executor.ok()) throw std::runtime_error("recovery: " + executor.status().message());
-  core_ = std::make_unique<NodeCore>(time_.now(), config_, self_, settings_, std::move(*executor), random_.split());
+  core_ = std::make_unique<NodeCore>(time_.now(), config_, self_, settings_, std::move(*executor),
+                                     random_.split());
   Effects effects;
   core_->on_tick(time_.now(), effects);
   perform(effects);
@@ -79,12 +80,14 @@ void SimNode::replace_disk(MemoryDisk disk, bool rebuild) {
 void SimNode::dial() {
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {
     if (member == self_ || !core_->dials(member)) continue;
-    if (const auto at = dialed_.find(member); at != dialed_.end() && links_.contains(at->second)) continue;
+    if (const auto at = dialed_.find(member); at != dialed_.end() && links_.contains(at->second))
+      continue;
     SimNode& peer = *nodes_[member];
     if (!peer.running() || !network_.reachable(host(), peer.host())) continue;
     const LinkId mine{next_id_++};
     const LinkId theirs{peer.next_id_++};
-    const ConnId connection = network_.connect(host(), link_ears(mine), peer.host(), peer.link_ears(theirs));
+    const ConnId connection =
+        network_.connect(host(), link_ears(mine), peer.host(), peer.link_ears(theirs));
     dialed_[member] = mine;
     links_[mine].connection = connection;
     peer.links_[theirs].connection = connection;
@@ -152,9 +155,14 @@ void SimNode::on_client_bytes(ClientId client, const std::string& bytes) {
         core_->on_ops(time_.now(), client, std::span(&op.value(), 1), effects);
         break;
       }
-      case FrameType::read: core_->on_read(time_.now(), client, decode_read(payload).value(), effects); break;
-      case FrameType::config: encode(reply, core_->config(decode_config_request(payload)->id)); break;
-      default: throw std::runtime_error("a client sent something else");
+      case FrameType::read:
+        core_->on_read(time_.now(), client, decode_read(payload).value(), effects);
+        break;
+      case FrameType::config:
+        encode(reply, core_->config(decode_config_request(payload)->id));
+        break;
+      default:
+        throw std::runtime_error("a client sent something else");
     }
     if (!reply.empty()) answer_client(client, reply);
   }
@@ -202,16 +210,19 @@ void SimNode::begin_write() {
   writing_.assign(std::make_move_iterator(queued_.begin()), std::make_move_iterator(queued_.end()));
   queued_.clear();
   const auto spread = static_cast<std::uint64_t>((faults_.sync_max - faults_.sync_min).count());
-  later(time_.now() + faults_.sync_min + Duration(static_cast<std::int64_t>(random_.below(spread + 1))), [this] {
-    for (const Sealed& sealed : writing_) {
-      if (!store_->write(sealed.batch).ok()) throw std::runtime_error("the disk failed unasked");
-    }
-    const Commit commit = writing_.back().commit;
-    writing_.clear();
-    Effects effects;
-    core_->on_durable(time_.now(), commit, effects);
-    perform(effects);
-  });
+  later(time_.now() + faults_.sync_min +
+            Duration(static_cast<std::int64_t>(random_.below(spread + 1))),
+        [this] {
+          for (const Sealed& sealed : writing_) {
+            if (!store_->write(sealed.batch).ok())
+              throw std::runtime_error("the disk failed unasked");
+          }
+          const Commit commit = writing_.back().commit;
+          writing_.clear();
+          Effects effects;
+          core_->on_durable(time_.now(), commit, effects);
+          perform(effects);
+        });
 }
 
 void SimNode::arm() {

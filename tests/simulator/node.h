@@ -22,8 +22,8 @@ struct DiskFaults {
 
 class SimNode {
  public:
-  SimNode(Timeline& time, Network& network, const ClusterConfig& config, MemberIndex self, NodeSettings settings,
-          DiskFaults faults, Random random);
+  SimNode(Timeline& time, Network& network, const ClusterConfig& config, MemberIndex self,
+          NodeSettings settings, DiskFaults faults, Random random);
 
   // Connections to all members go through here.
   void meet(std::vector<SimNode*> nodes) { nodes_ = std::move(nodes); }

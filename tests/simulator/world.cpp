@@ -96,7 +96,8 @@ World::World(const WorldOptions& options)
       settings_(make_settings(options)) {
   std::vector<SimNode*> all;
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
-    nodes_.push_back(std::make_unique<SimNode>(time_, network_, config_, i, settings_, DiskFaults{}, random_.split()));
+    nodes_.push_back(std::make_unique<SimNode>(time_, network_, config_, i, settings_, DiskFaults{},
+                                               random_.split()));
     all.push_back(nodes_.back().get());
   }
   for (auto& node : nodes_) node->meet(all);
@@ -147,14 +148,16 @@ bool World::everybody_ready() const {
 // ---- clients ----
 
 void World::connect(SimClient& client, ConnectionId connection, const std::string& address) {
-  const auto member = std::find_if(config_.members.begin(), config_.members.end(),
-                                   [&](const Member& one) { return one.client_address == address; });
+  const auto member =
+      std::find_if(config_.members.begin(), config_.members.end(),
+                   [&](const Member& one) { return one.client_address == address; });
   SimNode& node = *nodes_[static_cast<std::size_t>(member - config_.members.begin())];
   time_.in(milliseconds(1), [this, &client, connection, &node] {
     ClientEffects effects;
     const auto conn = std::make_shared<ConnId>();
     std::optional<Ears> theirs;
-    if (network_.reachable(client.host, node.host())) theirs = node.accept_client([conn] { return *conn; });
+    if (network_.reachable(client.host, node.host()))
+      theirs = node.accept_client([conn] { return *conn; });
     if (!theirs) {
       client.core->on_closed(time_.now(), connection, "refused", effects);
       perform(client, effects);
@@ -190,7 +193,8 @@ void World::connect(SimClient& client, ConnectionId connection, const std::strin
 void World::perform(SimClient& client, ClientEffects& effects) {
   for (ClientEffects::Send& send : effects.sends) {
     const auto at = client.connections.find(send.connection);
-    if (at != client.connections.end()) network_.send(at->second.conn, client.host, std::move(send.frames));
+    if (at != client.connections.end())
+      network_.send(at->second.conn, client.host, std::move(send.frames));
   }
   for (const ConnectionId connection : effects.closes) {
     const auto at = client.connections.find(connection);
@@ -198,13 +202,15 @@ void World::perform(SimClient& client, ClientEffects& effects) {
     network_.close(at->second.conn, client.host);
     client.connections.erase(at);
   }
-  for (const auto& connect_to : effects.connects) connect(client, connect_to.connection, connect_to.address);
+  for (const auto& connect_to : effects.connects)
+    connect(client, connect_to.connection, connect_to.address);
   for (const auto& [call, answer] : effects.completions) complete(client, call, answer);
   arm(client);
 }
 
 void World::arm(SimClient& client) {
-  const Instant deadline = std::max(client.core->deadline(), time_.now() + std::chrono::microseconds(1));
+  const Instant deadline =
+      std::max(client.core->deadline(), time_.now() + std::chrono::microseconds(1));
   if (deadline >= client.armed) return;
   client.armed = deadline;
   time_.at(deadline, [this, &client, deadline] {
@@ -223,20 +229,26 @@ void World::work(SimClient& client) {
   SimClient::Call& record = client.calls[call];
   const std::vector<std::string> keys = ledger_.keys();
   if (random_.below(5) == 0 && !keys.empty()) {
-    const std::string key = keys[keys.size() - 1 - random_.below(std::min<std::size_t>(3, keys.size()))];
+    const std::string key =
+        keys[keys.size() - 1 - random_.below(std::min<std::size_t>(3, keys.size()))];
     record.read = ledger_.begin_strong_read(key);
     client.core->read(time_.now(), call, {{key}, ReadLevel::strong, seconds(3)}, effects);
   } else if (options_.shards && random_.below(40) == 0 && !keys.empty()) {
-    client.core->raise(time_.now(), call, {keys.back(), static_cast<std::int64_t>(2 + random_.below(5)), Ack::disk, seconds(3)}, effects);
+    client.core->raise(
+        time_.now(), call,
+        {keys.back(), static_cast<std::int64_t>(2 + random_.below(5)), Ack::disk, seconds(3)},
+        effects);
   } else {
     const Ack ack{static_cast<std::uint8_t>(random_.below(3))};
     record.add = ledger_.begin_add(time_.now(), ack);
     client.core->add(time_.now(), call,
-                     {record.add->key, Ledger::amount(record.add->digit), ack, seconds(2 + static_cast<int>(random_.below(10)))},
+                     {record.add->key, Ledger::amount(record.add->digit), ack,
+                      seconds(2 + static_cast<int>(random_.below(10)))},
                      effects);
   }
   perform(client, effects);
-  time_.in(Duration(static_cast<std::int64_t>(random_.below(30'000'000))), [this, &client] { work(client); });
+  time_.in(Duration(static_cast<std::int64_t>(random_.below(30'000'000))),
+           [this, &client] { work(client); });
 }
 
 void World::complete(SimClient& client, CallId call, const ClientAnswer& answer) {
@@ -256,7 +268,8 @@ void World::complete(SimClient& client, CallId call, const ClientAnswer& answer)
     const Value& value = std::get<Values>(answer).values.front();
     trace_ = trace_ * 31 + static_cast<std::uint64_t>(value.value);
     if (value.code != Code::ok) return;
-    if (std::string wrong = ledger_.end_strong_read(*record.read, value.value); !wrong.empty()) fail(std::move(wrong));
+    if (std::string wrong = ledger_.end_strong_read(*record.read, value.value); !wrong.empty())
+      fail(std::move(wrong));
   }
 }
 
@@ -349,7 +362,8 @@ void World::check_bounds() {
 void World::check_converged() {
   if (!everybody_ready()) {
     for (const auto& node : nodes_) {
-      if (!node->core()->ready()) fail("30 s after healing a node is not ready: " + node->core()->state());
+      if (!node->core()->ready())
+        fail("30 s after healing a node is not ready: " + node->core()->state());
     }
   }
   for (const auto& client : clients_) {
@@ -380,11 +394,12 @@ void World::check_converged() {
       } else if (!value->complete) {
         std::string ages;
         for (const PeerStatus& peer : node->core()->status(time_.now(), 0).peers) {
-          ages += " " + peer.name + ": " + std::to_string(peer.age_ms) + " ms, outbox " + std::to_string(peer.outbox) +
-                  ", " + peer.state + ";";
+          ages += " " + peer.name + ": " + std::to_string(peer.age_ms) + " ms, outbox " +
+                  std::to_string(peer.outbox) + ", " + peer.state + ";";
         }
         fail("after healing, a local read of " + key + " is not complete:" + ages);
-      } else if (std::string wrong = ledger_.check_final(key, value->value, disk_lost_); !wrong.empty()) {
+      } else if (std::string wrong = ledger_.check_final(key, value->value, disk_lost_);
+                 !wrong.empty()) {
         fail(std::move(wrong));
       }
     }
@@ -392,8 +407,9 @@ void World::check_converged() {
 }
 
 std::string World::summary() const {
-  return std::to_string(ledger_.acknowledged()) + " adds acknowledged, " + std::to_string(ledger_.doubtful()) +
-         " in doubt, " + std::to_string(crashes_) + " crashes, " + std::to_string(cuts_) + " cuts";
+  return std::to_string(ledger_.acknowledged()) + " adds acknowledged, " +
+         std::to_string(ledger_.doubtful()) + " in doubt, " + std::to_string(crashes_) +
+         " crashes, " + std::to_string(cuts_) + " cuts";
 }
 
 std::string run_seed(std::uint64_t seed) {
@@ -406,8 +422,9 @@ std::string run_seed(std::uint64_t seed) {
     wrong = error.what();
   }
   if (wrong.empty()) return {};
-  return "seed " + std::to_string(seed) + " (" + options.describe() + "; " + world.summary() + ")\n  " + wrong +
-         "\n  replay: QUIPU_SIM_SEED=" + std::to_string(seed) + " tests/run release -R Simulator.OneSeed";
+  return "seed " + std::to_string(seed) + " (" + options.describe() + "; " + world.summary() +
+         ")\n  " + wrong + "\n  replay: QUIPU_SIM_SEED=" + std::to_string(seed) +
+         " tests/run release -R Simulator.OneSeed";
 }
 
 }  // namespace quipu::sim

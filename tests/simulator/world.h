@@ -23,12 +23,12 @@ struct WorldOptions {
   std::size_t clients = 3;
   bool crashes = true;
   bool cuts = true;
-  bool breaks = true;         // connections break by themselves
-  bool loses_disk = false;    // one node's disk is wiped once, and rebuilt
-  bool restores_copy = false; // one node comes back from an older copy of its disk
+  bool breaks = true;          // connections break by themselves
+  bool loses_disk = false;     // one node's disk is wiped once, and rebuilt
+  bool restores_copy = false;  // one node comes back from an older copy of its disk
   bool small_outbox = false;
   bool small_checkpoint = false;
-  bool shards = false;        // counters are spread while they are written
+  bool shards = false;  // counters are spread while they are written
   Duration torment{std::chrono::seconds(20)};
 
   [[nodiscard]] static WorldOptions draw(std::uint64_t seed);

@@ -219,7 +219,8 @@ TEST(Checkpoint, keeps_the_journal_bounded_under_load) {
 
 std::size_t bytes_of(const Disk& disk, const char* from, const char* to) {
   std::size_t bytes = 0;
-  for (auto at = disk.lower_bound(from); at != disk.lower_bound(to); ++at) bytes += at->first.size() + at->second.size();
+  for (auto at = disk.lower_bound(from); at != disk.lower_bound(to); ++at)
+    bytes += at->first.size() + at->second.size();
   return bytes;
 }
 
@@ -227,16 +228,18 @@ std::size_t bytes_of(const Disk& disk, const char* from, const char* to) {
 TEST(Checkpoint, goes_faster_the_larger_the_records_are) {
   constexpr std::size_t kJournalBytes = 20000;
   constexpr std::size_t kStates = 20000;
-  Executor executor =
-      fresh_executor(1, tiny({.journal_bytes = kJournalBytes, .slice_states = 10, .cut_records = 100}));
+  Executor executor = fresh_executor(
+      1, tiny({.journal_bytes = kJournalBytes, .slice_states = 10, .cut_records = 100}));
   Disk disk;
   std::size_t longest = 0, seals = 0, starts = 0;
   for (bool running = false; starts < 4; ++seals) {
     ASSERT_LT(seals, 1000u) << "checkpoints do not end";
-    for (std::size_t i = 0; i < 2000; ++i) add(executor, numbered((seals * 2000 + i * 7) % kStates), 1);
+    for (std::size_t i = 0; i < 2000; ++i)
+      add(executor, numbered((seals * 2000 + i * 7) % kStates), 1);
     const std::vector<Sealed> sealed = seal(executor);
     std::size_t record = 0, slice = 0;
-    for (const auto& [key, value] : sealed[0].batch.puts) (key[0] == 's' ? slice : record) += key.size() + value.size();
+    for (const auto& [key, value] : sealed[0].batch.puts)
+      (key[0] == 's' ? slice : record) += key.size() + value.size();
     EXPECT_LT(slice, record + 10'000) << "a seal costs about twice its record";
     write(disk, sealed);
     longest = std::max(longest, bytes_of(disk, "j", "k"));
@@ -248,7 +251,8 @@ TEST(Checkpoint, goes_faster_the_larger_the_records_are) {
 
 // What is hot lies in one partition, and is more than a slice.
 TEST(Checkpoint, ends_although_all_that_it_put_changes_again_at_once) {
-  Executor executor = fresh_executor(1, tiny({.journal_bytes = 1, .slice_states = 3, .cut_records = 100}));
+  Executor executor =
+      fresh_executor(1, tiny({.journal_bytes = 1, .slice_states = 3, .cut_records = 100}));
   std::vector<ShardKey> hot;
   for (std::size_t i = 0; hot.size() < 20; ++i) {
     if (raw(partition_of(executor, numbered(i))) == 7) hot.push_back(numbered(i));

@@ -43,8 +43,7 @@ RC_GTEST_PROP(ExecutorLaw, a_batch_behaves_as_its_changes_one_by_one,
   std::vector<Change> changes;
   for (const auto& [kind, key, amount, number] : drawn) {
     Token token;
-    if (number % 2 == 0)
-      token = {StoreId{1}, serial, std::uint64_t{1} + number / 16, number / 64u};
+    if (number % 2 == 0) token = {StoreId{1}, serial, std::uint64_t{1} + number / 16, number / 64u};
     const std::int64_t by = amount % 8 == 0 ? kMax : amount % 8 == 1 ? kMin : amount;
     changes.push_back({.kind = kind % 5 == 0 ? OpKind::reset : OpKind::add,
                        .ref = {keys[key % 8], 0},

@@ -327,7 +327,8 @@ TEST(Executor, reports_two_sums_under_one_number) {
 
 ShardState with_cells(std::uint64_t first_actor, std::size_t count) {
   ShardState state;
-  for (std::uint64_t i = 0; i < count; ++i) state.cells.push_back({ActorId{first_actor + i}, Commit{1}, 1, {}, 0});
+  for (std::uint64_t i = 0; i < count; ++i)
+    state.cells.push_back({ActorId{first_actor + i}, Commit{1}, 1, {}, 0});
   return state;
 }
 
@@ -336,13 +337,15 @@ TEST(Executor, refuses_a_state_that_would_have_too_many_cells_as_a_whole_and_say
   executor.merge(said(kLikes, with_cells(2, kMaxCells)));
   executor.seal();
   Delta delta;
-  delta.push(kLikes, {.cells = {{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{9}, 100, {}, 0}}});
+  delta.push(kLikes,
+             {.cells = {{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{9}, 100, {}, 0}}});
   delta.push(kViews, cell_of(1, 1, 1));
   EXPECT_EQ(executor.merge(delta), std::vector<Partition>{partition_of(executor, kLikes)});
   EXPECT_EQ(executor.conflicts(), 1u);
   EXPECT_EQ(value(executor, kLikes), static_cast<std::int64_t>(kMaxCells)) << "nothing of it";
   EXPECT_EQ(value(executor, kViews), 1) << "the others are taken";
-  EXPECT_EQ(executor.merge(said(kLikes, cell_of(2, 9, 100))), std::vector<Partition>{}) << "no more cells";
+  EXPECT_EQ(executor.merge(said(kLikes, cell_of(2, 9, 100))), std::vector<Partition>{})
+      << "no more cells";
 }
 
 // Or its copies could be more than what merges, and never agree again.
@@ -390,14 +393,16 @@ TEST(Executor, tells_about_how_much_waits_for_a_seal) {
 // Pointers to what an entry outgrew live until the seal.
 TEST(Executor, tells_what_merges_keep_of_one_shard_until_a_seal) {
   Executor executor = fresh_executor(1);
-  for (std::uint64_t commit = 1; commit <= 1000; ++commit) executor.merge(said(kLikes, cell_of(9, commit, 1)));
+  for (std::uint64_t commit = 1; commit <= 1000; ++commit)
+    executor.merge(said(kLikes, cell_of(9, commit, 1)));
   EXPECT_GT(executor.open_bytes(), 20'000u);
   executor.seal();
   EXPECT_EQ(executor.open_bytes(), 0u);
 }
 
 TEST(Executor, tells_what_sessions_keep_until_a_seal) {
-  Executor executor = fresh_executor(1, {.placement = {}, .tokens = {.window = 4, .sessions = 1}, .checkpoint = {}});
+  Executor executor = fresh_executor(
+      1, {.placement = {}, .tokens = {.window = 4, .sessions = 1}, .checkpoint = {}});
   for (int i = 0; i < 1000; ++i) (void)executor.issue_session();
   EXPECT_GT(executor.open_bytes(), 50'000u);
   executor.seal();

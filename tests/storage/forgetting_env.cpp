@@ -154,8 +154,9 @@ void ForgettingEnv::tear(Inode& inode) {
   const std::size_t reached = inode.synced + random_.below(inode.data.size() - inode.synced + 1);
   for (std::size_t at = inode.synced; at < reached;) {
     const std::size_t end = std::min(reached, (at / kSector + 1) * kSector);
-    if (random_.below(4) == 0) std::fill(inode.data.begin() + static_cast<std::ptrdiff_t>(at),
-                                         inode.data.begin() + static_cast<std::ptrdiff_t>(end), '\0');
+    if (random_.below(4) == 0)
+      std::fill(inode.data.begin() + static_cast<std::ptrdiff_t>(at),
+                inode.data.begin() + static_cast<std::ptrdiff_t>(end), '\0');
     at = end;
   }
   inode.synced = reached;
@@ -216,7 +217,8 @@ leveldb::Status ForgettingEnv::begin_change() {
   return on_ ? leveldb::Status() : powerless();
 }
 
-leveldb::Status ForgettingEnv::append(Inode& inode, const std::string& name, std::string_view bytes) {
+leveldb::Status ForgettingEnv::append(Inode& inode, const std::string& name,
+                                      std::string_view bytes) {
   const std::lock_guard lock(mutex_);
   if (leveldb::Status status = begin_change(); !status.ok()) return status;
   std::uint64_t fits = bytes.size();
@@ -235,8 +237,8 @@ leveldb::Status ForgettingEnv::sync(Inode& inode, const std::string& name) {
   return {};
 }
 
-leveldb::Status ForgettingEnv::read(const Inode& inode, std::uint64_t at, std::size_t length, char* to,
-                                    leveldb::Slice* result) const {
+leveldb::Status ForgettingEnv::read(const Inode& inode, std::uint64_t at, std::size_t length,
+                                    char* to, leveldb::Slice* result) const {
   const std::lock_guard lock(mutex_);
   *result = {};
   if (!on_) return powerless();
@@ -280,7 +282,8 @@ leveldb::Status ForgettingEnv::find(const std::string& name, InodePointer& inode
   return {};
 }
 
-leveldb::Status ForgettingEnv::NewSequentialFile(const std::string& name, leveldb::SequentialFile** out) {
+leveldb::Status ForgettingEnv::NewSequentialFile(const std::string& name,
+                                                 leveldb::SequentialFile** out) {
   const std::lock_guard lock(mutex_);
   InodePointer inode;
   *out = nullptr;
@@ -300,7 +303,8 @@ leveldb::Status ForgettingEnv::NewRandomAccessFile(const std::string& name,
 }
 
 // An existing file is replaced, not truncated, which no caller can tell apart.
-leveldb::Status ForgettingEnv::NewWritableFile(const std::string& name, leveldb::WritableFile** out) {
+leveldb::Status ForgettingEnv::NewWritableFile(const std::string& name,
+                                               leveldb::WritableFile** out) {
   const std::lock_guard lock(mutex_);
   *out = nullptr;
   if (leveldb::Status status = begin_change(); !status.ok()) return status;
@@ -312,7 +316,8 @@ leveldb::Status ForgettingEnv::NewWritableFile(const std::string& name, leveldb:
   return {};
 }
 
-leveldb::Status ForgettingEnv::NewAppendableFile(const std::string& name, leveldb::WritableFile** out) {
+leveldb::Status ForgettingEnv::NewAppendableFile(const std::string& name,
+                                                 leveldb::WritableFile** out) {
   *out = nullptr;
   return leveldb::Status::NotSupported(name, "no caller appends to an old file");
 }

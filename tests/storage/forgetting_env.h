@@ -64,12 +64,15 @@ class ForgettingEnv final : public leveldb::EnvWrapper {
   // Changes a file behind everybody's back, durably.
   void damage(const std::string& name, const std::function<void(std::string&)>& how);
 
-  leveldb::Status NewSequentialFile(const std::string& name, leveldb::SequentialFile** out) override;
-  leveldb::Status NewRandomAccessFile(const std::string& name, leveldb::RandomAccessFile** out) override;
+  leveldb::Status NewSequentialFile(const std::string& name,
+                                    leveldb::SequentialFile** out) override;
+  leveldb::Status NewRandomAccessFile(const std::string& name,
+                                      leveldb::RandomAccessFile** out) override;
   leveldb::Status NewWritableFile(const std::string& name, leveldb::WritableFile** out) override;
   leveldb::Status NewAppendableFile(const std::string& name, leveldb::WritableFile** out) override;
   bool FileExists(const std::string& name) override;
-  leveldb::Status GetChildren(const std::string& directory, std::vector<std::string>* names) override;
+  leveldb::Status GetChildren(const std::string& directory,
+                              std::vector<std::string>* names) override;
   leveldb::Status RemoveFile(const std::string& name) override;
   leveldb::Status CreateDir(const std::string& name) override;
   leveldb::Status RemoveDir(const std::string& name) override;

@@ -14,8 +14,8 @@ namespace quipu {
 
 // Found by rapidcheck when it prints a counterexample.
 static void showValue(const Cell& cell, std::ostream& out) {
-  out << "{actor " << raw(cell.actor) << ", " << raw(cell.commit) << ": " << cell.sum << ", cleared "
-      << raw(cell.cleared_commit) << ": " << cell.cleared_sum << "}";
+  out << "{actor " << raw(cell.actor) << ", " << raw(cell.commit) << ": " << cell.sum
+      << ", cleared " << raw(cell.cleared_commit) << ": " << cell.cleared_sum << "}";
 }
 
 static void showValue(const ShardState& state, std::ostream& out) {
@@ -37,7 +37,8 @@ rc::Gen<std::int64_t> any_sum() {
 }
 
 rc::Gen<Commit> any_commit() {
-  return rc::gen::map(rc::gen::inRange<std::uint64_t>(0, 4), [](std::uint64_t n) { return Commit{n}; });
+  return rc::gen::map(rc::gen::inRange<std::uint64_t>(0, 4),
+                      [](std::uint64_t n) { return Commit{n}; });
 }
 
 rc::Gen<Cell> any_cell() {
@@ -45,20 +46,23 @@ rc::Gen<Cell> any_cell() {
       rc::gen::set(&Cell::actor, rc::gen::map(rc::gen::inRange<std::uint64_t>(1, 5),
                                               [](std::uint64_t n) { return ActorId{n}; })),
       rc::gen::set(&Cell::commit, any_commit()), rc::gen::set(&Cell::sum, any_sum()),
-      rc::gen::set(&Cell::cleared_commit, any_commit()), rc::gen::set(&Cell::cleared_sum, any_sum()));
+      rc::gen::set(&Cell::cleared_commit, any_commit()),
+      rc::gen::set(&Cell::cleared_sum, any_sum()));
 }
 
 rc::Gen<ShardState> any_state() {
-  const auto cells = rc::gen::map(rc::gen::container<std::vector<Cell>>(any_cell()), [](std::vector<Cell> some) {
-    std::map<ActorId, Cell> once;
-    for (const Cell& cell : some) once.emplace(cell.actor, cell);
-    std::vector<Cell> sorted;
-    for (const auto& [actor, cell] : once) sorted.push_back(cell);
-    return sorted;
-  });
-  return rc::gen::build<ShardState>(rc::gen::set(&ShardState::cells, cells),
-                                    rc::gen::set(&ShardState::count, rc::gen::inRange<ShardIndex>(1, 5)),
-                                    rc::gen::set(&ShardState::usable, rc::gen::inRange<ShardIndex>(1, 5)));
+  const auto cells =
+      rc::gen::map(rc::gen::container<std::vector<Cell>>(any_cell()), [](std::vector<Cell> some) {
+        std::map<ActorId, Cell> once;
+        for (const Cell& cell : some) once.emplace(cell.actor, cell);
+        std::vector<Cell> sorted;
+        for (const auto& [actor, cell] : once) sorted.push_back(cell);
+        return sorted;
+      });
+  return rc::gen::build<ShardState>(
+      rc::gen::set(&ShardState::cells, cells),
+      rc::gen::set(&ShardState::count, rc::gen::inRange<ShardIndex>(1, 5)),
+      rc::gen::set(&ShardState::usable, rc::gen::inRange<ShardIndex>(1, 5)));
 }
 
 ShardState join(ShardState a, const ShardState& b) {
@@ -75,12 +79,15 @@ ShardState reset(ShardState state) {
 ShardState add(ShardState state, ActorId actor, std::int64_t amount) {
   Cell cell{actor, Commit{1}, amount, {}, 0};
   for (const Cell& held : state.cells) {
-    if (held.actor == actor) cell = {actor, next(held.commit), held.sum + amount, held.cleared_commit, held.cleared_sum};
+    if (held.actor == actor)
+      cell = {actor, next(held.commit), held.sum + amount, held.cleared_commit, held.cleared_sum};
   }
   return join(state, ShardState{{cell}, 1, 1});
 }
 
-std::optional<std::int64_t> value(const ShardState& state) { return narrow(total(state.cells).sum); }
+std::optional<std::int64_t> value(const ShardState& state) {
+  return narrow(total(state.cells).sum);
+}
 bool exists(const ShardState& state) { return total(state.cells).exists; }
 
 // ---- merge is a join ----
@@ -110,9 +117,10 @@ RC_GTEST_PROP(Merge, SaysWhetherAnythingChanged, ()) {
 
 RC_GTEST_PROP(Merge, KeepsCellsSortedAndEachActorOnce, ()) {
   const ShardState merged = join(*any_state(), *any_state());
-  RC_ASSERT(std::adjacent_find(merged.cells.begin(), merged.cells.end(), [](const Cell& left, const Cell& right) {
-              return left.actor >= right.actor;
-            }) == merged.cells.end());
+  RC_ASSERT(std::adjacent_find(merged.cells.begin(), merged.cells.end(),
+                               [](const Cell& left, const Cell& right) {
+                                 return left.actor >= right.actor;
+                               }) == merged.cells.end());
 }
 
 RC_GTEST_PROP(Merge, OfADeltaEntryIsTheMergeOfItsState, ()) {
@@ -148,7 +156,8 @@ TEST(Merge, ReportsNoConflictBetweenEqualOrSuccessiveCells) {
 
 TEST(Merge, FindsTheConflictAmongManyCells) {
   ShardState state{{{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{1}, 1, {}, 0}}, 1, 1};
-  const ShardState other{{{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{1}, 2, {}, 0}}, 1, 1};
+  const ShardState other{
+      {{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{1}, 2, {}, 0}}, 1, 1};
   EXPECT_TRUE(merge(state, other).conflict);
 }
 
@@ -222,17 +231,17 @@ TEST(Fits, StopsAtTheEdgesOfTheCellAndOfTheTotal) {
            {0, 0, kMin, true},
            {kMax, kMax, 0, true},
            {kMax - 1, kMax - 1, 1, true},
-           {kMax, 0, 1, false},       // the cell alone
+           {kMax, 0, 1, false},  // the cell alone
            {kMin, 0, -1, false},
            {kMin + 1, 0, -1, true},
-           {0, kMax, 1, false},       // the total alone
+           {0, kMax, 1, false},  // the total alone
            {0, Wide{kMax} - 1, 1, true},
            {0, kMin, -1, false},
            {0, Wide{kMin} + 1, -1, true},
-           {0, kMin, kMax, true},     // far, but towards the middle
-           {0, above, 1, false},      // merged beyond: no further …
+           {0, kMin, kMax, true},  // far, but towards the middle
+           {0, above, 1, false},   // merged beyond: no further …
            {0, above, 0, true},
-           {0, above, -1, true},      // … but back
+           {0, above, -1, true},  // … but back
            {0, below, -1, false},
            {0, below, 0, true},
            {0, below, 1, true},

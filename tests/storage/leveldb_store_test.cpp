@@ -27,7 +27,8 @@ using Open = LevelDbOptions::Open;
 const std::string kDirectory = std::string(ForgettingEnv::kRoot) + "/store";
 
 Result<std::unique_ptr<Store>> open(ForgettingEnv& env, Open how = Open::existing) {
-  return open_leveldb({.directory = kDirectory, .open = how, .write_buffer = 64 << 10, .env = &env});
+  return open_leveldb(
+      {.directory = kDirectory, .open = how, .write_buffer = 64 << 10, .env = &env});
 }
 
 std::string key(int i) { return "key" + std::to_string(1000 + i); }
@@ -37,7 +38,9 @@ std::unique_ptr<ForgettingEnv> make_disk(int count, std::size_t value_size) {
   auto env = std::make_unique<ForgettingEnv>();
   const auto store = open(*env, Open::create);
   for (int i = 0; i < count; ++i) {
-    EXPECT_TRUE((*store)->write(put(key(i), std::string(value_size, static_cast<char>('a' + i % 26)))).ok());
+    EXPECT_TRUE((*store)
+                    ->write(put(key(i), std::string(value_size, static_cast<char>('a' + i % 26))))
+                    .ok());
   }
   return env;
 }
@@ -87,9 +90,10 @@ TEST(LevelDbStore, CutsWhateverStandsBehindTheLastRecord) {
     const auto env = make_disk(1, 50);
     return env->read(newest_log(*env));
   }();
-  for (const std::string& tail : {std::string(1, '\0'), std::string(6, '\0'), std::string(7, '\0'),
-                                  std::string(100'000, '\0'), std::string(3, 'x'), std::string(5000, '\xff'),
-                                  record.substr(0, 7), record.substr(0, record.size() - 1)}) {
+  for (const std::string& tail :
+       {std::string(1, '\0'), std::string(6, '\0'), std::string(7, '\0'),
+        std::string(100'000, '\0'), std::string(3, 'x'), std::string(5000, '\xff'),
+        record.substr(0, 7), record.substr(0, record.size() - 1)}) {
     const auto env = make_disk(3, 50);
     env->damage(newest_log(*env), [&](std::string& bytes) { bytes += tail; });
     expect_first_keys(*env, 3);
@@ -116,7 +120,8 @@ TEST(LevelDbStore, CutsATornRecordOfWhichALaterBlockIsIntact) {
       ASSERT_TRUE((*store)->write(put("large", std::string(100'000, 'x'))).ok());
     }
     const std::string log = newest_log(*env);
-    ASSERT_GT(env->read(log).size(), 100'000U) << "a log of its own, which begins with the large record";
+    ASSERT_GT(env->read(log).size(), 100'000U)
+        << "a log of its own, which begins with the large record";
     env->damage(log, [&](std::string& bytes) { bytes.replace(lost, 512, 512, '\0'); });
     expect_first_keys(*env, 3);
   }
@@ -214,7 +219,8 @@ TEST(LevelDbStore, NamesADamagedCurrentOrManifest) {
 }
 
 TEST(LevelDbStore, CutsATornEndOfTheManifest) {
-  for (const std::string& tail : {std::string("torn"), std::string(100, '\0'), std::string(5000, '\x7f')}) {
+  for (const std::string& tail :
+       {std::string("torn"), std::string(100, '\0'), std::string(5000, '\x7f')}) {
     const auto env = make_disk(600, 1000);
     std::string manifest = kDirectory + "/" + env->read(kDirectory + "/CURRENT");
     manifest.pop_back();
@@ -235,7 +241,8 @@ TEST(LevelDbStore, KeepsWhatWasAcknowledgedBeforeDuringAndAfterAFullDisk) {
     ASSERT_TRUE(store.ok());
     Contents acknowledged;
     for (int i = 0; i < 2000; ++i) {
-      const Batch batch = put(key(static_cast<int>(random.below(500))), std::string(random.below(3000), 'x'));
+      const Batch batch =
+          put(key(static_cast<int>(random.below(500))), std::string(random.below(3000), 'x'));
       if (random.below(30) == 0) env.set_capacity(env.used() + random.below(20'000));
       if (random.below(30) == 0) env.set_capacity(std::nullopt);
       const Status status = (*store)->write(batch);
@@ -294,7 +301,8 @@ TEST(LevelDbStore, CreatesNoStoreOverAnother) {
   const auto env = make_disk(5, 50);
   EXPECT_EQ(open(*env, Open::create).status().code(), Code::cannot_start);
   ASSERT_TRUE(env->RemoveFile(kDirectory + "/CURRENT").ok());
-  EXPECT_EQ(open(*env, Open::create).status().code(), Code::cannot_start) << "even if it is damaged";
+  EXPECT_EQ(open(*env, Open::create).status().code(), Code::cannot_start)
+      << "even if it is damaged";
 }
 
 TEST(LevelDbStore, OpensNoStoreThatIsNotThere) {
@@ -307,7 +315,8 @@ TEST(LevelDbStore, OpensNoStoreThatIsNotThere) {
 
 TEST(LevelDbStore, NeedsTheParentDirectory) {
   ForgettingEnv env;
-  const auto store = open_leveldb({.directory = "/nowhere/store", .open = Open::create, .env = &env});
+  const auto store =
+      open_leveldb({.directory = "/nowhere/store", .open = Open::create, .env = &env});
   EXPECT_EQ(store.status().code(), Code::cannot_start);
 }
 
@@ -368,7 +377,8 @@ TEST_F(LevelDbOnDisk, KeepsWhatWasWritten) {
     const auto store = open_leveldb({.directory = directory_, .open = Open::create});
     ASSERT_TRUE(store.ok()) << store.status().message();
     ASSERT_TRUE((*store)->write(put("a", "1")).ok());
-    EXPECT_EQ(open_leveldb({.directory = directory_}).status().code(), Code::cannot_start) << "in use";
+    EXPECT_EQ(open_leveldb({.directory = directory_}).status().code(), Code::cannot_start)
+        << "in use";
   }
   EXPECT_TRUE(leveldb_exists(directory_));
   const auto store = open_leveldb({.directory = directory_});
@@ -382,7 +392,8 @@ TEST_F(LevelDbOnDisk, CutsATornEnd) {
     ASSERT_TRUE((*store)->write(put("a", "1")).ok());
   }
   for (const auto& file : std::filesystem::directory_iterator(directory_)) {
-    if (file.path().extension() == ".log") std::ofstream(file.path(), std::ios::app) << "torn by a power cut";
+    if (file.path().extension() == ".log")
+      std::ofstream(file.path(), std::ios::app) << "torn by a power cut";
   }
   const auto store = open_leveldb({.directory = directory_});
   ASSERT_TRUE(store.ok()) << store.status().message();

@@ -160,7 +160,8 @@ TEST(Recovery, gives_no_serial_out_twice_even_from_an_old_copy) {
 
 TEST(Recovery, finds_a_state_with_more_cells_than_any_may_have_corrupt) {
   ShardState too_many;
-  for (std::uint64_t i = 1; i <= kMaxCells + 1; ++i) too_many.cells.push_back({ActorId{i}, Commit{1}, 1, {}, 0});
+  for (std::uint64_t i = 1; i <= kMaxCells + 1; ++i)
+    too_many.cells.push_back({ActorId{i}, Commit{1}, 1, {}, 0});
   MemoryDisk at_rest = new_disk();
   const auto executor = std::move(*start(at_rest));
   const std::string key = stored::shard(executor->map().place(kLikes), kLikes);

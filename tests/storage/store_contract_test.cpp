@@ -37,7 +37,8 @@ enum class Sync { works, is_swallowed };
 
 class MemoryMachine final : public Machine {
  public:
-  MemoryMachine(std::uint64_t seed, Sync sync) : random_(seed), store_(std::make_unique<MemoryStore>(disk_)) {
+  MemoryMachine(std::uint64_t seed, Sync sync)
+      : random_(seed), store_(std::make_unique<MemoryStore>(disk_)) {
     disk_.sync = sync == Sync::works;
   }
 
@@ -93,7 +94,8 @@ class LevelDbMachine final : public Machine {
   void restart_power() {
     env_.power_off();
     store_.reset();
-    env_.power_on(random_.below(2) == 0 ? ForgettingEnv::Loss::everything : ForgettingEnv::Loss::torn);
+    env_.power_on(random_.below(2) == 0 ? ForgettingEnv::Loss::everything
+                                        : ForgettingEnv::Loss::torn);
   }
 
   // The write buffer is LevelDB's smallest, so that logs rotate.
@@ -169,8 +171,10 @@ bool acknowledged_survives(Machine& machine, std::uint64_t seed, std::size_t byt
 
 std::uint64_t choose_seed() {
   const char* given = std::getenv("QUIPU_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-  std::cout << "seed " << seed << "; replay with QUIPU_SEED=" << seed << " storage_test --gtest_filter="
+  const std::uint64_t seed =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  std::cout << "seed " << seed << "; replay with QUIPU_SEED=" << seed
+            << " storage_test --gtest_filter="
             << "*" << testing::UnitTest::GetInstance()->current_test_info()->name() << "\n";
   return seed;
 }
@@ -186,8 +190,10 @@ TEST_P(StoreContract, KeepsAWrittenBatchThroughPowerLoss) {
 
 TEST_P(StoreContract, OverwritesAndDeletes) {
   const auto machine = make_machine(GetParam());
-  ASSERT_TRUE(machine->store().write({.puts = {{"a", "1"}, {"b", "2"}, {"c", "3"}}, .deletes = {}}).ok());
-  ASSERT_TRUE(machine->store().write({.puts = {{"a", "new"}}, .deletes = {"b", "never there"}}).ok());
+  ASSERT_TRUE(
+      machine->store().write({.puts = {{"a", "1"}, {"b", "2"}, {"c", "3"}}, .deletes = {}}).ok());
+  ASSERT_TRUE(
+      machine->store().write({.puts = {{"a", "new"}}, .deletes = {"b", "never there"}}).ok());
   const Contents expected{{"a", "new"}, {"c", "3"}};
   EXPECT_EQ(contents(machine->store()), expected);
   ASSERT_TRUE(machine->lose_power().ok());
@@ -196,41 +202,63 @@ TEST_P(StoreContract, OverwritesAndDeletes) {
 
 TEST_P(StoreContract, ScansInTheOrderOfUnsignedBytes) {
   const auto machine = make_machine(GetParam());
-  const std::vector<std::string> ordered{std::string(1, '\0'), std::string("\0\xff", 2), "\x01", "A",
-                                         std::string("A\0", 2), "AA", "\x7f", "\x80", "\xfe\xff"};
+  const std::vector<std::string> ordered{std::string(1, '\0'),
+                                         std::string("\0\xff", 2),
+                                         "\x01",
+                                         "A",
+                                         std::string("A\0", 2),
+                                         "AA",
+                                         "\x7f",
+                                         "\x80",
+                                         "\xfe\xff"};
   Batch batch;
-  for (auto key = ordered.rbegin(); key != ordered.rend(); ++key) batch.puts.push_back({*key, *key});
+  for (auto key = ordered.rbegin(); key != ordered.rend(); ++key)
+    batch.puts.push_back({*key, *key});
   ASSERT_TRUE(machine->store().write(batch).ok());
   std::vector<std::string> found;
-  ASSERT_TRUE(machine->store().scan("", "\xff", [&](std::string_view key, std::string_view value) {
-    EXPECT_EQ(key, value);
-    found.emplace_back(key);
-    return Status();
-  }).ok());
+  ASSERT_TRUE(machine->store()
+                  .scan("", "\xff",
+                        [&](std::string_view key, std::string_view value) {
+                          EXPECT_EQ(key, value);
+                          found.emplace_back(key);
+                          return Status();
+                        })
+                  .ok());
   EXPECT_EQ(found, ordered);
 }
 
 TEST_P(StoreContract, ScansFromTheFirstKeyUpToButNotTheLast) {
   const auto machine = make_machine(GetParam());
-  ASSERT_TRUE(machine->store().write({.puts = {{"b", ""}, {"d", ""}, {"f", ""}}, .deletes = {}}).ok());
+  ASSERT_TRUE(
+      machine->store().write({.puts = {{"b", ""}, {"d", ""}, {"f", ""}}, .deletes = {}}).ok());
   struct Case {
     std::string from, to, found;
   };
-  for (const auto& [from, to, expected] : std::vector<Case>{{"", "", ""}, {"", "z", "bdf"}, {"b", "f", "bd"},
-                                                            {"a", "b", ""}, {"c", "e", "d"}, {"d", "d", ""},
-                                                            {"f", "b", ""}, {"f", "g", "f"}, {"g", "z", ""}}) {
+  for (const auto& [from, to, expected] : std::vector<Case>{{"", "", ""},
+                                                            {"", "z", "bdf"},
+                                                            {"b", "f", "bd"},
+                                                            {"a", "b", ""},
+                                                            {"c", "e", "d"},
+                                                            {"d", "d", ""},
+                                                            {"f", "b", ""},
+                                                            {"f", "g", "f"},
+                                                            {"g", "z", ""}}) {
     std::string found;
-    EXPECT_TRUE(machine->store().scan(from, to, [&](std::string_view key, std::string_view) {
-      found += key;
-      return Status();
-    }).ok());
+    EXPECT_TRUE(machine->store()
+                    .scan(from, to,
+                          [&](std::string_view key, std::string_view) {
+                            found += key;
+                            return Status();
+                          })
+                    .ok());
     EXPECT_EQ(found, expected) << "[" << from << ", " << to << ")";
   }
 }
 
 TEST_P(StoreContract, StopsAScanAtTheVisitorsRefusalAndReturnsIt) {
   const auto machine = make_machine(GetParam());
-  ASSERT_TRUE(machine->store().write({.puts = {{"a", ""}, {"b", ""}, {"c", ""}}, .deletes = {}}).ok());
+  ASSERT_TRUE(
+      machine->store().write({.puts = {{"a", ""}, {"b", ""}, {"c", ""}}, .deletes = {}}).ok());
   int visits = 0;
   const Status status = machine->store().scan("", "\xff", [&](std::string_view, std::string_view) {
     return ++visits == 2 ? Status(Code::overloaded, "enough") : Status();
@@ -278,7 +306,8 @@ TEST_P(StoreContract, WritesTheSameBatchOnceThereIsSpaceAgain) {
   ASSERT_TRUE(machine->store().write(large).ok());
   ASSERT_TRUE(machine->store().write(put("c", "3")).ok());
   ASSERT_TRUE(machine->lose_power().ok());
-  EXPECT_EQ(contents(machine->store()), (Contents{{"a", "1"}, {"b", large.puts[0].value}, {"c", "3"}}));
+  EXPECT_EQ(contents(machine->store()),
+            (Contents{{"a", "1"}, {"b", large.puts[0].value}, {"c", "3"}}));
 }
 
 TEST_P(StoreContract, WritesNothingEverAgainAfterAFailedSync) {

@@ -33,14 +33,17 @@ TEST(StoredKeys, NameAShardByPlaceThenKeyThenIndex) {
   const std::string key = stored::shard(placement, ref);
   ASSERT_EQ(key.size(), 1 + 2 + 1 + 9 + 2U);
   EXPECT_EQ(key[0], 's');
-  EXPECT_EQ(static_cast<std::uint8_t>(key[1]) << 8 | static_cast<std::uint8_t>(key[2]), raw(placement.partition()));
+  EXPECT_EQ(static_cast<std::uint8_t>(key[1]) << 8 | static_cast<std::uint8_t>(key[2]),
+            raw(placement.partition()));
   EXPECT_EQ(static_cast<std::uint8_t>(key[3]), placement.leaf());
   EXPECT_EQ(key.substr(4), "page:home\x01\x02");
 }
 
 TEST(StoredKeys, GiveBackTheShardWhateverBytesItsKeyHolds) {
-  for (const std::string& name : {"a"s, "\0"s, "\xff\xff\xff"s, "s\0\0\0"s, std::string(kMaxKey, 'x')}) {
-    for (const ShardIndex index : {ShardIndex{0}, ShardIndex{255}, ShardIndex{256}, ShardIndex{kMaxShards - 1}}) {
+  for (const std::string& name :
+       {"a"s, "\0"s, "\xff\xff\xff"s, "s\0\0\0"s, std::string(kMaxKey, 'x')}) {
+    for (const ShardIndex index :
+         {ShardIndex{0}, ShardIndex{255}, ShardIndex{256}, ShardIndex{kMaxShards - 1}}) {
       const std::string key = shard(name, index);
       const auto parsed = stored::parse_shard(key);
       ASSERT_TRUE(parsed.has_value());
@@ -60,21 +63,24 @@ TEST(StoredKeys, GiveBackPartitionsAndCommits) {
 }
 
 TEST(StoredKeys, RefuseWhatIsNone) {
-  for (const std::string& key : {""s, "s"s, "s\0\0\0\0\0"s, shard(std::string(kMaxKey, 'x'), 0) + "x",
-                                 shard("a", kMaxShards), "s\x10\0\0a\0\0"s, "x\0\0\0a\0\0"s}) {
+  for (const std::string& key :
+       {""s, "s"s, "s\0\0\0\0\0"s, shard(std::string(kMaxKey, 'x'), 0) + "x",
+        shard("a", kMaxShards), "s\x10\0\0a\0\0"s, "x\0\0\0a\0\0"s}) {
     EXPECT_FALSE(stored::parse_shard(key).has_value()) << key.size();
   }
   for (const std::string& key : {""s, "a"s, "a\0"s, "a\0\0\0"s, "b\0\0"s, "a\x10\0"s}) {
     EXPECT_FALSE(stored::parse_actor(key).has_value()) << key.size();
   }
-  for (const std::string& key : {""s, "j"s, "j\0\0\0\0\0\0\0"s, "j\0\0\0\0\0\0\0\0\0"s, "k\0\0\0\0\0\0\0\0"s}) {
+  for (const std::string& key :
+       {""s, "j"s, "j\0\0\0\0\0\0\0"s, "j\0\0\0\0\0\0\0\0\0"s, "k\0\0\0\0\0\0\0\0"s}) {
     EXPECT_FALSE(stored::parse_record(key).has_value()) << key.size();
   }
 }
 
 TEST(ActorValue, ComesBack) {
   const std::string key = stored::actor(Partition{7});
-  for (const std::uint64_t id : {std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{0x8000000000000000}}) {
+  for (const std::uint64_t id :
+       {std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{0x8000000000000000}}) {
     EXPECT_EQ(stored::parse_actor_value(key, stored::actor_value(key, ActorId{id})), ActorId{id});
   }
 }

@@ -52,11 +52,13 @@ TEST_F(BadInput, NegativeNumbersAreNumbers) {
 }
 
 TEST_F(BadInput, ASecondDaemonOnTheSameDirectoryIsToldSo) {
-  expect_one_line(run({QUIPUD_PATH, "--config", daemons.settings(0), "--client", "127.0.0.1:0"}), 1, "process");
+  expect_one_line(run({QUIPUD_PATH, "--config", daemons.settings(0), "--client", "127.0.0.1:0"}), 1,
+                  "process");
 }
 
 TEST(Unreachable, ANodeThatIsNotThereIsNamed) {
-  const Finished get = run({QUIPU_CLI_PATH, "get", "k", "--node", "127.0.0.1:1", "--timeout", "1s"});
+  const Finished get =
+      run({QUIPU_CLI_PATH, "get", "k", "--node", "127.0.0.1:1", "--timeout", "1s"});
   expect_one_line(get, 1, "127.0.0.1:1");
 }
 

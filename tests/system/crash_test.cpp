@@ -35,12 +35,13 @@ class Load {
  private:
   void add() {
     ++open_;
-    counter_.add(1, {.ack = ack_, .timeout = std::chrono::seconds(30)}, [this](const Status& status) {
-      if (status.ok()) ++counted_;
-      if (status.outcome() == Outcome::unknown) ++doubtful_;
-      if (!stopping_) add();
-      --open_;
-    });
+    counter_.add(1, {.ack = ack_, .timeout = std::chrono::seconds(30)},
+                 [this](const Status& status) {
+                   if (status.ok()) ++counted_;
+                   if (status.outcome() == Outcome::unknown) ++doubtful_;
+                   if (!stopping_) add();
+                   --open_;
+                 });
   }
 
   Counter counter_;
@@ -75,8 +76,10 @@ TEST(Crash, AllThreeNodesKilledAtOnceComeBackWithEveryAckedAdd) {
   Daemons daemons(3);
   daemons.start_all();
   ASSERT_TRUE(daemons.all_ready());
-  const auto client = connect({daemons.client_address(0), daemons.client_address(1), daemons.client_address(2)});
-  // A strong read owes us the adds that a majority has; what one disk has may be younger than its majority.
+  const auto client =
+      connect({daemons.client_address(0), daemons.client_address(1), daemons.client_address(2)});
+  // A strong read owes us the adds that a majority has; what one disk has may be younger than its
+  // majority.
   Load load(*client, "likes:all", Ack::quorum);
   ASSERT_TRUE(eventually([&] { return load.counted() > 1000; }));
   for (std::size_t i = 0; i < 3; ++i) daemons.signal(i, SIGKILL);
@@ -97,7 +100,8 @@ TEST(Crash, AQuorumAddNeedsNoAckOfAPausedNodeWhichCatchesUp) {
   ASSERT_TRUE(daemons.all_ready());
   daemons.pause(2);
   const auto client = connect({daemons.client_address(0), daemons.client_address(1)});
-  for (int i = 0; i < 200; ++i) ASSERT_TRUE(client->counter("paused").add(1, {.ack = Ack::quorum}).ok());
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(client->counter("paused").add(1, {.ack = Ack::quorum}).ok());
   daemons.signal(2, SIGCONT);
   const auto late = connect({daemons.client_address(2)});
   EXPECT_TRUE(eventually([&] {
@@ -115,10 +119,11 @@ TEST(Crash, ANodeThatMissedTenThousandAddsIsRepairedWithABoundedOutbox) {
   constexpr int kKeys = 10'000;
   std::atomic<int> counted = 0, answered = 0;
   for (int i = 0; i < kKeys; ++i) {
-    client->counter("missed:" + std::to_string(i)).add(i, {.timeout = std::chrono::seconds(30)}, [&](const Status& status) {
-      if (status.ok()) ++counted;
-      ++answered;
-    });
+    client->counter("missed:" + std::to_string(i))
+        .add(i, {.timeout = std::chrono::seconds(30)}, [&](const Status& status) {
+          if (status.ok()) ++counted;
+          ++answered;
+        });
   }
   ASSERT_TRUE(eventually([&] { return answered == kKeys; }, std::chrono::seconds(60)));
   ASSERT_EQ(counted, kKeys);
@@ -126,7 +131,8 @@ TEST(Crash, ANodeThatMissedTenThousandAddsIsRepairedWithABoundedOutbox) {
 
   daemons.start(2);
   const auto late = connect({daemons.client_address(2)});
-  EXPECT_TRUE(eventually([&] { return daemons.stat(2, "shards") == kKeys; }, std::chrono::seconds(40)));
+  EXPECT_TRUE(
+      eventually([&] { return daemons.stat(2, "shards") == kKeys; }, std::chrono::seconds(40)));
   EXPECT_GE(daemons.stat(2, "repair_shards"), static_cast<std::uint64_t>(kKeys) / 2);
   for (int i = 0; i < kKeys; i += 997) {
     const auto reading = late->counter("missed:" + std::to_string(i)).read();
@@ -156,7 +162,8 @@ TEST(Rebuild, AStoreThatWasOnceRebuiltAndIsNowReplacedIsRebuiltAgain) {
   fs::rename(disk + ".a", disk);
 
   daemons.start(2);
-  ASSERT_TRUE(eventually([&] { return daemons.state(2).find("--rebuild") != std::string::npos; })) << daemons.state(2);
+  ASSERT_TRUE(eventually([&] { return daemons.state(2).find("--rebuild") != std::string::npos; }))
+      << daemons.state(2);
   daemons.end(2, SIGTERM);
   EXPECT_TRUE(restart_third({"--rebuild"})) << daemons.state(2);
 }
@@ -166,7 +173,8 @@ TEST(Stop, SigtermEndsGracefullyAndKeepsEverything) {
   daemons.start_all();
   ASSERT_TRUE(daemons.all_ready());
   const std::string node = daemons.client_address(0);
-  EXPECT_EQ(run({QUIPU_CLI_PATH, "add", "kept", "7", "--ack", "memory", "--node", node}).exit_code, 0);
+  EXPECT_EQ(run({QUIPU_CLI_PATH, "add", "kept", "7", "--ack", "memory", "--node", node}).exit_code,
+            0);
   EXPECT_EQ(daemons.end(0, SIGTERM), 0);
   daemons.start(0);
   ASSERT_TRUE(daemons.all_ready());

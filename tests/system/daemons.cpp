@@ -33,7 +33,8 @@ std::vector<int> free_ports(std::size_t count) {
     sockaddr any{};
     std::memcpy(&any, &address, sizeof any);
     socklen_t length = sizeof any;
-    if (::bind(fd, &any, sizeof any) != 0 || ::getsockname(fd, &any, &length) != 0) throw std::runtime_error("no port");
+    if (::bind(fd, &any, sizeof any) != 0 || ::getsockname(fd, &any, &length) != 0)
+      throw std::runtime_error("no port");
     std::memcpy(&address, &any, sizeof address);
     sockets.push_back(fd);
     ports.push_back(ntohs(address.sin_port));
@@ -42,7 +43,8 @@ std::vector<int> free_ports(std::size_t count) {
   return ports;
 }
 
-pid_t spawn(const std::vector<std::string>& arguments, const std::string& out, const std::string& err) {
+pid_t spawn(const std::vector<std::string>& arguments, const std::string& out,
+            const std::string& err) {
   std::vector<std::string> copies = arguments;
   std::vector<char*> pointers;
   for (std::string& one : copies) pointers.push_back(one.data());
@@ -69,7 +71,8 @@ std::string read_file(const std::string& path) {
 
 int wait_for(pid_t pid) {
   int status = 0;
-  const bool ended = eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; }, std::chrono::seconds(60));
+  const bool ended =
+      eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; }, std::chrono::seconds(60));
   if (!ended) {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, &status, 0);
@@ -98,8 +101,9 @@ Daemons::Daemons(std::size_t count, std::string extra_settings) : pids_(count, 0
   }
   for (std::size_t i = 0; i < count; ++i) {
     std::ofstream file(settings(i));
-    file << "[cluster]\nname = \"test\"\nmembers = [\n" << members << "]\n[node]\nname = \"n" << i + 1
-         << "\"\ndata_directory = \"" << data_directory(i) << "\"\n"
+    file << "[cluster]\nname = \"test\"\nmembers = [\n"
+         << members << "]\n[node]\nname = \"n" << i + 1 << "\"\ndata_directory = \""
+         << data_directory(i) << "\"\n"
          << extra_settings;
   }
 }
@@ -110,8 +114,12 @@ Daemons::~Daemons() {
   }
 }
 
-std::string Daemons::settings(std::size_t node) const { return directory_ / ("n" + std::to_string(node + 1) + ".toml"); }
-std::string Daemons::data_directory(std::size_t node) const { return directory_ / ("n" + std::to_string(node + 1)); }
+std::string Daemons::settings(std::size_t node) const {
+  return directory_ / ("n" + std::to_string(node + 1) + ".toml");
+}
+std::string Daemons::data_directory(std::size_t node) const {
+  return directory_ / ("n" + std::to_string(node + 1));
+}
 
 void Daemons::start(std::size_t node, const std::vector<std::string>& flags) {
   const std::string log = settings(node) + ".log";
@@ -142,7 +150,8 @@ int Daemons::end(std::size_t node, int number) {
 bool Daemons::all_ready() {
   return eventually([&] {
     for (std::size_t i = 0; i < pids_.size(); ++i) {
-      const Finished get = run({QUIPU_CLI_PATH, "get", "x", "--timeout", "1s", "--node", clients_[i]});
+      const Finished get =
+          run({QUIPU_CLI_PATH, "get", "x", "--timeout", "1s", "--node", clients_[i]});
       if (pids_[i] != 0 && get.exit_code != 0) return false;
     }
     return true;
@@ -150,7 +159,8 @@ bool Daemons::all_ready() {
 }
 
 nlohmann::json Daemons::own_status(std::size_t node) const {
-  const Finished said = run({QUIPU_CLI_PATH, "cluster", "status", "--node", clients_[node], "-o", "json"});
+  const Finished said =
+      run({QUIPU_CLI_PATH, "cluster", "status", "--node", clients_[node], "-o", "json"});
   if (said.exit_code != 0) return nlohmann::json::object();
   const nlohmann::json status = nlohmann::json::parse(said.out);
   for (const auto& member : status.at("members")) {

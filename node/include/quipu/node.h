@@ -25,12 +25,12 @@ namespace quipu {
 
 struct NodeMember {
   std::string name;
-  std::string peer_address;    // host:port
+  std::string peer_address;  // host:port
   // host:port, as clients should dial it. Empty: as that node listens, unless that is
   // 0.0.0.0 or [::], which it tells nobody.
   std::string client_address;
   std::string zone;
-  std::uint32_t weight = 1;    // 0: an edge node, which owns nothing and only forwards
+  std::uint32_t weight = 1;  // 0: an edge node, which owns nothing and only forwards
 };
 
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
@@ -38,13 +38,13 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 struct NodeOptions {
   std::string name = "dev";
   std::string cluster = "quipu";
-  std::string data_directory;       // created if missing; one process at a time
+  std::string data_directory;  // created if missing; one process at a time
   // The founding members, this one included, the same list on each. Empty: a
   // cluster of one, which listens to no peer.
   std::vector<NodeMember> members;
   std::uint8_t replication = 3;
-  std::string client_address;       // where to listen; empty: no client port
-  std::string peer_address;         // where to listen; empty: as in `members`
+  std::string client_address;  // where to listen; empty: no client port
+  std::string peer_address;    // where to listen; empty: as in `members`
   // Required if an address is not loopback: nothing is encrypted yet.
   bool insecure = false;
   // Moves a corrupt store aside and fills a new one from the peers.
