@@ -47,7 +47,8 @@ void AntiEntropy::schedule(Instant now, Pulling& pulling) {
 
 void AntiEntropy::urge(Instant now, MemberIndex peer, std::uint64_t epoch) {
   Pulling& pulling = peers_[peer];
-  if (pulling.stage != Stage::idle && pulling.urgent && pulling.epoch == epoch) return;
+  // What was lost meanwhile is pulled after this one, which would else never end.
+  if (pulling.stage != Stage::idle && pulling.urgent) return;
   pulling = Pulling{};
   pulling.urgent = true;
   pulling.epoch = epoch;

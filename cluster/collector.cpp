@@ -19,8 +19,9 @@ static_assert(kBytesPerAsk + kMaxStateBytes < kMaxStatesBytes);
 Collector::Collector(const View& view, const Executor& executor, Outbound& out)
     : view_(view), executor_(executor), out_(out) {}
 
-RoundId Collector::collect(Mode mode, std::vector<ShardKey> shards, Instant deadline) {
+RoundId Collector::collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline) {
   Round round;
+  round.asked = now;
   round.deadline = deadline;
   round.work.resize(shards.size());
   round.shards = std::move(shards);
@@ -72,8 +73,8 @@ bool Collector::wants(const Round& round, const Shard& shard, MemberIndex member
   if (shard.resolved || position == 0 || (shard.asked & position) != 0 ||
       (shard.holders & position) != 0)
     return false;
-  return round.phase != Phase::one ||
-         (shard.asked == 0 && view_.live_owner(shard.partition) == member);
+  if (round.phase != Phase::one) return true;
+  return shard.asked == 0 ? view_.live_owner(shard.partition) == member : round.slow;
 }
 
 void Collector::pursue(RoundId id, Round& round) {
@@ -132,9 +133,13 @@ void Collector::forget_answered_asks() {
   for (auto& [id, round] : rounds_) {
     for (Shard& shard : round.work) shard.asked = 0;
   }
+  // A replica whose disk hangs never answers, though its link is up.
+  std::erase_if(asks_, [this](const auto& entry) {
+    const auto round = rounds_.find(entry.second.round);
+    return round == rounds_.end() || round->second.phase != entry.second.phase;
+  });
   for (const auto& [number, ask] : asks_) {
     const auto round = rounds_.find(ask.round);
-    if (round == rounds_.end() || round->second.phase != ask.phase) continue;
     for (const std::size_t i : ask.shards)
       round->second.work[i].asked |= bit(round->second.work[i], ask.member);
   }
@@ -225,6 +230,7 @@ void Collector::finish(RoundId id, Code code) {
   }
   done.shards = std::move(round.shards);
   done.sightings = std::move(round.sightings);
+  done.asked = round.asked;
   done.age_ms = round.age_ms;
   done.complete = round.complete;
   finished_.push_back(std::move(done));
@@ -271,6 +277,7 @@ void Collector::on_tick(Instant now) {
     if (now >= round.deadline) {
       late.push_back(id);
     } else {
+      round.slow = std::exchange(round.ticked, true);
       pursue(id, round);
     }
   }

@@ -2,7 +2,8 @@
 //
 //   majority:  ask all owners ──▶ majority answered ──identical?──▶ the answer
 //                                       └──▶ write the join to a majority ──▶ the answer
-//   one:       ask a live owner ──▶ the answer; the next one if its link is lost
+//   one:       ask a live owner ──▶ the answer; the others, too, if its link is lost
+//              or it says nothing for an interval
 //   write:     write given states to a majority
 //
 // The write-back is ABD's rule (Attiya, Bar-Noy, Dolev 1995) on a lattice: after
@@ -31,7 +32,8 @@ class Collector {
   Collector(const View& view, const Executor& executor, Outbound& out);
 
   enum class Mode { one, majority };
-  [[nodiscard]] RoundId collect(Mode mode, std::vector<ShardKey> shards, Instant deadline);
+  [[nodiscard]] RoundId collect(Instant now, Mode mode, std::vector<ShardKey> shards,
+                                Instant deadline);
   [[nodiscard]] RoundId write(std::vector<ShardKey> shards, std::vector<ShardState> states,
                               Instant deadline);
 
@@ -44,7 +46,8 @@ class Collector {
     std::vector<ShardState> states;
     std::vector<bool> missing;
     std::vector<Sighting> sightings;  // of the stores that wrote these states
-    // mode one: the worst of the answering nodes' own views
+    // mode one: the worst of the answering nodes' own views, as of when they were asked
+    Instant asked{};
     std::uint32_t age_ms = 0;
     bool complete = true;
   };
@@ -79,6 +82,9 @@ class Collector {
     std::size_t unresolved = 0;
     std::uint32_t age_ms = 0;
     bool complete = true;
+    Instant asked{};
+    bool ticked = false;  // an interval has ended since
+    bool slow = false;    // another one has: in mode one, all owners are asked
   };
   struct Ask {
     RoundId round{};

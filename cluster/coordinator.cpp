@@ -108,7 +108,7 @@ void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
 
 void Coordinator::open_session(const Op& op, const Origin& origin, Instant deadline) {
   const StoreId own = parts_.executor.meta().store;
-  if (paused_ && origin.kind == Origin::Kind::member)
+  if (swamped_ && origin.kind == Origin::Kind::member)
     return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {
     const Serial serial = parts_.executor.issue_session();
@@ -151,7 +151,7 @@ void Coordinator::route_by_owner(Instant now, Op op, const Origin& origin, Insta
   if (op.shard == kAnyShard && op.kind == OpKind::reset) {
     if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
     const auto mode = op.ack == Ack::quorum ? Collector::Mode::majority : Collector::Mode::one;
-    const RoundId round = parts_.collector.collect(mode, {{std::string(op.key), 0}}, deadline);
+    const RoundId round = parts_.collector.collect(now, mode, {{std::string(op.key), 0}}, deadline);
     wait_for(round, Step::count_for_reset, op, origin, deadline);
     return;
   }
@@ -186,7 +186,7 @@ void Coordinator::execute(Instant now, const Op& op, const Origin& origin, Insta
     if (!usable) {
       if (full()) return enqueue(op, origin, deadline, Code::overloaded);
       const RoundId round =
-          parts_.collector.collect(Collector::Mode::one, {{std::string(op.key), 0}}, deadline);
+          parts_.collector.collect(now, Collector::Mode::one, {{std::string(op.key), 0}}, deadline);
       wait_for(round, Step::learn_usable, op, origin, deadline);
       return;
     }
@@ -197,7 +197,7 @@ void Coordinator::execute(Instant now, const Op& op, const Origin& origin, Insta
   }
   if (op.kind == OpKind::reset && op.ack == Ack::quorum) {
     if (full()) return enqueue(op, origin, deadline, Code::overloaded);
-    const RoundId round = parts_.collector.collect(Collector::Mode::majority,
+    const RoundId round = parts_.collector.collect(now, Collector::Mode::majority,
                                                    {{std::string(op.key), op.shard}}, deadline);
     wait_for(round, Step::observe_reset, op, origin, deadline);
     return;
@@ -221,7 +221,7 @@ Code Coordinator::reason_to_refuse(const Op& op, Partition in) const {
 void Coordinator::enqueue(const Op& op, const Origin& origin, Instant deadline, Code refuse) {
   const bool checked = storage_full_ || op.ack == Ack::quorum;
   if (refuse == Code::ok && checked) refuse = reason_to_refuse(op, partition(op));
-  if (refuse == Code::ok && paused_ && origin.kind == Origin::Kind::member)
+  if (refuse == Code::ok && swamped_ && origin.kind == Origin::Kind::member)
     refuse = Code::overloaded;
   changes_.push_back({op.kind, {op.key, op.shard}, op.amount, op.token, refuse});
   jobs_.push_back({origin, op, deadline});

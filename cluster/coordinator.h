@@ -49,7 +49,7 @@ class Coordinator {
   void on_internal(Instant now, Outbound::Internal internal);
   void on_storage_full(bool full) { storage_full_ = full; }
   // Memory is filling up: clients are not read, and what is forwarded is refused.
-  void on_paused(bool paused) { paused_ = paused; }
+  void on_swamped(bool swamped) { swamped_ = swamped; }
 
   [[nodiscard]] std::size_t size() const { return rounds_.size() + resets_.size(); }
   struct Counts {
@@ -103,7 +103,7 @@ class Coordinator {
   Parts parts_;
   Random random_;
   bool storage_full_ = false;
-  bool paused_ = false;
+  bool swamped_ = false;
   std::map<RoundId, Waiting> rounds_;
   std::map<std::uint64_t, WholeReset> resets_;
   std::uint64_t next_reset_ = 1;

@@ -69,7 +69,7 @@ Age Freshness::age(Instant now) const {
     if (!one) return {};
     worst.age = std::max(*worst.age, *one);
   }
-  worst.complete = *worst.age <= 3 * interval_;
+  worst.complete = *worst.age <= kCompleteIntervals * interval_;
   return worst;
 }
 

@@ -20,6 +20,9 @@
 
 namespace quipu {
 
+// A total is complete if nobody has been silent for longer.
+inline constexpr int kCompleteIntervals = 3;
+
 struct Age {
   std::optional<Duration> age;  // none: some member was never heard
   bool complete = false;        // all within three intervals

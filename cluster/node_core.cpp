@@ -151,7 +151,7 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
 }
 
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message) {
-  if (paused_ && from != self_ && needs_room(message)) {
+  if (swamped_ && needs_room(message)) {
     unheard_[from] = true;
     return;
   }
@@ -182,7 +182,12 @@ void NodeCore::on_ack(Instant now, MemberIndex from, const DeltaAck& ack) {
 void NodeCore::on_beat(Instant now, MemberIndex from, const Beat& beat) {
   freshness_.on_beat(from, beat);
   replicator_.on_pulled(from, beat.pulled_epoch);
-  if (freshness_.needs_pull(from)) anti_entropy_.urge(now, from, freshness_.lost_epoch(from));
+  const std::uint64_t lost = freshness_.lost_epoch(from);
+  const bool on_its_way =
+      std::any_of(repairing_.begin(), repairing_.end(), [&](const AntiEntropy::Repaired& repaired) {
+        return repaired.peer == from && repaired.epoch == lost;
+      });
+  if (freshness_.needs_pull(from) && !on_its_way) anti_entropy_.urge(now, from, lost);
 }
 
 // ---- identity ----
@@ -250,7 +255,10 @@ void NodeCore::on_repaired(const AntiEntropy::Repaired& repaired) {
 
 // ---- the store, and time ----
 
-void NodeCore::on_storage_full(bool full) { coordinator_.on_storage_full(full); }
+void NodeCore::on_storage_full(bool full) {
+  storage_full_ = full;
+  coordinator_.on_storage_full(full);
+}
 
 void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
   durable_ = std::max(durable_, commit);
@@ -361,10 +369,22 @@ void NodeCore::seal_what_is_due(Effects& effects) {
     replicator_.flush(Replicator::Flush::urgent);
     take_records(effects);
   }
-  const std::size_t limit = paused_ ? settings_.unsynced_bytes / 2 : settings_.unsynced_bytes;
-  paused_ = unsynced_bytes_ + executor_->open_bytes() + out_.held_bytes() > limit;
-  coordinator_.on_paused(paused_);
-  if (!paused_) hear_again(effects);
+  weigh_backlog(effects);
+}
+
+// Clients wait first. With them silent, only a disk that hangs lets the backlog grow
+// to where peers are not listened to either: their acks empty our outboxes, and a
+// link that is closed for want of room costs a repair. A full disk refuses adds, and
+// so needs nobody to wait before that.
+void NodeCore::weigh_backlog(Effects& effects) {
+  const std::size_t backlog = unsynced_bytes_ + executor_->open_bytes() + out_.held_bytes();
+  const auto above = [backlog](bool already, std::size_t limit) {
+    return backlog > (already ? limit / 2 : limit);
+  };
+  swamped_ = above(swamped_, settings_.backlog_bytes);
+  paused_ = swamped_ || (!storage_full_ && above(paused_, settings_.unsynced_bytes));
+  coordinator_.on_swamped(swamped_);
+  if (!swamped_) hear_again(effects);
 }
 
 // A new link brings again what was dropped for want of room: frames in flight,

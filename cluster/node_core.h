@@ -96,6 +96,7 @@ class NodeCore {
   void finish_event(Instant now, Effects& effects);
   void route_internal(Instant now);
   void seal_what_is_due(Effects& effects);
+  void weigh_backlog(Effects& effects);
   void take_records(Effects& effects);
   void hear_again(Effects& effects);
   void abandon_identity();
@@ -123,12 +124,14 @@ class NodeCore {
   Instant settle_by_;  // after it, silent peers are waited for no more
   bool settled_ = false;
   std::vector<bool> confirmed_;  // by member: it testified for this store
-  std::vector<bool> unheard_;    // by member: while paused, something of its was dropped
+  std::vector<bool> unheard_;    // by member: while swamped, something of its was dropped
   std::vector<AntiEntropy::Repaired> repairing_;  // their last merge is not durable yet
   Commit durable_{};
   std::deque<std::pair<Commit, std::size_t>> unsynced_;  // bytes of records in flight
   std::size_t unsynced_bytes_ = 0;
-  bool paused_ = false;
+  bool paused_ = false;   // clients are not read
+  bool swamped_ = false;  // nor is what peers send, if it takes room
+  bool storage_full_ = false;
   bool abandoned_ = false;
   Instant next_gossip_;
 };

@@ -34,8 +34,11 @@ struct NodeSettings {
   std::size_t pending_read_bytes = 16u << 20;  // of shards that reads wait for; beyond: overloaded
   std::size_t rollup_shards = 65'536;          // cached totals of shards held elsewhere
   // Of records not durable, the open one too, and of answers that wait for them:
-  // beyond, clients are not read, and peers bring nothing that must be kept.
+  // beyond, clients are not read.
   std::size_t unsynced_bytes = 8u << 20;
+  // Beyond this, what peers bring is dropped where it takes room. Well above, so that
+  // clients alone, who wait from there on, never cause it.
+  std::size_t backlog_bytes = 32u << 20;
   TokenLimits tokens;
   CheckpointLimits checkpoint;
 };

@@ -19,11 +19,12 @@ void call_stale(PeerMessage& answer) {
 Outbound::Outbound(const View& view) : view_(view), forwarded_(view.size()) {}
 
 void Outbound::send(MemberIndex to, PeerMessage message, Commit after) {
-  put(ToMember{to, Fence{}, std::move(message)}, after);
+  put(ToMember{to, Fence{}, std::make_unique<PeerMessage>(std::move(message))}, after);
 }
 
 void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
-  put(ToMember{request.from, request.fence, std::move(answer)}, after);
+  put(ToMember{request.from, request.fence, std::make_unique<PeerMessage>(std::move(answer))},
+      after);
 }
 
 void Outbound::answer(const Origin& origin, Done done, Commit after) {
@@ -38,11 +39,12 @@ void Outbound::answer(ClientId client, Values values) {
 std::size_t Outbound::bytes(const Item& item) {
   const auto* send = std::get_if<ToMember>(&item);
   if (send == nullptr) return sizeof(Held);
-  if (const auto* collected = std::get_if<Collected>(&send->message))
-    return sizeof(Held) + collected->states.bytes();
-  if (const auto* pulled = std::get_if<Pulled>(&send->message))
-    return sizeof(Held) + pulled->states.bytes();
-  return sizeof(Held);
+  const std::size_t fixed = sizeof(Held) + sizeof(PeerMessage);
+  if (const auto* collected = std::get_if<Collected>(send->message.get()))
+    return fixed + collected->states.bytes();
+  if (const auto* pulled = std::get_if<Pulled>(send->message.get()))
+    return fixed + pulled->states.bytes();
+  return fixed;
 }
 
 // An older commit than the newest one waited for may wait a little longer; that
@@ -69,9 +71,9 @@ void Outbound::release(Commit durable) {
 
 void Outbound::let_go(Item&& item) {
   if (auto* send = std::get_if<ToMember>(&item)) {
-    if (send->asked != Fence{} && send->asked != view_.fence()) call_stale(send->message);
+    if (send->asked != Fence{} && send->asked != view_.fence()) call_stale(*send->message);
     if (send->to == view_.self()) {
-      mail_.push_back(std::move(send->message));
+      mail_.push_back(std::move(*send->message));
     } else {
       sends_.push_back(std::move(*send));
     }
@@ -102,15 +104,16 @@ void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effe
       const std::size_t end = std::min(done.size(), i + kDonePerFrame);
       sends_.push_back(
           {member, Fence{},
-           Forwarded{{std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
-                      std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}}});
+           std::make_unique<PeerMessage>(Forwarded{
+               {std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
+                std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}})});
     }
     done.clear();
   }
   for (const ToMember& send : sends_) {
     if (!links[send.to]) continue;
     std::string frame;
-    encode_peer(frame, send.message, view_.config().id);
+    encode_peer(frame, *send.message, view_.config().id);
     effects.sends.push_back({*links[send.to], std::move(frame)});
   }
   sends_.clear();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -60,8 +61,8 @@ class Outbound {
  private:
   struct ToMember {
     MemberIndex to;
-    Fence asked;  // 0: any
-    PeerMessage message;
+    Fence asked;                           // 0: any
+    std::unique_ptr<PeerMessage> message;  // far larger than the answers, which are many
   };
   struct ToOrigin {
     Origin origin;

@@ -42,7 +42,8 @@ void merge_current(Pins& mine, const Pins& theirs) {
   for (const Pin& pin : theirs.current) {
     const auto held = find_pin(mine.current, pin.node);
     if (held != mine.current.end() && pin.generation > held->generation) {
-      retire(mine, held->store);
+      // Who saw more replacements counts higher, also for the same store.
+      if (held->store != pin.store) retire(mine, held->store);
       *held = pin;
     }
   }

@@ -12,11 +12,11 @@ std::uint32_t to_ms(Duration age) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
 }
 
-Piece from_round(Instant now, const Collector::Finished& finished, std::size_t i,
-                 const ShardState& state) {
+// As old as when it was asked for: the answer may have waited for a disk since.
+Piece from_round(const Collector::Finished& finished, std::size_t i, const ShardState& state) {
   Piece piece{total(state.cells), state.count, state.usable, finished.missing[i]};
   piece.age_unknown = finished.age_ms == kUnknownAge;
-  piece.as_of = now - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
+  piece.as_of = finished.asked - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
   piece.complete = finished.complete && !piece.missing;
   return piece;
 }
@@ -178,10 +178,11 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
   return operation.waiting.empty();
 }
 
-void Reads::ask(Instant, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards) {
+void Reads::ask(Instant now, std::uint64_t number, Operation& operation,
+                std::vector<ShardKey> shards) {
   const bool strong = operation.level == ReadLevel::strong;
   const RoundId round = collector_.collect(
-      strong ? Collector::Mode::majority : Collector::Mode::one, shards, operation.deadline);
+      now, strong ? Collector::Mode::majority : Collector::Mode::one, shards, operation.deadline);
   operation.waiting.insert(round);
   waiters_.emplace(round, number);
   if (operation.level != ReadLevel::local) return;
@@ -203,7 +204,7 @@ void Reads::on_finished(Instant now, const Collector::Finished& finished) {
     ShardState state = finished.states[i];
     // What this node executed for lack of an owner counts too, where no majority is asked for.
     if (!strong && executor_.map().read(shard, own)) merge(state, own);
-    const Piece piece = from_round(now, finished, i, state);
+    const Piece piece = from_round(finished, i, state);
     if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
     for (const std::uint64_t number : numbers) operations_.at(number).pieces.emplace(shard, piece);
   }
@@ -219,8 +220,8 @@ void Reads::refresh(Instant now) {
   std::vector<ShardKey> due = cache_.take_due();
   if (due.empty()) return;
   const std::vector<ShardKey> shards = due;
-  const RoundId round =
-      collector_.collect(Collector::Mode::one, std::move(due), now + settings_.request_timeout);
+  const RoundId round = collector_.collect(now, Collector::Mode::one, std::move(due),
+                                           now + settings_.request_timeout);
   for (const ShardKey& shard : shards) cache_.on_asked(shard, round);
 }
 
@@ -243,7 +244,8 @@ Value Reads::value(Instant now, const Operation& operation, std::size_t key) con
     const Piece& piece = operation.pieces.at({operation.keys[key], shard});
     sum += piece.total;
     if (strong) continue;
-    value.complete = value.complete && piece.complete && !piece.missing;
+    value.complete = value.complete && piece.complete && !piece.missing &&
+                     now - piece.as_of <= kCompleteIntervals * settings_.gossip_interval;
     const std::uint32_t age =
         piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
     value.age_ms = std::max(value.age_ms, age);

@@ -305,6 +305,7 @@ TEST(Adds, PauseReadingFromClientsWhileTooManyAnswersWaitForTheDisk) {
 TEST(Adds, TakeNoMoreFromPeersThanThereIsRoomForWhileTheDiskHangs) {
   HandDriven::Options options;
   options.settings.unsynced_bytes = 8'000;
+  options.settings.backlog_bytes = 8'000;
   options.settings.frame_bytes = 2'000;
   HandDriven nodes(options);
   nodes.pass(1s);
@@ -325,6 +326,7 @@ TEST(Adds, TakeNoMoreFromPeersThanThereIsRoomForWhileTheDiskHangs) {
 TEST(Adds, RefuseForwardedOnesWhileTheDiskHangsButAnswerTheirRetries) {
   HandDriven::Options options = five();
   options.settings.unsynced_bytes = 10'000;
+  options.settings.backlog_bytes = 10'000;
   HandDriven nodes(options);
   const std::string key = nodes.key_not_of(0);
   const MemberIndex executor = nodes.owners(key).front();

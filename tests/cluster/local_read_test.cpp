@@ -206,5 +206,38 @@ TEST(Read, BeyondTheBoundOfWaitingOnesIsRefused) {
   EXPECT_EQ(refused->code, Code::overloaded);
 }
 
+TEST(FreshRead, OfAnOwnerWhoseDiskHangsIsAnsweredByAnotherOne) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  const MemberIndex first = nodes.owners(key).front();
+  ASSERT_EQ(nodes.code(nodes.add(first, key, 5)), Code::ok);
+  nodes.pass(1s);
+  nodes.stall(first);
+  (void)nodes.add(first, key, 1);
+  const auto read = nodes.read(0, key, ReadLevel::fresh);
+  EXPECT_FALSE(nodes.value(read));
+  nodes.pass(300ms);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 5);
+}
+
+TEST(LocalRead, OfWhatAnAnswerBroughtIsAsOldAsTheQuestion) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  const auto owners = nodes.owners(key);
+  ASSERT_EQ(nodes.code(nodes.add(owners[0], key, 5)), Code::ok);
+  nodes.pass(1s);
+  for (const MemberIndex owner : owners) {
+    nodes.stall(owner);
+    (void)nodes.add(owner, key, 1);
+  }
+  const auto read = nodes.read(0, key, ReadLevel::local, 5000);
+  nodes.pass(2s);
+  for (const MemberIndex owner : owners) nodes.resume(owner);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_GE(nodes.value(read)->age_ms, 1900u);
+  EXPECT_FALSE(nodes.value(read)->complete);
+}
+
 }  // namespace
 }  // namespace quipu::test

@@ -182,6 +182,28 @@ TEST(ReplacedStore, AMemberThatWasAwayLearnsOfItFromTheOthers) {
   EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
 }
 
+// Each of the others was away at one of two replacements, so they count them differently.
+TEST(ReplacedStore, IsNotRetiredByAPeerThatSawMoreReplacements) {
+  HandDriven nodes;
+  nodes.crash(2);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  nodes.crash(0);
+  nodes.start(2);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1);
+  nodes.pass(1s);
+  nodes.start(0);
+  nodes.connect(0);
+  nodes.pass(1s);
+  EXPECT_TRUE(nodes.up(1, 0)) << nodes.peer_state(1, 0);
+  EXPECT_TRUE(nodes.up(1, 2)) << nodes.peer_state(1, 2);
+  EXPECT_EQ(nodes.code(nodes.add(1, "a", 1)), Code::ok);
+}
+
 TEST(ReplacedStore, StaysFilledAcrossARestart) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 1);
