@@ -255,10 +255,7 @@ void NodeCore::on_repaired(const AntiEntropy::Repaired& repaired) {
 
 // ---- the store, and time ----
 
-void NodeCore::on_storage_full(bool full) {
-  storage_full_ = full;
-  coordinator_.on_storage_full(full);
-}
+void NodeCore::on_storage_full(bool full) { coordinator_.on_storage_full(full); }
 
 void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
   durable_ = std::max(durable_, commit);
@@ -374,15 +371,14 @@ void NodeCore::seal_what_is_due(Effects& effects) {
 
 // Clients wait first. With them silent, only a disk that hangs lets the backlog grow
 // to where peers are not listened to either: their acks empty our outboxes, and a
-// link that is closed for want of room costs a repair. A full disk refuses adds, and
-// so needs nobody to wait before that.
+// link that is closed for want of room costs a repair.
 void NodeCore::weigh_backlog(Effects& effects) {
   const std::size_t backlog = unsynced_bytes_ + executor_->open_bytes() + out_.held_bytes();
   const auto above = [backlog](bool already, std::size_t limit) {
     return backlog > (already ? limit / 2 : limit);
   };
   swamped_ = above(swamped_, settings_.backlog_bytes);
-  paused_ = swamped_ || (!storage_full_ && above(paused_, settings_.unsynced_bytes));
+  paused_ = above(paused_, settings_.unsynced_bytes);
   coordinator_.on_swamped(swamped_);
   if (!swamped_) hear_again(effects);
 }

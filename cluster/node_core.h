@@ -131,7 +131,6 @@ class NodeCore {
   std::size_t unsynced_bytes_ = 0;
   bool paused_ = false;   // clients are not read
   bool swamped_ = false;  // nor is what peers send, if it takes room
-  bool storage_full_ = false;
   bool abandoned_ = false;
   Instant next_gossip_;
 };

@@ -23,6 +23,7 @@ std::string NodeCore::state() const {
   }
   if (!executor_->meta().pins.founded) return "waiting for every founding member to be seen once";
   if (!settled_) return "waiting for the other owners to confirm this store";
+  if (!view_.whole()) return "being filled from the other owners: it does not count yet";
   return "ready";
 }
 

@@ -155,7 +155,8 @@ Piece Reads::held(Instant now, const ShardKey& shard) const {
 std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
                                     const ShardKey& shard) {
   if (operation.level == ReadLevel::strong) return std::nullopt;
-  if (view_.owned(executor_.map().place(shard).partition())) return held(now, shard);
+  if (view_.live_owner(executor_.map().place(shard).partition()) == view_.self())
+    return held(now, shard);
   if (operation.level == ReadLevel::fresh) return std::nullopt;
   return cache_.read(now, shard);
 }

@@ -24,11 +24,12 @@ bool View::majority_up(Partition partition) const {
 }
 
 std::optional<MemberIndex> View::live_owner(Partition partition) const {
-  if (owned(partition)) return self_;
+  const bool own = owned(partition);
+  if (own && counts(partition)) return self_;
   for (const MemberIndex owner : owners(partition)) {
-    if (up(owner)) return owner;
+    if (owner != self_ && up(owner)) return owner;
   }
-  return std::nullopt;
+  return own ? std::optional(self_) : std::nullopt;
 }
 
 bool View::adopt(const Meta& meta) {

@@ -37,7 +37,8 @@ class View {
   [[nodiscard]] bool up(MemberIndex member) const { return up_[member]; }
   void set_up(MemberIndex member, bool up) { up_[member] = up; }
   [[nodiscard]] bool majority_up(Partition partition) const;
-  // An owner that is up, this node first; nothing if there is none.
+  // An owner that is up; this node first, but last while it is being filled.
+  // Nothing if there is none.
   [[nodiscard]] std::optional<MemberIndex> live_owner(Partition partition) const;
 
   // ---- stores ----
