@@ -34,7 +34,8 @@ AntiEntropy::AntiEntropy(Instant now, const View& view, Executor& executor, Outb
       out_(out),
       settings_(settings),
       random_(random),
-      peers_(view.size()) {
+      peers_(view.size()),
+      next_id_(view.first_number()) {
   for (Pulling& pulling : peers_) schedule(now, pulling);
 }
 

@@ -89,7 +89,7 @@ class AntiEntropy {
   const NodeSettings& settings_;
   Random random_;
   std::vector<Pulling> peers_;
-  std::uint64_t next_id_ = 1;
+  std::uint64_t next_id_;
   std::vector<Repaired> repaired_;
   Counts counts_;
 };

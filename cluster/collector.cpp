@@ -17,7 +17,7 @@ static_assert(kBytesPerAsk + kMaxStateBytes < kMaxStatesBytes);
 }  // namespace
 
 Collector::Collector(const View& view, const Executor& executor, Outbound& out)
-    : view_(view), executor_(executor), out_(out) {}
+    : view_(view), executor_(executor), out_(out), next_id_(view.first_number()) {}
 
 RoundId Collector::collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline) {
   Round round;

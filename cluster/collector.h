@@ -112,7 +112,7 @@ class Collector {
   Outbound& out_;
   Rounds rounds_;
   std::map<std::uint64_t, Ask> asks_;
-  std::uint64_t next_id_ = 1;
+  std::uint64_t next_id_;
   std::vector<Finished> finished_;
 };
 

@@ -51,8 +51,8 @@ const char* objection(const Op& op) {
 }
 
 bool Coordinator::full() const {
-  const std::size_t pending =
-      parts_.waits.size() + parts_.collector.size() + parts_.forwarder.size() + size();
+  const std::size_t pending = parts_.waits.size() + parts_.collector.size() +
+                              parts_.forwarder.size() + size() + jobs_.size();
   return pending >= parts_.settings.pending_operations;
 }
 
@@ -253,6 +253,12 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
       parts_.out.answer(job.origin, std::move(done), applied.commit);
       break;
     case Ack::quorum: {
+      // A new change was refused for that before; of what was applied long ago, a
+      // client may ask as often as it likes.
+      if (parts_.waits.size() >= parts_.settings.pending_operations) {
+        refuse(job.origin, Code::in_doubt, "applied, but too many operations wait for a quorum");
+        break;
+      }
       ShardKey shard{std::string(job.op.key), job.op.shard};
       parts_.waits.wait(shard, partition(job.op), applied.commit, job.origin, std::move(done),
                         job.deadline);

@@ -27,7 +27,11 @@ class Forwarder {
  public:
   // All must outlive it.
   Forwarder(const View& view, Outbound& out, const NodeSettings& settings)
-      : view_(view), out_(out), settings_(settings), peers_(view.size()) {}
+      : view_(view),
+        out_(out),
+        settings_(settings),
+        peers_(view.size()),
+        next_id_(view.first_number()) {}
 
   // Copies what the op borrows.
   void forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline);
@@ -81,7 +85,7 @@ class Forwarder {
   std::vector<Peer> peers_;
   std::map<std::uint64_t, Pending> pending_;
   std::vector<Unsent> unsent_;
-  std::uint64_t next_id_ = 1;
+  std::uint64_t next_id_;
 };
 
 }  // namespace quipu

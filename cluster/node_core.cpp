@@ -21,7 +21,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       settings_(settings),
       executor_(std::move(executor)),
       random_(random),
-      view_(config_, self),
+      view_(config_, self, executor_->meta().lineage.back().boot),
       out_(view_),
       waits_(view_, out_),
       replicator_(view_, *executor_, out_, waits_, settings_),

@@ -31,7 +31,9 @@ class Outbox {
     Commit since{};  // the first of its changes that the peer may not have
   };
 
-  Outbox(std::size_t limit, std::size_t max_frames) : limit_(limit), max_frames_(max_frames) {}
+  // Its frames are numbered from `first_number` on.
+  Outbox(std::size_t limit, std::size_t max_frames, std::uint64_t first_number)
+      : limit_(limit), max_frames_(max_frames), next_number_(first_number) {}
 
   // False: it was full and is now empty; all that it held is lost to the peer.
   [[nodiscard]] bool push(const ShardKey& shard, Commit since);
@@ -89,7 +91,7 @@ class Outbox {
 
   std::size_t limit_;
   std::size_t max_frames_;
-  std::uint64_t next_number_ = 1;
+  std::uint64_t next_number_;
   std::deque<Item> waiting_;
   std::set<ShardKey, std::less<>> names_;  // of the waiting ones
   std::map<std::uint64_t, Sent> frames_;   // in flight

@@ -11,7 +11,8 @@ Replicator::Replicator(const View& view, Executor& executor, Outbound& out, Quor
                        const NodeSettings& settings)
     : view_(view), executor_(executor), out_(out), waits_(waits), settings_(settings) {
   for (std::size_t i = 0; i < view.size(); ++i) {
-    peers_.push_back({Outbox(settings.outbox_shards, settings.frames_in_flight)});
+    peers_.push_back(
+        {Outbox(settings.outbox_shards, settings.frames_in_flight, view.first_number())});
   }
 }
 

@@ -14,12 +14,15 @@ namespace quipu {
 
 class View {
  public:
-  // `config` must outlive the view.
-  View(const ClusterConfig& config, MemberIndex self);
+  // `config` must outlive the view. `boot` is this start's.
+  View(const ClusterConfig& config, MemberIndex self, BootId boot);
 
   [[nodiscard]] const ClusterConfig& config() const { return config_; }
   [[nodiscard]] MemberIndex self() const { return self_; }
   [[nodiscard]] std::size_t size() const { return config_.members.size(); }
+  // Where this start's numbers of questions begin: far from those of any other, so
+  // that an answer that a peer kept back since an earlier one matches nothing.
+  [[nodiscard]] std::uint64_t first_number() const { return first_number_; }
 
   // ---- ownership ----
   [[nodiscard]] std::span<const MemberIndex> owners(Partition partition) const {
@@ -63,6 +66,7 @@ class View {
  private:
   const ClusterConfig& config_;
   MemberIndex self_;
+  std::uint64_t first_number_;
   std::vector<bool> up_;
   std::vector<StoreId> stores_;
   Fence fence_{};

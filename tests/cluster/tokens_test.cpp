@@ -48,6 +48,47 @@ TEST(Tokens, ADuplicateAtQuorumWaitsForTheQuorum) {
   EXPECT_EQ(nodes.held(1, "a"), 3);
 }
 
+// Whoever asks again and again for what was applied long ago waits at most in so
+// many copies.
+TEST(Tokens, DuplicatesThatWaitForAQuorumAreBounded) {
+  HandDriven::Options options;
+  options.settings.pending_operations = 4;
+  HandDriven nodes(options);
+  const Token token = nodes.session(1, 1);
+  EXPECT_EQ(nodes.code(nodes.add(1, "a", 3, {.shard = 0, .token = token})), Code::ok);
+  nodes.cut_off(1);
+  std::vector<std::uint64_t> asked;
+  for (int i = 0; i < 6; ++i)
+    asked.push_back(nodes.add(1, "a", 3, {.ack = Ack::quorum, .shard = 0, .token = token}));
+  EXPECT_FALSE(nodes.done(asked[3]));
+  EXPECT_EQ(nodes.code(asked[4]), Code::in_doubt);  // it was applied
+  EXPECT_EQ(nodes.code(asked[5]), Code::in_doubt);
+}
+
+// What an executor owes the life that asked is nothing to the next one, whose
+// questions have other numbers.
+TEST(Tokens, AnAnswerToAnEarlierLifeIsNotTakenForOneToALaterQuestion) {
+  HandDriven nodes({.nodes = 4});
+  const MemberIndex asker = 0;
+  const std::string key = nodes.key_not_of(asker);
+  const std::vector<MemberIndex> owners = nodes.owners(key);
+  const MemberIndex executor = owners[0];
+  ASSERT_EQ(nodes.code(nodes.add(asker, key, 1)), Code::ok);  // with a session of its own
+  nodes.stall(owners[1]), nodes.stall(owners[2]);
+  (void)nodes.add(asker, key, 1, {.ack = Ack::quorum, .timeout_ms = 60'000});
+  EXPECT_EQ(nodes.held(executor, key), 2);
+  nodes.restart(asker);
+  nodes.pass(200ms);
+  ASSERT_TRUE(nodes.up(asker, executor));
+  ASSERT_EQ(nodes.code(nodes.add(asker, key, 1)), Code::ok);
+  nodes.hold(asker, executor);
+  const auto later = nodes.add(asker, key, 2);
+  nodes.resume(owners[1]), nodes.resume(owners[2]);  // the quorum of the first one
+  nodes.pass(200ms);
+  EXPECT_FALSE(nodes.done(later));
+  EXPECT_EQ(nodes.held(executor, key), 3);
+}
+
 TEST(Tokens, WhoseExecutorIsDownAreInDoubtAndNeverAppliedElsewhere) {
   HandDriven nodes;
   const Token token = nodes.session(0, 1);
