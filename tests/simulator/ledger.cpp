@@ -1,88 +1,302 @@
 #include "tests/simulator/ledger.h"
 
+#include <algorithm>
+#include <cstdio>
+
+#include "storage/lattice.h"
+#include "tests/simulator/timeline.h"
+
 namespace quipu::sim {
 namespace {
+
+std::string clock(Instant at) {
+  if (at == kNever) return "never";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6f",
+                std::chrono::duration<double>(at - Timeline::kStart).count());
+  return text;
+}
+
+std::int64_t magnitude(const Value& value, KeyKind kind) {
+  return kind == KeyKind::negative_witness ? -value.value : value.value;
+}
+
+std::string number(Wide value) {
+  const bool negative = value < 0;
+  std::string text;
+  for (Wide left = negative ? -value : value; left > 0 || text.empty(); left /= 10)
+    text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(left % 10)));
+  return negative ? "-" + text : text;
+}
+
+}  // namespace
 
 std::uint64_t digit_of(std::int64_t value, std::size_t digit) {
   return static_cast<std::uint64_t>(value) >> (2 * digit) & 3;
 }
 
-std::string say(const std::string& key, std::size_t digit, const char* what) {
-  return "add " + std::to_string(digit) + " of " + key + " " + what;
+bool Ledger::Change::acked_before(Ack level, Instant when) const {
+  return acked[static_cast<std::size_t>(level)] < when;
 }
 
-}  // namespace
+// ---- what was asked, and answered ----
 
-Ledger::AddId Ledger::begin_add(Instant, Ack ack) {
-  if (current_.empty() || adds_.at(current_).size() == kAddsPerWitness) {
-    current_ = "witness:" + std::to_string(adds_.size());
+std::string Ledger::open_key(KeyKind kind) {
+  static constexpr const char* kNames[] = {"witness:", "negative:", "signed:", "big:"};
+  const std::string name = kNames[static_cast<std::size_t>(kind)] + std::to_string(keys_.size());
+  keys_[name].kind = kind;
+  return name;
+}
+
+bool Ledger::full(const std::string& key) const {
+  return keys_.at(key).adds.size() >= kAddsPerWitness;
+}
+
+Ledger::OpId Ledger::begin(Instant now, OpKind kind, const std::string& key) {
+  Change change;
+  change.kind = kind;
+  change.key = key;
+  change.begun = now;
+  changes_.push_back(std::move(change));
+  return changes_.size() - 1;
+}
+
+Ledger::OpId Ledger::begin_add(Instant now, const std::string& key, std::int64_t amount) {
+  const OpId id = begin(now, OpKind::add, key);
+  Key& home = keys_.at(key);
+  Change& change = changes_[id];
+  change.digit = home.adds.size();
+  const std::int64_t digit = std::int64_t{1} << (2 * std::min<std::size_t>(change.digit, 30));
+  switch (home.kind) {
+    case KeyKind::witness:
+      change.amount = digit;
+      break;
+    case KeyKind::negative_witness:
+      change.amount = -digit;
+      break;
+    default:
+      change.amount = amount;
   }
-  std::vector<Add>& adds = adds_[current_];
-  adds.push_back({ack, std::nullopt, false});
-  return {current_, adds.size() - 1};
+  home.adds.push_back(id);
+  return id;
 }
 
-void Ledger::end_add(const AddId& id, Instant, const Status& status) {
-  adds_.at(id.key)[id.digit].outcome = status.outcome();
-  if (status.outcome() == Outcome::applied) ++acknowledged_;
-  if (status.outcome() == Outcome::unknown) ++doubtful_;
+Ledger::OpId Ledger::begin_reset(Instant now, const std::string& key) {
+  const OpId id = begin(now, OpKind::reset, key);
+  keys_.at(key).resets.push_back(id);
+  return id;
 }
 
-// No value may hold an add twice, one never made, or one that certainly failed.
-std::string Ledger::check_possible(const std::string& key, std::int64_t value) const {
-  const std::vector<Add>& adds = adds_.at(key);
+Failure Ledger::on_acked(OpId id, Instant now, Ack level) {
+  Change& change = changes_[id];
+  if (!change.applied()) ++acked_;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(level); ++i)
+    change.acked[i] = std::min(change.acked[i], now);
+  if (change.refused != kNever)
+    return {Invariant::answers_agree, say(change, "was acked after it had been refused for good")};
+  return {};
+}
+
+Failure Ledger::on_refused(OpId id, Instant now) {
+  Change& change = changes_[id];
+  change.refused = std::min(change.refused, now);
+  if (change.applied())
+    return {Invariant::answers_agree, say(change, "was refused for good after it had been acked")};
+  return {};
+}
+
+std::size_t Ledger::disks_lost_since(Instant when) const {
+  return static_cast<std::size_t>(std::count_if(disks_lost_.begin(), disks_lost_.end(),
+                                                [when](Instant at) { return at >= when; }));
+}
+
+std::string Ledger::times(const Change& change) const {
+  std::string text = "(begun at " + clock(change.begun);
+  static constexpr const char* kLevels[] = {"memory", "disk", "quorum"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (change.acked[i] != kNever)
+      text += std::string(", acked at ") + kLevels[i] + " at " + clock(change.acked[i]);
+  }
+  if (change.refused != kNever) text += ", refused at " + clock(change.refused);
+  if (change.seen != kNever) text += ", first seen by a strong read at " + clock(change.seen);
+  if (change.seen_cleared != kNever) text += ", cleared by " + clock(change.seen_cleared);
+  return text + ")";
+}
+
+std::string Ledger::say(const Change& change, const std::string& what) const {
+  if (change.kind == OpKind::reset)
+    return "the reset of " + change.key + " " + what + " " + times(change);
+  return "add " + std::to_string(change.digit) + " (" + std::to_string(change.amount) + ") of " +
+         change.key + " " + what + " " + times(change);
+}
+
+// ---- what a total must, may and cannot hold ----
+
+bool Ledger::may_be_cleared(const Change& add, Instant by) const {
+  const std::vector<OpId>& resets = keys_.at(add.key).resets;
+  return std::any_of(resets.begin(), resets.end(), [&](OpId id) {
+    const Change& reset = changes_[id];
+    if (reset.begun >= by || reset.refused != kNever) return false;
+    // One without a firm answer may be carried out at any time; one that only a
+    // memory had, again.
+    return reset.acked[static_cast<std::size_t>(Ack::disk)] > add.begun;
+  });
+}
+
+bool Ledger::must_hold(const Change& add, Instant begun, Instant ended) const {
+  const bool in = add.acked_before(Ack::quorum, begun) || add.seen < begun;
+  return in && !may_be_cleared(add, ended);
+}
+
+bool Ledger::must_be_clear(const Change& add, const Key& key, Instant begun) const {
+  if (add.seen_cleared < begun) return true;
+  return std::any_of(key.resets.begin(), key.resets.end(), [&](OpId id) {
+    const Change& reset = changes_[id];
+    return reset.acked_before(Ack::quorum, begun) &&
+           (add.acked_before(Ack::quorum, reset.begun) || add.seen < reset.begun);
+  });
+}
+
+// What may be lost with a process or a disk, if that happened since.
+bool Ledger::survives(const Change& add) const {
+  if (add.acked_before(Ack::quorum, kNever) || add.seen != kNever) return true;
+  if (disks_lost_since(add.begun) > 0) return false;
+  if (add.acked_before(Ack::disk, kNever)) return true;
+  return add.applied() && last_crash_ < add.begun;
+}
+
+Failure Ledger::check_digits(const Key& key, const Value& value) const {
+  const std::int64_t sum = magnitude(value, key.kind);
   for (std::size_t digit = 0; digit < 31; ++digit) {
-    const std::uint64_t times = digit_of(value, digit);
+    const std::uint64_t times = digit_of(sum, digit);
     if (times == 0) continue;
-    if (digit >= adds.size()) return say(key, digit, "was never made, yet it is counted");
-    if (times > 1) return say(key, digit, "is counted more than once");
-    if (adds[digit].outcome == Outcome::not_applied)
-      return say(key, digit, "was refused, yet it is counted");
+    if (digit >= key.adds.size()) {
+      return {Invariant::counts_only_what_was_asked, "add " + std::to_string(digit) +
+                                                         " was never made, yet it is counted in " +
+                                                         std::to_string(value.value)};
+    }
+    const Change& add = changes_[key.adds[digit]];
+    if (times > 1) {
+      return {Invariant::never_counts_twice,
+              say(add, "is counted " + std::to_string(times) + " times or more")};
+    }
+    if (add.refused != kNever)
+      return {Invariant::refused_is_not_counted, say(add, "was refused, yet it is counted")};
   }
   return {};
 }
 
-Ledger::ReadId Ledger::begin_strong_read(const std::string& key) const {
-  ReadId id{key, {}};
-  for (const Add& add : adds_.at(key)) {
-    id.must.push_back(add.seen || (add.ack == Ack::quorum && add.outcome == Outcome::applied));
-  }
-  return id;
-}
-
-std::string Ledger::end_strong_read(const ReadId& id, std::int64_t value) {
-  if (std::string wrong = check_possible(id.key, value); !wrong.empty())
-    return "strong read: " + wrong;
-  std::vector<Add>& adds = adds_.at(id.key);
-  for (std::size_t digit = 0; digit < adds.size(); ++digit) {
-    const bool there = digit_of(value, digit) == 1;
-    if (there) adds[digit].seen = true;
-    if (!there && digit < id.must.size() && id.must[digit]) {
-      return say(
-          id.key, digit,
-          "was acknowledged at quorum, or seen by an earlier strong read, and is missing in one");
+Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, Instant ended) {
+  const std::int64_t sum = magnitude(value, key.kind);
+  for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
+    Change& add = changes_[key.adds[digit]];
+    const bool in = digit_of(sum, digit) == 1;
+    if (!in && must_hold(add, begun, ended)) {
+      const bool acked = add.acked_before(Ack::quorum, begun);
+      return {acked ? Invariant::strong_read_has_acked : Invariant::strong_read_is_monotone,
+              say(add, "is missing in a strong read that began at " + clock(begun))};
+    }
+    if (in && must_be_clear(add, key, begun)) {
+      return {Invariant::quorum_reset_clears,
+              say(add, "is back in a strong read that began at " + clock(begun))};
+    }
+    if (in) {
+      add.seen = std::min(add.seen, ended);
+    } else if (add.acked_before(Ack::quorum, begun) || add.seen < begun) {
+      add.seen_cleared = std::min(add.seen_cleared, ended);
     }
   }
   return {};
 }
 
-std::string Ledger::check_final(const std::string& key, std::int64_t value, bool disk_lost) const {
-  if (std::string wrong = check_possible(key, value); !wrong.empty()) return wrong;
-  const std::vector<Add>& adds = adds_.at(key);
-  for (std::size_t digit = 0; digit < adds.size(); ++digit) {
-    const Add& add = adds[digit];
-    const bool safe =
-        add.seen || (add.outcome == Outcome::applied &&
-                     (add.ack == Ack::quorum || (add.ack == Ack::disk && !disk_lost)));
-    if (safe && digit_of(value, digit) == 0) return say(key, digit, "was acknowledged and is lost");
+// P5: it misses nothing that was acked before its age began; except what was lost
+// since, and what only a memory had.
+Failure Ledger::check_complete(const Key& key, const Value& value, Instant begun,
+                               Instant ended) const {
+  if (!value.complete || value.age_ms == kUnknownAge) return {};
+  // Clocks drift, and ages are cut to milliseconds.
+  const auto age = std::chrono::milliseconds(value.age_ms + 2 + value.age_ms / 1000);
+  const Instant as_of = begun - age;
+  const std::int64_t sum = magnitude(value, key.kind);
+  for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
+    const Change& add = changes_[key.adds[digit]];
+    if (digit_of(sum, digit) == 1 || !add.acked_before(Ack::disk, as_of)) continue;
+    if (may_be_cleared(add, ended) || disks_lost_since(add.begun) > 0) continue;
+    return {Invariant::complete_read_is_complete,
+            say(add, "is missing in a local read that began at " + clock(begun) +
+                         " and said: complete, " + std::to_string(value.age_ms) + " ms old")};
+  }
+  return {};
+}
+
+template <class Certain>
+Failure Ledger::check_bounds(const std::string& name, const Key& key, const Value& value,
+                             Instant ended, Certain&& certain) const {
+  Wide least = 0, most = 0;
+  for (const OpId id : key.adds) {
+    const Change& add = changes_[id];
+    if (add.refused != kNever || add.begun >= ended) continue;
+    const bool in = certain(add) && !may_be_cleared(add, ended);
+    if (in || add.amount < 0) least += add.amount;
+    if (in || add.amount > 0) most += add.amount;
+  }
+  if (value.code == Code::out_of_range) {
+    if (narrow(least) && narrow(most)) {
+      return {Invariant::total_within_bounds, name +
+                                                  " was said to be out of range, but is between " +
+                                                  number(least) + " and " + number(most)};
+    }
+    return {};
+  }
+  if (least <= value.value && value.value <= most) return {};
+  return {Invariant::total_within_bounds, name + " was read as " + std::to_string(value.value) +
+                                              ", but is between " + number(least) + " and " +
+                                              number(most)};
+}
+
+Failure Ledger::check_read(ReadLevel level, const std::string& name, const Value& value,
+                           Instant begun, Instant ended) {
+  const Key& key = keys_.at(name);
+  const bool strong = level == ReadLevel::strong;
+  if (key.kind == KeyKind::signed_sum || key.kind == KeyKind::big_sum) {
+    return check_bounds(name, key, value, ended, [&](const Change& add) {
+      return strong && add.acked_before(Ack::quorum, begun);
+    });
+  }
+  if (value.code != Code::ok)
+    return {Invariant::total_within_bounds, name + " cannot be read: " + value.detail};
+  if (Failure wrong = check_digits(key, value)) return wrong;
+  if (strong) return check_strong(key, value, begun, ended);
+  return level == ReadLevel::local ? check_complete(key, value, begun, ended) : Failure{};
+}
+
+Failure Ledger::check_final(const std::string& name, const Value& value, Instant now) const {
+  const Key& key = keys_.at(name);
+  if (key.kind == KeyKind::signed_sum || key.kind == KeyKind::big_sum) {
+    Failure wrong =
+        check_bounds(name, key, value, kNever, [&](const Change& add) { return survives(add); });
+    if (wrong) wrong.invariant = Invariant::nothing_acked_is_lost;
+    return wrong;
+  }
+  if (value.code != Code::ok)
+    return {Invariant::nothing_acked_is_lost, name + " cannot be read: " + value.detail};
+  if (Failure wrong = check_digits(key, value)) return wrong;
+  const std::int64_t sum = magnitude(value, key.kind);
+  for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
+    const Change& add = changes_[key.adds[digit]];
+    const bool in = digit_of(sum, digit) == 1;
+    if (!in && survives(add) && !may_be_cleared(add, kNever))
+      return {Invariant::nothing_acked_is_lost, say(add, "is lost")};
+    if (in && must_be_clear(add, key, now))
+      return {Invariant::quorum_reset_clears, say(add, "is back in the end")};
   }
   return {};
 }
 
 std::vector<std::string> Ledger::keys() const {
-  std::vector<std::string> keys;
-  for (const auto& [key, adds] : adds_) keys.push_back(key);
-  return keys;
+  std::vector<std::string> names;
+  for (const auto& [name, key] : keys_) names.push_back(name);
+  return names;
 }
 
 }  // namespace quipu::sim

@@ -1,7 +1,9 @@
-// ledger.h: what clients asked and were told, and whether a total can be true.
+// ledger.h: what clients asked and were told, and whether an answer can be true.
 //
-// Witness keys: the i-th add on one adds 4^i. A total's base-4 digits then say
-// exactly which adds it contains: 0 no, 1 yes, 2 or more: counted twice.
+// Witness keys: the i-th add on one adds 4^i (or -4^i). A total's base-4 digits then
+// say exactly which adds it contains: 0 no, 1 yes, 2 or more: counted twice. On the
+// other keys, with amounts of both signs, a total must lie between what was certainly
+// counted plus all that is doubtful and negative, and the same with the positive.
 #pragma once
 
 #include <map>
@@ -9,54 +11,91 @@
 #include <string>
 #include <vector>
 
+#include "protocol/client_messages.h"
 #include "protocol/instant.h"
-#include "quipu/levels.h"
-#include "quipu/status.h"
+#include "tests/simulator/trace.h"
 
 namespace quipu::sim {
 
 inline constexpr std::size_t kAddsPerWitness = 30;
 
+enum class KeyKind : std::uint8_t { witness, negative_witness, signed_sum, big_sum };
+
 class Ledger {
  public:
-  struct AddId {
+  using OpId = std::size_t;
+  struct Change {
+    OpKind kind = OpKind::add;
     std::string key;
-    std::size_t digit;
+    std::int64_t amount = 0;
+    std::size_t digit = 0;
+    Instant begun{};
+    // When it was first acked at that level; kNever: it was not.
+    Instant acked[3] = {kNever, kNever, kNever};
+    Instant refused = kNever;  // certainly not applied, then and for ever
+    // Strong reads: the first that ended with it in, and the first that ended without
+    // it though it must once have been in (only a reset does that).
+    Instant seen = kNever, seen_cleared = kNever;
+    [[nodiscard]] bool acked_before(Ack level, Instant when) const;
+    [[nodiscard]] bool applied() const { return acked_before(Ack::memory, kNever); }
   };
-  // The next add: to the current witness key.
-  AddId begin_add(Instant now, Ack ack);
-  void end_add(const AddId& id, Instant now, const Status& status);
-  [[nodiscard]] static std::int64_t amount(std::size_t digit) {
-    return std::int64_t{1} << (2 * digit);
-  }
 
-  // A strong read ended; what it began with must be in it. Returns what is wrong.
-  struct ReadId {
-    std::string key;
-    std::vector<bool> must;  // digits acked at quorum, or seen by a strong read, before
-  };
-  [[nodiscard]] ReadId begin_strong_read(const std::string& key) const;
-  [[nodiscard]] std::string end_strong_read(const ReadId& id, std::int64_t value);
+  // ---- what was asked, and answered ----
+  [[nodiscard]] std::string open_key(KeyKind kind);
+  [[nodiscard]] bool full(const std::string& key) const;
+  // A witness key chooses the amount, another takes `amount`.
+  OpId begin_add(Instant now, const std::string& key, std::int64_t amount);
+  OpId begin_reset(Instant now, const std::string& key);
+  [[nodiscard]] const Change& change(OpId id) const { return changes_[id]; }
+  // Acked at one level, it is acked at all below. Returns what contradicts it.
+  Failure on_acked(OpId id, Instant now, Ack level);
+  Failure on_refused(OpId id, Instant now);
+  // A process died, or a disk was lost, and with it what was only there.
+  void on_crash(Instant now) { last_crash_ = now; }
+  void on_disk_lost(Instant now) { disks_lost_.push_back(now); }
+  [[nodiscard]] std::size_t disks_lost_since(Instant when) const;
 
-  // What no crash may have taken: for acks at disk, only if no disk was lost.
-  [[nodiscard]] std::string check_final(const std::string& key, std::int64_t value,
-                                        bool disk_lost) const;
+  // ---- what was read ----
+  // That began and ended then.
+  Failure check_read(ReadLevel level, const std::string& key, const Value& value, Instant begun,
+                     Instant ended);
+  // When nothing is on its way any more.
+  Failure check_final(const std::string& key, const Value& value, Instant now) const;
+  // Whether a reset may have cleared it by then.
+  [[nodiscard]] bool may_be_cleared(const Change& add, Instant by) const;
 
   [[nodiscard]] std::vector<std::string> keys() const;
-  [[nodiscard]] std::size_t acknowledged() const { return acknowledged_; }
-  [[nodiscard]] std::size_t doubtful() const { return doubtful_; }
+  [[nodiscard]] KeyKind kind(const std::string& key) const { return keys_.at(key).kind; }
+  [[nodiscard]] std::size_t acked() const { return acked_; }
+  [[nodiscard]] std::size_t size() const { return changes_.size(); }
 
  private:
-  struct Add {
-    Ack ack{};
-    std::optional<Outcome> outcome;  // none: not answered
-    bool seen = false;               // by a strong read that ended
+  struct Key {
+    KeyKind kind{};
+    std::vector<OpId> adds;  // the i-th stands for digit i
+    std::vector<OpId> resets;
   };
-  [[nodiscard]] std::string check_possible(const std::string& key, std::int64_t value) const;
+  OpId begin(Instant now, OpKind kind, const std::string& key);
+  [[nodiscard]] std::string say(const Change& change, const std::string& what) const;
+  [[nodiscard]] std::string times(const Change& change) const;
+  [[nodiscard]] bool must_hold(const Change& add, Instant begun, Instant ended) const;
+  [[nodiscard]] bool must_be_clear(const Change& add, const Key& key, Instant begun) const;
+  [[nodiscard]] bool survives(const Change& add) const;
+  [[nodiscard]] Failure check_digits(const Key& key, const Value& value) const;
+  [[nodiscard]] Failure check_complete(const Key& key, const Value& value, Instant begun,
+                                       Instant ended) const;
+  Failure check_strong(const Key& key, const Value& value, Instant begun, Instant ended);
+  template <class Certain>
+  [[nodiscard]] Failure check_bounds(const std::string& name, const Key& key, const Value& value,
+                                     Instant ended, Certain&& certain) const;
 
-  std::map<std::string, std::vector<Add>> adds_;
-  std::string current_;
-  std::size_t acknowledged_ = 0, doubtful_ = 0;
+  std::vector<Change> changes_;
+  std::map<std::string, Key> keys_;
+  Instant last_crash_ = Instant::min();
+  std::vector<Instant> disks_lost_;
+  std::size_t acked_ = 0;
 };
+
+[[nodiscard]] std::uint64_t digit_of(std::int64_t value, std::size_t digit);
 
 }  // namespace quipu::sim

@@ -1,8 +1,40 @@
 #include "tests/simulator/network.h"
 
-#include <vector>
+#include <cstring>
+
+#include "protocol/message_codec.h"
 
 namespace quipu::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kFastest = microseconds(50);
+constexpr Duration kUsual = milliseconds(2);
+
+FrameType type_of(const std::string& frame) {
+  std::uint16_t type = 0;
+  std::memcpy(&type, frame.data() + 2, sizeof type);
+  return FrameType{type};
+}
+
+}  // namespace
+
+Network::Network(Timeline& time, Trace& trace, Random random, const Options& options)
+    : time_(time), trace_(trace), random_(random), nodes_(options.nodes) {
+  // All are drawn, so that switching one off leaves the others as they were.
+  const std::uint64_t breaks = 200 + random_.below(2000), delays = 500 + random_.below(5000),
+                      loss = 1000 + random_.below(random_.below(6) == 0 ? 300'000 : 10'000),
+                      doubles = 1000 + random_.below(50'000),
+                      reorders = 1000 + random_.below(50'000);
+  if (options.has(Knob::breaks)) breaks_ = breaks;
+  if (options.has(Knob::delays)) delays_ = delays;
+  if (options.has(Knob::loss)) loss_ = loss;
+  if (options.has(Knob::doubles)) doubles_ = doubles;
+  if (options.has(Knob::reorders)) reorders_ = reorders;
+}
 
 ConnId Network::connect(HostId from, Ears from_ears, HostId to, Ears to_ears) {
   const ConnId id{next_++};
@@ -19,26 +51,63 @@ Network::Side* Network::side(ConnId connection, HostId host, bool other) {
   return &at->second.sides[first ? 0 : 1];
 }
 
+HostId Network::peer(ConnId connection, HostId of) {
+  const Side* other = side(connection, of, true);
+  return other == nullptr ? of : other->host;
+}
+
+bool Network::chance(std::uint64_t per_million) {
+  return per_million > 0 && !kind_ && random_.below(1'000'000) < per_million;
+}
+
+Duration Network::spread(Duration least, Duration most) {
+  return least + Duration(static_cast<std::int64_t>(
+                     random_.below(static_cast<std::uint64_t>((most - least).count()) + 1)));
+}
+
 void Network::send(ConnId connection, HostId from, std::string bytes) {
   Side* to = side(connection, from, true);
   if (to == nullptr || !to->open || !side(connection, from, false)->open) return;
-  if (!reachable(from, to->host)) {
+  if (cuts_.contains({from, to->host})) {
     to->stalled.push_back(std::move(bytes));
     return;
   }
-  const bool breaks = faults_.break_rate > 0 &&
-                      static_cast<double>(random_.below(1'000'000)) < faults_.break_rate * 1e6;
-  deliver(connection, conns_.at(connection), *to, std::move(bytes));
-  if (breaks) break_connection(connection);
+  deliver(connection, *to, std::move(bytes), from < nodes_ && to->host < nodes_);
+  if (chance(breaks_)) {
+    inject("broken connection");
+    break_connection(connection);
+  }
 }
 
-void Network::deliver(ConnId id, Conn&, Side& to, std::string bytes) {
-  const auto spread = static_cast<std::uint64_t>((faults_.delay_max - faults_.delay_min).count());
-  const Duration delay =
-      faults_.delay_min + Duration(static_cast<std::int64_t>(random_.below(spread + 1)));
+void Network::deliver(ConnId id, Side& to, std::string bytes, bool between_nodes) {
+  // A greeting comes first, or what follows it would be from nobody.
+  const bool loose = between_nodes && !is_greeting(type_of(bytes));
+  if (between_nodes && chance(loss_)) {
+    inject("lost message");
+    break_connection(id);
+    return;
+  }
+  Duration delay = spread(kFastest, kUsual);
+  if (chance(delays_)) {
+    inject("delayed message");
+    delay += spread(Duration::zero(), milliseconds(500));
+  }
+  // That "not applied" is the last word on what was sent once rests on TCP.
+  if (loose && type_of(bytes) != FrameType::forward && chance(doubles_)) {
+    inject("doubled message");
+    arrive(id, to.host, time_.now() + delay + spread(kFastest, milliseconds(200)), bytes);
+  }
+  if (loose && chance(reorders_)) {
+    inject("reordered message");
+    arrive(id, to.host, time_.now() + delay + spread(kFastest, milliseconds(50)), std::move(bytes));
+    return;
+  }
   to.last_arrival = std::max(to.last_arrival, time_.now() + delay);
-  const HostId host = to.host;
-  time_.at(to.last_arrival, [this, id, host, bytes = std::move(bytes)]() mutable {
+  arrive(id, to.host, to.last_arrival, std::move(bytes));
+}
+
+void Network::arrive(ConnId id, HostId host, Instant when, std::string bytes) {
+  time_.at(when, [this, id, host, bytes = std::move(bytes)]() mutable {
     Side* here = side(id, host, false);
     if (here != nullptr && here->open) here->ears.on_bytes(std::move(bytes));
   });
@@ -46,9 +115,11 @@ void Network::deliver(ConnId id, Conn&, Side& to, std::string bytes) {
 
 // What is on its way arrives or not, as chance has it: each side closes by itself.
 void Network::break_connection(ConnId id) {
-  for (const Side& one : conns_.at(id).sides) {
+  Conn& conn = conns_.at(id);
+  if (std::exchange(conn.breaking, true)) return;
+  for (const Side& one : conn.sides) {
     const HostId host = one.host;
-    time_.in(Duration(static_cast<std::int64_t>(random_.below(3'000'000))), [this, id, host] {
+    time_.in(spread(Duration::zero(), milliseconds(loss_ > 0 ? 1000 : 3)), [this, id, host] {
       Side* here = side(id, host, false);
       if (here == nullptr || !here->open) return;
       here->open = false;
@@ -63,7 +134,7 @@ void Network::close(ConnId connection, HostId from) {
   here->open = false;
   Side* there = side(connection, from, true);
   const HostId host = there->host;
-  const Instant when = std::max(there->last_arrival, time_.now() + faults_.delay_max);
+  const Instant when = std::max(there->last_arrival, time_.now() + kUsual);
   time_.at(when, [this, connection, host] {
     Side* other = side(connection, host, false);
     if (other == nullptr) return;
@@ -83,9 +154,10 @@ void Network::close_all(HostId host) {
 void Network::heal() {
   cuts_.clear();
   for (auto& [id, conn] : conns_) {
+    const bool between_nodes = conn.sides[0].host < nodes_ && conn.sides[1].host < nodes_;
     for (Side& to : conn.sides) {
       for (std::string& bytes : std::exchange(to.stalled, {}))
-        deliver(id, conn, to, std::move(bytes));
+        deliver(id, to, std::move(bytes), between_nodes);
     }
   }
 }

@@ -1,10 +1,11 @@
 #include "tests/simulator/node.h"
 
 #include <cstring>
-#include <stdexcept>
 
 namespace quipu::sim {
 namespace {
+
+using std::chrono::milliseconds;
 
 constexpr ClientId kOwnReads{~std::uint64_t{0}};
 
@@ -15,109 +16,161 @@ void feed(FrameDecoder& decoder, const std::string& bytes) {
 
 }  // namespace
 
-SimNode::SimNode(Timeline& time, Network& network, const ClusterConfig& config, MemberIndex self,
-                 NodeSettings settings, DiskFaults faults, Random random)
-    : time_(time),
-      network_(network),
-      config_(config),
+SimNode::SimNode(const Shared& shared, MemberIndex self, Random random)
+    : shared_(shared),
       self_(self),
-      settings_(settings),
-      faults_(faults),
-      random_(random) {}
+      random_(random),
+      clock_(shared.time),
+      disk_(self, shared.oracle, random_.split()) {}
+
+void SimNode::broken(std::string what) {
+  shared_.trace.fail(shared_.time.now(), Invariant::no_crash, name() + ": " + std::move(what));
+}
+
+// ---- the process ----
+
+void SimNode::when_awake(std::function<void()> what) {
+  if (asleep_) {
+    inbox_.push_back([this, born = incarnation_, what = std::move(what)] {
+      if (born == incarnation_ && running()) what();
+    });
+  } else {
+    what();
+  }
+}
 
 void SimNode::later(Instant when, std::function<void()> what) {
-  time_.at(when, [this, born = incarnation_, what = std::move(what)] {
-    if (born == incarnation_ && running()) what();
+  if (when == kNever) return;
+  shared_.time.at(when, [this, born = incarnation_, what = std::move(what)] {
+    if (born == incarnation_ && running()) when_awake(what);
   });
 }
 
-void SimNode::start() {
-  recover_core();
-  dial();
-}
-
-void SimNode::recover_core() {
+bool SimNode::start() {
   ++incarnation_;
   armed_ = kNever;
-  const StoreOwner owner{config_.id, config_.members[self_].id};
-  store_ = std::make_unique<MemoryStore>(disk_);
-  if (disk_.durable.empty()) {
+  const StoreOwner owner{shared_.config.id, shared_.config.members[self_].id};
+  Store& store = disk_.open();
+  if (disk_.bytes().durable.empty()) {
     const Meta meta = new_meta(owner, rebuild_ ? NewStore::marked : NewStore::unmarked, random_);
-    if (!initialize(*store_, meta).ok()) throw std::runtime_error("cannot initialize a store");
+    if (!initialize(store, meta).ok()) broken("cannot initialize a store");
   }
   ExecutorOptions options;
-  options.tokens = settings_.tokens;
-  options.checkpoint = settings_.checkpoint;
-  Result<std::unique_ptr<Executor>> executor = recover(*store_, owner, options, random_);
-  if (!executor.ok()) throw std::runtime_error("recovery: " + executor.status().message());
-  core_ = std::make_unique<NodeCore>(time_.now(), config_, self_, settings_, std::move(*executor),
-                                     random_.split());
+  options.tokens = shared_.settings.tokens;
+  options.checkpoint = shared_.settings.checkpoint;
+  Result<std::unique_ptr<Executor>> executor = recover(store, owner, options, random_);
+  refusal_ = executor.ok() ? Status{} : executor.status();
+  if (!executor.ok()) return false;
+  shared_.trace.say(shared_.time.now(), [&] {
+    return name() + " starts at record " + std::to_string(raw((*executor)->sealed())) +
+           (disk_.bytes().durable.size() < 3 ? ", on an empty disk" : "");
+  });
+  core_ = std::make_unique<NodeCore>(clock_.now(), shared_.config, self_, shared_.settings,
+                                     std::move(*executor), random_.split());
   Effects effects;
-  core_->on_tick(time_.now(), effects);
+  core_->on_tick(clock_.now(), effects);
   perform(effects);
+  dial();
+  return true;
 }
 
 void SimNode::crash() {
   if (!running()) return;
-  // Whole batches, in order: the store's atomicity is tested on its own.
-  const std::size_t survive = random_.below(writing_.size() + 1);
-  for (std::size_t i = 0; i < survive; ++i) (void)store_->write(writing_[i].batch);
+  shared_.trace.say(shared_.time.now(), [&] { return name() + " crashes"; });
+  shared_.on_crash();
   core_.reset();
+  disk_.crash();
   ++incarnation_;
-  queued_.clear();
-  writing_.clear();
+  asleep_ = false;
+  inbox_.clear();
+  unread_.clear();
   links_.clear();
   clients_.clear();
   dialed_.clear();
-  network_.close_all(host());
+  shared_.network.close_all(host());
 }
 
-void SimNode::replace_disk(MemoryDisk disk, bool rebuild) {
-  disk_ = std::move(disk);
-  rebuild_ = rebuild;
+void SimNode::pause(Duration length) {
+  if (!running() || std::exchange(asleep_, true)) return;
+  shared_.time.in(length, [this, born = incarnation_] {
+    if (born != incarnation_ || !running()) return;
+    asleep_ = false;
+    while (!inbox_.empty() && !asleep_) {
+      const std::function<void()> what = std::move(inbox_.front());
+      inbox_.pop_front();
+      what();
+    }
+  });
 }
+
+void SimNode::jump_clock(Duration by) {
+  clock_.jump(by);
+  if (!running()) return;
+  armed_ = kNever;  // timers of before are due at another time
+  when_awake([this] { arm(); });
+}
+
+// ---- peers ----
 
 void SimNode::dial() {
-  for (MemberIndex member = 0; member < config_.members.size(); ++member) {
+  for (MemberIndex member = 0; member < shared_.config.members.size(); ++member) {
     if (member == self_ || !core_->dials(member)) continue;
-    if (const auto at = dialed_.find(member); at != dialed_.end() && links_.contains(at->second))
-      continue;
-    SimNode& peer = *nodes_[member];
-    if (!peer.running() || !network_.reachable(host(), peer.host())) continue;
-    const LinkId mine{next_id_++};
-    const LinkId theirs{peer.next_id_++};
-    const ConnId connection =
-        network_.connect(host(), link_ears(mine), peer.host(), peer.link_ears(theirs));
-    dialed_[member] = mine;
-    links_[mine].connection = connection;
-    peer.links_[theirs].connection = connection;
-    Effects effects;
-    core_->on_link_open(time_.now(), mine, member, effects);
-    perform(effects);
-    peer.later(time_.now(), [&peer, theirs] {
-      Effects answer;
-      peer.core_->on_link_open(peer.time_.now(), theirs, std::nullopt, answer);
-      peer.perform(answer);
-    });
+    const auto at = dialed_.find(member);
+    if (at == dialed_.end() || !links_.contains(at->second)) dial(member);
   }
-  later(time_.now() + std::chrono::milliseconds(100), [this] { dial(); });
+  later(shared_.time.now() + milliseconds(100), [this] { dial(); });
+}
+
+void SimNode::dial(MemberIndex member) {
+  SimNode& peer = *nodes_[member];
+  if (!shared_.network.reachable(host(), peer.host())) return;
+  const auto connection = std::make_shared<ConnId>();
+  std::optional<Ears> theirs = peer.accept_peer([connection] { return *connection; });
+  if (!theirs) return;
+  const LinkId mine{next_id_++};
+  links_[mine].connection = [connection] { return *connection; };
+  dialed_[member] = mine;
+  *connection = shared_.network.connect(host(), link_ears(mine), peer.host(), std::move(*theirs));
+  Effects effects;
+  core_->on_link_open(clock_.now(), mine, member, effects);
+  perform(effects);
+}
+
+std::optional<Ears> SimNode::accept_peer(std::function<ConnId()> connection) {
+  if (!running()) return std::nullopt;
+  const LinkId link{next_id_++};
+  links_[link].connection = std::move(connection);
+  later(shared_.time.now(), [this, link] {
+    Effects effects;
+    core_->on_link_open(clock_.now(), link, std::nullopt, effects);
+    perform(effects);
+  });
+  return link_ears(link);
 }
 
 Ears SimNode::link_ears(LinkId link) {
-  return {[this, link](const std::string& bytes) { on_link_bytes(link, bytes); },
-          [this, link] { on_link_closed(link); }};
+  return {[this, link](const std::string& bytes) {
+            if (running()) when_awake([this, link, bytes] { on_link_bytes(link, bytes); });
+          },
+          [this, link] {
+            if (running()) when_awake([this, link] { on_link_closed(link); });
+          }};
 }
 
 void SimNode::on_link_bytes(LinkId link, const std::string& bytes) {
   const auto at = links_.find(link);
-  if (!running() || at == links_.end()) return;
+  if (at == links_.end()) return;
   feed(at->second.decoder, bytes);
   while (links_.contains(link)) {
     auto frame = at->second.decoder.next(core_->frame_salt());
-    if (!frame.ok()) throw std::runtime_error("peer frame: " + frame.status().message());
+    if (!frame.ok()) {  // as a link does: it says no more than that it ends
+      shared_.network.close(at->second.connection(), host());
+      on_link_closed(link);
+      return;
+    }
     if (!*frame) return;
     Effects effects;
-    core_->on_link_frame(time_.now(), link, (*frame)->type, (*frame)->payload, effects);
+    core_->on_link_frame(clock_.now(), link, (*frame)->type, (*frame)->payload, effects);
     perform(effects);
     if (!running()) return;
   }
@@ -126,67 +179,88 @@ void SimNode::on_link_bytes(LinkId link, const std::string& bytes) {
 void SimNode::on_link_closed(LinkId link) {
   if (!running() || links_.erase(link) == 0) return;
   Effects effects;
-  core_->on_link_closed(time_.now(), link, effects);
+  core_->on_link_closed(clock_.now(), link, effects);
   perform(effects);
 }
+
+// ---- clients ----
 
 std::optional<Ears> SimNode::accept_client(std::function<ConnId()> connection) {
   if (!running()) return std::nullopt;
   const ClientId client{next_id_++};
   clients_[client].connection = std::move(connection);
-  return Ears{[this, client](const std::string& bytes) { on_client_bytes(client, bytes); },
+  return Ears{[this, client](const std::string& bytes) {
+                if (running())
+                  when_awake([this, client, bytes] { on_client_bytes(client, bytes); });
+              },
               [this, client] { clients_.erase(client); }};
 }
 
 void SimNode::on_client_bytes(ClientId client, const std::string& bytes) {
+  if (core_->paused()) {
+    unread_.emplace_back(client, bytes);
+    return;
+  }
   const auto at = clients_.find(client);
-  if (!running() || at == clients_.end()) return;
+  if (at == clients_.end()) return;
   feed(at->second.decoder, bytes);
   Effects effects;
   for (;;) {
     const auto frame = at->second.decoder.next();
-    if (!frame.ok()) throw std::runtime_error("client frame: " + frame.status().message());
-    if (!*frame) break;
-    std::string reply;
-    const Payload payload = (*frame)->payload;
-    switch ((*frame)->type) {
-      case FrameType::op: {
-        const Result<Op> op = decode_op(payload);
-        core_->on_ops(time_.now(), client, std::span(&op.value(), 1), effects);
-        break;
-      }
-      case FrameType::read:
-        core_->on_read(time_.now(), client, decode_read(payload).value(), effects);
-        break;
-      case FrameType::config:
-        encode(reply, core_->config(decode_config_request(payload)->id));
-        break;
-      default:
-        throw std::runtime_error("a client sent something else");
+    if (!frame.ok()) {
+      broken("a client's frame: " + frame.status().message());
+      return;
     }
-    if (!reply.empty()) answer_client(client, reply);
+    if (!*frame) break;
+    on_client_frame(client, **frame, effects);
   }
   perform(effects);
 }
 
-void SimNode::answer_client(ClientId client, const std::string& bytes) {
-  const auto at = clients_.find(client);
-  if (at != clients_.end()) network_.send(at->second.connection(), host(), bytes);
+void SimNode::on_client_frame(ClientId client, const FrameDecoder::Frame& frame, Effects& effects) {
+  std::string reply;
+  switch (frame.type) {
+    case FrameType::op: {
+      const Result<Op> op = decode_op(frame.payload);
+      core_->on_ops(clock_.now(), client, std::span(&op.value(), 1), effects);
+      break;
+    }
+    case FrameType::read:
+      core_->on_read(clock_.now(), client, decode_read(frame.payload).value(), effects);
+      break;
+    case FrameType::config:
+      encode(reply, core_->config(decode_config_request(frame.payload)->id));
+      break;
+    default:
+      broken("a client sent something else");
+  }
+  if (!reply.empty()) answer_client(client, reply);
 }
 
+void SimNode::answer_client(ClientId client, const std::string& bytes) {
+  const auto at = clients_.find(client);
+  if (at != clients_.end()) shared_.network.send(at->second.connection(), host(), bytes);
+}
+
+// ---- effects ----
+
 void SimNode::perform(Effects& effects) {
-  for (Sealed& sealed : effects.writes) queued_.push_back(std::move(sealed));
-  begin_write();
+  for (Sealed& sealed : effects.writes) disk_.write(std::move(sealed));
+  begin_sync();
   for (Effects::Send& send : effects.sends) {
-    if (const auto at = links_.find(send.link); at != links_.end()) {
-      network_.send(at->second.connection, host(), std::move(send.frame));
-    }
+    const auto at = links_.find(send.link);
+    if (at == links_.end()) continue;
+    const ConnId connection = at->second.connection();
+    shared_.oracle.on_sent(self_, shared_.network.peer(connection, host()), connection, send.frame);
+    shared_.network.send(connection, host(), std::move(send.frame));
   }
   for (const Effects::Close& close : effects.closes) {
     const auto at = links_.find(close.link);
     if (at == links_.end()) continue;
-    network_.close(at->second.connection, host());
-    later(time_.now(), [this, link = close.link] { on_link_closed(link); });
+    shared_.trace.say(shared_.time.now(),
+                      [&] { return name() + " closes a link: " + close.reason.substr(0, 60); });
+    shared_.network.close(at->second.connection(), host());
+    later(shared_.time.now(), [this, link = close.link] { on_link_closed(link); });
   }
   for (const Effects::Reply& reply : effects.replies) {
     if (reply.client == kOwnReads) {
@@ -199,53 +273,73 @@ void SimNode::perform(Effects& effects) {
   }
   if (effects.restart) {
     crash();
-    start();
+    if (!start()) broken("does not start again: " + refusal_.message());
     return;
   }
+  if (!unread_.empty() && !core_->paused())
+    later(shared_.time.now(), [this] { read_clients_again(); });
   arm();
 }
 
-void SimNode::begin_write() {
-  if (!writing_.empty() || queued_.empty()) return;
-  writing_.assign(std::make_move_iterator(queued_.begin()), std::make_move_iterator(queued_.end()));
-  queued_.clear();
-  const auto spread = static_cast<std::uint64_t>((faults_.sync_max - faults_.sync_min).count());
-  later(time_.now() + faults_.sync_min +
-            Duration(static_cast<std::int64_t>(random_.below(spread + 1))),
-        [this] {
-          for (const Sealed& sealed : writing_) {
-            if (!store_->write(sealed.batch).ok())
-              throw std::runtime_error("the disk failed unasked");
-          }
-          const Commit commit = writing_.back().commit;
-          writing_.clear();
-          Effects effects;
-          core_->on_durable(time_.now(), commit, effects);
-          perform(effects);
-        });
+void SimNode::read_clients_again() {
+  for (const auto& [client, bytes] : std::exchange(unread_, {})) {
+    if (running()) on_client_bytes(client, bytes);
+  }
+}
+
+void SimNode::begin_sync() {
+  const auto takes = disk_.begin();
+  if (takes) later(shared_.time.now() + *takes, [this] { end_sync(); });
+}
+
+// As the storage thread does.
+void SimNode::end_sync() {
+  const Disk::Ended ended = disk_.end();
+  switch (ended.what) {
+    case Disk::Ended::What::failed:
+      shared_.trace.say(shared_.time.now(), [&] { return name() + ": a sync failed"; });
+      crash();
+      return;
+    case Disk::Ended::What::full:
+      core_->on_storage_full(true);
+      later(shared_.time.now() + milliseconds(200), [this] {
+        disk_.retry();
+        begin_sync();
+      });
+      return;
+    case Disk::Ended::What::durable: {
+      core_->on_storage_full(false);
+      Effects effects;
+      core_->on_durable(clock_.now(), ended.commit, effects);
+      perform(effects);
+    }
+  }
 }
 
 void SimNode::arm() {
-  const Instant deadline = std::max(core_->deadline(), time_.now());
+  const Instant deadline = clock_.when(core_->deadline());
   if (deadline >= armed_) return;
   armed_ = deadline;
   later(deadline, [this, deadline] {
     if (armed_ != deadline) return;
     armed_ = kNever;
     Effects effects;
-    core_->on_tick(time_.now(), effects);
+    core_->on_tick(clock_.now(), effects);
     perform(effects);
   });
 }
 
-std::optional<Value> SimNode::local_read(const std::string& key) {
-  if (!running() || !core_->ready()) return std::nullopt;
+void SimNode::ask(const std::string& key) {
+  own_answer_.clear();
+  if (!running()) return;
   Read read;
   read.keys.push_back(key);
   Effects effects;
-  own_answer_.clear();
-  core_->on_read(time_.now(), kOwnReads, read, effects);
+  core_->on_read(clock_.now(), kOwnReads, read, effects);
   perform(effects);
+}
+
+std::optional<Value> SimNode::answer() const {
   if (own_answer_.empty()) return std::nullopt;
   return own_answer_.front();
 }

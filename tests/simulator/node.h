@@ -1,7 +1,8 @@
-// node.h: one simulated node: the same NodeCore that quipud runs, on a disk and a
-// network that fail, and whose process can die at any moment.
+// node.h: one simulated node: the same NodeCore that quipud runs, with a clock, a
+// disk and a network that fail, and a process that can die or stop at any moment.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,42 +10,61 @@
 #include <vector>
 
 #include "cluster/node_core.h"
-#include "storage/memory_store.h"
 #include "storage/recovery.h"
+#include "tests/simulator/clock.h"
+#include "tests/simulator/disk.h"
 #include "tests/simulator/network.h"
+#include "tests/simulator/oracle.h"
 
 namespace quipu::sim {
 
-struct DiskFaults {
-  Duration sync_min{std::chrono::microseconds(100)};
-  Duration sync_max{std::chrono::milliseconds(3)};
+// What all nodes of a world share. All must outlive them.
+struct Shared {
+  Timeline& time;
+  Trace& trace;
+  Network& network;
+  Oracle& oracle;
+  const ClusterConfig& config;
+  NodeSettings settings;
+  std::function<void()> on_crash;  // some process has died
 };
 
 class SimNode {
  public:
-  SimNode(Timeline& time, Network& network, const ClusterConfig& config, MemberIndex self,
-          NodeSettings settings, DiskFaults faults, Random random);
+  SimNode(const Shared& shared, MemberIndex self, Random random);
 
   // Connections to all members go through here.
   void meet(std::vector<SimNode*> nodes) { nodes_ = std::move(nodes); }
 
-  void start();
+  // ---- the process ----
+  // False: the store did not open, as `refusal()` says.
+  bool start();
+  [[nodiscard]] const Status& refusal() const { return refusal_; }
   // Loses what was not synced; of the write under way, chance decides.
   void crash();
+  // Nothing happens here until then, and then all of it (SIGSTOP).
+  void pause(Duration length);
   [[nodiscard]] bool running() const { return core_ != nullptr; }
   [[nodiscard]] HostId host() const { return self_; }
+  [[nodiscard]] const std::string& name() const { return shared_.config.members[self_].name; }
+  [[nodiscard]] Clock& clock() { return clock_; }
+  void jump_clock(Duration by);
 
-  // The disk as it is now, and its replacement: wiped, or an older copy.
-  [[nodiscard]] const MemoryDisk& disk() const { return disk_; }
-  // REQUIRES: !running()
-  void replace_disk(MemoryDisk disk, bool rebuild);
+  // ---- the disk ----
+  [[nodiscard]] Disk& disk() { return disk_; }
+  // From now on the store that it starts is one that replaces another.
+  void rebuild() { rebuild_ = true; }
 
+  // ---- the network ----
   // A client's connection arrives. Nothing if the process is down.
   std::optional<Ears> accept_client(std::function<ConnId()> connection);
+  // Anybody's connection to the peer port.
+  std::optional<Ears> accept_peer(std::function<ConnId()> connection);
 
   [[nodiscard]] const NodeCore* core() const { return core_.get(); }
-  // What this node's memory says now; nothing while it is down or not ready.
-  [[nodiscard]] std::optional<Value> local_read(const std::string& key);
+  // Reads at this node, locally. The answer is there a little later.
+  void ask(const std::string& key);
+  [[nodiscard]] std::optional<Value> answer() const;
 
  private:
   struct Client {
@@ -53,38 +73,41 @@ class SimNode {
   };
   struct Link {
     FrameDecoder decoder;
-    ConnId connection{};
+    std::function<ConnId()> connection;
   };
 
-  void recover_core();
   void dial();
+  void dial(MemberIndex member);
   Ears link_ears(LinkId link);
   void on_link_bytes(LinkId link, const std::string& bytes);
   void on_link_closed(LinkId link);
   void on_client_bytes(ClientId client, const std::string& bytes);
+  void on_client_frame(ClientId client, const FrameDecoder::Frame& frame, Effects& effects);
+  void read_clients_again();
   void answer_client(ClientId client, const std::string& bytes);
   void perform(Effects& effects);
-  void begin_write();
+  void begin_sync();
+  void end_sync();
   void arm();
-  // Runs `what` later unless the process has died meanwhile.
+  // Runs `what` once the process is awake, unless it has died meanwhile.
+  void when_awake(std::function<void()> what);
   void later(Instant when, std::function<void()> what);
+  void broken(std::string what);
 
-  Timeline& time_;
-  Network& network_;
-  const ClusterConfig& config_;
+  Shared shared_;
   MemberIndex self_;
-  NodeSettings settings_;
-  DiskFaults faults_;
   Random random_;
+  Clock clock_;
+  Disk disk_;
   std::vector<SimNode*> nodes_;
 
-  MemoryDisk disk_;
   bool rebuild_ = false;
-  std::unique_ptr<MemoryStore> store_;
+  Status refusal_;
   std::unique_ptr<NodeCore> core_;
   std::uint64_t incarnation_ = 0;
-  std::deque<Sealed> queued_;
-  std::vector<Sealed> writing_;
+  bool asleep_ = false;
+  std::deque<std::function<void()>> inbox_;              // while asleep
+  std::deque<std::pair<ClientId, std::string>> unread_;  // while clients are not read
   std::map<LinkId, Link> links_;
   std::map<ClientId, Client> clients_;
   std::map<MemberIndex, LinkId> dialed_;

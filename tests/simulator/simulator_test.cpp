@@ -1,53 +1,62 @@
-// Whole clusters under seeded faults. Every failure prints its seed and the
-// command that replays it.
+// Whole clusters under seeded faults. Every failure prints its seed, the last events
+// and the command that replays it.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <iostream>
-#include <random>
+#include <fstream>
+#include <sstream>
 
 #include "tests/simulator/world.h"
 
 namespace quipu::sim {
 namespace {
 
-std::optional<std::uint64_t> number(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  return std::strtoull(text, nullptr, 10);
+void expect_sound(std::uint64_t seed) {
+  const Report report = simulate(Options::draw(seed));
+  EXPECT_FALSE(report.failure) << explain(report);
 }
 
-// QUIPU_SIM_SEED replays one; else the first of the fixed ones.
-TEST(Simulator, OneSeed) {
-  const std::string wrong = run_seed(number("QUIPU_SIM_SEED").value_or(1));
-  EXPECT_TRUE(wrong.empty()) << wrong;
+TEST(Simulator, TheFirstSeedsKeepEveryPromise) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) expect_sound(seed);
 }
 
-TEST(Simulator, TheFixedSeedsKeepEveryPromise) {
-  for (std::uint64_t seed = 1; seed <= number("QUIPU_SIM_SEEDS").value_or(60); ++seed) {
-    const std::string wrong = run_seed(seed);
-    EXPECT_TRUE(wrong.empty()) << wrong;
+TEST(Simulator, WhatOnceBrokeAPromiseKeepsThemAll) {
+  std::ifstream file(REGRESSIONS);
+  std::size_t runs = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream words(line);
+    std::string name, value;
+    words >> name >> value;
+    ASSERT_EQ(name, "--seed") << line;
+    Options options = Options::draw(std::stoull(value));
+    while (words >> name >> value) ASSERT_TRUE(options.apply(name, value).ok()) << line;
+    const Report report = simulate(options);
+    EXPECT_FALSE(report.failure) << explain(report);
+    ++runs;
   }
-}
-
-TEST(Simulator, FreshSeedsKeepEveryPromise) {
-  const std::uint64_t first = std::uint64_t{std::random_device{}()} << 20;
-  std::cout << "fresh seeds from " << first << '\n';
-  for (std::uint64_t seed = first; seed < first + 40; ++seed) {
-    const std::string wrong = run_seed(seed);
-    EXPECT_TRUE(wrong.empty()) << wrong;
-  }
+  EXPECT_GT(runs, 0U);
 }
 
 TEST(Simulator, TheSameSeedGivesTheSameRun) {
-  for (const std::uint64_t seed : {3U, 8U}) {
-    World one(WorldOptions::draw(seed));
-    World two(WorldOptions::draw(seed));
-    (void)one.run();
-    (void)two.run();
-    EXPECT_EQ(one.trace_hash(), two.trace_hash()) << "seed " << seed;
-    EXPECT_EQ(one.summary(), two.summary()) << "seed " << seed;
+  for (const std::uint64_t seed : {3U, 8U, 21U}) {
+    EXPECT_EQ(simulate(Options::draw(seed)).hash, simulate(Options::draw(seed)).hash)
+        << "seed " << seed;
   }
+}
+
+// What a failure prints as its replay must be the run that failed.
+TEST(Simulator, TheArgumentsOfARunGiveItsOptionsAgain) {
+  Options options = Options::draw(5);
+  options.set(Knob::crashes, !options.has(Knob::crashes));
+  options.operations = 100;
+  options.nodes = 4;
+  std::istringstream words(options.arguments());
+  std::string name, value;
+  words >> name >> value;
+  Options again = Options::draw(std::stoull(value));
+  while (words >> name >> value) ASSERT_TRUE(again.apply(name, value).ok()) << name;
+  EXPECT_EQ(again.describe(), options.describe());
+  EXPECT_EQ(again.operations, options.operations);
 }
 
 }  // namespace

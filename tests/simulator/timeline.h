@@ -11,6 +11,9 @@ namespace quipu::sim {
 
 class Timeline {
  public:
+  // Not 0, which the cores take for "never".
+  static constexpr Instant kStart{std::chrono::hours(1)};
+
   [[nodiscard]] Instant now() const { return now_; }
 
   void at(Instant when, std::function<void()> what) {
@@ -18,15 +21,16 @@ class Timeline {
   }
   void in(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
-  // Everything up to `until`.
-  void run(Instant until) {
-    while (!events_.empty() && events_.top().when <= until) {
+  // Everything up to `until`, or until `stop` says so.
+  template <class Stop>
+  void run(Instant until, Stop&& stop) {
+    while (!events_.empty() && events_.top().when <= until && !stop()) {
       Event event = std::move(const_cast<Event&>(events_.top()));
       events_.pop();
       now_ = event.when;
       event.what();
     }
-    now_ = until;
+    if (!stop()) now_ = until;
   }
 
  private:
@@ -38,8 +42,7 @@ class Timeline {
       return when != other.when ? when > other.when : order > other.order;
     }
   };
-  // Not at 0, which the cores take for "never".
-  Instant now_{std::chrono::hours(1)};
+  Instant now_ = kStart;
   std::uint64_t next_ = 0;
   std::priority_queue<Event> events_;
 };

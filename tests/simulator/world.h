@@ -1,90 +1,78 @@
-// world.h: a whole cluster and its clients in one thread of virtual time, made
-// and tormented according to one seed.
+// world.h: a whole cluster and its clients in one thread of virtual time, made and
+// tormented according to one seed.
 //
 //   seed ─▶ options ─▶ founding ─▶ load under faults ─▶ healing ─▶ everything agrees?
 //
-// The same seed gives the same run, bit for bit.
+// The same options give the same run, bit for bit.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "cluster/client/core.h"
-#include "tests/simulator/ledger.h"
+#include "tests/simulator/library_client.h"
+#include "tests/simulator/nemesis.h"
 #include "tests/simulator/node.h"
+#include "tests/simulator/wire_client.h"
+#include "tests/simulator/workload.h"
 
 namespace quipu::sim {
 
-// Drawn from the seed; each fault is off in about half of the runs.
-struct WorldOptions {
-  std::uint64_t seed = 0;
-  std::size_t nodes = 3;
-  std::size_t clients = 3;
-  bool crashes = true;
-  bool cuts = true;
-  bool breaks = true;          // connections break by themselves
-  bool loses_disk = false;     // one node's disk is wiped once, and rebuilt
-  bool restores_copy = false;  // one node comes back from an older copy of its disk
-  bool small_outbox = false;
-  bool small_checkpoint = false;
-  bool shards = false;  // counters are spread while they are written
-  Duration torment{std::chrono::seconds(20)};
-
-  [[nodiscard]] static WorldOptions draw(std::uint64_t seed);
-  [[nodiscard]] std::string describe() const;
-};
-
 class World {
  public:
-  explicit World(const WorldOptions& options);
-  ~World();
+  World(const Options& options, Trace& trace);
+  World(const World&) = delete;
 
-  // Empty, or the invariant that broke and how.
-  [[nodiscard]] std::string run();
-  // A short account, for people.
-  [[nodiscard]] std::string summary() const;
-  // Changes with every answer that any client got.
-  [[nodiscard]] std::uint64_t trace_hash() const { return trace_; }
+  // What broke is in the trace.
+  void run();
+  [[nodiscard]] Duration lasted() const { return time_.now() - Timeline::kStart; }
 
  private:
-  struct SimClient;
-
-  void connect(SimClient& client, ConnectionId connection, const std::string& address);
-  void perform(SimClient& client, ClientEffects& effects);
-  void arm(SimClient& client);
-  void work(SimClient& client);
-  void complete(SimClient& client, CallId call, const ClientAnswer& answer);
-  void torment();
-  void crash_and_restart(std::size_t node);
-  void cut_off(std::size_t node);
-  void lose_disk(std::size_t node);
-  void restore_copy(std::size_t node);
-  [[nodiscard]] bool everybody_ready() const;
-  void heal();
-  void check_converged();
+  void run_for(Duration length);
+  template <class Condition>
+  bool wait_for(Duration at_most, Duration step, Condition&& condition);
+  [[nodiscard]] bool everybody_whole() const;
+  void sample();
+  void check_merge();
   void check_bounds();
-  void fail(std::string what);
+  [[nodiscard]] bool owners_agree() const;
+  void check_converged();
+  void check_totals();
+  void check_it_works();
+  void fail(Invariant invariant, std::string what) {
+    trace_.fail(time_.now(), invariant, std::move(what));
+  }
 
-  WorldOptions options_;
+  const Options options_;
+  Trace& trace_;
   Random random_;
   Timeline time_;
   Network network_;
   ClusterConfig config_;
-  NodeSettings settings_;
-  std::vector<std::unique_ptr<SimNode>> nodes_;
-  std::vector<std::unique_ptr<SimClient>> clients_;
+  Oracle oracle_;
   Ledger ledger_;
-  bool tormenting_ = false;
-  bool disk_lost_ = false;
-  std::optional<std::pair<std::size_t, MemoryDisk>> copy_;
-  std::string failure_;
-  std::uint64_t trace_ = 0;
-  std::uint64_t crashes_ = 0, cuts_ = 0;
+  Workload workload_;
+  Shared shared_;
+  std::vector<std::unique_ptr<SimNode>> owned_;
+  std::vector<SimNode*> nodes_;
+  std::vector<std::unique_ptr<LibraryClient>> clients_;
+  std::vector<std::unique_ptr<WireClient>> wire_clients_;
+  std::unique_ptr<Nemesis> nemesis_;
+  bool sampling_ = false;
 };
 
-// Runs the seed. Empty, or a report: the seed, its options, what broke, and the
-// command that replays it.
-[[nodiscard]] std::string run_seed(std::uint64_t seed);
+struct Report {
+  Options options;
+  Failure failure;
+  std::uint64_t hash = 0;
+  Duration lasted{};  // virtual
+  Tally faults, operations;
+  std::vector<std::string> last_events;
+};
+// Runs it; if it fails, once more for the story.
+[[nodiscard]] Report simulate(const Options& options);
+// What a person should read of a failure: seed, options, what broke, the last events
+// and the command that replays it.
+[[nodiscard]] std::string explain(const Report& report);
 
 }  // namespace quipu::sim

@@ -1,0 +1,80 @@
+// nemesis.h: what goes wrong, and when. It breaks no rule that the promises allow
+// themselves: of a partition's owners only a minority of disks is lost before the
+// others have filled the replacements.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tests/simulator/client_host.h"
+#include "tests/simulator/ledger.h"
+#include "tests/simulator/node.h"
+
+namespace quipu::sim {
+
+class Nemesis {
+ public:
+  Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledger, const Options& options,
+          Random random);
+
+  // From now on, until heal().
+  void start();
+  // Ends every fault; whoever is down starts.
+  void heal();
+  // After healing: whoever came back from an older copy, and was known further on.
+  void check_identities() const;
+  // Ready, filled, and linked to all: its disk may be counted on again.
+  [[nodiscard]] bool is_whole(std::size_t node) const;
+
+ private:
+  struct Fault {
+    Knob knob;
+    void (Nemesis::*strike)(SimNode&);
+  };
+  void strike();
+  void injected(const SimNode& node, const char* kind, Duration length = {});
+
+  void crash(SimNode& node);
+  void crash_all(SimNode&);
+  void restart_later(SimNode& node);
+  void restart(SimNode& node);
+  void pause(SimNode& node);
+  void cut(SimNode& node);
+  void cut_one_way(SimNode& node);
+  void cut_replies(SimNode& node);
+  void heal_network_later();
+  void stranger(SimNode& node);
+  void slow_disk(SimNode& node);
+  void full_disk(SimNode& node);
+  void fail_sync(SimNode& node);
+  void wipe(SimNode& node);
+  void restore_copy(SimNode& node);
+  void flip_bit(SimNode& node);
+  void jump_clock(SimNode& node);
+  void new_clock(SimNode& node);
+  [[nodiscard]] std::int64_t draw_ppm();
+
+  // Whether one more disk may be lost now.
+  [[nodiscard]] bool may_lose_a_disk();
+  void lose_disk(SimNode& node, MemoryDisk by, bool rebuild);
+  [[nodiscard]] Duration upto(std::uint64_t ms) {
+    return std::chrono::milliseconds(1 + random_.below(ms));
+  }
+
+  Shared shared_;
+  std::vector<SimNode*> nodes_;
+  Ledger& ledger_;
+  const Options& options_;
+  Random random_;
+  std::size_t hosts_;
+  bool active_ = false;
+  std::size_t left_;
+  std::uint64_t cuts_ = 0;  // which of them the next healing is for
+  // By node.
+  std::vector<bool> restarting_;
+  std::vector<bool> lost_;            // its disk, and not filled again yet
+  std::vector<MemoryDisk> copies_;    // an older one of its disk
+  std::vector<StoreId> must_change_;  // the store that it may not go by any more
+};
+
+}  // namespace quipu::sim

@@ -1,0 +1,223 @@
+#include "tests/simulator/oracle.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "protocol/state_codec.h"
+#include "storage/lattice.h"
+#include "storage/stored_keys.h"
+
+namespace quipu::sim {
+namespace {
+
+FrameType type_of(const std::string& frame) {
+  std::uint16_t type = 0;
+  std::memcpy(&type, frame.data() + 2, sizeof type);
+  return FrameType{type};
+}
+
+std::vector<std::pair<ShardKey, ShardState>> copy(const Delta& delta) {
+  std::vector<std::pair<ShardKey, ShardState>> entries;
+  delta.for_each([&](const DeltaEntry& entry) {
+    entries.push_back({{std::string(entry.ref.key), entry.ref.shard},
+                       {{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable}});
+  });
+  return entries;
+}
+
+std::string name(ShardRef shard) {
+  return std::string(shard.key) + "/" + std::to_string(shard.shard);
+}
+
+}  // namespace
+
+Partition Oracle::partition(ShardRef shard) const {
+  return Placement{placement_, shard}.partition();
+}
+
+// A sum counts as said once somebody other than its writer has it for good.
+void Oracle::know(MemberIndex node, ShardRef shard, ActorId actor, Commit commit,
+                  std::int64_t sum) {
+  if (commit == Commit{}) return;
+  const MemberIndex writer = writers_.try_emplace(raw(actor), node).first->second;
+  const std::uint64_t seed = raw(actor) * 0x9e3779b97f4a7c15U + raw(commit) * 8191 + shard.shard;
+  const std::uint64_t name_hash = hash64(HashKey{seed}, shard.key);
+  auto at = sums_.find(name_hash);
+  if (at == sums_.end() && writer != node) at = sums_.emplace(name_hash, sum).first;
+  std::int64_t other = at == sums_.end() ? sum : at->second;
+  if (other == sum && writer != node) other = written(writer, shard, actor, commit).value_or(sum);
+  if (other == sum) return;
+  trace_.fail(time_.now(), Invariant::one_commit_one_sum,
+              name(shard) + ": an actor's sum under commit " + std::to_string(raw(commit)) +
+                  " is " + std::to_string(sum) + " on " + config_.members[node].name + " and was " +
+                  std::to_string(other) + " elsewhere");
+}
+
+std::optional<std::int64_t> Oracle::written(MemberIndex writer, ShardRef shard, ActorId actor,
+                                            Commit commit) const {
+  const auto at = durable_[writer].find({std::string(shard.key), shard.shard});
+  if (at == durable_[writer].end()) return std::nullopt;
+  for (const Cell& cell : at->second.cells) {
+    if (cell.actor == actor && cell.commit == commit) return cell.sum;
+  }
+  return std::nullopt;
+}
+
+void Oracle::absorb(MemberIndex node, const Delta& delta) {
+  delta.for_each([&](const DeltaEntry& entry) {
+    for (const Cell& cell : entry.cells) {
+      know(node, entry.ref, cell.actor, cell.commit, cell.sum);
+      know(node, entry.ref, cell.actor, cell.cleared_commit, cell.cleared_sum);
+    }
+    (void)merge(durable_[node][{std::string(entry.ref.key), entry.ref.shard}], entry);
+  });
+}
+
+void Oracle::on_durable(MemberIndex node, const Batch& batch) {
+  for (const Batch::Put& put : batch.puts) {
+    if (put.key.front() != 'j') continue;
+    if (const auto record = decode_record(put.key, put.value); record.ok())
+      absorb(node, record->delta);
+  }
+}
+
+// A state at rest is no newer than the records up to it.
+void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
+  durable_[node].clear();
+  for (const auto& [key, value] : disk.durable) {
+    if (key.front() == 'j') {
+      if (const auto record = decode_record(key, value); record.ok()) absorb(node, record->delta);
+    } else if (key.front() == 's') {
+      const auto named = stored::parse_shard(key);
+      const auto state = decode_shard_state(key, value);
+      if (!named || !state.ok()) continue;
+      const ShardRef ref = named->ref;
+      (void)merge(durable_[node][{std::string(ref.key), ref.shard}], *state);
+    }
+  }
+}
+
+bool Oracle::holds(MemberIndex node, ShardRef shard, const ShardState& state) const {
+  ShardState held;
+  if (const auto at = durable_[node].find({std::string(shard.key), shard.shard});
+      at != durable_[node].end())
+    held = at->second;
+  return !merge(held, state).changed;
+}
+
+void Oracle::check_sent(MemberIndex from, const Delta& delta, const char* what) {
+  delta.for_each([&](const DeltaEntry& entry) {
+    const ShardState state{{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable};
+    if (holds(from, entry.ref, state)) return;
+    trace_.fail(time_.now(), Invariant::sent_is_durable,
+                config_.members[from].name + " sent " + name(entry.ref) + " in " + what +
+                    " before it was on its disk");
+  });
+}
+
+void Oracle::check_acked(MemberIndex by, const Entries& entries,
+                         const std::vector<Partition>& unfilled, const char* what) {
+  for (const auto& [shard, state] : entries) {
+    if (std::binary_search(unfilled.begin(), unfilled.end(), partition(shard)) ||
+        holds(by, shard, state))
+      continue;
+    trace_.fail(time_.now(), Invariant::acked_is_durable,
+                config_.members[by].name + " acked " + what + " with " + name(shard) +
+                    ", which is not on its disk");
+  }
+}
+
+void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
+  static constexpr const char* kNames[] = {
+      "hello",   "refusal",   "delta",      "delta ack",    "beat", "forward", "forwarded",
+      "collect", "collected", "write-back", "written back", "pull", "pulled"};
+  trace_.say_message(time_.now(), [&] {
+    std::string text = config_.members[from].name + " -> " +
+                       (to < config_.members.size() ? config_.members[to].name : "?") + ": " +
+                       kNames[message.index()];
+    const auto states = [&](std::uint64_t id, const Delta& delta) {
+      text += " " + std::to_string(id);
+      delta.for_each([&](const DeltaEntry& entry) {
+        text += " " + name(entry.ref) + "=" +
+                std::to_string(static_cast<std::int64_t>(total(entry.cells).sum));
+      });
+    };
+    const auto unfilled = [&](std::size_t count) {
+      if (count > 0) text += " (" + std::to_string(count) + " partitions do not count)";
+    };
+    if (const auto* delta = std::get_if<DeltaFrame>(&message)) states(delta->number, delta->delta);
+    if (const auto* write = std::get_if<WriteBack>(&message)) states(write->id, write->states);
+    if (const auto* pulled = std::get_if<Pulled>(&message)) states(pulled->id, pulled->states);
+    if (const auto* ack = std::get_if<DeltaAck>(&message)) {
+      for (const std::uint64_t number : ack->numbers) text += " " + std::to_string(number);
+      unfilled(ack->unfilled.size());
+    }
+    if (const auto* collected = std::get_if<Collected>(&message)) {
+      states(collected->id, collected->states);
+      unfilled(collected->unfilled.size());
+    }
+    if (const auto* written = std::get_if<WrittenBack>(&message)) {
+      text += " " + std::to_string(written->id);
+      unfilled(written->unfilled.size());
+    }
+    return text;
+  });
+}
+
+void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::string& frame) {
+  const FrameType type = type_of(frame);
+  if (type == FrameType::beat) return;  // most of them are
+  if (!trace_.tells_messages() && type != FrameType::delta && type != FrameType::delta_ack &&
+      type != FrameType::collected && type != FrameType::write_back &&
+      type != FrameType::written_back && type != FrameType::pulled)
+    return;
+  const Payload payload{reinterpret_cast<const std::byte*>(frame.data()) + kFrameHeader,
+                        frame.size() - kFrameHeader};
+  const Result<PeerMessage> message = decode_peer(type, payload);
+  if (!message.ok()) return;
+  tell(from, to, *message);
+  if (const auto* delta = std::get_if<DeltaFrame>(&*message)) {
+    check_sent(from, delta->delta, "a delta");
+    owed_[{connection, from}].frames[delta->number] = copy(delta->delta);
+  } else if (const auto* collected = std::get_if<Collected>(&*message)) {
+    check_sent(from, collected->states, "an answer to a collect");
+  } else if (const auto* pulled = std::get_if<Pulled>(&*message)) {
+    check_sent(from, pulled->states, "an answer to a pull");
+  } else if (const auto* write = std::get_if<WriteBack>(&*message)) {
+    owed_[{connection, from}].writes[write->id] = copy(write->states);
+  } else {
+    // An ack goes the way that its request came.
+    for (auto at = owed_.lower_bound({connection, 0});
+         at != owed_.end() && at->first.first == connection; ++at) {
+      if (at->first.second == from) continue;
+      Owed& owed = at->second;
+      if (const auto* ack = std::get_if<DeltaAck>(&*message)) {
+        for (const std::uint64_t number : ack->numbers) {
+          check_acked(from, owed.frames[number], ack->unfilled, "a delta");
+          owed.frames.erase(number);
+        }
+      } else if (const auto* written = std::get_if<WrittenBack>(&*message)) {
+        check_acked(from, owed.writes[written->id], written->unfilled, "a write-back");
+        owed.writes.erase(written->id);
+      }
+    }
+  }
+}
+
+std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool negative) const {
+  std::size_t most = 0;
+  for (ShardIndex shard = 0; shard < 8; ++shard) {
+    std::size_t count = 0;
+    for (const MemberIndex owner : config_.owners.of(partition({key, shard}))) {
+      const auto at = durable_[owner].find({key, shard});
+      if (at == durable_[owner].end()) continue;
+      Wide sum = total(at->second.cells).sum;
+      if (negative) sum = -sum;
+      if ((static_cast<std::uint64_t>(sum) >> (2 * digit) & 3) == 1) ++count;
+    }
+    most = std::max(most, count);
+  }
+  return most;
+}
+
+}  // namespace quipu::sim

@@ -1,0 +1,67 @@
+// oracle.h: sees every disk and every message, as nobody inside can, and says at
+// once when a node tells others what it may not tell yet.
+//
+//   what became durable ─▶ each node's durable states
+//   what is sent        ─▶ is it in them?   an ack ─▶ is all that it acks in them?
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/config.h"
+#include "protocol/message_codec.h"
+#include "storage/memory_store.h"
+#include "tests/simulator/network.h"
+#include "tests/simulator/trace.h"
+
+namespace quipu::sim {
+
+class Oracle {
+ public:
+  // `config` must outlive it.
+  Oracle(Timeline& time, Trace& trace, const ClusterConfig& config)
+      : time_(time), trace_(trace), config_(config), durable_(config.members.size()) {}
+
+  // Known once the cluster is founded.
+  void set_placement(HashKey placement) { placement_ = placement; }
+
+  void on_durable(MemberIndex node, const Batch& batch);
+  // Also if it is the same disk in another state.
+  void on_disk_replaced(MemberIndex node, const MemoryDisk& disk);
+  // A node says that to another, over that connection.
+  void on_sent(MemberIndex from, HostId to, ConnId connection, const std::string& frame);
+
+  // On how many of its owners' disks some shard's total has this base-4 digit.
+  [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative) const;
+
+ private:
+  using States = std::map<ShardKey, ShardState>;
+  using Entries = std::vector<std::pair<ShardKey, ShardState>>;
+  struct Owed {  // by connection and asker: what was sent and is to be acked
+    std::map<std::uint64_t, Entries> frames, writes;
+  };
+
+  void know(MemberIndex node, ShardRef shard, ActorId actor, Commit commit, std::int64_t sum);
+  [[nodiscard]] std::optional<std::int64_t> written(MemberIndex writer, ShardRef shard,
+                                                    ActorId actor, Commit commit) const;
+  void tell(MemberIndex from, HostId to, const PeerMessage& message);
+  void absorb(MemberIndex node, const Delta& delta);
+  void check_sent(MemberIndex from, const Delta& delta, const char* what);
+  void check_acked(MemberIndex by, const Entries& entries, const std::vector<Partition>& unfilled,
+                   const char* what);
+  [[nodiscard]] bool holds(MemberIndex node, ShardRef shard, const ShardState& state) const;
+  [[nodiscard]] Partition partition(ShardRef shard) const;
+
+  Timeline& time_;
+  Trace& trace_;
+  const ClusterConfig& config_;
+  HashKey placement_{};
+  std::vector<States> durable_;
+  std::unordered_map<std::uint64_t, std::int64_t> sums_;    // by hash of (shard, actor, commit)
+  std::unordered_map<std::uint64_t, MemberIndex> writers_;  // by actor: who showed it first
+  std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
+};
+
+}  // namespace quipu::sim

@@ -1,0 +1,171 @@
+// quipu_sim: runs seeds of the simulator.
+//
+//   quipu_sim --seed 7 [--trace | --messages | --shrink] [--with KNOB] [--without KNOB] [--nodes N]
+//   … quipu_sim --first 1 --count 10000        many seeds quipu_sim --minutes 2 fresh seeds for so
+//   long quipu_sim --plant BUG …                  in the build that has planted bugs
+//
+// Exit: 0 all promises kept, 1 one was broken, 2 wrong arguments.
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <random>
+#include <string_view>
+
+#include "tests/simulator/planted.h"
+#include "tests/simulator/shrink.h"
+
+namespace quipu::sim {
+namespace {
+
+constexpr std::uint64_t kTwiceEach = 100;  // of so many seeds one is run twice
+
+struct Arguments {
+  std::optional<Options> one;
+  std::uint64_t first = 0, count = 0;
+  double minutes = 0;
+  bool trace = false, messages = false, shrink = false, knobs = false;
+};
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+void usage(std::ostream& out) {
+  out << "quipu_sim --seed N [--trace | --messages | --shrink] [--with KNOB] [--without KNOB]\n"
+         "          [--nodes N] [--owners N] [--clients N] [--wire-clients N]\n"
+         "          [--operations N] [--faults N] [--torment-ms N]\n"
+         "quipu_sim --first N --count N\n"
+         "quipu_sim --minutes M\n"
+         "quipu_sim --knobs\n"
+         "and before any of these: [--plant BUG]\n";
+}
+
+// What is wrong with them, or nothing.
+std::string parse(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name == "--trace" || name == "--messages" || name == "--shrink" || name == "--knobs") {
+      arguments.trace |= name == "--trace" || name == "--messages";
+      arguments.messages |= name == "--messages";
+      arguments.shrink |= name == "--shrink";
+      arguments.knobs |= name == "--knobs";
+      continue;
+    }
+    if (i + 1 == argc) return std::string(name) + " needs a value";
+    const char* value = argv[++i];
+    if (name == "--seed") {
+      arguments.one = Options::draw(std::strtoull(value, nullptr, 10));
+    } else if (name == "--first") {
+      arguments.first = std::strtoull(value, nullptr, 10);
+    } else if (name == "--count") {
+      arguments.count = std::strtoull(value, nullptr, 10);
+    } else if (name == "--minutes") {
+      arguments.minutes = std::strtod(value, nullptr);
+    } else if (name == "--plant") {
+      plant(value);
+    } else if (!arguments.one) {
+      return "say --seed before " + std::string(name);
+    } else if (const Status applied = arguments.one->apply(name, value); !applied.ok()) {
+      return applied.detail();
+    }
+  }
+  return {};
+}
+
+int run_one(const Arguments& arguments) {
+  if (arguments.trace) {
+    Trace trace;
+    trace.follow([](const std::string& line) { std::cout << line << '\n'; });
+    if (arguments.messages) trace.tell_messages();
+    World world(*arguments.one, trace);
+    world.run();
+    std::cout << (trace.failure() ? "BROKEN" : "all promises kept") << '\n';
+    return trace.failure() ? 1 : 0;
+  }
+  Report report = simulate(*arguments.one);
+  if (!report.failure) {
+    std::cout << "seed " << report.options.seed << ": all promises kept ("
+              << report.options.describe() << ")\n";
+    return 0;
+  }
+  if (arguments.shrink)
+    report =
+        shrink(report, [](const std::string& step) { std::cout << "  " << step << std::endl; });
+  std::cout << explain(report);
+  return 1;
+}
+
+void add(Tally& total, const Tally& more) {
+  for (const auto& [kind, count] : more) total[kind] += count;
+}
+
+void print(const char* what, const Tally& tally) {
+  std::cout << what;
+  const char* between = "";
+  for (const auto& [kind, count] : tally) {
+    std::cout << between << count << ' ' << kind;
+    between = ", ";
+  }
+  std::cout << '\n';
+}
+
+int run_many(const Arguments& arguments) {
+  const auto begun = std::chrono::steady_clock::now();
+  const double cpu_begun = cpu_seconds();
+  const auto time_is_up = [&] {
+    return std::chrono::steady_clock::now() - begun >
+           std::chrono::duration<double>(arguments.minutes * 60);
+  };
+  std::uint64_t seed = arguments.first;
+  if (arguments.minutes > 0) seed = std::uint64_t{std::random_device{}()} << 16;
+  std::cout << "seeds from " << seed << std::endl;
+  Tally faults, operations;
+  Duration lasted{};
+  std::uint64_t runs = 0;
+  for (;; ++seed, ++runs) {
+    if (arguments.minutes > 0 ? time_is_up() : runs == arguments.count) break;
+    const Report report = simulate(Options::draw(seed));
+    if (report.failure) {
+      std::cout << explain(report);
+      return 1;
+    }
+    if (seed % kTwiceEach == 0 && simulate(Options::draw(seed)).hash != report.hash) {
+      std::cout << "seed " << seed
+                << " went another way the second time: something reads a "
+                   "clock, an address or a hash order\n";
+      return 1;
+    }
+    lasted += report.lasted;
+    add(faults, report.faults);
+    add(operations, report.operations);
+  }
+  const double seconds = std::chrono::duration<double>(lasted).count();
+  const double cpu = cpu_seconds() - cpu_begun;
+  std::cout << runs << " seeds, all promises kept; " << seconds / 3600 << " virtual hours in "
+            << cpu << " s of CPU: " << seconds / cpu << " x real time\n";
+  print("operations: ", operations);
+  print("faults: ", faults);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  const std::string wrong = parse(argc, argv, arguments);
+  const bool many = arguments.count > 0 || arguments.minutes > 0;
+  if (!wrong.empty() || (!arguments.one && !many && !arguments.knobs)) {
+    if (!wrong.empty()) std::cerr << "quipu_sim: " << wrong << '\n';
+    usage(std::cerr);
+    return 2;
+  }
+  if (arguments.knobs) {
+    for (const KnobInfo& knob : knobs()) {
+      std::cout << knob.name << ": " << knob.meaning << " (" << knob.percent << "% of seeds)\n";
+    }
+    return 0;
+  }
+  return many ? run_many(arguments) : run_one(arguments);
+}
+
+}  // namespace
+}  // namespace quipu::sim
+
+int main(int argc, char** argv) { return quipu::sim::main(argc, argv); }

@@ -1,0 +1,65 @@
+#include "tests/simulator/trace.h"
+
+#include <cstdio>
+
+#include "tests/simulator/timeline.h"
+
+namespace quipu::sim {
+namespace {
+
+constexpr std::array<InvariantInfo, 24> kInvariants = {{
+    {"none", ""},
+    {"never_counts_twice", "an add counts at most once, however often it was sent"},
+    {"counts_only_what_was_asked", "no total holds an add that nobody made"},
+    {"refused_is_not_counted", "an add that was answered 'not applied' is in no total, ever"},
+    {"strong_read_has_acked", "a strong read counts every add acked at quorum before it began"},
+    {"strong_read_is_monotone",
+     "a strong read sees all that any strong read saw which ended before it began"},
+    {"quorum_reset_clears",
+     "a quorum reset removes what was acked at quorum before it began, for good"},
+    {"complete_read_is_complete",
+     "a local read that says complete has all that was acked before its age"},
+    {"total_within_bounds", "a total is within what acked and doubtful adds allow"},
+    {"quorum_ack_is_on_a_majority", "what was acked at quorum is on a majority of the disks"},
+    {"sent_is_durable", "no state leaves a node before it is durable there"},
+    {"acked_is_durable", "no state that came is acked before it is durable"},
+    {"one_commit_one_sum", "equal (shard, actor, commit) means equal sum everywhere, for ever"},
+    {"merge_is_a_join", "merge is commutative, associative and idempotent on live states"},
+    {"answers_agree", "two answers to one token do not contradict each other"},
+    {"damage_is_refused", "a store with a flipped bit never opens"},
+    {"old_copy_is_noticed",
+     "a disk that came back older than its peers know never goes by its old name"},
+    {"bounded", "no queue grows beyond its bound"},
+    {"every_call_ends", "every call is answered, once"},
+    {"all_ready_after_healing", "30 s after the last fault every node is ready and filled"},
+    {"owners_agree_after_healing", "30 s after the last fault all owners hold the same"},
+    {"nothing_acked_is_lost", "what was acked is counted in the end, unless its disk was lost"},
+    {"works_after_healing", "after healing every node carries out every kind of request"},
+    {"no_crash", "no node meets what it cannot handle"},
+}};
+static_assert(static_cast<std::size_t>(Invariant::no_crash) + 1 == kInvariants.size());
+
+}  // namespace
+
+const InvariantInfo& describe(Invariant invariant) {
+  return kInvariants[static_cast<std::size_t>(invariant)];
+}
+
+void Trace::line(Instant at, std::string text) {
+  char when[32];
+  const auto since = std::chrono::duration<double>(at - Timeline::kStart).count();
+  std::snprintf(when, sizeof when, "%10.6f  ", since);
+  std::string whole = when + std::move(text);
+  if (reader_) reader_(whole);
+  if (keep_ == 0) return;
+  lines_.push_back(std::move(whole));
+  if (lines_.size() > keep_) lines_.pop_front();
+}
+
+void Trace::fail(Instant at, Invariant invariant, std::string what) {
+  if (failure_) return;
+  say(at, [&] { return "BROKEN " + std::string(describe(invariant).name) + ": " + what; });
+  failure_ = {invariant, std::move(what)};
+}
+
+}  // namespace quipu::sim

@@ -1,0 +1,98 @@
+// trace.h: what happened, as a number that two runs of one seed share, and, for
+// whoever asks, as a story.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "protocol/instant.h"
+
+namespace quipu::sim {
+
+// The promises that a run checks. A name never changes its meaning.
+enum class Invariant : std::uint8_t {
+  none,
+  never_counts_twice,
+  counts_only_what_was_asked,
+  refused_is_not_counted,
+  strong_read_has_acked,
+  strong_read_is_monotone,
+  quorum_reset_clears,
+  complete_read_is_complete,
+  total_within_bounds,
+  quorum_ack_is_on_a_majority,
+  sent_is_durable,
+  acked_is_durable,
+  one_commit_one_sum,
+  merge_is_a_join,
+  answers_agree,
+  damage_is_refused,
+  old_copy_is_noticed,
+  bounded,
+  every_call_ends,
+  all_ready_after_healing,
+  owners_agree_after_healing,
+  nothing_acked_is_lost,
+  works_after_healing,
+  no_crash,
+};
+struct InvariantInfo {
+  std::string_view name;
+  std::string_view meaning;
+};
+[[nodiscard]] const InvariantInfo& describe(Invariant invariant);
+
+struct Failure {
+  Invariant invariant = Invariant::none;
+  std::string what;
+  [[nodiscard]] explicit operator bool() const { return invariant != Invariant::none; }
+};
+
+// Kinds of injected faults and of operations, for the account of a run.
+using Tally = std::map<std::string, std::uint64_t, std::less<>>;
+
+class Trace {
+ public:
+  // Keeps the last `lines` of the story, or passes each on at once.
+  void keep(std::size_t lines) { keep_ = lines; }
+  void follow(std::function<void(const std::string&)> reader) { reader_ = std::move(reader); }
+
+  // `text` returns the line; asked only if somebody reads it.
+  template <class Text>
+  void say(Instant at, Text&& text) {
+    if (keep_ > 0 || reader_) line(at, text());
+  }
+  // The same, of every message between nodes: only if somebody wants as much.
+  void tell_messages() { messages_ = true; }
+  [[nodiscard]] bool tells_messages() const { return messages_; }
+  template <class Text>
+  void say_message(Instant at, Text&& text) {
+    if (messages_) line(at, text());
+  }
+  // Goes into the number alone.
+  void mark(std::uint64_t what) { hash_ = (hash_ ^ what) * 0x100000001b3U; }
+
+  // The first failure is the one that counts.
+  void fail(Instant at, Invariant invariant, std::string what);
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+
+  [[nodiscard]] std::uint64_t hash() const { return hash_; }
+  [[nodiscard]] const std::deque<std::string>& lines() const { return lines_; }
+  Tally faults, operations;
+
+ private:
+  void line(Instant at, std::string text);
+
+  std::size_t keep_ = 0;
+  bool messages_ = false;
+  std::function<void(const std::string&)> reader_;
+  std::deque<std::string> lines_;
+  std::uint64_t hash_ = 0xcbf29ce484222325U;
+  Failure failure_;
+};
+
+}  // namespace quipu::sim

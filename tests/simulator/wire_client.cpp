@@ -1,0 +1,307 @@
+#include "tests/simulator/wire_client.h"
+
+#include <algorithm>
+
+namespace quipu::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr unsigned kPatience = 30;  // times that a change waits 100 ms for a session
+constexpr std::uint32_t kTimeoutMs = 1500;
+
+}  // namespace
+
+WireClient::WireClient(Timeline& time, Network& network, std::vector<SimNode*> nodes, HostId host,
+                       const ClusterConfig& config, Workload& workload, const Options& options,
+                       Random random)
+    : time_(time),
+      config_(config),
+      workload_(workload),
+      options_(options),
+      random_(random),
+      host_(time, network, std::move(nodes), host,
+            {[this](ConnectionId connection) {
+               for (Node& node : nodes_) node.open |= node.connection == connection;
+               ask_config();
+             },
+             [this](ConnectionId connection) {
+               for (MemberIndex node = 0; node < nodes_.size(); ++node) {
+                 if (nodes_[node].connection != connection) continue;
+                 nodes_[node].open = false;
+                 time_.in(milliseconds(200), [this, node] { dial(node); });
+               }
+             },
+             [this](ConnectionId, const FrameDecoder::Frame& frame) { on_frame(frame); }}),
+      nodes_(config.members.size()),
+      stores_(config.members.size()) {}
+
+// ---- connections ----
+
+void WireClient::start() {
+  for (MemberIndex node = 0; node < nodes_.size(); ++node) dial(node);
+  time_.in(milliseconds(500), [this] { ask_config(); });
+}
+
+void WireClient::dial(MemberIndex node) {
+  nodes_[node].connection = ConnectionId{next_++};
+  host_.connect(nodes_[node].connection, node);
+}
+
+std::optional<ConnectionId> WireClient::any() {
+  const std::size_t first = random_.below(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[(first + i) % nodes_.size()];
+    if (node.open) return node.connection;
+  }
+  return std::nullopt;
+}
+
+void WireClient::ask_config() {
+  const auto connection = any();
+  if (!connection) return;
+  std::string frame;
+  encode(frame, ConfigRequest{next_++});
+  host_.send(*connection, std::move(frame));
+}
+
+void WireClient::on_config(const ConfigReply& reply) {
+  if (!reply.ready) return;
+  placement_ = reply.placement_key;
+  for (std::size_t i = 0; i < reply.members.size(); ++i) stores_[i] = reply.members[i].store;
+}
+
+// ---- tasks ----
+
+void WireClient::work() {
+  const std::optional<Task> task = workload_.next(random_);
+  if (!task) return;
+  time_.in(std::chrono::microseconds(random_.below(options_.pace_ms * 1000)), [this] { work(); });
+  if (random_.below(20) == 0) ask_config();
+  if (task->what == Task::What::read) {
+    read(*task);
+  } else if (task->what == Task::What::raise) {
+    Op op;
+    op.id = next_++;
+    op.kind = OpKind::raise;
+    op.key = task->key;
+    op.amount = task->amount;
+    std::string frame;
+    encode(frame, op);
+    if (const auto connection = any()) host_.send(*connection, std::move(frame));
+  } else {
+    const ChangeId id = next_++;
+    changes_[id].task = *task;
+    if (random_.below(4) == 0) {
+      send(id, task->ack);
+      time_.in(milliseconds(kTimeoutMs * 2), [this, id] { settle(id); });
+    } else {
+      prepare(id, kPatience);
+    }
+  }
+}
+
+void WireClient::read(const Task& task) {
+  const auto connection = any();
+  if (!connection) return;
+  const std::uint64_t id = next_++;
+  reads_[id] = task;
+  Read read;
+  read.id = id;
+  read.level = task.level;
+  read.timeout_ms = kTimeoutMs;
+  read.keys.push_back(task.key);
+  std::string frame;
+  encode(frame, read);
+  host_.send(*connection, std::move(frame));
+}
+
+// Chooses the executor and the token, once and for all.
+void WireClient::prepare(ChangeId id, unsigned patience) {
+  Change& change = changes_.at(id);
+  const auto usable = usable_.find(change.task.key);
+  change.shard = usable == usable_.end() || usable->second < 2
+                     ? ShardIndex{0}
+                     : static_cast<ShardIndex>(random_.below(usable->second));
+  const Placement placement{placement_, {change.task.key, change.shard}};
+  const auto owners = config_.owners.of(placement.partition());
+  const MemberIndex executor = random_.below(10) == 0
+                                   ? static_cast<MemberIndex>(random_.below(nodes_.size()))
+                                   : owners[random_.below(owners.size())];
+  const StoreId store = stores_[executor];
+  Session* open = store == StoreId{} ? nullptr : session(store);
+  if (open == nullptr) {
+    if (patience == 0) {  // nothing was sent of it
+      workload_.on_done(change.task, change.task.ack, Code::unavailable, Workload::Finality::final);
+      settle(id);
+      return;
+    }
+    time_.in(milliseconds(100), [this, id, patience] { prepare(id, patience - 1); });
+    return;
+  }
+  change.store = store;
+  change.serial = open->serial;
+  change.number = open->next++;
+  open->unsettled.insert(change.number);
+  change.left = 6;
+  try_again(id);
+  if (options_.has(Knob::retries) && random_.below(4) == 0) send(id, change.task.ack);
+}
+
+WireClient::Session* WireClient::session(StoreId store) {
+  const auto at = std::find_if(sessions_.rbegin(), sessions_.rend(), [&](const Session& one) {
+    return one.store == store && one.next - one.floor() < 6;
+  });
+  if (at != sessions_.rend()) return &*at;
+  open_session(store);
+  return nullptr;
+}
+
+void WireClient::open_session(StoreId store) {
+  const auto connection = any();
+  if (!connection || opening_.size() > 4) return;
+  Op op;
+  op.id = next_++;
+  op.kind = OpKind::open_session;
+  op.token.store = store;
+  op.timeout_ms = kTimeoutMs;
+  opening_[op.id] = store;
+  time_.in(milliseconds(kTimeoutMs * 2), [this, id = op.id] { opening_.erase(id); });
+  std::string frame;
+  encode(frame, op);
+  host_.send(*connection, std::move(frame));
+}
+
+// ---- one change ----
+
+void WireClient::send(ChangeId id, Ack level) {
+  Change& change = changes_.at(id);
+  const auto connection = any();
+  if (!connection) return;
+  Op op;
+  op.id = next_++;
+  op.kind = change.task.what == Task::What::reset ? OpKind::reset : OpKind::add;
+  op.key = change.task.key;
+  op.amount = change.task.what == Task::What::reset ? 0 : change.task.amount;
+  op.ack = level;
+  op.timeout_ms = kTimeoutMs;
+  if (change.store != StoreId{}) {
+    op.shard = change.shard;
+    op.token = {change.store, change.serial, change.number, 0};
+    for (const Session& one : sessions_) {
+      if (one.store == change.store && one.serial == change.serial) op.token.floor = one.floor();
+    }
+  }
+  ++change.sends;
+  requests_[op.id] = {id, level, false};
+  std::string frame;
+  encode(frame, op);
+  host_.send(*connection, std::move(frame));
+}
+
+// The same token for something else: whatever happens, it must not be carried out.
+void WireClient::forge(ChangeId id) {
+  const Change& change = changes_.at(id);
+  const auto connection = any();
+  if (!connection || change.task.what != Task::What::add) return;
+  Op op;
+  op.id = next_++;
+  op.key = change.task.key;
+  op.amount = change.task.amount / 2 + 1;
+  op.ack = Ack::disk;
+  op.shard = change.shard;
+  op.token = {change.store, change.serial, change.number, 0};
+  if (op.amount == change.task.amount) return;
+  requests_[op.id] = {id, op.ack, true};
+  std::string frame;
+  encode(frame, op);
+  host_.send(*connection, std::move(frame));
+}
+
+void WireClient::try_again(ChangeId id) {
+  const auto at = changes_.find(id);
+  if (at == changes_.end()) return;
+  Change& change = at->second;
+  if (change.left == 0) {
+    settle(id);
+    return;
+  }
+  --change.left;
+  const bool other_level = change.answered && random_.below(2) == 0;
+  if (change.durable && random_.below(8) == 0) forge(id);
+  send(id, other_level ? Ack{static_cast<std::uint8_t>(random_.below(3))} : change.task.ack);
+  time_.in(milliseconds(300 + random_.below(1500)), [this, id] { try_again(id); });
+}
+
+void WireClient::settle(ChangeId id) {
+  const auto at = changes_.find(id);
+  if (at == changes_.end()) return;
+  for (Session& one : sessions_) {
+    if (one.store == at->second.store && one.serial == at->second.serial)
+      one.unsettled.erase(at->second.number);
+  }
+  changes_.erase(at);
+}
+
+// ---- answers ----
+
+void WireClient::on_frame(const FrameDecoder::Frame& frame) {
+  if (frame.type == FrameType::done) {
+    on_done(decode_done(frame.payload).value());
+  } else if (frame.type == FrameType::config_reply) {
+    on_config(decode_config_reply(frame.payload).value());
+  } else if (frame.type == FrameType::values) {
+    const Values values = decode_values(frame.payload).value();
+    const auto at = reads_.find(values.id);
+    if (at == reads_.end()) return;
+    const Task task = at->second;
+    reads_.erase(at);
+    workload_.on_value(task, values.values.front());
+  }
+}
+
+void WireClient::on_done(const Done& done) {
+  if (const auto opened = opening_.find(done.id); opened != opening_.end()) {
+    opening_.erase(opened);
+    if (done.code == Code::ok) sessions_.push_back({done.store, done.serial, 1, {}});
+    return;
+  }
+  const auto at = requests_.find(done.id);
+  if (at == requests_.end()) return;
+  const Request request = at->second;
+  requests_.erase(at);
+  const auto found = changes_.find(request.change);
+  if (found == changes_.end()) return;
+  Change& change = found->second;
+  if (request.forged) {
+    if (done.code == Code::ok)
+      workload_.fail(Invariant::answers_agree,
+                     workload_.describe(change.task) + ": its token was taken for another change");
+    return;
+  }
+  if (done.code == Code::token_reused) {
+    workload_.fail(Invariant::answers_agree,
+                   workload_.describe(change.task) + ": a retry met token_reused");
+    return;
+  }
+  if (done.usable > 0) usable_[change.task.key] = done.usable;
+  const bool once = change.sends == 1;
+  const bool for_good = done.code == Code::ok || done.code == Code::out_of_range || once;
+  // With a token, a reset is of one shard: of the whole counter it promises nothing.
+  const bool part = change.task.what == Task::What::reset && change.store != StoreId{};
+  workload_.on_done(change.task, part ? Ack::memory : request.level, done.code,
+                    for_good ? Workload::Finality::final : Workload::Finality::may_follow);
+  change.durable |= done.code == Code::ok && request.level != Ack::memory;
+  const Outcome outcome = describe(done.code).outcome;
+  if (outcome == Outcome::unknown || !for_good) return;
+  // What was settled is asked once more now and then: the answer must be the same.
+  if (!std::exchange(change.answered, true)) {
+    change.left = options_.has(Knob::retries) && change.store != StoreId{} && random_.below(2) == 0
+                      ? 1 + static_cast<unsigned>(random_.below(2))
+                      : 0;
+    if (outcome == Outcome::not_applied && done.code != Code::out_of_range) change.left = 0;
+    if (change.left == 0) settle(request.change);
+  }
+}
+
+}  // namespace quipu::sim

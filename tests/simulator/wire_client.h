@@ -1,0 +1,93 @@
+// wire_client.h: a client that speaks the protocol by itself and does what the
+// library never would, but may do: it sends one request through several nodes at
+// once, again long after it was answered, at another level, or with other arguments
+// under the same token. However it asks, each change counts at most once.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/simulator/client_host.h"
+#include "tests/simulator/workload.h"
+
+namespace quipu::sim {
+
+class WireClient {
+ public:
+  WireClient(Timeline& time, Network& network, std::vector<SimNode*> nodes, HostId host,
+             const ClusterConfig& config, Workload& workload, const Options& options,
+             Random random);
+
+  void start();
+  void work();
+  [[nodiscard]] std::size_t waiting() const { return changes_.size(); }
+
+ private:
+  using ChangeId = std::uint64_t;
+  struct Node {
+    ConnectionId connection{};
+    bool open = false;
+  };
+  struct Session {
+    StoreId store{};
+    Serial serial{};
+    std::uint64_t next = 1;
+    std::set<std::uint64_t> unsettled;
+    [[nodiscard]] std::uint64_t floor() const {
+      return unsettled.empty() ? next : *unsettled.begin();
+    }
+  };
+  struct Change {
+    Task task;
+    StoreId store{};  // the executor's; 0: sent without a token
+    Serial serial{};
+    std::uint64_t number = 0;
+    ShardIndex shard = 0;
+    unsigned sends = 0;
+    unsigned left = 0;  // sends more
+    bool answered = false;
+    bool durable = false;  // so is its token
+  };
+  struct Request {
+    ChangeId change = 0;
+    Ack level{};
+    bool forged = false;  // other arguments under a token that was used
+  };
+
+  void dial(MemberIndex node);
+  void ask_config();
+  // A connection to some node; none if all are closed.
+  [[nodiscard]] std::optional<ConnectionId> any();
+  void read(const Task& task);
+  void prepare(ChangeId id, unsigned patience);
+  [[nodiscard]] Session* session(StoreId store);
+  void open_session(StoreId store);
+  void send(ChangeId id, Ack level);
+  void forge(ChangeId id);
+  void try_again(ChangeId id);
+  void settle(ChangeId id);
+  void on_frame(const FrameDecoder::Frame& frame);
+  void on_done(const Done& done);
+  void on_config(const ConfigReply& reply);
+
+  Timeline& time_;
+  const ClusterConfig& config_;
+  Workload& workload_;
+  const Options& options_;
+  Random random_;
+  ClientHost host_;
+  std::vector<Node> nodes_;
+  std::uint64_t next_ = 1;  // of connections, requests and changes
+
+  HashKey placement_{};
+  std::vector<StoreId> stores_;  // by member
+  std::map<std::string, ShardIndex> usable_;
+  std::vector<Session> sessions_;
+  std::map<std::uint64_t, StoreId> opening_;
+  std::map<ChangeId, Change> changes_;
+  std::map<std::uint64_t, Request> requests_;
+  std::map<std::uint64_t, Task> reads_;
+};
+
+}  // namespace quipu::sim

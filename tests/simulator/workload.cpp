@@ -1,0 +1,146 @@
+#include "tests/simulator/workload.h"
+
+#include <limits>
+
+namespace quipu::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kOpenKeys = 3;
+constexpr std::size_t kRecentKeys = 5;  // that reads choose from
+
+}  // namespace
+
+Workload::Workload(Timeline& time, Trace& trace, Ledger& ledger, const Oracle& oracle,
+                   const ClusterConfig& config, const Options& options)
+    : time_(time),
+      trace_(trace),
+      ledger_(ledger),
+      oracle_(oracle),
+      config_(config),
+      options_(options),
+      left_(options.operations) {}
+
+void Workload::choose_key(Random& random, Task& task) {
+  std::erase_if(open_, [this](const std::string& key) { return ledger_.full(key); });
+  while (open_.size() < kOpenKeys) {
+    const std::uint64_t draw = random.below(8);
+    KeyKind kind = KeyKind::witness;
+    if (draw < 2 && options_.has(Knob::negative)) kind = KeyKind::negative_witness;
+    if (draw == 2 && options_.has(Knob::negative)) kind = KeyKind::signed_sum;
+    if (draw == 3 && options_.has(Knob::big_amounts)) kind = KeyKind::big_sum;
+    open_.push_back(ledger_.open_key(kind));
+  }
+  task.key = open_[random.below(open_.size())];
+  if (ledger_.kind(task.key) == KeyKind::signed_sum) {
+    task.amount = static_cast<std::int64_t>(random.below(2001)) - 1000;
+  } else if (ledger_.kind(task.key) == KeyKind::big_sum) {
+    task.amount = static_cast<std::int64_t>(std::numeric_limits<std::int64_t>::max() / 3 +
+                                            static_cast<std::int64_t>(random.below(1000)));
+    if (options_.has(Knob::negative) && random.below(3) == 0) task.amount = -task.amount;
+  }
+}
+
+std::optional<Task> Workload::next(Random& random) {
+  if (left_ == 0) return std::nullopt;
+  --left_;
+  Task task;
+  task.begun = time_.now();
+  task.ack = Ack{static_cast<std::uint8_t>(random.below(3))};
+  task.level = ReadLevel{static_cast<std::uint8_t>(random.below(3))};
+  task.timeout = milliseconds(1000 + random.below(9000));
+  const std::uint64_t draw = random.below(100);
+  if (draw < 30 && ledger_.size() > 0) {
+    const std::vector<std::string> keys = ledger_.keys();
+    const std::size_t recent = std::min(keys.size(), kRecentKeys);
+    task.what = Task::What::read;
+    task.key = random.below(4) == 0 || open_.empty() ? keys[keys.size() - 1 - random.below(recent)]
+                                                     : open_[random.below(open_.size())];
+    task.timeout = milliseconds(500 + random.below(3000));
+  } else if (draw < 33 && options_.has(Knob::shards)) {
+    choose_key(random, task);
+    task.what = Task::What::raise;
+    task.amount = static_cast<std::int64_t>(1 + random.below(8));
+  } else if (draw < 39 && options_.has(Knob::resets)) {
+    choose_key(random, task);
+    // The bounds of a sum with resets would tell nothing.
+    if (ledger_.kind(task.key) == KeyKind::signed_sum || ledger_.kind(task.key) == KeyKind::big_sum)
+      task.key = open_.emplace_back(ledger_.open_key(KeyKind::witness));
+    task.what = Task::What::reset;
+    task.op = ledger_.begin_reset(task.begun, task.key);
+  } else {
+    choose_key(random, task);
+    task.op = ledger_.begin_add(task.begun, task.key, task.amount);
+    task.amount = ledger_.change(task.op).amount;
+  }
+  ++trace_.operations[task.what == Task::What::add     ? "adds"
+                      : task.what == Task::What::reset ? "resets"
+                      : task.what == Task::What::raise ? "raises"
+                                                       : "reads"];
+  trace_.say(task.begun, [&] { return describe(task); });
+  return task;
+}
+
+std::string Workload::describe(const Task& task) const {
+  static constexpr const char* kLevels[] = {"memory", "disk", "quorum"};
+  static constexpr const char* kReads[] = {"local", "fresh", "strong"};
+  switch (task.what) {
+    case Task::What::add:
+      return "add " + std::to_string(ledger_.change(task.op).digit) + " to " + task.key + " (" +
+             std::to_string(task.amount) + ", " + kLevels[static_cast<int>(task.ack)] + ")";
+    case Task::What::reset:
+      return "reset " + task.key + " (" + kLevels[static_cast<int>(task.ack)] + ")";
+    case Task::What::raise:
+      return "raise " + task.key + " to " + std::to_string(task.amount) + " shards";
+    case Task::What::read:
+      break;
+  }
+  return std::string(kReads[static_cast<int>(task.level)]) + " read of " + task.key;
+}
+
+void Workload::report(const Failure& failure) {
+  if (failure) trace_.fail(time_.now(), failure.invariant, failure.what);
+}
+
+void Workload::on_done(const Task& task, Ack level, Code code, Finality finality) {
+  trace_.mark(task.op * 64 + static_cast<std::uint64_t>(code));
+  trace_.say(time_.now(),
+             [&] { return describe(task) + ": " + std::string(quipu::describe(code).name); });
+  const Outcome outcome = quipu::describe(code).outcome;
+  if (outcome == Outcome::applied) {
+    report(ledger_.on_acked(task.op, time_.now(), level));
+    if (level == Ack::quorum) check_quorum(task);
+  } else if (outcome == Outcome::not_applied && finality == Finality::final) {
+    report(ledger_.on_refused(task.op, time_.now()));
+  }
+}
+
+// On the disks themselves, at the very moment of the ack.
+void Workload::check_quorum(const Task& task) {
+  const KeyKind kind = ledger_.kind(task.key);
+  if (task.what != Task::What::add || kind == KeyKind::signed_sum || kind == KeyKind::big_sum)
+    return;
+  const Ledger::Change& add = ledger_.change(task.op);
+  if (ledger_.may_be_cleared(add, kNever)) return;
+  const bool negative = kind == KeyKind::negative_witness;
+  const std::size_t holders = oracle_.holders(task.key, add.digit, negative);
+  const std::size_t lost = ledger_.disks_lost_since(add.begun);
+  if (holders + lost >= config_.owners.majority()) return;
+  fail(Invariant::quorum_ack_is_on_a_majority, describe(task) +
+                                                   " was acked at quorum, but is on the disks of " +
+                                                   std::to_string(holders) + " of its owners");
+}
+
+void Workload::on_value(const Task& task, const Value& value) {
+  trace_.mark(static_cast<std::uint64_t>(value.value));
+  trace_.say(time_.now(), [&] {
+    return describe(task) + ": " + std::string(quipu::describe(value.code).name) + " " +
+           std::to_string(value.value) + (value.complete ? ", complete" : "") + ", " +
+           std::to_string(value.age_ms) + " ms old";
+  });
+  if (value.code != Code::ok && value.code != Code::out_of_range) return;
+  report(ledger_.check_read(task.level, task.key, value, task.begun, time_.now()));
+}
+
+}  // namespace quipu::sim

@@ -1,0 +1,60 @@
+// workload.h: what clients want next, and what becomes of it: every task is in the
+// ledger before it is sent, and every answer is checked as it comes.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tests/simulator/ledger.h"
+#include "tests/simulator/options.h"
+#include "tests/simulator/oracle.h"
+
+namespace quipu::sim {
+
+struct Task {
+  enum class What { add, reset, raise, read } what = What::add;
+  std::string key;
+  std::int64_t amount = 0;
+  Ack ack{};
+  ReadLevel level{};
+  Duration timeout{};
+  Ledger::OpId op = 0;  // of an add or a reset
+  Instant begun{};
+};
+
+class Workload {
+ public:
+  // All must outlive it.
+  Workload(Timeline& time, Trace& trace, Ledger& ledger, const Oracle& oracle,
+           const ClusterConfig& config, const Options& options);
+
+  // Nothing: there is no more to do.
+  [[nodiscard]] std::optional<Task> next(Random& random);
+  void stop() { left_ = 0; }
+
+  // An add or reset was answered by whoever tried it at that level. `final`: nothing
+  // else that was sent of it can be carried out any more.
+  enum class Finality { final, may_follow };
+  void on_done(const Task& task, Ack level, Code code, Finality finality);
+  void on_value(const Task& task, const Value& value);
+  void fail(Invariant invariant, const std::string& what) {
+    trace_.fail(time_.now(), invariant, what);
+  }
+  [[nodiscard]] std::string describe(const Task& task) const;
+
+ private:
+  void choose_key(Random& random, Task& task);
+  void check_quorum(const Task& task);
+  void report(const Failure& failure);
+
+  Timeline& time_;
+  Trace& trace_;
+  Ledger& ledger_;
+  const Oracle& oracle_;
+  const ClusterConfig& config_;
+  const Options& options_;
+  std::size_t left_;
+  std::vector<std::string> open_;  // keys that take adds
+};
+
+}  // namespace quipu::sim
