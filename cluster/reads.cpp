@@ -64,12 +64,11 @@ void Reads::on_read(Instant now, ClientId client, const Read& read) {
       operation.refused[i].detail = "a key has 1 to 512 bytes";
     }
   }
-  if (!charge(operation)) operation.failed = Code::overloaded;
   advance(now, at);
 }
 
 // A shard's key is in the operation, in its round and in what was asked of each owner.
-bool Reads::charge(Operation& operation) {
+std::size_t Reads::cost(const Operation& operation) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < operation.keys.size(); ++i) {
     const std::size_t shards = operation.rest && operation.refused[i].code == Code::ok
@@ -77,6 +76,13 @@ bool Reads::charge(Operation& operation) {
                                    : 1;
     bytes += shards * (operation.keys[i].size() + sizeof(Piece));
   }
+  return bytes;
+}
+
+// What is answered from memory takes room for this moment alone, so that what waits
+// never keeps it from being answered.
+bool Reads::may_wait(Operation& operation) {
+  const std::size_t bytes = cost(operation) - operation.bytes;
   if (bytes_ + bytes > settings_.pending_read_bytes) return false;
   operation.bytes += bytes;
   bytes_ += bytes;
@@ -91,6 +97,10 @@ void Reads::erase(Operations::iterator at) {
 void Reads::advance(Instant now, Operations::iterator at) {
   Operation& operation = at->second;
   while (operation.failed == Code::ok && operation.waiting.empty()) {
+    if (cost(operation) > settings_.pending_read_bytes) {
+      operation.failed = Code::overloaded;
+      break;
+    }
     if (!gather(now, at->first, operation)) break;  // waits for rounds
     if (std::exchange(operation.rest, true)) {
       Values values{operation.id, {}};
@@ -100,7 +110,6 @@ void Reads::advance(Instant now, Operations::iterator at) {
       erase(at);
       return;
     }
-    if (!charge(operation)) operation.failed = Code::overloaded;
   }
   if (operation.failed == Code::ok) return;
   Values values{operation.id, {}};
@@ -161,22 +170,30 @@ std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
   return cache_.read(now, shard);
 }
 
-// True if this phase's pieces are all there; else rounds were started.
+// True if this phase's pieces are all there; else it waits for rounds, or has failed.
 bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
   std::vector<ShardKey> unknown;
+  std::set<RoundId> shared;
   for (ShardKey& shard : wanted(operation)) {
     if (operation.pieces.contains(shard)) continue;
     if (auto piece = at_hand(now, operation, shard)) {
       operation.pieces.emplace(std::move(shard), *piece);
     } else if (const auto round = cache_.asking(shard);
                round && operation.level == ReadLevel::local) {
-      if (operation.waiting.insert(*round).second) waiters_.emplace(*round, number);
+      shared.insert(*round);
     } else {
       unknown.push_back(std::move(shard));
     }
   }
+  if (unknown.empty() && shared.empty()) return true;
+  if (!may_wait(operation)) {
+    operation.failed = Code::overloaded;
+    return false;
+  }
+  for (const RoundId round : shared) waiters_.emplace(round, number);
+  operation.waiting = std::move(shared);
   if (!unknown.empty()) ask(now, number, operation, std::move(unknown));
-  return operation.waiting.empty();
+  return false;
 }
 
 void Reads::ask(Instant now, std::uint64_t number, Operation& operation,

@@ -48,14 +48,16 @@ class Reads {
     std::vector<Value> refused;  // by key: a code that is not ok
     std::map<ShardKey, Piece> pieces;
     std::set<RoundId> waiting;
-    std::size_t bytes = 0;  // its part of Reads::bytes_
+    std::size_t bytes = 0;  // its part of Reads::bytes_: all that it took when it waited
     bool rest = false;      // beyond shard 0
     Code failed = Code::ok;
   };
   using Operations = std::map<std::uint64_t, Operation>;
 
-  // Whether there is room for what the operation wants next.
-  [[nodiscard]] bool charge(Operation& operation);
+  // About the memory that the operation takes in its present phase.
+  [[nodiscard]] static std::size_t cost(const Operation& operation);
+  // Whether there is room for it while it waits for others; then it is taken.
+  [[nodiscard]] bool may_wait(Operation& operation);
   void erase(Operations::iterator at);
   void advance(Instant now, Operations::iterator at);
   bool gather(Instant now, std::uint64_t number, Operation& operation);
@@ -75,7 +77,7 @@ class Reads {
   RollupCache cache_;
   Operations operations_;
   std::multimap<RoundId, std::uint64_t> waiters_;
-  std::size_t bytes_ = 0;  // what operations_ takes, about
+  std::size_t bytes_ = 0;  // of the operations that wait, about
   std::uint64_t next_ = 1;
 };
 

@@ -195,6 +195,18 @@ TEST(Read, OfAnInvalidKeySaysSoAndAnswersTheRest) {
   EXPECT_EQ(local(nodes, 0, std::string(kMaxKey, 'x')).code, Code::ok);
 }
 
+TEST(LocalRead, OfWhatIsHeldHereGoesOnWhileOthersFillTheRoomToWait) {
+  HandDriven::Options options;
+  options.settings.pending_read_bytes = 2'000;
+  HandDriven nodes(options);
+  const std::string key(400, 'k');
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 5)), Code::ok);
+  nodes.cut_off(0);
+  for (int i = 0; i < 10; ++i) (void)nodes.read(0, key, ReadLevel::strong, 1000);
+  EXPECT_EQ(nodes.value(nodes.read(0, key, ReadLevel::strong, 1000))->code, Code::overloaded);
+  EXPECT_EQ(nodes.total(0, key, ReadLevel::local), 5);
+}
+
 TEST(Read, BeyondTheBoundOfWaitingOnesIsRefused) {
   HandDriven::Options options;
   options.settings.pending_operations = 3;
