@@ -384,13 +384,15 @@ void NodeCore::weigh_backlog(Effects& effects) {
 }
 
 // A new link brings again what was dropped for want of room: frames in flight,
-// questions without an answer, and a look at all that differs.
+// questions without an answer, and a look at all that differs. This node has none to
+// itself, and asks itself again.
 void NodeCore::hear_again(Effects& effects) {
   for (MemberIndex member = 0; member < unheard_.size(); ++member) {
-    const auto link = greeting_.links()[member];
-    if (unheard_[member] && link)
-      effects.closes.push_back({*link, "there was no room for what it brought"});
+    if (!unheard_[member]) continue;
     unheard_[member] = false;
+    if (member == self_) collector_.on_link_lost(self_);
+    if (const auto link = greeting_.links()[member])
+      effects.closes.push_back({*link, "there was no room for what it brought"});
   }
 }
 

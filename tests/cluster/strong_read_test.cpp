@@ -201,6 +201,24 @@ TEST(StrongRead, BeyondTheBytesThatMayWaitIsRefusedUntilOthersEnd) {
   EXPECT_FALSE(nodes.value(nodes.read(0, key, ReadLevel::strong, 1000))) << "there is room again";
 }
 
+TEST(StrongRead, AsksTheOwnCopyAgainThatHadNoRoomToAnswer) {
+  HandDriven::Options options;
+  options.settings.unsynced_bytes = 10'000;
+  options.settings.backlog_bytes = 10'000;
+  HandDriven nodes(options);
+  nodes.cut(0, 2);
+  nodes.stall(0);
+  for (int i = 0; i < 100; ++i) (void)nodes.add(0, std::string(300, 'k') + std::to_string(i), 1);
+  ASSERT_TRUE(nodes.core(0).paused());
+  const auto read = nodes.read(0, "a", ReadLevel::strong, 5000);
+  nodes.pass(200ms);
+  EXPECT_FALSE(nodes.value(read));
+  nodes.resume(0);
+  nodes.pass(300ms);
+  ASSERT_TRUE(nodes.value(read)) << "of two owners that are up, one was never asked again";
+  EXPECT_EQ(nodes.value(read)->code, Code::ok);
+}
+
 TEST(StrongRead, EndsWhenTheMajorityComesBackInTime) {
   HandDriven nodes;
   nodes.cut_off(0);
