@@ -195,6 +195,11 @@ void Coordinator::execute(Instant now, const Op& op, const Origin& origin, Insta
       return;
     }
   }
+  carry_out(now, op, origin, deadline);
+}
+
+// The shard may be used.
+void Coordinator::carry_out(Instant now, const Op& op, const Origin& origin, Instant deadline) {
   if (op.kind == OpKind::reset && op.ack == Ack::quorum) {
     if (full()) return enqueue(op, origin, deadline, Code::overloaded);
     const RoundId round = parts_.collector.collect(now, Collector::Mode::majority,
@@ -324,7 +329,11 @@ void Coordinator::on_finished(Instant now, const Collector::Finished& finished) 
       continue_raise(waiting, finished.code);
       return;
     case Step::learn_usable:
-      enqueue(waiting.op, waiting.origin, waiting.deadline, reason_to_refuse(waiting.op, finished));
+      if (const Code why = reason_to_refuse(waiting.op, finished); why != Code::ok) {
+        enqueue(waiting.op, waiting.origin, waiting.deadline, why);
+      } else {
+        carry_out(now, waiting.op, waiting.origin, waiting.deadline);
+      }
       break;
     case Step::count_for_reset:
       reset_whole(now, waiting, finished);

@@ -85,6 +85,7 @@ class Coordinator {
   void route_by_owner(Instant now, Op op, const Origin& origin, Instant deadline);
   void open_session(const Op& op, const Origin& origin, Instant deadline);
   void execute(Instant now, const Op& op, const Origin& origin, Instant deadline);
+  void carry_out(Instant now, const Op& op, const Origin& origin, Instant deadline);
   void forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline);
   void enqueue(const Op& op, const Origin& origin, Instant deadline, Code refuse = Code::ok);
   void run_queue();

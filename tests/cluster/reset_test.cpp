@@ -19,6 +19,19 @@ TEST(Reset, AtQuorumRemovesEveryAddAcknowledgedAtQuorumBefore) {
   for (const MemberIndex node : nodes.all()) EXPECT_EQ(nodes.held(node, "a"), 0) << node;
 }
 
+// An executor that must first learn how many shards there are looks no less.
+TEST(Reset, AtQuorumOfAShardByWhoeverOwnsNothingOfItObservesAMajority) {
+  HandDriven nodes({.nodes = 4});
+  const std::string key = nodes.key_not_of(0);
+  const MemberIndex owner = nodes.owners(key).front();
+  ASSERT_EQ(nodes.code(nodes.raise(owner, key, 2)), Code::ok);
+  ASSERT_EQ(nodes.code(nodes.add(owner, key, 3, {.ack = Ack::quorum, .shard = 1})), Code::ok);
+  const Token token = nodes.session(0, 0);
+  EXPECT_EQ(nodes.code(nodes.reset(0, key, {.ack = Ack::quorum, .shard = 1, .token = token})),
+            Code::ok);
+  EXPECT_EQ(nodes.total(owner, key, ReadLevel::strong), 0);
+}
+
 TEST(Reset, AtDiskClearsWhatItsExecutorHeldAndNoMore) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 3);
