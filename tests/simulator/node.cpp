@@ -222,6 +222,9 @@ void SimNode::on_client_frame(ClientId client, const FrameDecoder::Frame& frame,
   switch (frame.type) {
     case FrameType::op: {
       const Result<Op> op = decode_op(frame.payload);
+      shared_.trace.say_message(shared_.time.now(), [&] {
+        return "client " + std::to_string(raw(client)) + " -> " + name() + ": " + tell(*op);
+      });
       core_->on_ops(clock_.now(), client, std::span(&op.value(), 1), effects);
       break;
     }
@@ -269,6 +272,11 @@ void SimNode::perform(Effects& effects) {
     }
     std::string bytes;
     std::visit([&](const auto& answer) { encode(bytes, answer); }, reply.answer);
+    if (const auto* done = std::get_if<Done>(&reply.answer)) {
+      shared_.trace.say_message(shared_.time.now(), [&] {
+        return name() + " -> client " + std::to_string(raw(reply.client)) + ": " + tell(*done);
+      });
+    }
     answer_client(reply.client, bytes);
   }
   if (effects.restart) {

@@ -25,6 +25,25 @@ std::vector<std::pair<ShardKey, ShardState>> copy(const Delta& delta) {
   return entries;
 }
 
+}  // namespace
+
+std::string tell(const Op& op) {
+  static constexpr const char* kKinds[] = {"add", "reset", "raise", "open session"};
+  std::string text =
+      std::to_string(op.id) + ":" + kKinds[static_cast<int>(op.kind)] + " " + std::string(op.key);
+  if (op.shard != kAnyShard) text += "/" + std::to_string(op.shard);
+  if (op.token.number != 0)
+    text += " token " + std::to_string(raw(op.token.serial) % 1000) + "." +
+            std::to_string(op.token.number) + " floor " + std::to_string(op.token.floor);
+  return text;
+}
+
+std::string tell(const Done& done) {
+  return std::to_string(done.id) + ":" + std::string(quipu::describe(done.code).name);
+}
+
+namespace {
+
 std::string name(ShardRef shard) {
   return std::string(shard.key) + "/" + std::to_string(shard.shard);
 }
@@ -148,6 +167,12 @@ void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
     if (const auto* delta = std::get_if<DeltaFrame>(&message)) states(delta->number, delta->delta);
     if (const auto* write = std::get_if<WriteBack>(&message)) states(write->id, write->states);
     if (const auto* pulled = std::get_if<Pulled>(&message)) states(pulled->id, pulled->states);
+    if (const auto* forward = std::get_if<Forward>(&message)) {
+      for (const Op& op : forward->ops) text += " " + sim::tell(op);
+    }
+    if (const auto* forwarded = std::get_if<Forwarded>(&message)) {
+      for (const Done& done : forwarded->done) text += " " + sim::tell(done);
+    }
     if (const auto* ack = std::get_if<DeltaAck>(&message)) {
       for (const std::uint64_t number : ack->numbers) text += " " + std::to_string(number);
       unfilled(ack->unfilled.size());

@@ -18,6 +18,10 @@
 
 namespace quipu::sim {
 
+// For people.
+[[nodiscard]] std::string tell(const Op& op);
+[[nodiscard]] std::string tell(const Done& done);
+
 class Oracle {
  public:
   // `config` must outlive it.
