@@ -100,7 +100,7 @@ Failure Ledger::on_acked(OpId id, Instant now, Ack level) {
 Failure Ledger::on_refused(OpId id, Instant now) {
   Change& change = changes_[id];
   change.refused = std::min(change.refused, now);
-  if (change.applied())
+  if (change.acked_before(Ack::disk, kNever))  // what only a memory had may be refused anew
     return {Invariant::answers_agree, say(change, "was refused for good after it had been acked")};
   return {};
 }

@@ -86,14 +86,23 @@ void Nemesis::strike() {
   for (SimNode* node : nodes_) {
     if (!node->running()) restart_later(*node);  // a failed sync ended it
   }
-  const Fault& fault = kFaults[random_.below(std::size(kFaults))];
-  SimNode& node = *nodes_[random_.below(nodes_.size())];
-  Random pause = random_.split();
-  if (options_.has(fault.knob) && left_ > 0) {
-    --left_;
-    (this->*fault.strike)(node);
+  std::vector<const Fault*> possible;
+  for (const Fault& fault : kFaults) {
+    if (options_.has(fault.knob)) possible.push_back(&fault);
   }
-  shared_.time.in(milliseconds(20 + pause.below(500)), [this] { strike(); });
+  SimNode& node = *nodes_[random_.below(nodes_.size())];
+  Random chance = random_.split();  // so that a fault less leaves the others as they were
+  if (!possible.empty() && left_ > 0) {
+    --left_;
+    (this->*possible[chance.below(possible.size())]->strike)(node);
+  }
+  if (options_.has(Knob::old_copies) && chance.below(4) == 0)
+    take_copy(chance.below(nodes_.size()));
+  shared_.time.in(milliseconds(20 + chance.below(options_.fault_ms)), [this] { strike(); });
+}
+
+void Nemesis::take_copy(std::size_t node) {
+  if (is_whole(node)) copies_[node] = nodes_[node]->disk().bytes();
 }
 
 void Nemesis::injected(const SimNode& node, const char* kind, Duration length) {
@@ -200,6 +209,16 @@ void Nemesis::cut_replies(SimNode& node) {
   heal_network_later();
 }
 
+// Clients reach it.
+void Nemesis::isolate(const SimNode& node) {
+  for (const SimNode* other : nodes_) {
+    if (other == &node) continue;
+    shared_.network.cut(node.host(), other->host());
+    shared_.network.cut(other->host(), node.host());
+  }
+  heal_network_later();
+}
+
 void Nemesis::heal_network_later() {
   shared_.time.in(upto(random_.below(2) == 0 ? 7000 : 500), [this, mine = ++cuts_] {
     if (mine == cuts_) shared_.network.heal();
@@ -302,14 +321,9 @@ void Nemesis::wipe(SimNode& node) {
   lose_disk(node, MemoryDisk{}, true);
 }
 
-// Takes the copy at first, and puts it back when it comes by again.
 void Nemesis::restore_copy(SimNode& node) {
   MemoryDisk& copy = copies_[node.host()];
-  if (copy.durable.empty() || random_.below(3) == 0) {
-    if (is_whole(node.host())) copy = node.disk().bytes();
-    return;
-  }
-  if (!may_lose_a_disk()) return;
+  if (copy.durable.empty() || !may_lose_a_disk()) return;
   injected(node, "old copy of its disk");
   const StoreId store =
       decode_meta(copy.durable.lower_bound("m")->first, copy.durable.lower_bound("m")->second)
@@ -320,6 +334,7 @@ void Nemesis::restore_copy(SimNode& node) {
   }
   const bool behind = known > extent(copy);
   lose_disk(node, std::exchange(copy, {}), false);
+  if (random_.below(2) == 0) isolate(node);  // from all who could testify
   if (behind) must_change_[node.host()] = store;
 }
 

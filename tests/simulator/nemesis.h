@@ -42,12 +42,14 @@ class Nemesis {
   void cut(SimNode& node);
   void cut_one_way(SimNode& node);
   void cut_replies(SimNode& node);
+  void isolate(const SimNode& node);
   void heal_network_later();
   void stranger(SimNode& node);
   void slow_disk(SimNode& node);
   void full_disk(SimNode& node);
   void fail_sync(SimNode& node);
   void wipe(SimNode& node);
+  void take_copy(std::size_t node);
   void restore_copy(SimNode& node);
   void flip_bit(SimNode& node);
   void jump_clock(SimNode& node);

@@ -62,6 +62,8 @@ Options Options::draw(std::uint64_t seed) {
   options.clients = 1 + random.below(3);
   options.wire_clients = 1 + random.below(2);
   options.pace_ms = 5 + random.below(40);
+  options.open_keys = std::size_t{1} << (1 + random.below(5));
+  options.fault_ms = 200 + random.below(1500);
   options.torment = std::chrono::seconds(4 + random.below(12));
   for (const KnobInfo& knob : knobs()) options.set(knob.knob, random.below(100) < knob.percent);
   return options;

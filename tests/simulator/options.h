@@ -72,7 +72,9 @@ struct Options {
   std::size_t wire_clients = 2;      // that speak the protocol by themselves, and retry wildly
   std::size_t operations = 1000000;  // no more than so many are begun
   std::uint64_t pace_ms = 30;        // a client pauses for up to so long
+  std::size_t open_keys = 3;         // that take adds at a time
   std::size_t faults = 1000000;      // no more than so many are injected
+  std::uint64_t fault_ms = 500;      // they come up to so far apart
   Duration torment{};
   std::bitset<static_cast<std::size_t>(Knob::count_)> on;
 

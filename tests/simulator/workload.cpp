@@ -7,7 +7,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kOpenKeys = 3;
 constexpr std::size_t kRecentKeys = 5;  // that reads choose from
 
 }  // namespace
@@ -24,7 +23,7 @@ Workload::Workload(Timeline& time, Trace& trace, Ledger& ledger, const Oracle& o
 
 void Workload::choose_key(Random& random, Task& task) {
   std::erase_if(open_, [this](const std::string& key) { return ledger_.full(key); });
-  while (open_.size() < kOpenKeys) {
+  while (open_.size() < options_.open_keys) {
     const std::uint64_t draw = random.below(8);
     KeyKind kind = KeyKind::witness;
     if (draw < 2 && options_.has(Knob::negative)) kind = KeyKind::negative_witness;
