@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "tests/node/temporary_directory.h"
+#include "tests/system/process.h"
 
 namespace quipu::test {
-
-struct Finished {
-  int exit_code = -1;  // 128 + signal if it was killed
-  std::string out;
-  std::string err;
-};
-// Runs a program to its end, at most 60 s.
-[[nodiscard]] Finished run(const std::vector<std::string>& arguments);
 
 // A cluster of daemons n1 … nN on free ports, with data in a directory of its own.
 class Daemons {

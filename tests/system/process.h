@@ -1,0 +1,27 @@
+// process.h: starts programs, and waits for their end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace quipu::test {
+
+// Both outputs are appended to. A name without a slash is looked for in PATH.
+[[nodiscard]] pid_t spawn(const std::vector<std::string>& arguments, const std::string& out,
+                          const std::string& err);
+// Its exit code, or 128 + the signal that ended it; kills it after 60 s.
+int wait_for(pid_t pid);
+// Empty if it cannot be read.
+[[nodiscard]] std::string read_file(const std::string& path);
+
+struct Finished {
+  int exit_code = -1;  // 128 + signal if it was killed
+  std::string out;
+  std::string err;
+};
+// Runs a program to its end, at most 60 s.
+[[nodiscard]] Finished run(const std::vector<std::string>& arguments);
+
+}  // namespace quipu::test
