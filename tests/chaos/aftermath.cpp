@@ -1,0 +1,82 @@
+#include "tests/chaos/aftermath.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "tests/chaos/workload.h"
+#include "tests/node/eventually.h"
+
+namespace quipu::chaos {
+namespace {
+
+constexpr std::size_t kWindow = 256;
+constexpr std::chrono::seconds kTimeout{10};
+
+// Reads of all keys through one client, in their order.
+class Sweep {
+ public:
+  Sweep(Client& client, int node, ReadLevel level, const std::vector<std::string>& keys,
+        const Recorder& recorder)
+      : reads_(keys.size()) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      static_cast<void>(test::eventually([this] { return open_ < kWindow; }, 2 * kTimeout));
+      reads_[i] = {
+          .key = keys[i], .level = level, .client = 0, .node = node, .began = recorder.now()};
+      ++open_;
+      client.counter(keys[i]).read({.level = level, .timeout = kTimeout},
+                                   [this, i, &recorder](const Result<Reading>& reading) {
+                                     reads_[i].ended = recorder.now();
+                                     note(reads_[i], reading);
+                                     --open_;
+                                   });
+    }
+    static_cast<void>(test::eventually([this] { return open_ == 0; }, 2 * kTimeout));
+  }
+  [[nodiscard]] const Read& operator[](std::size_t i) const { return reads_[i]; }
+
+ private:
+  std::vector<Read> reads_;
+  std::atomic<std::size_t> open_ = 0;
+};
+
+}  // namespace
+
+Aftermath read_everywhere(const std::vector<std::string>& nodes,
+                          const std::vector<std::string>& keys, const Recorder& recorder,
+                          std::chrono::seconds patience) {
+  Aftermath result;
+  result.keys = keys.size();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (const std::string& node : nodes) clients.push_back(connect_to({node}, 0));
+  const Time began = recorder.now();
+  std::vector<std::string> open = keys;
+  for (int round = 1; !open.empty(); ++round) {
+    const bool last = round >= 2 && recorder.now() - began > patience;
+    std::vector<std::unique_ptr<Sweep>> sweeps;
+    sweeps.push_back(std::make_unique<Sweep>(*clients[0], 1, ReadLevel::strong, open, recorder));
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      sweeps.push_back(std::make_unique<Sweep>(*clients[node], static_cast<int>(node) + 1,
+                                               ReadLevel::local, open, recorder));
+    }
+    std::vector<std::string> differing;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const Read& strong = (*sweeps[0])[i];
+      const bool agrees = std::ranges::all_of(sweeps, [&](const auto& sweep) {
+        const Read& read = (*sweep)[i];
+        return read.value && read.value == strong.value && read.complete;
+      });
+      if (!agrees && !last) {
+        differing.push_back(open[i]);
+        continue;
+      }
+      for (const auto& sweep : sweeps) result.reads.push_back((*sweep)[i]);
+    }
+    result.agreed = differing.empty() && !last;
+    open = std::move(differing);
+  }
+  result.took = std::chrono::duration_cast<std::chrono::milliseconds>(recorder.now() - began);
+  return result;
+}
+
+}  // namespace quipu::chaos

@@ -1,0 +1,26 @@
+// aftermath.h: after healing, every key is read on every node until all agree.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/chaos/history.h"
+#include "tests/chaos/recorder.h"
+
+namespace quipu::chaos {
+
+struct Aftermath {
+  std::vector<Read> reads;  // of each key, the last on each node, and a strong one
+  std::size_t keys = 0;
+  std::chrono::milliseconds took{};  // until all agreed
+  bool agreed = false;
+};
+
+// A key agrees if the local reads on all nodes are complete and equal to a strong one.
+// Gives up after `patience`, at least two rounds; then the reads show what differs.
+[[nodiscard]] Aftermath read_everywhere(const std::vector<std::string>& nodes,
+                                        const std::vector<std::string>& keys,
+                                        const Recorder& recorder, std::chrono::seconds patience);
+
+}  // namespace quipu::chaos

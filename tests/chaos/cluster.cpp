@@ -1,0 +1,222 @@
+#include "tests/chaos/cluster.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "tests/node/eventually.h"
+#include "tests/system/process.h"
+
+namespace quipu::chaos {
+namespace {
+
+constexpr const char* kAsksForRebuild = "--rebuild";
+
+std::size_t size_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  return error ? 0 : size;
+}
+
+std::string describe_end(int status) {
+  return WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
+                           : "signal " + std::to_string(WTERMSIG(status));
+}
+
+}  // namespace
+
+Cluster::Cluster(Programs programs, std::filesystem::path directory, Network& network,
+                 std::vector<Disk>& disks)
+    : programs_(std::move(programs)),
+      directory_(std::move(directory)),
+      network_(network),
+      disks_(disks) {
+  write_settings();
+}
+
+Cluster::~Cluster() {
+  for (std::size_t node = 0; node < kNodes; ++node) kill(node);
+}
+
+void Cluster::write_settings() const {
+  std::string members;
+  for (std::size_t node = 0; node < kNodes; ++node) {
+    const Network::Addresses at = network_.dialed(node);
+    members += "  { name = \"" + name_of(node) + "\", client = \"" + at.client + "\", peer = \"" +
+               at.peer + "\" },\n";
+  }
+  for (std::size_t node = 0; node < kNodes; ++node) {
+    const Network::Addresses at = network_.listened(node);
+    std::ofstream(settings(node)) << "[cluster]\nname = \"chaos\"\nmembers = [\n"
+                                  << members << "]\n[node]\nname = \"" << name_of(node)
+                                  << "\"\ndata_directory = \"" << disks_[node].data().string()
+                                  << "\"\nclient_address = \"" << at.client
+                                  << "\"\npeer_address = \"" << at.peer
+                                  << "\"\ninsecure = true\n"
+                                  // Small, so that a run of minutes has many checkpoints.
+                                  << "checkpoint_bytes = 262144\n";
+  }
+}
+
+std::filesystem::path Cluster::settings(std::size_t node) const {
+  return directory_ / (name_of(node) + ".toml");
+}
+std::filesystem::path Cluster::log(std::size_t node) const {
+  return directory_ / (name_of(node) + ".log");
+}
+std::filesystem::path Cluster::sync_switch(std::size_t node) const {
+  return directory_ / (name_of(node) + ".failing-sync");
+}
+
+void Cluster::start(std::size_t node, Store store) {
+  Node& at = nodes_[node];
+  if (at.pid != 0) return;
+  at = {.may_end = at.disk_lost, .disk_lost = at.disk_lost, .log_begin = size_of(log(node))};
+  // It dies with us, and only then.
+  std::vector<std::string> arguments{"setpriv",
+                                     "--pdeathsig",
+                                     "KILL",
+                                     "env",
+                                     "LD_PRELOAD=" + programs_.failing_sync,
+                                     "QUIPU_FAIL_SYNC_WHILE=" + sync_switch(node).string(),
+                                     programs_.quipud,
+                                     "--config",
+                                     settings(node)};
+  if (store == Store::rebuild) {
+    arguments.emplace_back("--rebuild");
+    ++rebuilds_;
+  }
+  at.pid = network_.start(node, arguments, log(node));
+}
+
+void Cluster::kill(std::size_t node) {
+  Node& at = nodes_[node];
+  reap();
+  if (at.pid == 0) return;
+  ::kill(at.pid, SIGKILL);
+  test::wait_for(at.pid);
+  at.pid = 0;
+}
+
+void Cluster::stop(std::size_t node) {
+  Node& at = nodes_[node];
+  reap();
+  if (at.pid == 0) return;
+  ::kill(at.pid, SIGTERM);
+  const int code = test::wait_for(at.pid);
+  at.pid = 0;
+  if (code != 0) {
+    findings_.push_back(name_of(node) + " was stopped by SIGTERM and ended with " +
+                        std::to_string(code) + ":\n" + last_words(node));
+  }
+}
+
+void Cluster::pause(std::size_t node) {
+  reap();
+  if (nodes_[node].pid == 0) return;
+  ::kill(nodes_[node].pid, SIGSTOP);
+  nodes_[node].paused = true;
+}
+
+void Cluster::resume(std::size_t node) {
+  if (nodes_[node].pid != 0 && nodes_[node].paused) ::kill(nodes_[node].pid, SIGCONT);
+  nodes_[node].paused = false;
+}
+
+void Cluster::break_sync(std::size_t node) const { std::ofstream(sync_switch(node)).flush(); }
+void Cluster::mend_sync(std::size_t node) const { std::filesystem::remove(sync_switch(node)); }
+
+bool Cluster::ends(std::size_t node, std::chrono::milliseconds patience) {
+  return test::eventually(
+      [&] {
+        reap();
+        return nodes_[node].pid == 0;
+      },
+      patience);
+}
+
+std::string Cluster::last_words(std::size_t node) const {
+  std::ifstream file(log(node));
+  file.seekg(static_cast<std::streamoff>(nodes_[node].log_begin));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  constexpr std::size_t kMost = 5;
+  std::string text;
+  for (std::size_t i = lines.size() < kMost ? 0 : lines.size() - kMost; i < lines.size(); ++i) {
+    text += "    " + lines[i] + "\n";
+  }
+  return text;
+}
+
+void Cluster::reap() {
+  for (std::size_t node = 0; node < kNodes; ++node) {
+    Node& at = nodes_[node];
+    int status = 0;
+    if (at.pid == 0 || ::waitpid(at.pid, &status, WNOHANG) != at.pid) continue;
+    at.pid = 0;
+    if (at.may_end && WIFEXITED(status)) continue;
+    findings_.push_back(name_of(node) + " ended by itself (" + describe_end(status) +
+                        "), which no fault explains (P8):\n" + last_words(node));
+  }
+}
+
+std::array<std::string, kNodes> Cluster::states() const {
+  std::array<std::string, kNodes> states;
+  for (std::size_t asked = 0; asked < kNodes; ++asked) {
+    if (nodes_[asked].pid == 0) continue;
+    const test::Finished said = test::run({programs_.cli, "cluster", "status", "--node",
+                                           client_address(asked), "-o", "json", "--timeout", "1s"});
+    if (said.exit_code != 0) continue;
+    const auto status = nlohmann::json::parse(said.out, nullptr, false);
+    if (status.is_discarded()) continue;
+    for (const auto& member : status.at("members")) {
+      for (std::size_t node = 0; node < kNodes; ++node) {
+        if (member.at("name") == name_of(node)) states[node] = member.at("state");
+      }
+    }
+    return states;
+  }
+  return states;
+}
+
+void Cluster::look_after(std::size_t node, const std::string& state) {
+  Node& at = nodes_[node];
+  const bool down = at.pid == 0;
+  const std::string words = down ? last_words(node) : state;
+  if (words.find(kAsksForRebuild) == std::string::npos) return start(node);
+  if (!at.disk_lost) {
+    findings_.push_back(name_of(node) + " asks for --rebuild, but nothing was done to its disk:\n" +
+                        (down ? words : "    state: " + state + "\n"));
+  }
+  kill(node);
+  start(node, Store::rebuild);
+}
+
+std::string Cluster::nurse(std::chrono::seconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  std::array<std::string, kNodes> said;
+  for (;;) {
+    reap();
+    for (std::size_t node = 0; node < kNodes; ++node) look_after(node, said[node]);
+    said = states();
+    const bool ready = std::all_of(said.begin(), said.end(),
+                                   [](const std::string& state) { return state == "ready"; });
+    if (ready) break;
+    if (std::chrono::steady_clock::now() > deadline) {
+      std::string text = "not all nodes were ready " + std::to_string(patience.count()) +
+                         " s after the last fault had ended:\n";
+      for (std::size_t node = 0; node < kNodes; ++node) {
+        text += "  " + name_of(node) + ": \"" + said[node] + "\"\n" + last_words(node);
+      }
+      return text;
+    }
+  }
+  for (Node& node : nodes_) node.may_end = node.disk_lost = false;
+  return "";
+}
+
+}  // namespace quipu::chaos

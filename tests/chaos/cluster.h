@@ -1,0 +1,100 @@
+// cluster.h: five quipud processes and the operator who looks after them.
+//
+//   down ──start──▶ up ──kill, end──▶ down
+//                    └── ended by itself: expected by a fault, or a finding
+//
+// The operator does what the node's own words ask for, and no more: start again, or
+// start with --rebuild.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/chaos/disk.h"
+#include "tests/chaos/network.h"
+
+namespace quipu::chaos {
+
+struct Programs {
+  std::string quipud;
+  std::string cli;
+  std::string failing_sync;  // the library to preload
+};
+
+class Cluster {
+ public:
+  // All that is given must outlive it. Starts nothing yet.
+  Cluster(Programs programs, std::filesystem::path directory, Network& network,
+          std::vector<Disk>& disks);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  enum class Store : std::uint8_t { keep, rebuild };
+  void start(std::size_t node, Store store = Store::keep);
+  // kill -9; returns when it is gone. Nothing, if it is down.
+  void kill(std::size_t node);
+  // SIGTERM; returns when it has ended.
+  void stop(std::size_t node);
+  void pause(std::size_t node);
+  void resume(std::size_t node);
+  // Each sync fails, while `broken`.
+  void break_sync(std::size_t node) const;
+  void mend_sync(std::size_t node) const;
+  // Until it is started again, it may end by itself, though not by a crash.
+  void expect_end(std::size_t node) { nodes_[node].may_end = true; }
+  // Until it is ready again, its store may be damaged, missing or refused by the peers.
+  void expect_lost_disk(std::size_t node) { nodes_[node].disk_lost = true; }
+  // Whether it ended by itself within the time.
+  [[nodiscard]] bool ends(std::size_t node, std::chrono::milliseconds patience);
+
+  // Starts what is down, with --rebuild if its words ask for it, until every node says
+  // that it is ready. Returns what is wrong if that takes too long; empty: all is well.
+  [[nodiscard]] std::string nurse(std::chrono::seconds patience);
+
+  // What no fault explains: ends, with the node's last words, and what a fault noticed.
+  void find(std::string finding) { findings_.push_back(std::move(finding)); }
+  [[nodiscard]] const std::vector<std::string>& findings() const { return findings_; }
+  [[nodiscard]] int rebuilds() const { return rebuilds_; }
+  [[nodiscard]] std::string client_address(std::size_t node) const {
+    return network_.dialed(node).client;
+  }
+  [[nodiscard]] std::filesystem::path log(std::size_t node) const;
+
+ private:
+  struct Node {
+    pid_t pid = 0;  // 0: down
+    bool may_end = false;
+    bool disk_lost = false;
+    bool paused = false;
+    std::size_t log_begin = 0;  // of its present life, or its last
+  };
+  void write_settings() const;
+  [[nodiscard]] std::filesystem::path settings(std::size_t node) const;
+  [[nodiscard]] std::filesystem::path sync_switch(std::size_t node) const;
+  [[nodiscard]] std::string last_words(std::size_t node) const;
+  void reap();
+  // What an operator does about a node that is down, or asks for something.
+  void look_after(std::size_t node, const std::string& state);
+  // The state of each node in its own words; empty: it cannot be asked.
+  [[nodiscard]] std::array<std::string, kNodes> states() const;
+
+  Programs programs_;
+  std::filesystem::path directory_;
+  Network& network_;
+  std::vector<Disk>& disks_;
+  std::array<Node, kNodes> nodes_;
+  std::vector<std::string> findings_;
+  int rebuilds_ = 0;
+};
+
+[[nodiscard]] inline std::string name_of(std::size_t node) {
+  return "n" + std::to_string(node + 1);
+}
+
+}  // namespace quipu::chaos

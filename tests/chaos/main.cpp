@@ -1,0 +1,279 @@
+// quipu_chaos: breaks a cluster of real processes for some minutes, and checks what
+// its clients were told. `tests/chaos/run` builds and runs it.
+//
+//   network, disks ──▶ five quipud ──▶ load ──▶ calm ──▶ campaign of faults
+//     ──▶ healed ──▶ every key on every node ──▶ checker ──▶ report, timeline, history
+//
+// Exit 0: passed. 1: failed. 2: usage. 130: interrupted.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <set>
+
+#include "tests/chaos/aftermath.h"
+#include "tests/chaos/campaign.h"
+#include "tests/chaos/loopback.h"
+#include "tests/chaos/namespaces.h"
+#include "tests/chaos/report.h"
+#include "tests/chaos/workload.h"
+
+namespace quipu::chaos {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+struct Arguments {
+  double minutes = 3;
+  std::uint64_t seed = 0;
+  std::string nemesis = "mixed";
+  std::string directory = "chaos-runs";
+  bool loopback = false;
+  bool plain_disks = false;
+};
+
+constexpr seconds kCalmBefore{8};
+constexpr seconds kToConverge{30};  // promised after healing (P3)
+
+std::string seconds_text(const Recorder& recorder) {
+  return std::to_string(std::chrono::duration_cast<seconds>(recorder.now()).count()) + " s ";
+}
+
+void say(const std::string& line) { std::cout << "chaos: " << line << std::endl; }
+
+// ---- which faults ----
+
+bool matches(const Nemesis& kind, const std::string& asked) {
+  using enum Nemesis::Family;
+  return asked == "mixed" || kind.name == asked || (asked == "process" && kind.family == process) ||
+         (asked == "network" && kind.family == network) || (asked == "disk" && kind.family == disk);
+}
+
+// Of a list with commas. Empty: there is one that nobody knows.
+std::vector<Nemesis> choose(const std::string& list) {
+  std::set<std::string_view> chosen;
+  std::istringstream names(list);
+  for (std::string name; std::getline(names, name, ',');) {
+    bool known = false;
+    for (const Nemesis& kind : all_nemeses()) {
+      if (!matches(kind, name)) continue;
+      known = true;
+      chosen.insert(kind.name);
+    }
+    if (!known) return {};
+  }
+  std::vector<Nemesis> kinds = all_nemeses();
+  std::erase_if(kinds, [&](const Nemesis& kind) { return !chosen.contains(kind.name); });
+  return kinds;
+}
+
+std::vector<Nemesis> possible(const std::vector<Nemesis>& asked, const Testbed& testbed, Run& run) {
+  std::vector<Nemesis> kinds;
+  for (const Nemesis& kind : asked) {
+    const std::string why = kind.why_not(testbed);
+    if (why.empty()) {
+      kinds.push_back(kind);
+    } else {
+      run.skipped.emplace_back(kind.name, why);
+      say("skipped " + std::string(kind.name) + ": " + why);
+    }
+  }
+  return kinds;
+}
+
+// ---- the world ----
+
+std::unique_ptr<Network> make_network(const Arguments& arguments, const fs::path& directory) {
+  const std::string why = arguments.loopback ? "--loopback was given" : enter_private_world();
+  if (why.empty()) return std::make_unique<Namespaces>(directory, arguments.seed);
+  say("no network namespaces, so loopback through a proxy: " + why);
+  return std::make_unique<Loopback>(arguments.seed);
+}
+
+std::vector<Disk> make_disks(Disk::Kind kind, const fs::path& directory) {
+  std::vector<Disk> disks;
+  for (std::size_t node = 0; node < kNodes; ++node) {
+    disks.emplace_back(kind, directory / (name_of(node) + "-disk"));
+  }
+  return disks;
+}
+
+Programs programs() {
+  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  return {bin / "quipud", bin / "quipu", bin.parent_path() / "lib" / "libquipu_failing_sync.so"};
+}
+
+std::vector<std::string> client_addresses(const Network& network) {
+  std::vector<std::string> addresses;
+  for (std::size_t node = 0; node < kNodes; ++node) {
+    addresses.push_back(network.dialed(node).client);
+  }
+  return addresses;
+}
+
+// ---- the run ----
+
+void judge(Run& run, const History& history, const Cluster& cluster) {
+  run.findings = cluster.findings();
+  run.rebuilds = cluster.rebuilds();
+  run.violations = check(history);
+  run.invalid = why_invalid(history, {});
+  if (!run.agreed && run.violations.empty()) {
+    run.findings.push_back("some keys were not complete on every node " +
+                           std::to_string(kToConverge.count()) +
+                           " s after healing (P3), although their totals agree");
+  }
+}
+
+void write_all(const Run& run, const History& history) {
+  std::ofstream history_file(run.directory / "history.tsv");
+  write_history(history, history_file);
+  std::ofstream timeline(run.directory / "timeline.svg");
+  write_timeline(run, history, timeline);
+  std::ofstream report(run.directory / "report.txt");
+  write_report(run, history, report);
+  write_report(run, history, std::cout);
+  say("wrote " + (run.directory / "report.txt").string() + ", timeline.svg and history.tsv");
+}
+
+// Out of the filesystems, which go when we end.
+void keep_disks(const std::vector<Disk>& disks, const fs::path& directory) {
+  for (std::size_t node = 0; node < disks.size(); ++node) {
+    std::error_code ignored;
+    fs::copy(disks[node].data(), directory / (name_of(node) + "-data"), fs::copy_options::recursive,
+             ignored);
+  }
+}
+
+std::vector<std::string> keys_of(const History& history) {
+  std::set<std::string> keys;
+  for (const Add& add : history.adds) keys.insert(add.key);
+  return {keys.begin(), keys.end()};
+}
+
+// Everything between the first process and the last. False: interrupted.
+bool wreck(const Arguments& arguments, const std::vector<Nemesis>& asked, Testbed& testbed,
+           Recorder& recorder, Run& run) {
+  const std::vector<std::string> nodes = client_addresses(testbed.network);
+  const std::vector<Nemesis> kinds = possible(asked, testbed, run);
+  if (kinds.empty()) {
+    testbed.cluster.find("this machine allows none of the faults that were asked for");
+    return true;
+  }
+  for (std::size_t node = 0; node < kNodes; ++node) testbed.cluster.start(node);
+  if (const std::string wrong = testbed.cluster.nurse(seconds(60)); !wrong.empty()) {
+    testbed.cluster.find(wrong);
+    return true;
+  }
+  Workload workload({.nodes = nodes, .seed = arguments.seed}, recorder);
+  const auto time = std::chrono::duration_cast<milliseconds>(
+      std::chrono::duration<double>(arguments.minutes * 60));
+  testbed.longest = std::clamp(time / 30, milliseconds(4000), milliseconds(15'000));
+  testbed.longest_pause = std::clamp(time / 15, milliseconds(4000), milliseconds(60'000));
+  Campaign campaign({.kinds = kinds,
+                     .seed = arguments.seed,
+                     .until = steady_clock::now() + std::max(time, milliseconds(kCalmBefore)),
+                     .interrupted = [] { return interrupted != 0; },
+                     .say = [&](const std::string& line) { say(seconds_text(recorder) + line); }},
+                    testbed, recorder);
+  say("load without faults, then faults");
+  if (campaign.let_pass(kCalmBefore)) campaign.run();
+  if (interrupted != 0) return false;
+  workload.stop();
+  say("healed: reading every key on every node");
+  const Aftermath after = read_everywhere(nodes, keys_of(recorder.copy()), recorder, kToConverge);
+  recorder.set_finals(after.reads);
+  run.final_keys = after.keys;
+  run.converged = after.took;
+  run.agreed = after.agreed;
+  return true;
+}
+
+int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
+  Run run;
+  run.seed = arguments.seed;
+  std::ostringstream command;
+  command << "tests/chaos/run --minutes " << arguments.minutes << " --nemesis " << arguments.nemesis
+          << " --seed " << arguments.seed;
+  run.command = command.str();
+  run.directory = fs::absolute(arguments.directory) /
+                  (arguments.nemesis.substr(0, 40) + "-" + std::to_string(arguments.seed) + "-" +
+                   std::to_string(::getpid()));
+  fs::create_directories(run.directory);
+  say("seed " + std::to_string(arguments.seed) + "; to repeat its faults: " + run.command);
+
+  const std::unique_ptr<Network> network = make_network(arguments, run.directory);
+  const std::string why_no_loop =
+      arguments.plain_disks ? "--plain-disks was given" : Disk::why_no_loop(run.directory);
+  std::vector<Disk> disks =
+      make_disks(why_no_loop.empty() ? Disk::Kind::loop : Disk::Kind::directory, run.directory);
+  run.network = network->describe();
+  run.disks = why_no_loop.empty() ? "an ext4 filesystem on a loop device for each node"
+                                  : "plain directories: " + why_no_loop;
+  Cluster cluster(programs(), run.directory, *network, disks);
+  Testbed testbed{*network, disks, cluster, why_no_loop};
+  Recorder recorder;
+  if (!wreck(arguments, kinds, testbed, recorder, run)) {
+    say("interrupted: everything is being removed");
+    return 130;
+  }
+  const History history = recorder.copy();
+  judge(run, history, cluster);
+  if (!run.passed()) keep_disks(disks, run.directory);
+  write_all(run, history);
+  return run.passed() ? 0 : 1;
+}
+
+std::string list_of_kinds() {
+  std::string text = "\nNemeses (several with commas; or process, network, disk, mixed):\n";
+  for (const Nemesis& kind : all_nemeses()) {
+    std::string name(kind.name);
+    name.resize(20, ' ');
+    text += "  " + name + std::string(kind.about) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+}  // namespace quipu::chaos
+
+int main(int count, char** values) {
+  using namespace quipu::chaos;
+  Arguments arguments;
+  CLI::App app("Breaks a cluster of five real quipud processes, and checks what clients are told.");
+  app.footer(list_of_kinds());
+  app.add_option("--minutes", arguments.minutes, "of faults under load")
+      ->check(CLI::Range(0.5, 1440.0));
+  app.add_option("--nemesis", arguments.nemesis, "which faults");
+  app.add_option("--seed", arguments.seed, "repeats a run's faults and operations; 0: any");
+  app.add_option("--directory", arguments.directory, "for what runs leave");
+  app.add_flag("--loopback", arguments.loopback, "no network namespaces, though they be allowed");
+  app.add_flag("--plain-disks", arguments.plain_disks, "no loop devices, though they be allowed");
+  try {
+    app.parse(count, values);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const std::vector<Nemesis> kinds = choose(arguments.nemesis);
+  if (kinds.empty()) {
+    std::cerr << "chaos: no such nemesis: " << arguments.nemesis << '\n' << list_of_kinds();
+    return 2;
+  }
+  if (arguments.seed == 0) arguments.seed = std::random_device()() + 1ULL;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    std::signal(number, [](int) { interrupted = 1; });
+  }
+  try {
+    return run(arguments, kinds);
+  } catch (const std::exception& error) {
+    std::cerr << "chaos: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,84 @@
+#include "tests/chaos/recorder.h"
+
+#include <utility>
+
+namespace quipu::chaos {
+namespace {
+
+Answer to_answer(const Status& status) {
+  switch (status.outcome()) {
+    case Outcome::applied:
+      return Answer::ok;
+    case Outcome::not_applied:
+      return Answer::fail;
+    default:
+      return Answer::unknown;
+  }
+}
+
+}  // namespace
+
+void note(Read& read, const Result<Reading>& reading) {
+  if (!reading.ok()) {
+    read.said = reading.status().message();
+    return;
+  }
+  read.value = reading->value;
+  read.complete = reading->complete;
+  read.age = reading->age;
+}
+
+std::size_t Recorder::begin(Add add) {
+  const std::lock_guard lock(mutex_);
+  add.invoked = now();
+  history_.adds.push_back(std::move(add));
+  return history_.adds.size() - 1;
+}
+
+std::size_t Recorder::begin(Read read) {
+  const std::lock_guard lock(mutex_);
+  read.began = now();
+  history_.reads.push_back(std::move(read));
+  return history_.reads.size() - 1;
+}
+
+std::size_t Recorder::begin(Fault fault) {
+  const std::lock_guard lock(mutex_);
+  fault.began = now();
+  history_.faults.push_back(std::move(fault));
+  return history_.faults.size() - 1;
+}
+
+void Recorder::end_add(std::size_t add, const Status& status) {
+  const Time ended = now();
+  const std::lock_guard lock(mutex_);
+  Add& at = history_.adds[add];
+  at.ended = ended;
+  at.answer = to_answer(status);
+  if (!status.ok()) at.said = status.message();
+}
+
+void Recorder::end_read(std::size_t read, const Result<Reading>& reading) {
+  const Time ended = now();
+  const std::lock_guard lock(mutex_);
+  Read& at = history_.reads[read];
+  at.ended = ended;
+  note(at, reading);
+}
+
+void Recorder::end_fault(std::size_t fault) {
+  const std::lock_guard lock(mutex_);
+  history_.faults[fault].ended = now();
+}
+
+void Recorder::set_finals(std::vector<Read> finals) {
+  const std::lock_guard lock(mutex_);
+  history_.finals = std::move(finals);
+}
+
+History Recorder::copy() const {
+  const std::lock_guard lock(mutex_);
+  return history_;
+}
+
+}  // namespace quipu::chaos
