@@ -77,15 +77,17 @@ void Cluster::start(std::size_t node, Store store) {
   if (at.pid != 0) return;
   at = {.may_end = at.disk_lost, .disk_lost = at.disk_lost, .log_begin = size_of(log(node))};
   // It dies with us, and only then.
-  std::vector<std::string> arguments{"setpriv",
-                                     "--pdeathsig",
-                                     "KILL",
-                                     "env",
-                                     "LD_PRELOAD=" + programs_.failing_sync,
-                                     "QUIPU_FAIL_SYNC_WHILE=" + sync_switch(node).string(),
-                                     programs_.quipud,
-                                     "--config",
-                                     settings(node)};
+  std::vector<std::string> arguments{
+      "setpriv",
+      "--pdeathsig",
+      "KILL",
+      "env",
+      "LD_PRELOAD=" + programs_.failing_sync,
+      "QUIPU_FAIL_SYNC_WHILE=" + sync_switch(node).string(),
+      std::string("QUIPU_LIE_ABOUT_SYNC=") + (programs_.lying_syncs ? "yes" : ""),
+      programs_.quipud,
+      "--config",
+      settings(node)};
   if (store == Store::rebuild) {
     arguments.emplace_back("--rebuild");
     ++rebuilds_;

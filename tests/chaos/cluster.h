@@ -24,6 +24,7 @@ struct Programs {
   std::string quipud;
   std::string cli;
   std::string failing_sync;  // the library to preload
+  bool lying_syncs = false;  // a planted bug
 };
 
 class Cluster {

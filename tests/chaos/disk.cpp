@@ -57,10 +57,15 @@ Disk::Disk(Disk&& other) noexcept
     : kind_(other.kind_), place_(std::exchange(other.place_, fs::path())) {}
 
 Disk::~Disk() {
-  if (place_.empty() || kind_ == Kind::directory) return;
-  ::umount2(place_.c_str(), MNT_DETACH);
+  if (place_.empty()) return;
   std::error_code ignored;
-  fs::remove(image(), ignored);
+  if (kind_ == Kind::loop) {
+    ::umount2(place_.c_str(), MNT_DETACH);
+    fs::remove(image(), ignored);
+    fs::remove(place_, ignored);
+  } else {
+    fs::remove_all(place_, ignored);
+  }
 }
 
 void Disk::mount() const {

@@ -37,6 +37,7 @@ struct Arguments {
   std::string directory = "chaos-runs";
   bool loopback = false;
   bool plain_disks = false;
+  bool lying_syncs = false;
 };
 
 constexpr seconds kCalmBefore{8};
@@ -105,9 +106,10 @@ std::vector<Disk> make_disks(Disk::Kind kind, const fs::path& directory) {
   return disks;
 }
 
-Programs programs() {
+Programs programs(const Arguments& arguments) {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-  return {bin / "quipud", bin / "quipu", bin.parent_path() / "lib" / "libquipu_failing_sync.so"};
+  return {bin / "quipud", bin / "quipu", bin.parent_path() / "lib" / "libquipu_failing_sync.so",
+          arguments.lying_syncs};
 }
 
 std::vector<std::string> client_addresses(const Network& network) {
@@ -140,6 +142,10 @@ void write_all(const Run& run, const History& history) {
   std::ofstream report(run.directory / "report.txt");
   write_report(run, history, report);
   write_report(run, history, std::cout);
+  std::error_code ignored;
+  const fs::path latest = run.directory.parent_path() / "latest";
+  fs::remove(latest, ignored);
+  fs::create_directory_symlink(run.directory.filename(), latest, ignored);
   say("wrote " + (run.directory / "report.txt").string() + ", timeline.svg and history.tsv");
 }
 
@@ -217,7 +223,7 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
   run.network = network->describe();
   run.disks = why_no_loop.empty() ? "an ext4 filesystem on a loop device for each node"
                                   : "plain directories: " + why_no_loop;
-  Cluster cluster(programs(), run.directory, *network, disks);
+  Cluster cluster(programs(arguments), run.directory, *network, disks);
   Testbed testbed{*network, disks, cluster, why_no_loop};
   Recorder recorder;
   if (!wreck(arguments, kinds, testbed, recorder, run)) {
@@ -255,6 +261,8 @@ int main(int count, char** values) {
   app.add_option("--seed", arguments.seed, "repeats a run's faults and operations; 0: any");
   app.add_option("--directory", arguments.directory, "for what runs leave");
   app.add_flag("--loopback", arguments.loopback, "no network namespaces, though they be allowed");
+  app.add_flag("--lying-syncs", arguments.lying_syncs,
+               "plants a bug: nodes' syncs do nothing. A power loss must then be found out");
   app.add_flag("--plain-disks", arguments.plain_disks, "no loop devices, though they be allowed");
   try {
     app.parse(count, values);

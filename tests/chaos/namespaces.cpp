@@ -145,7 +145,10 @@ void Namespaces::nft(std::size_t place, const std::string& rules) const {
   enter(place);
   const test::Finished done = test::run({"nft", "-f", file});
   enter(kClients);
-  if (done.exit_code != 0) throw std::runtime_error("nft: " + done.err);
+  std::filesystem::remove(file);
+  if (done.exit_code != 0) {
+    throw std::runtime_error("nft: " + done.err.substr(0, done.err.find('\n')));
+  }
 }
 
 Network::Addresses Namespaces::dialed(std::size_t node) const {
@@ -180,10 +183,10 @@ std::string Namespaces::detour(std::size_t place) const {
     reset += match + " reject with tcp reset\n";
   }
   return "table ip detour {\n"
-         " chain redirect {\n  type nat hook output priority -100;\n" +
+         " chain to_proxy {\n  type nat hook output priority -100;\n" +
          redirect +
          " }\n"
-         " chain reset {\n  type filter hook output priority 0;\n" +
+         " chain existing {\n  type filter hook output priority 0;\n" +
          reset + " }\n}\n";
 }
 
