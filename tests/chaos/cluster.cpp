@@ -15,6 +15,8 @@ namespace quipu::chaos {
 namespace {
 
 constexpr const char* kAsksForRebuild = "--rebuild";
+// In the log of a node that runs; its peers' logs name it in other words.
+constexpr const char* kRefusedByPeers = "this node's store is not the one";
 
 std::size_t size_of(const std::filesystem::path& file) {
   std::error_code error;
@@ -188,11 +190,14 @@ std::array<std::string, kNodes> Cluster::states() const {
 void Cluster::look_after(std::size_t node, const std::string& state) {
   Node& at = nodes_[node];
   const bool down = at.pid == 0;
-  const std::string words = down ? last_words(node) : state;
-  if (words.find(kAsksForRebuild) == std::string::npos) return start(node);
+  const std::string words = last_words(node);
+  const std::string asks = down ? kAsksForRebuild : kRefusedByPeers;
+  if (state.find(kAsksForRebuild) == std::string::npos && words.find(asks) == std::string::npos) {
+    return start(node);
+  }
   if (!at.disk_lost) {
     findings_.push_back(name_of(node) + " asks for --rebuild, but nothing was done to its disk:\n" +
-                        (down ? words : "    state: " + state + "\n"));
+                        "    state: " + state + "\n" + words);
   }
   kill(node);
   start(node, Store::rebuild);
