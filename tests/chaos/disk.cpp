@@ -26,19 +26,25 @@ constexpr std::uint32_t kWithoutFlush = 2;
 
 void command(const std::vector<std::string>& arguments) {
   const test::Finished done = test::run(arguments);
-  if (done.exit_code != 0) throw std::runtime_error(arguments[0] + ": " + done.err + done.out);
+  if (done.exit_code == 0) return;
+  const std::string said = done.err + done.out;
+  throw std::runtime_error(arguments[0] + " failed: " + said.substr(0, said.find('\n')));
 }
 
 }  // namespace
 
 std::string Disk::why_no_loop(const fs::path& directory) {
+  const fs::path place = directory / "trial-disk";
   try {
-    Disk trial(Kind::loop, directory / "trial-disk");
+    Disk trial(Kind::loop, place);
     std::ofstream(trial.place_ / "file") << "not synced";
     trial.power_off();
     trial.power_on();
     return "";
   } catch (const std::exception& error) {
+    std::error_code ignored;
+    fs::remove(place, ignored);
+    fs::remove(place.string() + ".ext4", ignored);
     return error.what();
   }
 }

@@ -130,7 +130,9 @@ void Workload::add(Worker& worker) {
 }
 
 void Workload::read(Worker& worker) {
-  const ReadLevel level = worker.random.below(5) < 3 ? ReadLevel::strong : ReadLevel::local;
+  constexpr ReadLevel kLevels[] = {ReadLevel::strong, ReadLevel::strong, ReadLevel::strong,
+                                   ReadLevel::local,  ReadLevel::local,  ReadLevel::fresh};
+  const ReadLevel level = kLevels[worker.random.below(std::size(kLevels))];
   const std::string key = keys_.any(worker.random);
   const std::size_t number = recorder_.begin(
       Read{.key = key, .level = level, .client = worker.number, .node = worker.number});

@@ -3,7 +3,7 @@
 //
 //   per client   one quipu::Client that prefers one node, and a thread that paces it
 //   adds         to witness keys (4^i) and to plain counters, up and down, at every level
-//   reads        strong and local, of the keys of late
+//   reads        strong, local and fresh, of the keys of late
 //
 // The sequence of each client's operations is its seed's; when they happen, and which
 // of the shared keys is current then, is not.
