@@ -41,11 +41,13 @@ const Nemesis& Campaign::next() {
   return chosen;
 }
 
-// A node may die or stand still while the network is bad.
+// A node may die, stand still or lose its power while the network is bad. No disk is lost
+// then: its node could not be filled.
 const Nemesis* Campaign::companion(const Nemesis& first) {
   const bool wanted = random_.below(3) == 0;
   if (!wanted || first.family != Nemesis::Family::network) return nullptr;
-  const std::string_view name = random_.below(2) == 0 ? "kill-one" : "pause";
+  constexpr std::string_view kCompanions[] = {"kill-one", "pause", "power-loss", "sync-error"};
+  const std::string_view name = kCompanions[random_.below(std::size(kCompanions))];
   const auto at = std::ranges::find(options_.kinds, name, &Nemesis::name);
   return at == options_.kinds.end() ? nullptr : &*at;
 }
@@ -74,6 +76,7 @@ bool Campaign::episode() {
     testbed_.cluster.find(wrong);
     return false;
   }
+  for (const Strike& strike : strikes) strike.verify();
   for (const std::size_t fault : faults) recorder_.end_fault(fault);
   return true;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 
 #include "tests/node/eventually.h"
@@ -143,9 +144,12 @@ bool Cluster::ends(std::size_t node, std::chrono::milliseconds patience) {
       patience);
 }
 
+std::string Cluster::words(std::size_t node) const {
+  return test::read_file(log(node)).substr(nodes_[node].log_begin);
+}
+
 std::string Cluster::last_words(std::size_t node) const {
-  std::ifstream file(log(node));
-  file.seekg(static_cast<std::streamoff>(nodes_[node].log_begin));
+  std::istringstream file(words(node));
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   constexpr std::size_t kMost = 5;

@@ -65,7 +65,8 @@ class Cluster {
   [[nodiscard]] std::string client_address(std::size_t node) const {
     return network_.dialed(node).client;
   }
-  [[nodiscard]] std::filesystem::path log(std::size_t node) const;
+  // What it has logged since it was started.
+  [[nodiscard]] std::string words(std::size_t node) const;
 
  private:
   struct Node {
@@ -76,6 +77,7 @@ class Cluster {
     std::size_t log_begin = 0;  // of its present life, or its last
   };
   void write_settings() const;
+  [[nodiscard]] std::filesystem::path log(std::size_t node) const;
   [[nodiscard]] std::filesystem::path settings(std::size_t node) const;
   [[nodiscard]] std::filesystem::path sync_switch(std::size_t node) const;
   [[nodiscard]] std::string last_words(std::size_t node) const;

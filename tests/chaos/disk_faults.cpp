@@ -125,6 +125,9 @@ Strike wipe(Testbed& testbed, Random& random) {
               }};
 }
 
+// As the log has it.
+constexpr const char* kNoticed = "this disk came back from an older copy";
+
 fs::path copy_of(const Testbed& testbed, std::size_t node) {
   return testbed.disks[node].data().string() + ".copy";
 }
@@ -149,6 +152,13 @@ Strike old_copy(Testbed& testbed, Random& random) {
                 fs::remove_all(testbed.disks[node].data());
                 fs::rename(copy_of(testbed, node), testbed.disks[node].data());
                 testbed.cluster.start(node);
+              },
+          .verify =
+              [&testbed, node] {
+                if (testbed.cluster.words(node).find(kNoticed) == std::string::npos) {
+                  testbed.cluster.find(name_of(node) + " got an old copy of its disk, its peers " +
+                                       "knew more, and it did not say so");
+                }
               }};
 }
 

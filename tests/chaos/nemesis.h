@@ -1,7 +1,7 @@
 // nemesis.h: the faults that a run can inject. A table per family, each row a kind;
 // a kind makes strikes, which are what the seed has decided: whom, how long, how bad.
 //
-//   begin ── lasts ──▶ end ── the operator nurses all nodes ──▶ all are ready
+//   begin ── lasts ──▶ end ── the operator nurses all nodes ──▶ all are ready, verify
 //
 // No strike takes a second disk before the first is filled again: strikes that cost a
 // disk are alone, and the next one comes when all nodes are ready.
@@ -36,6 +36,7 @@ struct Strike {
   std::chrono::milliseconds lasts{};
   std::function<void()> begin;
   std::function<void()> end = [] {};
+  std::function<void()> verify = [] {};  // when all are ready again
 };
 
 struct Nemesis {
