@@ -207,6 +207,19 @@ void Cluster::look_after(std::size_t node, const std::string& state) {
   start(node, Store::rebuild);
 }
 
+// What --rebuild moved aside would fill the small disks in an hour.
+void Cluster::remove_broken_stores() const {
+  for (const Disk& disk : disks_) {
+    std::vector<std::filesystem::path> broken;
+    for (const auto& entry : std::filesystem::directory_iterator(disk.data())) {
+      if (entry.path().filename().string().starts_with("store.broken-")) {
+        broken.push_back(entry.path());
+      }
+    }
+    for (const std::filesystem::path& one : broken) std::filesystem::remove_all(one);
+  }
+}
+
 std::string Cluster::nurse(std::chrono::seconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   std::array<std::string, kNodes> said;
@@ -227,6 +240,7 @@ std::string Cluster::nurse(std::chrono::seconds patience) {
     }
   }
   for (Node& node : nodes_) node.may_end = node.disk_lost = false;
+  remove_broken_stores();
   return "";
 }
 

@@ -84,6 +84,7 @@ class Cluster {
   void reap();
   // What an operator does about a node that is down, or asks for something.
   void look_after(std::size_t node, const std::string& state);
+  void remove_broken_stores() const;
   // The state of each node in its own words; empty: it cannot be asked.
   [[nodiscard]] std::array<std::string, kNodes> states() const;
 
