@@ -86,6 +86,13 @@ void Disk::unmount() const {
     throw std::runtime_error("cannot unmount " + place_.string() + ": " + std::strerror(errno));
 }
 
+void Disk::sync() const {
+  const int place = ::open(place_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool done = place >= 0 && ::syncfs(place) == 0;
+  if (place >= 0) ::close(place);
+  if (!done) throw std::runtime_error("cannot sync " + place_.string());
+}
+
 void Disk::fill() const {
   const int file = ::open(ballast().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) throw std::runtime_error("cannot fill " + place_.string());

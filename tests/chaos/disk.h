@@ -23,6 +23,8 @@ class Disk {
   [[nodiscard]] static std::string why_no_loop(const std::filesystem::path& directory);
 
   [[nodiscard]] std::filesystem::path data() const { return place_ / "data"; }
+  // What an operator does after copying: a power loss right after it is not the store's fault.
+  void sync() const;
   // A file takes all space that is left.
   void fill() const;
   void make_room() const;

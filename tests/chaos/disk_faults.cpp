@@ -102,6 +102,7 @@ Strike bit_flip(Testbed& testbed, Random& random) {
                 testbed.cluster.expect_lost_disk(node);
                 testbed.cluster.kill(node);
                 flip_a_bit(testbed.disks[node].data() / "store", draw);
+                testbed.disks[node].sync();
               },
           .end = [&testbed, node] { testbed.cluster.start(node); }};
 }
@@ -117,6 +118,7 @@ Strike wipe(Testbed& testbed, Random& random) {
                 testbed.cluster.expect_lost_disk(node);
                 testbed.cluster.kill(node);
                 fs::remove_all(testbed.disks[node].data());
+                testbed.disks[node].sync();
               },
           .end =
               [&testbed, node, forgets] {
@@ -151,6 +153,7 @@ Strike old_copy(Testbed& testbed, Random& random) {
                 testbed.cluster.kill(node);
                 fs::remove_all(testbed.disks[node].data());
                 fs::rename(copy_of(testbed, node), testbed.disks[node].data());
+                testbed.disks[node].sync();
                 testbed.cluster.start(node);
               },
           .verify =
