@@ -9,6 +9,9 @@ namespace {
 
 __extension__ using Sum = __int128;  // what may have counted can leave 64 bits
 
+// An age is told in whole ones, and may have been a little more.
+constexpr std::chrono::milliseconds kAgeUnit{1};
+
 std::string decimal(Sum sum) {
   if (sum < 0) return "-" + decimal(-sum);
   const std::string last(1, static_cast<char>('0' + static_cast<int>(sum % 10)));
@@ -82,7 +85,7 @@ class KeyCheck {
     if (after_healing) return survives(add, read.ended);
     if (read.level == ReadLevel::strong) return add.ack == Ack::quorum;
     return read.level == ReadLevel::local && read.complete && read.age &&
-           add.ended < read.began - *read.age && survives(add, read.ended);
+           add.ended < read.began - (*read.age + kAgeUnit) && survives(add, read.ended);
   }
 
   // For each add of a witness key, when the first strong read that counted it ended.

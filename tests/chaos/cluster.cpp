@@ -15,8 +15,10 @@
 namespace quipu::chaos {
 namespace {
 
-constexpr const char* kAsksForRebuild = "--rebuild";
-// In the log of a node that runs; its peers' logs name it in other words.
+// In its state, in its last line, and in the log of one that its peers refuse. Of others,
+// whose names are in its log too, it speaks in other words.
+constexpr const char* kAsks = "--rebuild";
+constexpr const char* kAsksAtItsEnd = "start the node with --rebuild";
 constexpr const char* kRefusedByPeers = "this node's store is not the one";
 
 std::size_t size_of(const std::filesystem::path& file) {
@@ -193,12 +195,11 @@ std::array<std::string, kNodes> Cluster::states() const {
 
 void Cluster::look_after(std::size_t node, const std::string& state) {
   Node& at = nodes_[node];
-  const bool down = at.pid == 0;
   const std::string words = last_words(node);
-  const std::string asks = down ? kAsksForRebuild : kRefusedByPeers;
-  if (state.find(kAsksForRebuild) == std::string::npos && words.find(asks) == std::string::npos) {
-    return start(node);
-  }
+  const auto says = [&](const char* what) { return words.find(what) != std::string::npos; };
+  const bool asks = at.pid == 0 ? says(kAsksAtItsEnd)
+                                : state.find(kAsks) != std::string::npos || says(kRefusedByPeers);
+  if (!asks) return start(node);
   if (!at.disk_lost) {
     findings_.push_back(name_of(node) + " asks for --rebuild, but nothing was done to its disk:\n" +
                         "    state: " + state + "\n" + words);
