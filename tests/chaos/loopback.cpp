@@ -94,6 +94,4 @@ void Loopback::calm() {
   proxy_->hang_up();
 }
 
-std::string Loopback::describe() const { return "loopback, everything through a proxy"; }
-
 }  // namespace quipu::chaos

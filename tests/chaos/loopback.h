@@ -27,7 +27,6 @@ class Loopback final : public Network {
   void disturb(Disturbance disturbance) override;
   void calm() override;
   [[nodiscard]] std::string why_undisturbed() const override { return ""; }
-  [[nodiscard]] std::string describe() const override;
 
  private:
   struct Ports {

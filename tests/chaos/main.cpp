@@ -91,11 +91,33 @@ std::vector<Nemesis> possible(const std::vector<Nemesis>& asked, const Testbed& 
 
 // ---- the world ----
 
-std::unique_ptr<Network> make_network(const Arguments& arguments, const fs::path& directory) {
-  const std::string why = arguments.loopback ? "--loopback was given" : enter_private_world();
-  if (why.empty()) return std::make_unique<Namespaces>(directory, arguments.seed);
-  say("no network namespaces, so loopback through a proxy: " + why);
+// Empty: this process is in a world of its own, where it may mount.
+std::string why_no_private_world(const Arguments& arguments) {
+  return arguments.loopback ? "--loopback was given" : enter_private_world();
+}
+
+std::unique_ptr<Network> make_network(std::string why_no_namespaces, const Arguments& arguments,
+                                      Run& run) {
+  if (why_no_namespaces.empty()) {
+    try {
+      auto namespaces = std::make_unique<Namespaces>(run.directory, arguments.seed);
+      run.network = namespaces->describe();
+      return namespaces;
+    } catch (const std::exception& error) {
+      why_no_namespaces = error.what();
+    }
+  }
+  run.network = "loopback, through a proxy, as there are no namespaces: " + why_no_namespaces;
+  say(run.network);
   return std::make_unique<Loopback>(arguments.seed);
+}
+
+// Mounts in a world that is not our own would outlive a kill -9.
+std::string why_no_loop(const std::string& why_no_world, const Arguments& arguments,
+                        const fs::path& directory) {
+  if (arguments.plain_disks) return "--plain-disks was given";
+  if (!why_no_world.empty()) return "no mount namespace: " + why_no_world;
+  return Disk::why_no_loop(directory);
 }
 
 std::vector<Disk> make_disks(Disk::Kind kind, const fs::path& directory) {
@@ -215,16 +237,15 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
   fs::create_directories(run.directory);
   say("seed " + std::to_string(arguments.seed) + "; to repeat its faults: " + run.command);
 
-  const std::unique_ptr<Network> network = make_network(arguments, run.directory);
-  const std::string why_no_loop =
-      arguments.plain_disks ? "--plain-disks was given" : Disk::why_no_loop(run.directory);
+  const std::string no_world = why_no_private_world(arguments);
+  const auto network = make_network(no_world, arguments, run);
+  const std::string no_loop = why_no_loop(no_world, arguments, run.directory);
   std::vector<Disk> disks =
-      make_disks(why_no_loop.empty() ? Disk::Kind::loop : Disk::Kind::directory, run.directory);
-  run.network = network->describe();
-  run.disks = why_no_loop.empty() ? "an ext4 filesystem on a loop device for each node"
-                                  : "plain directories: " + why_no_loop;
+      make_disks(no_loop.empty() ? Disk::Kind::loop : Disk::Kind::directory, run.directory);
+  run.disks = no_loop.empty() ? "an ext4 filesystem on a loop device for each node"
+                              : "plain directories: " + no_loop;
   Cluster cluster(programs(arguments), run.directory, *network, disks);
-  Testbed testbed{*network, disks, cluster, why_no_loop};
+  Testbed testbed{*network, disks, cluster, no_loop};
   Recorder recorder;
   if (!wreck(arguments, kinds, testbed, recorder, run)) {
     say("interrupted: everything is being removed");

@@ -1,8 +1,11 @@
 #include "tests/chaos/namespaces.h"
 
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,6 +46,16 @@ bool write_file(const char* path, const std::string& text) {
   return file.good();
 }
 
+bool raise_loopback() {
+  ifreq loopback{};
+  std::strcpy(loopback.ifr_name, "lo");
+  loopback.ifr_flags = IFF_UP;
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool done = socket >= 0 && ::ioctl(socket, SIOCSIFFLAGS, &loopback) == 0;
+  if (socket >= 0) ::close(socket);
+  return done;
+}
+
 }  // namespace
 
 std::string enter_private_world() {
@@ -63,6 +76,7 @@ std::string enter_private_world() {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return std::string("cannot make the mounts private: ") + std::strerror(errno);
   }
+  if (!raise_loopback()) return std::string("cannot raise lo: ") + std::strerror(errno);
   return "";
 }
 
@@ -70,7 +84,6 @@ Namespaces::Namespaces(std::filesystem::path directory, std::uint64_t seed)
     : directory_(std::move(directory)) {
   namespaces_.fill(-1);
   namespaces_[kClients] = open_own_namespace();
-  command({"ip", "link", "set", "lo", "up"});
   command({"ip", "link", "add", "bridge", "type", "bridge"});
   command({"ip", "address", "add", host(kClients) + "/24", "dev", "bridge"});
   command({"ip", "link", "set", "bridge", "up"});

@@ -40,7 +40,7 @@ class Namespaces final : public Network {
   void disturb(Disturbance disturbance) override;
   void calm() override;
   [[nodiscard]] std::string why_undisturbed() const override { return why_undisturbed_; }
-  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string describe() const;
 
  private:
   void make_place(std::size_t place);

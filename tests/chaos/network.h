@@ -46,8 +46,6 @@ class Network {
   virtual void calm() = 0;
   // Why disturb() cannot work here; empty: it can.
   [[nodiscard]] virtual std::string why_undisturbed() const = 0;
-
-  [[nodiscard]] virtual std::string describe() const = 0;
 };
 
 }  // namespace quipu::chaos
