@@ -68,6 +68,7 @@ Aftermath read_everywhere(const std::vector<std::string>& nodes,
       });
       if (!agrees && !last) {
         differing.push_back(open[i]);
+        for (const auto& sweep : sweeps) result.earlier.push_back((*sweep)[i]);
         continue;
       }
       for (const auto& sweep : sweeps) result.reads.push_back((*sweep)[i]);

@@ -11,7 +11,8 @@
 namespace quipu::chaos {
 
 struct Aftermath {
-  std::vector<Read> reads;  // of each key, the last on each node, and a strong one
+  std::vector<Read> reads;    // of each key, the last on each node, and a strong one
+  std::vector<Read> earlier;  // of keys that did not agree yet: what took so long
   std::size_t keys = 0;
   std::chrono::milliseconds took{};  // until all agreed
   bool agreed = false;

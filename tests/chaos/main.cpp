@@ -216,8 +216,9 @@ bool wreck(const Arguments& arguments, const std::vector<Nemesis>& asked, Testbe
   if (interrupted != 0) return false;
   workload.stop();
   say("healed: reading every key on every node");
-  const Aftermath after = read_everywhere(nodes, keys_of(recorder.copy()), recorder, kToConverge);
-  recorder.set_finals(after.reads);
+  Aftermath after = read_everywhere(nodes, keys_of(recorder.copy()), recorder, kToConverge);
+  recorder.add(std::move(after.earlier));
+  recorder.set_finals(std::move(after.reads));
   run.final_keys = after.keys;
   run.converged = after.took;
   run.agreed = after.agreed;

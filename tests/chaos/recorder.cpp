@@ -1,5 +1,7 @@
 #include "tests/chaos/recorder.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace quipu::chaos {
@@ -69,6 +71,11 @@ void Recorder::end_read(std::size_t read, const Result<Reading>& reading) {
 void Recorder::end_fault(std::size_t fault) {
   const std::lock_guard lock(mutex_);
   history_.faults[fault].ended = now();
+}
+
+void Recorder::add(std::vector<Read> reads) {
+  const std::lock_guard lock(mutex_);
+  std::move(reads.begin(), reads.end(), std::back_inserter(history_.reads));
 }
 
 void Recorder::set_finals(std::vector<Read> finals) {

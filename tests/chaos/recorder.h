@@ -26,6 +26,7 @@ class Recorder {
   void end_add(std::size_t add, const Status& status);
   void end_read(std::size_t read, const Result<Reading>& reading);
   void end_fault(std::size_t fault);
+  void add(std::vector<Read> reads);
   void set_finals(std::vector<Read> finals);
 
   [[nodiscard]] History copy() const;
