@@ -102,7 +102,7 @@ void Nemesis::strike() {
 }
 
 void Nemesis::take_copy(std::size_t node) {
-  if (is_whole(node)) copies_[node] = nodes_[node]->disk().bytes();
+  copies_[node] = nodes_[node]->disk().bytes();
 }
 
 void Nemesis::injected(const SimNode& node, const char* kind, Duration length) {
