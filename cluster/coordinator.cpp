@@ -371,11 +371,9 @@ void Coordinator::on_internal(Instant, Outbound::Internal internal) {
   const auto at = resets_.find(internal.operation);
   if (at == resets_.end()) return;
   WholeReset& reset = at->second;
-  if (internal.done.code == Code::ok) {
-    ++reset.applied;
-  } else {
+  if (internal.done.code == Code::ok) ++reset.applied;
+  if (describe(internal.done.code).outcome > describe(reset.worst.code).outcome)
     reset.worst = std::move(internal.done);
-  }
   if (--reset.open > 0) return;
   if (reset.worst.code != Code::ok && reset.applied > 0) {
     reset.worst.code = Code::in_doubt;

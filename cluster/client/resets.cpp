@@ -5,18 +5,6 @@
 namespace quipu {
 namespace {
 
-int badness(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::applied:
-      return 0;
-    case Outcome::not_applied:
-      return 1;
-    case Outcome::unknown:
-      break;
-  }
-  return 2;
-}
-
 Status whole(const ClientResets::Reset& reset) {
   const bool split = reset.worst.outcome() == Outcome::not_applied && reset.applied > 0;
   if (!split) return reset.worst;
@@ -43,7 +31,7 @@ std::optional<ClientEffects::Completion> ClientResets::on_part(CallId part, Stat
   if (at == resets_.end()) return std::nullopt;
   Reset& reset = at->second;
   if (status.ok()) ++reset.applied;
-  if (badness(status.outcome()) > badness(reset.worst.outcome())) reset.worst = std::move(status);
+  if (status.outcome() > reset.worst.outcome()) reset.worst = std::move(status);
   if (--reset.open > 0) return std::nullopt;
   ClientEffects::Completion done{reset.call, whole(reset)};
   resets_.erase(at);

@@ -91,6 +91,26 @@ TEST(Reset, OfWhichOnlySomeShardsAnsweredIsInDoubt) {
   EXPECT_EQ(nodes.code(reset), Code::in_doubt);
 }
 
+TEST(Reset, OfWhichAShardIsInDoubtIsNotCalledUnappliedForAnotherOnesSake) {
+  HandDriven nodes({.nodes = 4});
+  std::string key = "a";
+  while (nodes.owns(0, key, 0) || !nodes.owns(0, key, 1)) key += 'a';
+  ASSERT_EQ(nodes.code(nodes.raise(0, key, 2)), Code::ok);
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 1, {.shard = 0})), Code::ok);  // with a session
+  nodes.meddle([](MemberIndex, MemberIndex to, PeerMessage& message) {
+    bool drop = to == 0 && std::holds_alternative<Forwarded>(message);
+    if (auto* collected = std::get_if<Collected>(&message)) {
+      collected->states.for_each(
+          [&](const DeltaEntry& entry) { drop |= to == 0 && entry.ref.shard == 1; });
+    }
+    return drop ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  // The first shard's executor does it and cannot say so; the second has no majority.
+  const auto reset = nodes.reset(0, key, {.ack = Ack::quorum, .timeout_ms = 500});
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.code(reset), Code::in_doubt);
+}
+
 TEST(Reset, RepeatedWithItsTokenDoesNotClearWhatCameAfter) {
   HandDriven nodes;
   for (const Ack ack : {Ack::disk, Ack::quorum}) {

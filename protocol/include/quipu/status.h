@@ -22,6 +22,7 @@
 
 namespace quipu {
 
+// Ascending: of several parts, the greatest tells what became of the whole.
 enum class Outcome : std::uint8_t { applied = 0, not_applied = 1, unknown = 2 };
 
 enum class Code : std::uint16_t {
