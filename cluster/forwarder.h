@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node_settings.h"
 #include "cluster/outbound.h"
 #include "cluster/token_window.h"
 #include "cluster/view.h"
@@ -26,12 +25,8 @@ namespace quipu {
 class Forwarder {
  public:
   // All must outlive it.
-  Forwarder(const View& view, Outbound& out, const NodeSettings& settings)
-      : view_(view),
-        out_(out),
-        settings_(settings),
-        peers_(view.size()),
-        next_id_(view.first_number()) {}
+  Forwarder(const View& view, Outbound& out)
+      : view_(view), out_(out), peers_(view.size()), next_id_(view.first_number()) {}
 
   // Copies what the op borrows.
   void forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline);
@@ -81,7 +76,6 @@ class Forwarder {
 
   const View& view_;
   Outbound& out_;
-  const NodeSettings& settings_;
   std::vector<Peer> peers_;
   std::map<std::uint64_t, Pending> pending_;
   std::vector<Unsent> unsent_;

@@ -29,7 +29,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       replica_(view_, *executor_, out_, freshness_),
       anti_entropy_(now, view_, *executor_, out_, settings_, random_.split()),
       collector_(view_, *executor_, out_),
-      forwarder_(view_, out_, settings_),
+      forwarder_(view_, out_),
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
       coordinator_(
           {view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_, settings_},
