@@ -124,7 +124,7 @@ class Entry {
   std::uint16_t units_;
   std::uint8_t flags_;
   std::uint8_t leaf_;
-  std::uint8_t zero_[2];
+  [[maybe_unused]] std::uint8_t zero_[2];
 };
 
 static_assert(sizeof(Entry) == 16);
