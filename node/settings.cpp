@@ -363,6 +363,20 @@ void check_whole(const Layers& layers, const std::string& file, LoadedSettings& 
   loaded.errors.push_back((file.empty() ? "" : file + ": ") + plan.status().detail());
 }
 
+// Errors quote what was written, and that may drive a terminal or forge a line.
+void keep_to_one_line(std::string& error) {
+  std::string line;
+  for (const char c : error) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      line += c;
+    } else {
+      line.append("\\x").append({"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]});
+    }
+  }
+  error = std::move(line);
+}
+
 }  // namespace
 
 Settings::Settings() { node.name.clear(); }
@@ -378,6 +392,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
   default_client_address(layers, loaded.settings.node);
   loaded.settings.node.rebuild = sources.rebuild;
   check_whole(layers, sources.file.string(), loaded);
+  for (std::string& error : loaded.errors) keep_to_one_line(error);
   return loaded;
 }
 

@@ -239,6 +239,13 @@ TEST(Settings, MistakesInVariablesAndFlagsNameThem) {
               ElementsAre(HasSubstr("QUIPU_PEER_ADDRESS: peer address 0.0.0.0:1 is not loopback")));
 }
 
+TEST(Settings, WhatWasWrittenDrivesNoTerminalAndForgesNoLine) {
+  EXPECT_THAT(load_with("\"a\\nb\" = 1").errors,
+              ElementsAre(HasSubstr("quipu.toml:4: unknown key \"node.a\\x0ab\"")));
+  EXPECT_THAT(load(kWhole, {{"QUIPU_LOG_LEVEL", "\x1b[2J\x7f"}}).errors,
+              ElementsAre(HasSubstr("not \"\\x1b[2J\\x7f\"")));
+}
+
 TEST(Settings, WhatHasNoDefaultIsAskedFor) {
   EXPECT_THAT(load_settings({}).errors, ElementsAre(HasSubstr("node.name is not set"),
                                                     HasSubstr("node.data_directory is not set")));
