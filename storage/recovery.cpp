@@ -1,5 +1,7 @@
 #include "storage/recovery.h"
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "protocol/state_codec.h"
@@ -27,6 +29,10 @@ Result<Meta> read_meta(Store& store) {
   });
   if (!scanned.ok()) return scanned;
   if (!meta) return {Code::corrupt, "the store has lost its identity"};
+  // From there on no store reaches the end of the numbers.
+  constexpr std::uint64_t kLatest = std::numeric_limits<std::uint64_t>::max() / 2;
+  if (meta->journal_first == Commit{} || raw(meta->journal_first) > kLatest)
+    return {Code::corrupt, "the store's first record has a number that none can have"};
   return std::move(*meta);
 }
 
@@ -101,6 +107,12 @@ Status replay_records(Store& store, Executor& executor) {
   });
 }
 
+// Before the founding nobody knows where a counter belongs, so nothing is counted.
+Status check_founded(Store&, Executor& executor) {
+  if (executor.meta().pins.founded || executor.map().size() == 0) return {};
+  return {Code::corrupt, "the store holds counters, though it was never founded"};
+}
+
 // Each start wrote its record together with its place in the lineage.
 Status check_last_start(Store&, Executor& executor) {
   const std::vector<LineageStart>& lineage = executor.meta().lineage;
@@ -143,7 +155,7 @@ Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
 
   auto executor = std::make_unique<Executor>(std::move(*meta), options, random.split());
   for (const auto load :
-       {load_actors, load_states, load_tokens, replay_records, check_last_start}) {
+       {load_actors, load_states, load_tokens, replay_records, check_founded, check_last_start}) {
     if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
   }
   // Also makes durable whatever the last process wrote and never synced.

@@ -22,7 +22,9 @@ inline MemoryDisk new_disk(std::uint64_t seed = 1) {
   MemoryDisk disk;
   MemoryStore store(disk);
   Random random(seed);
-  EXPECT_TRUE(initialize(store, new_meta(kOwner, NewStore::unmarked, random)).ok());
+  Meta meta = new_meta(kOwner, NewStore::unmarked, random);
+  meta.pins.founded = true;  // by whom, does not matter here
+  EXPECT_TRUE(initialize(store, meta).ok());
   return disk;
 }
 

@@ -284,6 +284,36 @@ TEST(Recovery, calls_a_store_whose_last_start_is_not_in_the_journal_corrupt) {
   EXPECT_EQ(start_code(disk), Code::corrupt);
 }
 
+// As true as its checksum is, no node wrote it: it would trip over it later.
+void change_meta(MemoryDisk& disk, void (*change)(Meta&)) {
+  std::string& value = disk.durable.at(stored::meta());
+  Meta meta = *decode_meta(stored::meta(), value);
+  change(meta);
+  value = encode_meta(stored::meta(), meta);
+}
+
+TEST(Recovery, calls_counters_in_a_store_that_was_never_founded_corrupt) {
+  const auto forget_founding = [](Meta& meta) { meta.pins.founded = false; };
+  MemoryDisk disk = full_disk();
+  change_meta(disk, forget_founding);
+  EXPECT_EQ(start_code(disk), Code::corrupt);
+  MemoryDisk empty = new_disk();
+  change_meta(empty, forget_founding);
+  EXPECT_EQ(start_code(empty), Code::ok);
+}
+
+TEST(Recovery, calls_a_first_record_at_either_end_of_the_numbers_corrupt) {
+  MemoryDisk none = new_disk();
+  change_meta(none, [](Meta& meta) { meta.journal_first = Commit{0}; });
+  EXPECT_EQ(start_code(none), Code::corrupt);
+  MemoryDisk last = new_disk();
+  change_meta(last, [](Meta& meta) { meta.journal_first = Commit{UINT64_MAX}; });
+  EXPECT_EQ(start_code(last), Code::corrupt);
+  MemoryDisk late = new_disk();
+  change_meta(late, [](Meta& meta) { meta.journal_first = Commit{UINT64_MAX / 2}; });
+  EXPECT_EQ(start_code(late), Code::ok);
+}
+
 TEST(Recovery, calls_every_flipped_byte_of_every_value_corrupt) {
   const MemoryDisk disk = full_disk();
   for (const char kind : {'a', 'j', 'm', 's', 't'})
