@@ -36,12 +36,15 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wno-restrict)  # g++ 12 warns falsely about "a" + std::to_string(n)
 endif()
 
-# "address,undefined" or "thread"; the presets asan and tsan set it.
+# "address,undefined", "thread" or what libFuzzer needs; the presets set it.
 set(QUIPU_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them")
 if(QUIPU_SANITIZE)
   add_compile_options(
     -fsanitize=${QUIPU_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1)
   add_link_options(-fsanitize=${QUIPU_SANITIZE})
+endif()
+if(QUIPU_SANITIZE MATCHES "fuzzer")
+  add_compile_options(-O2)  # it is runs that count there
 endif()
 if(QUIPU_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-tsan)  # Asio's fences, which TSan does not model

@@ -1,0 +1,32 @@
+// some_messages.h: messages of a right form, made of decisions. Frames of mutated
+// bytes rarely get past the decoders; these go on to what is behind them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protocol/message_codec.h"
+#include "tests/fuzz/bytes.h"
+
+namespace quipu::fuzz {
+
+// What whoever sends them knows of the node: names that it would otherwise have to
+// guess.
+struct Known {
+  std::vector<StoreId> stores;
+  std::vector<Serial> serials;
+  std::vector<ActorId> actors;
+  Fence fence{};
+};
+
+// One of a few, so that they meet; sometimes any other. Borrows from the bytes.
+[[nodiscard]] std::string_view some_key(Bytes& bytes);
+[[nodiscard]] ShardState some_state(Bytes& bytes, const Known& known);
+[[nodiscard]] Delta some_delta(Bytes& bytes, const Known& known);
+[[nodiscard]] Op some_op(Bytes& bytes, const Known& known);
+[[nodiscard]] Read some_read(Bytes& bytes);
+[[nodiscard]] List some_list(Bytes& bytes);
+[[nodiscard]] Hello some_hello(Bytes& bytes, Hello honest);
+[[nodiscard]] PeerMessage some_peer_message(Bytes& bytes, const Known& known);
+
+}  // namespace quipu::fuzz

@@ -1,0 +1,218 @@
+// write_corpus.cpp: writes the seeds of corpus/: what a node, a peer, a disk and an
+// operator really say. `fuzz_write_corpus DIRECTORY`; then README.md, "Corpora".
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "protocol/state_codec.h"
+#include "storage/leveldb_crc32c.h"
+#include "storage/stored_keys.h"
+#include "tests/fuzz/chunks.h"
+#include "tests/protocol/messages.h"
+
+namespace quipu::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Kinds as the targets number them.
+constexpr std::uint8_t kFramed = 1;
+
+void write(const fs::path& directory, const std::string& name, std::string_view bytes) {
+  fs::create_directories(directory);
+  std::ofstream(directory / name, std::ios::binary) << bytes;
+}
+
+// A frame's type and payload: its header is the target's to write.
+std::string unframed(const std::string& frame) {
+  const auto type = static_cast<std::uint16_t>(test::type_of_frame(frame));
+  std::string bytes(reinterpret_cast<const char*>(&type), sizeof type);
+  return bytes.append(frame, kFrameHeader);
+}
+
+Chunk decisions(std::uint8_t kind, std::string bytes) { return {kind, std::move(bytes)}; }
+
+// ---- frames ----
+
+// Without the few that are larger than an input may be.
+void write_frames(const fs::path& root) {
+  constexpr std::size_t kLongest = 2048;
+  for (const test::Sample& sample : test::all_messages()) {
+    const std::string frame = test::encoded(sample.message);
+    if (frame.size() > kLongest) continue;
+    const bool peer = std::holds_alternative<PeerMessage>(sample.message);
+    const std::string target = peer ? "peer_frames" : "client_frames";
+    const std::string chunk = join({{kFramed, unframed(frame)}});
+    write(root / target, sample.name, (peer ? '\3' : '\0') + chunk);
+    if (!peer) write(root / target, sample.name + "_of_three", '\1' + chunk);
+    if (!peer) write(root / target, sample.name + "_raw", '\0' + join({{0, frame}}));
+  }
+}
+
+// An op: id, kind, key, shard, amount, ack, timeout (2), whether it has a token.
+std::string op_of(char kind, char shard, char amount, char ack, const std::string& token = "\0") {
+  return std::string{1, kind, 2, shard, amount, ack, 0, 0} + token;
+}
+
+void write_client_stories(const fs::path& root) {
+  constexpr std::uint8_t kOp = 2, kRead = 3, kList = 4, kTurn = 5, kLater = 6, kDisk = 7;
+  const Chunk turn{kTurn, {}};
+  const std::string token = std::string{1, 0, 0, 1, 0};
+  const std::vector<std::vector<Chunk>> stories{
+      {decisions(kOp, op_of(0, 0, 5, 1)), decisions(kOp, op_of(0, 0, 7, 2)), turn,
+       decisions(kRead, {1, 2, 0, 0, 2, 2, 3})},
+      {decisions(kOp, op_of(2, 0, 3, 1)), turn, decisions(kOp, op_of(0, 2, 5, 1)),
+       decisions(kOp, op_of(0, 1, 5, 0)), turn, decisions(kOp, op_of(1, char(245), 0, 2)),
+       decisions(kRead, {1, 2, 0, 0, 1, 2})},
+      {decisions(kOp, op_of(3, 0, 0, 1, {1, 0, 0, 0, 0})), turn,
+       decisions(kOp, op_of(0, 0, 9, 1, token)), decisions(kOp, op_of(0, 0, 9, 1, token)), turn,
+       decisions(kOp, op_of(0, 0, 8, 1, token))},
+      {decisions(kDisk, {1}), decisions(kOp, op_of(0, 0, 100, 1)),
+       decisions(kOp, op_of(0, 0, 100, 1)), decisions(kLater, {0, 40}), decisions(kDisk, {2}),
+       decisions(kOp, op_of(0, 0, 1, 1)), decisions(kDisk, {0})},
+      {decisions(kOp, op_of(0, 0, 5, 1)), turn, decisions(kList, {1, 1, 1}),
+       decisions(kLater, {0, 20}), decisions(kRead, {2, 1, 0, 1, 1, 2})},
+  };
+  for (std::size_t i = 0; i < stories.size(); ++i) {
+    const std::string name = "story_" + std::to_string(i);
+    write(root / "client_frames", name, '\0' + join(stories[i]));
+    write(root / "client_frames", name + "_of_three", '\1' + join(stories[i]));
+  }
+}
+
+void write_peer_stories(const fs::path& root) {
+  constexpr std::uint8_t kMessage = 2, kAnswer = 3, kHonest = 4, kStrange = 5, kConnect = 6,
+                         kOp = 7, kRead = 8, kLater = 9, kSecond = 128;
+  const Chunk answer{kAnswer, {}}, other_answer{kAnswer | kSecond, {}}, later{kLater, {0, 8}};
+  std::vector<std::vector<Chunk>> stories{
+      {decisions(kOp, op_of(0, 0, 5, 2)), later, answer, answer, other_answer, other_answer, later,
+       answer, other_answer},
+      {decisions(kRead, {1, 2, 0, 0, 2, 2, 3}), answer, other_answer, answer, other_answer, answer},
+      {decisions(kOp, op_of(2, 0, 3, 1)), answer, other_answer, answer, other_answer, answer,
+       other_answer, decisions(kOp, op_of(1, char(245), 0, 2)), answer, other_answer},
+      {later, later, answer, other_answer, later, answer, other_answer, answer, other_answer},
+      {decisions(kStrange, {0}), decisions(kConnect, {0}), decisions(kHonest, {}), later},
+      {decisions(kStrange, {12, 0}), later, decisions(kStrange | kSecond, {32, 0, 1, 9}), later},
+  };
+  for (char kind = 0; kind < 11; ++kind)
+    stories.push_back({decisions(kMessage, {1, kind, 3, 2, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1}), later,
+                       decisions(kMessage | kSecond, {2, kind, 0, 1, 2, 3, 4, 5, 6, 7}), later});
+  for (std::size_t i = 0; i < stories.size(); ++i) {
+    write(root / "peer_frames", "story_" + std::to_string(i), '\3' + join(stories[i]));
+    write(root / "peer_frames", "unmet_" + std::to_string(i), '\7' + join(stories[i]));
+  }
+}
+
+// ---- the disk ----
+
+void write_stored(const fs::path& root) {
+  constexpr std::size_t kGuard = 8;
+  const auto put = [&](const std::string& name, std::uint8_t kind, const std::string& head,
+                       const std::string& value) {
+    write(root / "stored_state", name, join({{kind, head + value.substr(kGuard)}}));
+  };
+  Meta meta;
+  meta.lineage = {{BootId{1}, Commit{1}}};
+  meta.pins = test::sample_pins();
+  meta.sightings = {{StoreId{1}, BootId{2}, Commit{3}}};
+  put("meta", 1, {}, encode_meta("", meta));
+  put("record", 3, {1}, encode_record("", {test::sample_delta(), {{Serial{3}, 2, {{4, 5}}}}}));
+  put("token", 5, std::string(9, '\1'), encode_token_record("", {Serial{3}, 2, {{4, 5}}}));
+  put("state", 4, std::string{6, 0, 0, 0, 'k', 0, 0},
+      encode_shard_state("", {{{ActorId{1}, Commit{2}, 3}}, 2, 1}));
+  // Sound ones: an actor, states, a session's numbers, and records on top.
+  const Chunk record_1 = decisions(8, {1, 1, 2, 2, 0, 3, 1, 1, 5, 0, 0, 2, 1, 6});
+  const Chunk record_2 = decisions(8, {2, 2, 1, 3, 0, 2, 1, 2, 7, 0, 0, 2, 2, 6});
+  const Chunk state = decisions(9, {2, 0, 2, 1, 1, 4, 0, 0, 2, 5, 1});
+  const Chunk tokens = decisions(10, {5, 1, 2, 1, 1, 0, 0, 1, 1, 0, 3});
+  const Chunk actor = decisions(7, {1, 0, 9});
+  write(root / "stored_state", "sound", join({actor, state, tokens, record_1, record_2}));
+  write(root / "stored_state", "gap", join({record_2}));
+  for (int bit = 0; bit < 8; ++bit) {
+    const std::string how{static_cast<char>(1 << bit), 2, 1};
+    write(root / "stored_state", "meta_" + std::to_string(bit),
+          join({decisions(6, how), record_1, record_2}));
+  }
+}
+
+// A VersionEdit: comparator, log number, next file, last sequence, a new file.
+std::string version_edit() {
+  std::string edit{1, 26};
+  edit.append("leveldb.BytewiseComparator");
+  return edit.append({2, 5, 3, 7, 4, 9, 7, 0, 6, 100, 1, 'a', 1, 'z', 6, 0, 3, 5, 1, 1, 'k', 9, 0});
+}
+
+void write_logs(const fs::path& root) {
+  constexpr std::uint8_t kRaw = 0, kFragment = 1, kEndOfBlock = 2;
+  const Chunk full = decisions(kFragment, '\1' + std::string("a record"));
+  const Chunk first = decisions(kFragment, '\2' + std::string("one that"));
+  const Chunk middle = decisions(kFragment, '\3' + std::string("goes on"));
+  const Chunk last = decisions(kFragment, '\4' + std::string("and ends"));
+  const Chunk edit = decisions(kFragment, '\1' + version_edit());
+  const Chunk torn = decisions(kRaw, {1, 2, 3});
+  const std::vector<std::vector<Chunk>> logs{{full, full},
+                                             {first, middle, last, full},
+                                             {full, torn},
+                                             {full, torn, full},
+                                             {full, torn, middle},
+                                             {edit},
+                                             {first, torn, last},
+                                             {first, full},
+                                             {decisions(kEndOfBlock, {0}), full},
+                                             {decisions(kEndOfBlock, {3}), full},
+                                             {full, decisions(kEndOfBlock, {7}), first, last}};
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    write(root / "store_log", "log_" + std::to_string(i), join(logs[i]));
+}
+
+// ---- the rest ----
+
+void write_merges(const fs::path& root) {
+  const std::string count{0, 0, 0, 0};
+  const std::vector<std::vector<std::string>> all{
+      {},
+      {{0, 1, 5, 0, 0}, {0, 1, 6, 0, 0}, {0, 2, 6, 1, 5}},
+      {{0, 1, 5, 0, 0, 1, 9, 9, 9, 9}, {1, 1, 6, 0, 0}, {3, 2, 100, 1, 101}},
+      {{0, char(200), 100, 0, 0}, {0, char(200), 101, char(201), 1}, {}}};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<Chunk> chunks;
+    for (const std::string& cells : all[i]) chunks.push_back({0, count + cells});
+    write(root / "merge", "states_" + std::to_string(i), join(chunks));
+  }
+}
+
+void write_settings(const fs::path& root) {
+  const std::string members =
+      "members = [\n  {name = \"n1\", peer = \"127.0.0.1:7401\", client = \"127.0.0.1:7400\", "
+      "zone = \"a\", weight = 1},\n  {name = \"n2\", peer = \"[::1]:7411\"},\n]\n";
+  const std::string node =
+      "[node]\nname = \"n1\"\ndata_directory = \"/d\"\nclient_address = \"127.0.0.1:0\"\n"
+      "peer_address = \"localhost:7401\"\ninsecure = false\ngossip_interval_ms = 100\n"
+      "outbox_shards = 10\ncheckpoint_bytes = 65536\nlog_format = \"json\"\nlog_level = "
+      "\"debug\"\n";
+  const std::string cluster = "[cluster]\nname = \"q\"\nreplication = 2\n";
+  const std::vector<std::string> files{
+      cluster + members + node,
+      node,
+      cluster + node + '\0' + "name=n1,peer=127.0.0.1:1,client=h:2;name=n2,peer=h:3,weight=0",
+      "[node]\nname = 5\nnmae = \"\"\n",
+      "x = [[1, {a = 'b'}], 1979-05-27T07:32:00Z, 1e5, \"\"\"\\u00e9\"\"\"]\n",
+      "\"a\\nb\" = 1\n[node]\nname = \"\\n\"\n",
+  };
+  for (std::size_t i = 0; i < files.size(); ++i)
+    write(root / "config_file", "file_" + std::to_string(i), files[i]);
+}
+
+}  // namespace
+}  // namespace quipu::fuzz
+
+int main(int argc, char** argv) {
+  using namespace quipu::fuzz;
+  if (argc != 2) return std::fputs("usage: fuzz_write_corpus DIRECTORY\n", stderr), 2;
+  const std::filesystem::path root(argv[1]);
+  for (const auto write_all : {write_frames, write_client_stories, write_peer_stories, write_stored,
+                               write_logs, write_merges, write_settings}) {
+    write_all(root);
+  }
+  return 0;
+}
