@@ -23,7 +23,8 @@ inline MemoryDisk new_disk(std::uint64_t seed = 1) {
   MemoryStore store(disk);
   Random random(seed);
   Meta meta = new_meta(kOwner, NewStore::unmarked, random);
-  meta.pins.founded = true;  // by whom, does not matter here
+  meta.pins.founded = true;
+  meta.pins.founding = {{meta.node, meta.store, 1}};
   EXPECT_TRUE(initialize(store, meta).ok());
   return disk;
 }

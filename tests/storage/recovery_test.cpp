@@ -297,6 +297,9 @@ TEST(Recovery, calls_counters_in_a_store_that_was_never_founded_corrupt) {
   MemoryDisk disk = full_disk();
   change_meta(disk, forget_founding);
   EXPECT_EQ(start_code(disk), Code::corrupt);
+  MemoryDisk by_nobody = full_disk();
+  change_meta(by_nobody, [](Meta& meta) { meta.pins.founding.clear(); });
+  EXPECT_EQ(start_code(by_nobody), Code::corrupt);
   MemoryDisk empty = new_disk();
   change_meta(empty, forget_founding);
   EXPECT_EQ(start_code(empty), Code::ok);
