@@ -40,8 +40,9 @@ Status check_owner(const Meta& meta, const StoreOwner& owner) {
   if (meta.cluster != owner.cluster) {
     return {
         Code::cannot_start,
-        "the data directory belongs to another cluster, or the cluster's name or members in the "
-        "settings have changed: correct the settings or choose another directory"};
+        "the data directory belongs to another cluster, or in the settings the cluster's name, its "
+        "replication or a member's name, peer address, zone or weight has changed: correct the "
+        "settings or choose another directory"};
   }
   if (meta.node != owner.node) {
     return {
