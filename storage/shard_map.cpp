@@ -19,11 +19,6 @@ struct Name {
   }
 };
 
-void sort_by_name(std::vector<Entry*>& entries) {
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry* a, const Entry* b) { return Name(*a) < Name(*b); });
-}
-
 }  // namespace
 
 ShardMap::ShardMap(HashKey placement)
@@ -113,25 +108,35 @@ void ShardMap::free_stubs() {
   stubs_.clear();
 }
 
+template <class Wanted>
+void ShardMap::collect(Partition partition, std::vector<Entry*>& entries, Wanted wanted) const {
+  entries.clear();
+  for_each(partition, [&](Entry* entry) {
+    if (wanted(*entry)) entries.push_back(entry);
+  });
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry* a, const Entry* b) { return Name(*a) < Name(*b); });
+}
+
 void ShardMap::collect_dirty(Partition partition, const std::optional<ShardKey>& after,
                              std::vector<Entry*>& entries) const {
   entries.clear();
   if (parts_[raw(partition)].dirty == 0) return;
   std::optional<Name> last;
   if (after) last.emplace(place(*after).leaf(), *after);
-  for_each(partition, [&](Entry* entry) {
-    if (entry->has(Entry::kDirty) && (!last || *last < Name(*entry))) entries.push_back(entry);
+  collect(partition, entries, [&last](const Entry& entry) {
+    return entry.has(Entry::kDirty) && (!last || *last < Name(entry));
   });
-  sort_by_name(entries);
 }
 
 void ShardMap::collect_from(Partition partition, std::uint8_t leaf,
                             std::vector<Entry*>& entries) const {
-  entries.clear();
-  for_each(partition, [&](Entry* entry) {
-    if (entry->leaf() >= leaf) entries.push_back(entry);
-  });
-  sort_by_name(entries);
+  collect(partition, entries, [leaf](const Entry& entry) { return entry.leaf() >= leaf; });
+}
+
+void ShardMap::collect_leaf(Partition partition, std::uint8_t leaf,
+                            std::vector<Entry*>& entries) const {
+  collect(partition, entries, [leaf](const Entry& entry) { return entry.leaf() == leaf; });
 }
 
 void ShardMap::mark_clean(Partition partition, Entry* entry) {
@@ -160,15 +165,6 @@ Digest::Leaves ShardMap::leaves(Partition partition) const {
     if (entry->has(Entry::kDirty)) leaves[entry->leaf()] += hash(*entry);
   });
   return leaves;
-}
-
-void ShardMap::collect_leaf(Partition partition, std::uint8_t leaf,
-                            std::vector<Entry*>& entries) const {
-  entries.clear();
-  for_each(partition, [&](Entry* entry) {
-    if (entry->leaf() == leaf) entries.push_back(entry);
-  });
-  sort_by_name(entries);
 }
 
 void ShardMap::drop(Partition partition) {

@@ -113,6 +113,8 @@ class ShardMap {
   [[nodiscard]] Part& part(const Placement& placement) {
     return parts_[raw(placement.partition())];
   }
+  template <class Wanted>
+  void collect(Partition partition, std::vector<Entry*>& entries, Wanted wanted) const;
   void free_stubs();
 
   HashKey placement_;
