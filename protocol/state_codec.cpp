@@ -77,6 +77,15 @@ void read(Reader& in, const wire::Record& from, Record& record) {
   });
 }
 
+Offset<wire::OwnActor> build(Builder& builder, ActorId actor) {
+  return wire::CreateOwnActor(builder, raw(actor));
+}
+
+void read(Reader& in, const wire::OwnActor& from, ActorId& actor) {
+  actor = ActorId{from.actor()};
+  if (actor == ActorId{}) in.refuse("actor", "is 0, which is none");
+}
+
 Offset<wire::Meta> build(Builder& builder, const Meta& meta) {
   const auto lineage =
       build_structs<wire::LineageStart>(builder, meta.lineage, [](const LineageStart& start) {
@@ -172,6 +181,12 @@ std::string encode_token_record(std::string_view key, const TokenRecord& record)
 
 Result<TokenRecord> decode_token_record(std::string_view key, std::string_view value) {
   return decode<wire::TokenRecord, TokenRecord>(key, value, "token record");
+}
+
+std::string encode_actor(std::string_view key, ActorId actor) { return encode(key, actor); }
+
+Result<ActorId> decode_actor(std::string_view key, std::string_view value) {
+  return decode<wire::OwnActor, ActorId>(key, value, "actor");
 }
 
 std::string encode_meta(std::string_view key, const Meta& meta) { return encode(key, meta); }

@@ -24,6 +24,10 @@ namespace quipu {
 [[nodiscard]] std::string encode_token_record(std::string_view key, const TokenRecord& record);
 [[nodiscard]] Result<TokenRecord> decode_token_record(std::string_view key, std::string_view value);
 
+// The partition's own.
+[[nodiscard]] std::string encode_actor(std::string_view key, ActorId actor);
+[[nodiscard]] Result<ActorId> decode_actor(std::string_view key, std::string_view value);
+
 [[nodiscard]] std::string encode_meta(std::string_view key, const Meta& meta);
 [[nodiscard]] Result<Meta> decode_meta(std::string_view key, std::string_view value);
 

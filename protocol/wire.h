@@ -195,7 +195,7 @@ template <class Table, class Message, class ReadTable>
 [[nodiscard]] Result<Message> read_message(std::span<const std::byte> bytes, Code refusal,
                                            const char* name, ReadTable read_table) {
   Reader in(bytes, name, refusal);
-  Message message;
+  Message message{};
   if (const Table* table = in.root<Table>()) read_table(in, *table, message);
   return in.result(std::move(message));
 }

@@ -264,7 +264,7 @@ void Executor::put_actors(Batch& batch) {
       batch.deletes.push_back(std::move(key));
       continue;
     }
-    std::string value = stored::actor_value(key, own(partition).id);
+    std::string value = encode_actor(key, own(partition).id);
     batch.puts.push_back({std::move(key), std::move(value)});
   }
 }

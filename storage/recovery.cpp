@@ -10,9 +10,11 @@
 namespace quipu {
 namespace {
 
-// All keys that start with `prefix`, one byte.
-Status scan_all(Store& store, char prefix, const Store::Visit& visit) {
-  return store.scan(std::string(1, prefix), std::string(1, static_cast<char>(prefix + 1)), visit);
+using stored::Kind;
+
+Status scan_all(Store& store, Kind kind, const Store::Visit& visit) {
+  const stored::KeyRange range = stored::all(kind);
+  return store.scan(range.from, range.to, visit);
 }
 
 Status damaged(std::string_view what) {
@@ -21,12 +23,13 @@ Status damaged(std::string_view what) {
 
 Result<Meta> read_meta(Store& store) {
   std::optional<Meta> meta;
-  const Status scanned = scan_all(store, 'm', [&](std::string_view key, std::string_view value) {
-    Result<Meta> decoded = decode_meta(key, value);
-    if (!decoded.ok()) return decoded.status();
-    meta = std::move(*decoded);
-    return Status{};
-  });
+  const Status scanned =
+      scan_all(store, Kind::meta, [&](std::string_view key, std::string_view value) {
+        Result<Meta> decoded = decode_meta(key, value);
+        if (!decoded.ok()) return decoded.status();
+        meta = std::move(*decoded);
+        return Status{};
+      });
   if (!scanned.ok()) return scanned;
   if (!meta) return {Code::corrupt, "the store has lost its identity"};
   // From there on no store reaches the end of the numbers.
@@ -54,17 +57,18 @@ Status check_owner(const Meta& meta, const StoreOwner& owner) {
 }
 
 Status load_actors(Store& store, Executor& executor) {
-  return scan_all(store, 'a', [&](std::string_view key, std::string_view value) -> Status {
+  return scan_all(store, Kind::actor, [&](std::string_view key, std::string_view value) -> Status {
     const auto partition = stored::parse_actor(key);
-    const auto actor = stored::parse_actor_value(key, value);
-    if (!partition || !actor) return damaged("actor");
+    if (!partition) return damaged("actor");
+    const Result<ActorId> actor = decode_actor(key, value);
+    if (!actor.ok()) return actor.status();
     executor.load_actor(*partition, *actor);
     return {};
   });
 }
 
 Status load_states(Store& store, Executor& executor) {
-  return scan_all(store, 's', [&](std::string_view key, std::string_view value) -> Status {
+  return scan_all(store, Kind::shard, [&](std::string_view key, std::string_view value) -> Status {
     const auto name = stored::parse_shard(key);
     // Elsewhere than where it belongs, it would stand beside the one that is there.
     if (!name || key != stored::shard(executor.map().place(name->ref), name->ref))
@@ -79,7 +83,7 @@ Status load_states(Store& store, Executor& executor) {
 }
 
 Status load_tokens(Store& store, Executor& executor) {
-  return scan_all(store, 't', [&](std::string_view key, std::string_view value) -> Status {
+  return scan_all(store, Kind::token, [&](std::string_view key, std::string_view value) -> Status {
     Result<TokenRecord> tokens = decode_token_record(key, value);
     if (!tokens.ok()) return tokens.status();
     executor.load_tokens(*tokens);
@@ -89,7 +93,7 @@ Status load_tokens(Store& store, Executor& executor) {
 
 Status replay_records(Store& store, Executor& executor) {
   Commit expected = executor.meta().journal_first;
-  return scan_all(store, 'j', [&](std::string_view key, std::string_view value) -> Status {
+  return scan_all(store, Kind::record, [&](std::string_view key, std::string_view value) -> Status {
     const auto commit = stored::parse_record(key);
     if (!commit) return damaged("record");
     if (*commit != expected) {

@@ -3,16 +3,9 @@
 namespace quipu::stored {
 namespace {
 
-constexpr char kMeta = 'm';
-constexpr char kActor = 'a';
-constexpr char kRecord = 'j';
-constexpr char kShard = 's';
-constexpr char kToken = 't';
+constexpr char letter(Kind kind) { return static_cast<char>(kind); }
 
-// | version 1 | actor u64 | checksum u32 |
-constexpr std::uint8_t kActorVersion = 1;
-constexpr std::size_t kActorGuarded = 1 + sizeof(std::uint64_t);
-constexpr std::size_t kActorValue = kActorGuarded + sizeof(std::uint32_t);
+bool is(std::string_view key, Kind kind) { return !key.empty() && key.front() == letter(kind); }
 
 // Before the counter's key: tag, partition, leaf. Behind it: shard.
 constexpr std::size_t kShardPrefix = 1 + sizeof(std::uint16_t) + 1;
@@ -31,29 +24,26 @@ T big_endian(std::string_view bytes) {
   return static_cast<T>(value);
 }
 
-// Covers the key, so that a value under another's key is damage.
-std::uint32_t checksum(std::string_view key, std::string_view value) {
-  return static_cast<std::uint32_t>(hash64(HashKey{hash64(HashKey{}, key)}, value));
-}
-
 }  // namespace
 
-std::string meta() { return {kMeta}; }
+KeyRange all(Kind kind) { return {{letter(kind)}, {static_cast<char>(letter(kind) + 1)}}; }
+
+std::string meta() { return {letter(Kind::meta)}; }
 
 std::string actor(Partition partition) {
-  std::string key{kActor};
+  std::string key{letter(Kind::actor)};
   append(key, raw(partition));
   return key;
 }
 
 std::string record(Commit commit) {
-  std::string key{kRecord};
+  std::string key{letter(Kind::record)};
   append(key, raw(commit));
   return key;
 }
 
 std::string shard(const Placement& placement, ShardRef ref) {
-  std::string key{kShard};
+  std::string key{letter(Kind::shard)};
   key.reserve(kShardPrefix + ref.key.size() + kShardSuffix);
   append(key, raw(placement.partition()));
   append(key, placement.leaf());
@@ -63,43 +53,27 @@ std::string shard(const Placement& placement, ShardRef ref) {
 }
 
 std::string token(Serial serial, std::uint8_t lane) {
-  std::string key{kToken};
+  std::string key{letter(Kind::token)};
   append(key, raw(serial));
   append(key, lane);
   return key;
 }
 
-std::string actor_value(std::string_view key, ActorId actor) {
-  std::string value;
-  append(value, kActorVersion);
-  append(value, raw(actor));
-  append(value, checksum(key, value));
-  return value;
-}
-
-std::optional<ActorId> parse_actor_value(std::string_view key, std::string_view value) {
-  if (value.size() != kActorValue || value.front() != kActorVersion) return std::nullopt;
-  const std::string_view guarded = value.substr(0, kActorGuarded);
-  if (big_endian<std::uint32_t>(value.substr(kActorGuarded)) != checksum(key, guarded))
-    return std::nullopt;
-  return ActorId{big_endian<std::uint64_t>(guarded.substr(1))};
-}
-
 std::optional<Partition> parse_actor(std::string_view key) {
-  if (key.size() != 1 + sizeof(Partition) || key.front() != kActor) return std::nullopt;
+  if (key.size() != 1 + sizeof(Partition) || !is(key, Kind::actor)) return std::nullopt;
   const auto partition = big_endian<std::uint16_t>(key.substr(1));
   if (partition >= kPartitions) return std::nullopt;
   return Partition{partition};
 }
 
 std::optional<Commit> parse_record(std::string_view key) {
-  if (key.size() != 1 + sizeof(Commit) || key.front() != kRecord) return std::nullopt;
+  if (key.size() != 1 + sizeof(Commit) || !is(key, Kind::record)) return std::nullopt;
   return Commit{big_endian<std::uint64_t>(key.substr(1))};
 }
 
 std::optional<ShardName> parse_shard(std::string_view key) {
   constexpr std::size_t kAround = kShardPrefix + kShardSuffix;
-  if (key.size() <= kAround || key.size() > kAround + kMaxKey || key.front() != kShard)
+  if (key.size() <= kAround || key.size() > kAround + kMaxKey || !is(key, Kind::shard))
     return std::nullopt;
   const auto partition = big_endian<std::uint16_t>(key.substr(1));
   const auto index = big_endian<ShardIndex>(key.substr(key.size() - kShardSuffix));

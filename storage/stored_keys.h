@@ -2,7 +2,7 @@
 // is one range; parsed from the end, since a counter's key may hold any byte.
 //
 //   m                                             → Meta
-//   a | partition u16                             → the partition's own actor, u64
+//   a | partition u16                             → the partition's own ActorId
 //   j | commit u64                                → Record
 //   s | partition u16 | leaf u8 | key | shard u16 → ShardState
 //   t | serial u64 | lane u8                      → TokenRecord
@@ -17,16 +17,21 @@
 
 namespace quipu::stored {
 
+// What every key begins with.
+enum class Kind : char { meta = 'm', actor = 'a', record = 'j', shard = 's', token = 't' };
+
+// All keys of a kind, as Store::scan takes them.
+struct KeyRange {
+  std::string from;
+  std::string to;
+};
+[[nodiscard]] KeyRange all(Kind kind);
+
 [[nodiscard]] std::string meta();
 [[nodiscard]] std::string actor(Partition partition);
 [[nodiscard]] std::string record(Commit commit);
 [[nodiscard]] std::string shard(const Placement& placement, ShardRef ref);
 [[nodiscard]] std::string token(Serial serial, std::uint8_t lane);
-
-// Values of actor keys; guarded like all others by a checksum.
-[[nodiscard]] std::string actor_value(std::string_view key, ActorId actor);
-[[nodiscard]] std::optional<ActorId> parse_actor_value(std::string_view key,
-                                                       std::string_view value);
 
 [[nodiscard]] std::optional<Partition> parse_actor(std::string_view key);
 [[nodiscard]] std::optional<Commit> parse_record(std::string_view key);

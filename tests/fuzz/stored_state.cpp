@@ -85,7 +85,7 @@ class Scribe {
         put_table(stored::meta(), bytes.rest());
         break;
       case actor_value:
-        disk_.durable["a" + std::string(bytes.text(2))] = bytes.rest();
+        put_table("a" + std::string(bytes.text(2)), bytes.rest());
         break;
       case record_value:
         put_table(stored::record(Commit{bytes.count()}), bytes.rest());
@@ -124,7 +124,7 @@ class Scribe {
       case some_actor: {
         const auto number = static_cast<std::uint16_t>(bytes.number<std::uint16_t>() % kPartitions);
         key = stored::actor(Partition{number});
-        disk_.durable[key] = stored::actor_value(key, ActorId{bytes.count()});
+        disk_.durable[key] = encode_actor(key, ActorId{bytes.count()});
         break;
       }
       case some_record: {

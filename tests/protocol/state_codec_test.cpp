@@ -46,6 +46,9 @@ Stored stored_record(std::string name, const Record& record) {
 Stored stored_tokens(std::string name, const TokenRecord& record) {
   return stored(std::move(name), record, encode_token_record, decode_token_record);
 }
+Stored stored_actor(std::string name, ActorId actor) {
+  return stored(std::move(name), actor, encode_actor, decode_actor);
+}
 Stored stored_meta(std::string name, const Meta& meta) {
   return stored(std::move(name), meta, encode_meta, decode_meta);
 }
@@ -81,6 +84,8 @@ std::vector<Stored> stored_values() {
       stored_record("record_of_tokens", {Delta(Commit{kMax64}), {TokenRecord{Serial{1}, 0, {}}}}),
       stored_tokens("empty_tokens", {}),
       stored_tokens("tokens", full_tokens()),
+      stored_actor("first_actor", ActorId{1}),
+      stored_actor("last_actor", ActorId{kMax64}),
       stored_meta("empty_meta", {}),
       stored_meta("zero_meta", {.journal_first = Commit{}}),
       stored_meta("meta", full_meta()),
@@ -199,6 +204,10 @@ TEST(StoredTokens, that_no_executor_holds_are_corrupt) {
   EXPECT_EQ(detail({{.number = 2}, {.number = 2}}),
             "token record: entries are not ascending by number");
   EXPECT_EQ(detail({{.number = 1, .lane = kLanes}}), "token record: lane is 64: must be 0 to 63");
+}
+
+TEST(StoredActor, that_is_none_is_corrupt) {
+  EXPECT_EQ(decode_actor(kKey, encode_actor(kKey, ActorId{})).status().code(), Code::corrupt);
 }
 
 TEST(StoredState, that_no_merge_makes_is_corrupt) {

@@ -86,7 +86,7 @@ TEST(Executor, deletes_a_forgotten_actor_at_rest_and_puts_the_next) {
                           [&](const auto& put) { return put.key == name; }),
             1)
       << "a key stands in a batch once";
-  const auto stored = stored::parse_actor_value(name, *find_put(sealed.batch, name));
+  const ActorId stored = decode_actor(name, *find_put(sealed.batch, name)).value();
   EXPECT_EQ(state(executor, kLikes).cells.size(), 3u);
   add(executor, kLikes, 1);
   for (const Cell& cell : state(executor, kLikes).cells) {

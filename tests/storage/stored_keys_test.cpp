@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "protocol/state.h"
 
 namespace quipu::test {
 namespace {
@@ -77,31 +80,19 @@ TEST(StoredKeys, RefuseWhatIsNone) {
   }
 }
 
-TEST(ActorValue, ComesBack) {
-  const std::string key = stored::actor(Partition{7});
-  for (const std::uint64_t id :
-       {std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{0x8000000000000000}}) {
-    EXPECT_EQ(stored::parse_actor_value(key, stored::actor_value(key, ActorId{id})), ActorId{id});
+TEST(StoredKeys, OfAKindStandInItsRangeAndThoseOfOthersOutside) {
+  using stored::Kind;
+  for (const auto& [key, kind] : std::vector<std::pair<std::string, Kind>>{
+           {stored::meta(), Kind::meta},
+           {stored::actor(Partition{kPartitions - 1}), Kind::actor},
+           {stored::record(Commit{~std::uint64_t{0}}), Kind::record},
+           {shard(std::string(kMaxKey, '\xff'), kMaxShards - 1), Kind::shard},
+           {stored::token(Serial{~std::uint64_t{0}}, kLanes - 1), Kind::token}}) {
+    for (const Kind other : {Kind::meta, Kind::actor, Kind::record, Kind::shard, Kind::token}) {
+      const auto [from, to] = stored::all(other);
+      EXPECT_EQ(from <= key && key < to, kind == other) << static_cast<char>(other);
+    }
   }
-}
-
-TEST(ActorValue, IsRefusedIfAnyBitChangedOrItIsCutOrLonger) {
-  const std::string key = stored::actor(Partition{7});
-  const std::string value = stored::actor_value(key, ActorId{0x0123456789abcdef});
-  for (std::size_t bit = 0; bit < value.size() * 8; ++bit) {
-    std::string changed = value;
-    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
-    EXPECT_FALSE(stored::parse_actor_value(key, changed).has_value()) << "bit " << bit;
-  }
-  for (std::size_t size = 0; size < value.size(); ++size) {
-    EXPECT_FALSE(stored::parse_actor_value(key, value.substr(0, size)).has_value()) << size;
-  }
-  EXPECT_FALSE(stored::parse_actor_value(key, value + '\0').has_value());
-}
-
-TEST(ActorValue, IsRefusedUnderAnothersKey) {
-  const std::string value = stored::actor_value(stored::actor(Partition{7}), ActorId{1});
-  EXPECT_FALSE(stored::parse_actor_value(stored::actor(Partition{8}), value).has_value());
 }
 
 }  // namespace
