@@ -1,5 +1,6 @@
 // node_report.cpp: what a node tells about itself and what it holds.
 #include <algorithm>
+#include <iterator>
 
 #include "cluster/node_core.h"
 
@@ -10,6 +11,24 @@ std::uint32_t milliseconds(std::optional<Duration> age) {
   if (!age) return kUnknownAge;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age).count();
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
+}
+
+using EntryIterator = std::vector<Entry*>::const_iterator;
+
+// Of the leaf that `at` stands in, and moves it behind. More than an answer may hold
+// are in one leaf only if somebody who knows the cluster's key aimed them there: of
+// those the last are not told, rather than that an answer outgrows its frame.
+std::vector<std::string> names_in_leaf(EntryIterator& at, EntryIterator end,
+                                       std::string_view prefix) {
+  std::vector<std::string> names;
+  for (const std::uint8_t leaf = (*at)->leaf(); at != end && (*at)->leaf() == leaf; ++at) {
+    const Entry& entry = **at;
+    const ShardRef ref = entry.ref();
+    const bool exists = entry.total().exists || entry.has(Entry::kCounted);
+    const bool told = ref.shard == 0 && exists && ref.key.starts_with(prefix);
+    if (told && names.size() < kMaxReadKeys) names.emplace_back(ref.key);
+  }
+  return names;
 }
 
 }  // namespace
@@ -27,7 +46,8 @@ std::string NodeCore::state() const {
   return "ready";
 }
 
-// In whole leaves, so that a cursor is a place.
+// In whole leaves, so that a cursor is a place: the first whatever it holds, those
+// behind it as far as they fit.
 Keys NodeCore::list(const List& list) const {
   constexpr std::size_t kPartitionsPerCall = 64;  // bounds the work where little matches
   Keys keys{list.id, {}};
@@ -42,16 +62,14 @@ Keys NodeCore::list(const List& list) const {
       executor_->map().collect_from(partition, static_cast<std::uint8_t>(keys.next % kLeaves),
                                     entries);
     }
-    for (const Entry* entry : entries) {
-      if (keys.keys.size() >= limit && begin + entry->leaf() != keys.next) {
-        keys.next = begin + entry->leaf();
+    for (EntryIterator at = entries.begin(); at != entries.end();) {
+      const std::uint8_t leaf = (*at)->leaf();
+      std::vector<std::string> found = names_in_leaf(at, entries.end(), list.prefix);
+      if (!keys.keys.empty() && keys.keys.size() + found.size() > limit) {
+        keys.next = begin + leaf;
         return keys;
       }
-      keys.next = begin + entry->leaf();
-      const ShardRef ref = entry->ref();
-      const bool exists = entry->total().exists || entry->has(Entry::kCounted);
-      if (ref.shard == 0 && exists && ref.key.starts_with(list.prefix))
-        keys.keys.emplace_back(ref.key);
+      std::move(found.begin(), found.end(), std::back_inserter(keys.keys));
     }
     keys.next = begin + std::uint32_t{kLeaves};
   }

@@ -11,6 +11,19 @@ namespace {
 static_assert(2 * kMaxStateBytes < kMaxStatesBytes, "one of what was asked always fits");
 static_assert(kPullBytes + kMaxStateBytes < kMaxStatesBytes);
 
+constexpr std::size_t kDigestBytes = 48;  // of a shard, beside its key
+// Of one leaf, behind others that were answered in the same frame.
+constexpr std::size_t kKeysPerLeaf = (kMaxStatesBytes - kPullBytes) / (kMaxKey + kDigestBytes);
+
+// More are in one leaf only if somebody who knows the cluster's key aimed them there.
+// Then each answer begins with others, so that a few looks see them all.
+void keep_what_fits(std::uint64_t look, std::vector<Entry*>& entries) {
+  if (entries.size() <= kKeysPerLeaf) return;
+  const auto first = static_cast<std::ptrdiff_t>(look * kKeysPerLeaf % entries.size());
+  std::rotate(entries.begin(), entries.begin() + first, entries.end());
+  entries.resize(kKeysPerLeaf);
+}
+
 std::uint32_t milliseconds(const Age& age) {
   if (!age.age) return kUnknownAge;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age.age).count();
@@ -128,10 +141,11 @@ void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
     if (bytes > kPullBytes) return;
     ++answer.answered;
     map.collect_leaf(leaf.partition, leaf.leaf, entries);
+    keep_what_fits(pull.id, entries);
     for (const Entry* entry : entries) {
       const ShardRef ref = entry->ref();
       answer.shards.push_back({{std::string(ref.key), ref.shard}, map.hash(*entry)});
-      bytes += ref.key.size() + 48;
+      bytes += ref.key.size() + kDigestBytes;
     }
   }
 }
