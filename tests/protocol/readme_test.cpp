@@ -60,6 +60,7 @@ const char* words(Outcome outcome) {
 TEST(Readme, shows_the_bytes_of_an_add) {
   const Op op{.id = 1,
               .key = "likes:42",
+              .shard = 0,
               .amount = 5,
               .token = {StoreId{0x1122334455667788}, Serial{3}, 7, 6}};
   EXPECT_EQ(hex(dump("op")), hex(encoded(ClientMessage(op))));
