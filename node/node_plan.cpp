@@ -71,19 +71,13 @@ Result<ClusterConfig> found(const NodeOptions& options) {
                       options.members.empty() ? alone : options.replication);
 }
 
-Status check_who_may_come(const std::string& what, const Address& address, bool insecure) {
-  if (insecure || is_loopback(address)) return {};
-  return refuse(what + " address " + to_string(address) +
-                " is not loopback, and nothing is encrypted yet: choose 127.0.0.1, or set "
-                "insecure = true if the network is trusted");
-}
-
 Result<std::optional<Address>> listen_address(const std::string& what, const std::string& text,
                                               bool insecure) {
   if (text.empty()) return std::optional<Address>();
   const Result<Address> address = parse_address(text);
   if (!address.ok()) return refuse(what + " " + address.status().detail());
-  if (Status may = check_who_may_come(what, *address, insecure); !may.ok()) return may;
+  if (std::string why = exposed(what, *address); !insecure && !why.empty())
+    return refuse(std::move(why));
   return std::optional<Address>(*address);
 }
 
@@ -133,6 +127,13 @@ std::string outside(Range range, std::uint64_t value) {
   if (value >= range.low && value <= range.high) return {};
   return "is " + std::to_string(value) + ": choose " + std::to_string(range.low) + " to " +
          std::to_string(range.high);
+}
+
+std::string exposed(const std::string& what, const Address& address) {
+  if (is_loopback(address)) return {};
+  return what + " address " + to_string(address) +
+         " is not loopback, and nothing is encrypted yet: choose 127.0.0.1, or set insecure = true "
+         "if the network is trusted";
 }
 
 Result<NodePlan> plan_node(const NodeOptions& options) {

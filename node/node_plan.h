@@ -19,11 +19,14 @@ struct Range {
 inline constexpr Range kGossipMilliseconds{10, 10'000};
 inline constexpr Range kOutboxShards{1, 10'000'000};
 inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
-inline constexpr Range kReplication{1, 7};
+inline constexpr Range kReplication{1, 7};  // what found_config() takes
 inline constexpr Range kMemberWeight{0, 1000};
 
 // Empty, or why `value` is not in it: "is 5: choose 10 to 10000".
 [[nodiscard]] std::string outside(Range range, std::uint64_t value);
+
+// Empty, or why nobody should listen there unless the network is trusted.
+[[nodiscard]] std::string exposed(const std::string& what, const Address& address);
 
 struct NodePlan {
   ClusterConfig config;

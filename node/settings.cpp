@@ -335,10 +335,8 @@ void check_reach(const Layers& layers, LoadedSettings& loaded) {
   if (loaded.settings.node.insecure) return;
   for (const Listening& one : listenings(layers, loaded.settings.node)) {
     const Result<Address> address = parse_address(one.address);
-    if (!address.ok() || is_loopback(*address)) continue;
-    loaded.errors.push_back(one.where + ": " + one.what + " address " + one.address +
-                            " is not loopback, and nothing is encrypted yet: choose 127.0.0.1, or "
-                            "set insecure = true if the network is trusted");
+    const std::string why = address.ok() ? exposed(one.what, *address) : "";
+    if (!why.empty()) loaded.errors.push_back(one.where + ": " + why);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <map>
 
+#include "cluster/config.h"
+#include "node/node_plan.h"
 #include "tests/node/temporary_directory.h"
 
 namespace quipu::test {
@@ -244,6 +246,17 @@ TEST(Settings, WhatWasWrittenDrivesNoTerminalAndForgesNoLine) {
               ElementsAre(HasSubstr("quipu.toml:4: unknown key \"node.a\\x0ab\"")));
   EXPECT_THAT(load(kWhole, {{"QUIPU_LOG_LEVEL", "\x1b[2J\x7f"}}).errors,
               ElementsAre(HasSubstr("not \"\\x1b[2J\\x7f\"")));
+}
+
+TEST(Settings, MayAskForAnyReplicationThatAClusterCanHave) {
+  const auto founds = [](std::uint64_t replication) {
+    Member member;
+    member.name = "n";
+    member.peer_address = "p";
+    return found_config("c", {member}, static_cast<std::uint8_t>(replication)).ok();
+  };
+  EXPECT_TRUE(founds(kReplication.low) && founds(kReplication.high));
+  EXPECT_FALSE(founds(kReplication.low - 1) || founds(kReplication.high + 1));
 }
 
 TEST(Settings, WhatHasNoDefaultIsAskedFor) {
