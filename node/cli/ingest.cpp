@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -187,7 +188,10 @@ class Ingest {
   }
 
   void collect(milliseconds wait) {
-    for (Endings::Ending& ending : endings_.take(in_flight_ > 0 ? wait : milliseconds(0))) {
+    // With nothing in flight nothing ends; then it is only the rate that may bid us wait.
+    const bool paced = reading_ && !pace_.allows(lines_);
+    if (in_flight_ == 0) wait = std::min(wait, milliseconds(paced ? 1 : 0));
+    for (Endings::Ending& ending : endings_.take(wait)) {
       --in_flight_;
       const CombinedAdd add = std::exchange(slots_[ending.slot], {});
       free_.push_back(ending.slot);
@@ -200,17 +204,11 @@ class Ingest {
           ending.status.outcome() == Outcome::not_applied && !is_final(ending.status.code());
       if (gone) give_up();
     }
-    if (in_flight_ == 0 && wait > milliseconds(0) && reading_) sleep_for_pace();
   }
 
   void give_up() {
     stop("no add could be placed for " + for_people(command_.timeout));
     while (const std::optional<CombinedAdd> add = combiner_.take()) report_.on_unsent(*add);
-  }
-
-  // Nothing can end, and nothing may be read yet.
-  void sleep_for_pace() {
-    if (!pace_.allows(lines_)) std::this_thread::sleep_for(milliseconds(1));
   }
 
   const IngestCommand& command_;

@@ -10,6 +10,7 @@ namespace quipu {
 
 TemporaryDirectory::TemporaryDirectory() {
   std::error_code error;
+  // mkdtemp() writes over the X's.
   std::string name = (std::filesystem::temp_directory_path(error) / "quipu-dev-XXXXXX").string();
   if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
 }

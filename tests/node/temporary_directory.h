@@ -11,6 +11,7 @@ namespace quipu::test {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
+    // mkdtemp() writes over the X's.
     std::string name = (std::filesystem::temp_directory_path() / "quipu-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = name;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "quipu/node.h"
+#include "tests/node/eventually.h"
 #include "tests/node/temporary_directory.h"
 #include "tests/system/cli_runner.h"
 #include "tests/system/fake_node.h"
@@ -168,14 +169,13 @@ TEST(CliIngest, ALargeFileIsCountedExactlyByARealNodeThatRestartsMeanwhile) {
   constexpr int kLines = 200'000;
   for (int i = 0; i < kLines; ++i) text += "key" + std::to_string(i % 1'000) + " 2\n";
   CliResult result;
-  std::thread run([&] {
+  std::jthread run([&] {
     result = run_cli({"ingest", "-o", "json", "--rate", "200000"},
                      {.nodes = {options.client_address}, .text = text});
   });
   for (int restart = 0; restart < 2; ++restart) {
     Counter first = (*node)->counter("key0");
-    while (first.read()->value < 20 * (restart + 1))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_TRUE(eventually([&] { return first.read()->value >= 20 * (restart + 1); }));
     node->reset();
     node = Node::open(options);
     ASSERT_TRUE(node.ok()) << node.status().message();
