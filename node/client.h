@@ -88,7 +88,7 @@ class ClientThread final : public CounterBackend {
   ClientCore core_;
   ClientEffects effects_;
   std::map<ConnectionId, std::shared_ptr<ClientConnection>> connections_;
-  std::unordered_map<std::uint64_t, std::variant<ChangeDone, ValuesDone>> calls_;
+  std::unordered_map<std::uint64_t, std::variant<ChangeDone, ValuesDone>> calls_;  // never iterated
   std::uint64_t next_call_ = 1;
   Instant armed_ = kNever;
   bool stopped_ = false;

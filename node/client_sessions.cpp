@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <asio/buffer.hpp>
+#include <map>
 #include <utility>
 
 #include "protocol/message_codec.h"
@@ -70,9 +71,10 @@ void ClientSessions::turn_out_largest() {
                              "goes: send smaller ones"});
 }
 
-// In no order: nobody can tell.
+// The oldest first, whatever the hash.
 void ClientSessions::close_all() {
-  const auto closing = std::exchange(sessions_, {});
+  auto held = std::exchange(sessions_, {});
+  const std::map<ClientId, std::shared_ptr<ClientSession>> closing(held.begin(), held.end());
   for (const auto& [id, session] : closing) session->close();
   shared_.paused.clear();
 }

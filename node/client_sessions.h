@@ -39,7 +39,8 @@ class ClientSessions {
   void turn_out_largest();
 
   SessionsShared shared_;
-  std::unordered_map<ClientId, std::shared_ptr<ClientSession>> sessions_;  // see close_all
+  std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
+      sessions_;  // no effect follows its order
   ClientId next_ = kFirst;
 };
 
