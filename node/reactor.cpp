@@ -72,6 +72,7 @@ void Reactor::on_timer() {
   const Instant now = NodeClock::now();
   if (now >= port_.core->deadline()) port_.core->on_tick(now, port_.effects);
   finish();
+  tell_filled();
 }
 
 void Reactor::sweep_calls() {
@@ -94,6 +95,15 @@ void Reactor::tell_ready() {
     log_.error("not ready any more", {{"why", port_.core->state()}});
   }
   events_.ready(ready);
+}
+
+// At a timer, since it is a look at every partition. A core that is ready but does
+// not say so is being filled.
+void Reactor::tell_filled() {
+  if (port_.core == nullptr || !port_.core->ready()) return;
+  const bool filling = port_.core->executor().meta().marked && port_.core->state() != "ready";
+  if (std::exchange(filling_, filling) == filling) return;
+  log_.info(filling ? kBeingFilled : "the new disk has been filled: it counts from now on");
 }
 
 void Reactor::on_durable(Commit commit) {

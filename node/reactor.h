@@ -71,6 +71,9 @@ class Reactor {
   void on_timer();
   void sweep_calls();
   void tell_ready();
+  void tell_filled();
+  static constexpr const char* kBeingFilled =
+      "the new disk is being filled from the other owners: it does not count yet";
   void on_durable(Commit commit);
   void on_full(const Status& status);
 
@@ -112,6 +115,7 @@ class Reactor {
   bool finishing_ = false;
   bool paused_ = false;
   bool ready_ = false;
+  bool filling_ = false;
   Instant stop_by_ = kNever;
 
   std::unique_ptr<StorageThread> storage_;

@@ -87,6 +87,10 @@ void Reactor::run() {
 }
 
 void Reactor::begin(std::unique_ptr<Executor> executor) {
+  // Told here, since little may be filled before anybody looks.
+  const Meta& meta = executor->meta();
+  filling_ = meta.marked && meta.filled_from.empty();
+  if (filling_) log_.info(kBeingFilled);
   port_.core = std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self,
                                           plan_.settings, std::move(executor), random_.split());
   links_.start();

@@ -136,6 +136,10 @@ TEST(Cluster, ARebuiltNodeIsFilledFromItsPeers) {
   nodes[2].reset();
   std::filesystem::remove_all(cluster[2].data_directory);
   cluster[2].rebuild = true;
+  std::atomic<bool> told_filled{false};
+  cluster[2].log = [&](LogLevel, std::string_view message, std::string_view) {
+    if (message == "the new disk has been filled: it counts from now on") told_filled = true;
+  };
   nodes[2] = open_node(cluster[2]);
   ASSERT_TRUE(nodes[2]->wait_ready(kPatience));
   EXPECT_TRUE(eventually([&] {
@@ -144,6 +148,8 @@ TEST(Cluster, ARebuiltNodeIsFilledFromItsPeers) {
     }
     return true;
   }));
+  EXPECT_TRUE(eventually([&] { return told_filled.load(); }));
+  nodes[2].reset();  // it logs until then
 }
 
 // Its peers remember commits that it has forgotten, so it must not count on under
