@@ -25,6 +25,10 @@ constexpr const char* kCommands =
     "--help)";
 constexpr const char* kAckHelp = "memory, disk or quorum: what a counted add survives (disk)";
 
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done; 1 failed: a change that failed was not applied; 2 not understood;\n"
+    "3 unknown: a change may have happened, so do not just repeat it";
+
 // The texts that CLI11 cannot check as we want to say it. One that is not there was
 // not given; one that is empty was, and is no value.
 struct Raw {
@@ -155,6 +159,7 @@ class Arguments {
     app_.require_subcommand(0, 1);
     app_.allow_extras();
     for (CLI::App* command : app_.get_subcommands({})) command->fallthrough();
+    app_.footer(kExitCodes);
     CLI::Option* node = app_.add_option_function<std::vector<std::string>>(
         "--node", [this](const std::vector<std::string>& nodes) { raw_.nodes = nodes; },
         "host:port of a node; may be repeated, the first is preferred\n"

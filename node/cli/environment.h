@@ -15,7 +15,8 @@ struct Environment {
 
 // Exit codes.
 inline constexpr int kOk = 0;
-inline constexpr int kFailed = 1;
-inline constexpr int kUsage = 2;
+inline constexpr int kFailed = 1;   // a change that failed was not applied
+inline constexpr int kUsage = 2;    // the command line makes no sense
+inline constexpr int kUnknown = 3;  // a change may or may not have happened
 
 }  // namespace quipu::cli

@@ -270,7 +270,8 @@ int ingest(const Environment& environment, const IngestCommand& command, int des
   } else {
     ingest.report().print_text(totals);
   }
-  return ingest.report().clean() ? kOk : kFailed;
+  if (ingest.report().clean()) return kOk;
+  return ingest.report().doubtful() ? kUnknown : kFailed;
 }
 
 }  // namespace

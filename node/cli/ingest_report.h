@@ -33,6 +33,8 @@ class IngestReport {
   [[nodiscard]] std::uint64_t settled() const {
     return blank_ + counted_ + refused_ + unknown_.lines();
   }
+  // Of some lines nobody knows whether they count.
+  [[nodiscard]] bool doubtful() const { return !unknown_.empty(); }
   [[nodiscard]] bool clean() const { return refused_ == 0 && unknown_.empty() && !stopped_; }
 
   struct Totals {

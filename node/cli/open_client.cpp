@@ -26,7 +26,7 @@ int report_change(const Environment& environment, const std::string& key, const 
   }
   if (status.ok()) return kOk;
   complain(printable(key) + ": " + status.message());
-  return kFailed;
+  return status.outcome() == Outcome::unknown ? kUnknown : kFailed;
 }
 
 }  // namespace quipu::cli

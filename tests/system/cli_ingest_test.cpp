@@ -96,7 +96,7 @@ TEST(CliIngest, ExactlyTheLinesWhoseOutcomeStaysUnknownAreNamed) {
   });
   const CliResult result =
       ingest(node, "a 1\ndoubt 1\ndoubt 1\na 1\ndoubt 1\n", {"--timeout", "500ms"});
-  EXPECT_EQ(result.exit, 1);
+  EXPECT_EQ(result.exit, 3);
   EXPECT_THAT(result.err,
               HasSubstr("lines 2-3, 5 (doubt, 3 in all): may or may not be counted: in_doubt"));
   const json summary = json::parse(result.out);

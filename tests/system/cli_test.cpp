@@ -226,6 +226,18 @@ TEST_F(Cli, ARefusedAddSaysSoAndChangesNothing) {
   EXPECT_EQ(told["code"], "out_of_range");
 }
 
+TEST_F(Cli, AnAddThatMayHaveHappenedEndsOtherwiseThanOneThatHasNot) {
+  FakeNode doubtful([](const std::string&, int) { return FakeNode::Reaction{.answer = {}}; });
+  const CliResult unknown =
+      run_cli({"add", "k", "--timeout", "300ms"}, {.nodes = {doubtful.address()}});
+  EXPECT_EQ(unknown.exit, 3) << unknown.err;
+  EXPECT_THAT(unknown.err, StartsWith("quipu: k: in_doubt"));
+  FakeNode full([](const std::string&, int) {
+    return FakeNode::Reaction{.apply = false, .answer = Code::out_of_range};
+  });
+  EXPECT_EQ(run_cli({"add", "k"}, {.nodes = {full.address()}}).exit, 1);
+}
+
 TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
   const std::string longest(512, 'k');
   const struct {
