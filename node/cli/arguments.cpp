@@ -158,7 +158,7 @@ class Arguments {
     // What is missing or too much we can say better ourselves.
     app_.require_subcommand(0, 1);
     app_.allow_extras();
-    for (CLI::App* command : app_.get_subcommands({})) command->fallthrough();
+    app_.set_version_flag("--version", "quipu " QUIPU_VERSION);
     app_.footer(kExitCodes);
     CLI::Option* node = app_.add_option_function<std::vector<std::string>>(
         "--node", [this](const std::vector<std::string>& nodes) { raw_.nodes = nodes; },
@@ -169,10 +169,21 @@ class Arguments {
              "how long to wait, such as 500ms, 5s or 2m (5s; ingest: 30s)")
         .type_name("DURATION");
     app_.add_option("-o,--output", raw_.output, "table or json (table)")->type_name("FORMAT");
+    const std::string common = common_options();
+    for (CLI::App* command : app_.get_subcommands({})) command->fallthrough()->footer(common);
     describe_changes();
-    describe_questions();
+    describe_questions(common);
     describe_ingest();
     describe_bench();
+  }
+
+  // For the help of each command, which shows only what is the command's own.
+  [[nodiscard]] std::string common_options() const {
+    std::vector<const CLI::Option*> options;
+    for (const char* const name : {"--node", "--timeout", "--output"})
+      options.push_back(app_.get_option(name));
+    return CLI::Formatter().make_group("Options of all commands", false, std::move(options)) +
+           "\n" + kExitCodes;
   }
 
   void describe_changes() {
@@ -185,14 +196,16 @@ class Arguments {
     add_text(*shards_, "N", raw_.count, "how many shards, 1 to 1024; never shrinks");
   }
 
-  void describe_questions() {
+  void describe_questions(const std::string& common) {
     get_->add_option("KEY", get_command_.keys, "the counters")->required();
     CLI::Option* strong = get_->add_flag(
         "--strong", raw_.strong, "ask a majority: counts all that was acknowledged at quorum");
     get_->add_flag("--fresh", raw_.fresh, "ask one owner of each shard now")->excludes(strong);
     ls_->add_option("PREFIX", list_command_.prefix, "only counters that begin with it");
     cluster_->require_subcommand(0, 1);
-    cluster_->add_subcommand("status", "every member, its links and its stats")->fallthrough();
+    cluster_->add_subcommand("status", "every member, its links and its stats")
+        ->fallthrough()
+        ->footer(common);
   }
 
   void describe_ingest() {

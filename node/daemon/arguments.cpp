@@ -46,6 +46,7 @@ void collect(const CLI::App& app, const Given& given, Arguments& arguments) {
 int parse_arguments(int count, const char* const* values, Arguments& arguments) {
   CLI::App app(kAbout, "quipud");
   Given given;
+  app.set_version_flag("--version", "quipud " QUIPU_VERSION);
   app.add_option("--config", arguments.config, "the settings' file, in TOML [QUIPU_CONFIG]")
       ->envname("QUIPU_CONFIG");
   add_settings(app, given);

@@ -320,9 +320,22 @@ TEST_F(Cli, TheFlagOverrulesTheVariable) {
 }
 
 TEST_F(Cli, HelpGoesToStdout) {
-  const CliResult help = quipu({"add", "--help"});
-  EXPECT_EQ(help.exit, 0);
-  EXPECT_THAT(help.out, HasSubstr("Usage: quipu add"));
+  for (const auto& command : std::vector<std::vector<std::string>>{
+           {"add"}, {"get"}, {"ls"}, {"ingest"}, {"bench"}, {"cluster", "status"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.emplace_back("--help");
+    const CliResult help = quipu(arguments);
+    EXPECT_EQ(help.exit, 0);
+    EXPECT_THAT(help.out, HasSubstr("Usage: quipu " + command[0]));
+    for (const char* const common : {"--node", "--timeout", "-o,--output", "Exit codes: 0"})
+      EXPECT_THAT(help.out, HasSubstr(common)) << command[0];
+  }
+}
+
+TEST_F(Cli, TellsItsVersion) {
+  const CliResult version = quipu({"--version"});
+  EXPECT_EQ(version.exit, 0);
+  EXPECT_THAT(version.out, testing::MatchesRegex("quipu [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
 TEST_F(Cli, BenchMeasuresAddsAndReadsWithoutErrors) {
