@@ -403,4 +403,10 @@ std::vector<SettingFlag> setting_flags() {
   return flags;
 }
 
+std::vector<std::string> setting_variables() {
+  std::vector<std::string> variables{kMembersVariable};
+  for (const Row& row : kRows) variables.emplace_back(row.variable);
+  return variables;
+}
+
 }  // namespace quipu

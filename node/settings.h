@@ -67,4 +67,7 @@ struct SettingFlag {
 };
 [[nodiscard]] std::vector<SettingFlag> setting_flags();
 
+// Every variable that is read.
+[[nodiscard]] std::vector<std::string> setting_variables();
+
 }  // namespace quipu

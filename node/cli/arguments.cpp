@@ -91,7 +91,7 @@ Choice check_choice(const std::map<std::string, Choice>& choices, const std::str
 std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>& given) {
   const char* environment = std::getenv("QUIPU_NODES");
   std::vector<std::string> nodes{kDefaultClientAddress};
-  if (environment != nullptr) nodes = CLI::detail::split(environment, ',');
+  if (environment != nullptr && *environment != '\0') nodes = CLI::detail::split(environment, ',');
   if (given) nodes = *given;
   for (const std::string& node : nodes) {
     const Result<Address> address = parse_address(node);

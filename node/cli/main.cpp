@@ -1,9 +1,12 @@
 // quipu: counts from the command line.
+#include <unistd.h>  // environ
+
 #include <exception>
 #include <iostream>
 
 #include "node/cli/arguments.h"
 #include "node/cli/output.h"
+#include "node/variables.h"
 
 namespace quipu::cli {
 namespace {
@@ -11,6 +14,7 @@ namespace {
 int run(int count, char** arguments) {
   const auto parsed = parse_arguments(count, arguments);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
+  for (const std::string& warning : mistyped_variables(names_of(environ))) complain(warning);
   const auto& todo = std::get<Parsed>(parsed);
   return std::visit([&](const auto& command) { return run(todo.environment, command); },
                     todo.command);

@@ -1,5 +1,7 @@
 // quipud: a node as a program. Exits with 0 after a stop that was asked for, 1 if
 // it could not start or has failed, 2 if the command line makes no sense.
+#include <unistd.h>  // environ
+
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -10,6 +12,7 @@
 #include "node/daemon/dev.h"
 #include "node/daemon/serve.h"
 #include "node/settings.h"
+#include "node/variables.h"
 
 namespace quipu {
 namespace {
@@ -39,8 +42,14 @@ int run_dev(const Arguments& arguments) {
   });
 }
 
+void warn_of_mistyped_variables() {
+  for (const std::string& warning : mistyped_variables(names_of(environ)))
+    std::cerr << "quipud: " << warning << '\n';
+}
+
 int run(const Arguments& arguments) {
   if (arguments.dev) return run_dev(arguments);
+  warn_of_mistyped_variables();
   const LoadedSettings loaded = load_settings({.file = arguments.config,
                                                .environment = read_variable,
                                                .flags = arguments.flags,

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -49,8 +48,11 @@ RunningCli::RunningCli(const std::vector<std::string>& arguments, const CliInput
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  std::string nodes = "QUIPU_NODES=" + joined(input.nodes);
-  std::array<char*, 2> environment{input.nodes.empty() ? nullptr : nodes.data(), nullptr};
+  std::vector<std::string> variables = input.variables;
+  if (!input.nodes.empty()) variables.push_back("QUIPU_NODES=" + joined(input.nodes));
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
 
   const int error =
       posix_spawn(&child_, QUIPU_CLI_PATH, &files, nullptr, argv.data(), environment.data());

@@ -17,9 +17,10 @@ struct CliResult {
 };
 
 struct CliInput {
-  std::vector<std::string> nodes{};  // QUIPU_NODES; empty: not set
-  std::string text{};                // on stdin
-  std::string out{};                 // where stdout goes; empty: into CliResult
+  std::vector<std::string> nodes{};      // QUIPU_NODES; empty: not set
+  std::string text{};                    // on stdin
+  std::vector<std::string> variables{};  // others, as NAME=value
+  std::string out{};                     // where stdout goes; empty: into CliResult
 };
 
 // One that runs beside the test.

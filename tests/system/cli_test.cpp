@@ -319,6 +319,22 @@ TEST_F(Cli, TheFlagOverrulesTheVariable) {
   EXPECT_EQ(got.out, "7\n");
 }
 
+TEST_F(Cli, AnEmptyVariableIsAsIfNotSet) {
+  const CliResult got =
+      run_cli({"get", "k", "--node", node_->client_address()}, {.variables = {"QUIPU_NODES="}});
+  EXPECT_EQ(got.out, "0\n");
+  const CliResult by_default =
+      run_cli({"get", "k", "--timeout", "200ms"}, {.variables = {"QUIPU_NODES="}});
+  EXPECT_THAT(by_default.err, testing::Not(HasSubstr("QUIPU_NODES")));
+}
+
+TEST_F(Cli, AMistypedVariableIsNamedWithWhatItMayMean) {
+  const CliResult got =
+      run_cli({"get", "k"}, {.nodes = {node_->client_address()}, .variables = {"QUIPU_NODE=n:1"}});
+  EXPECT_EQ(got.exit, 0);
+  EXPECT_EQ(got.err, "quipu: QUIPU_NODE is set, but means nothing: did you mean QUIPU_NODES?\n");
+}
+
 TEST_F(Cli, HelpGoesToStdout) {
   for (const auto& command : std::vector<std::vector<std::string>>{
            {"add"}, {"get"}, {"ls"}, {"ingest"}, {"bench"}, {"cluster", "status"}}) {
