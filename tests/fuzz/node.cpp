@@ -222,17 +222,18 @@ void Node::take_answer(const Effects::Reply& reply) {
   owed_.erase(at);
 }
 
-// Ids are the client's to choose: where two ops under way share one, the answer tells
-// nothing of either.
+// Ids are the client's to choose: where two different ops under way share one, the
+// answer tells nothing of either.
 void Node::note(const Asked& asked, const Done& done) {
   if (asked.kind == OpKind::open_session && done.code == Code::ok) {
     serials_.push_back(done.serial);
     if (serials_.size() > 4) serials_.erase(serials_.begin());
   }
-  const auto same = [&](const Asked& other) { return other.id == asked.id && other.keys == 0; };
-  if (std::count_if(owed_.begin(), owed_.end(), same) > 1) {
+  const auto confused = [&](const Asked& other) { return other.id == asked.id && other != asked; };
+  if (std::any_of(owed_.begin(), owed_.end(), confused)) {
+    unsure_.insert(asked.key);
     for (const Asked& other : owed_) {
-      if (same(other)) unsure_.insert(other.key);
+      if (confused(other)) unsure_.insert(other.key);
     }
     return;
   }

@@ -77,6 +77,7 @@ class Node {
     std::string key{};
     std::int64_t amount = 0;
     Token token{};
+    bool operator==(const Asked&) const = default;
   };
   struct Print {
     std::vector<std::pair<Partition, Hash128>> digests;

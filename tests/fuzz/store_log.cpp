@@ -80,5 +80,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   LevelDbLog again(mended);
   check(records_of(again) == records, "a mended log holds the same records");
   check(again.end() == LevelDbLog::End::whole, "a mended log is whole");
+  // It ends between two records: another one may follow.
+  std::string longer = mended;
+  const std::size_t left = kBlock - longer.size() % kBlock;
+  if (left < kHeader) longer.append(left, '\0');
+  append_fragment(longer, 1, {});
+  LevelDbLog more(longer);
+  check(records_of(more).size() == records.size() + 1, "a mended log can go on");
   return 0;
 }
