@@ -101,9 +101,7 @@ void Nemesis::strike() {
   shared_.time.in(milliseconds(20 + chance.below(options_.fault_ms)), [this] { strike(); });
 }
 
-void Nemesis::take_copy(std::size_t node) {
-  copies_[node] = nodes_[node]->disk().bytes();
-}
+void Nemesis::take_copy(std::size_t node) { copies_[node] = nodes_[node]->disk().bytes(); }
 
 void Nemesis::injected(const SimNode& node, const char* kind, Duration length) {
   ++shared_.trace.faults[kind];

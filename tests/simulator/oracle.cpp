@@ -89,7 +89,24 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
       know(node, entry.ref, cell.actor, cell.cleared_commit, cell.cleared_sum);
     }
     (void)merge(durable_[node][{std::string(entry.ref.key), entry.ref.shard}], entry);
+    if (entry.usable > 1) check_usable(entry.ref, entry.usable);
   });
+}
+
+// When it shows for the first time; later, a disk that knew of it may have been lost.
+void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
+  ShardIndex& right = usable_.try_emplace(std::string(shard.key), ShardIndex{1}).first->second;
+  if (usable <= right || time_.now() < disk_lost_ + std::chrono::seconds(10)) return;
+  std::size_t know = 0;
+  for (const MemberIndex owner : config_.owners.of(partition(shard))) {
+    const auto at = durable_[owner].find({std::string(shard.key), shard.shard});
+    if (at != durable_[owner].end() && at->second.count >= usable) ++know;
+  }
+  right = usable;
+  if (know >= config_.owners.majority()) return;
+  trace_.fail(time_.now(), Invariant::usable_follows_count,
+              std::string(shard.key) + " may use " + std::to_string(usable) + " shards, but only " +
+                  std::to_string(know) + " owners of its first one know of as many");
 }
 
 void Oracle::on_durable(MemberIndex node, const Batch& batch) {
@@ -102,6 +119,7 @@ void Oracle::on_durable(MemberIndex node, const Batch& batch) {
 
 // A state at rest is no newer than the records up to it.
 void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
+  disk_lost_ = time_.now();
   durable_[node].clear();
   for (const auto& [key, value] : disk.durable) {
     if (key.front() == 'j') {

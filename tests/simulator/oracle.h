@@ -52,6 +52,7 @@ class Oracle {
                                                     ActorId actor, Commit commit) const;
   void tell(MemberIndex from, HostId to, const PeerMessage& message);
   void absorb(MemberIndex node, const Delta& delta);
+  void check_usable(ShardRef shard, ShardIndex usable);
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
   void check_acked(MemberIndex by, const Entries& entries, const std::vector<Partition>& unfilled,
                    const char* what);
@@ -66,6 +67,8 @@ class Oracle {
   std::unordered_map<std::uint64_t, std::int64_t> sums_;    // by hash of (shard, actor, commit)
   std::unordered_map<std::uint64_t, MemberIndex> writers_;  // by actor: who showed it first
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
+  std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the most that was right
+  Instant disk_lost_{};
 };
 
 }  // namespace quipu::sim

@@ -28,6 +28,7 @@ enum class Invariant : std::uint8_t {
   sent_is_durable,
   acked_is_durable,
   one_commit_one_sum,
+  usable_follows_count,
   merge_is_a_join,
   answers_agree,
   damage_is_refused,
