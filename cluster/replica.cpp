@@ -115,7 +115,7 @@ void Replica::pull_root(MemberIndex from, Pulled& answer) const {
 void Replica::pull_partitions(MemberIndex from, const Pull& pull, Pulled& answer) const {
   for (const Partition partition : pull.partitions) {
     ++answer.answered;
-    if (!view_.owns(from, partition) || executor_.map().size(partition) == 0) continue;
+    if (executor_.map().size(partition) == 0 || !view_.owns(from, partition)) continue;
     answer.partitions.push_back({partition, executor_.map().digest(partition)});
     if (answer.partitions.size() == kPartitionsPerPull) return;
   }

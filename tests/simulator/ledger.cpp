@@ -45,6 +45,7 @@ std::string Ledger::open_key(KeyKind kind) {
   static constexpr const char* kNames[] = {"witness:", "negative:", "signed:", "big:"};
   const std::string name = kNames[static_cast<std::size_t>(kind)] + std::to_string(keys_.size());
   keys_[name].kind = kind;
+  names_.push_back(name);
   return name;
 }
 
@@ -291,12 +292,6 @@ Failure Ledger::check_final(const std::string& name, const Value& value, Instant
       return {Invariant::quorum_reset_clears, say(add, "is back in the end")};
   }
   return {};
-}
-
-std::vector<std::string> Ledger::keys() const {
-  std::vector<std::string> names;
-  for (const auto& [name, key] : keys_) names.push_back(name);
-  return names;
 }
 
 }  // namespace quipu::sim

@@ -6,9 +6,9 @@
 // counted plus all that is doubtful and negative, and the same with the positive.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "protocol/client_messages.h"
@@ -64,7 +64,8 @@ class Ledger {
   // Whether a reset may have cleared it by then.
   [[nodiscard]] bool may_be_cleared(const Change& add, Instant by) const;
 
-  [[nodiscard]] std::vector<std::string> keys() const;
+  // Oldest first.
+  [[nodiscard]] const std::vector<std::string>& keys() const { return names_; }
   [[nodiscard]] KeyKind kind(const std::string& key) const { return keys_.at(key).kind; }
   [[nodiscard]] std::size_t acked() const { return acked_; }
   [[nodiscard]] std::size_t size() const { return changes_.size(); }
@@ -90,7 +91,8 @@ class Ledger {
                                      Instant ended, Certain&& certain) const;
 
   std::vector<Change> changes_;
-  std::map<std::string, Key> keys_;
+  std::unordered_map<std::string, Key> keys_;  // never iterated
+  std::vector<std::string> names_;
   Instant last_crash_ = Instant::min();
   std::vector<Instant> disks_lost_;
   std::size_t acked_ = 0;

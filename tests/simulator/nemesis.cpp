@@ -30,6 +30,11 @@ Commit sighted(const MemoryDisk& disk, StoreId store) {
   return newest;
 }
 
+StoreId store_on(const MemoryDisk& disk) {
+  const auto meta = disk.durable.lower_bound("m");
+  return decode_meta(meta->first, meta->second)->store;
+}
+
 // The newest record that is on it.
 Commit extent(const MemoryDisk& disk) {
   Commit newest{};
@@ -251,7 +256,7 @@ void Nemesis::stranger(SimNode& node) {
   DeltaFrame poison;
   poison.number = 1;
   poison.delta = Delta(Commit{1});
-  const std::vector<std::string> keys = ledger_.keys();
+  const std::vector<std::string>& keys = ledger_.keys();
   poison.delta.push({keys[random_.below(keys.size())], 0},
                     ShardState{{Cell{random_.id<ActorId>(), Commit{1}, 3, {}, 0}}, 1, 1});
   std::string frame;
@@ -322,10 +327,12 @@ void Nemesis::wipe(SimNode& node) {
 void Nemesis::restore_copy(SimNode& node) {
   MemoryDisk& copy = copies_[node.host()];
   if (copy.durable.empty() || !may_lose_a_disk()) return;
+  const StoreId store = store_on(copy);
+  if (store != store_on(node.disk().bytes())) {  // it has another name since: refused for good
+    copy = MemoryDisk{};
+    return;
+  }
   injected(node, "old copy of its disk");
-  const StoreId store =
-      decode_meta(copy.durable.lower_bound("m")->first, copy.durable.lower_bound("m")->second)
-          ->store;
   Commit known{};
   for (SimNode* peer : nodes_) {
     if (peer != &node) known = std::max(known, sighted(peer->disk().bytes(), store));

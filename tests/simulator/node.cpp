@@ -29,14 +29,15 @@ void SimNode::broken(std::string what) {
 
 // ---- the process ----
 
-void SimNode::when_awake(std::function<void()> what) {
-  if (asleep_) {
-    inbox_.push_back([this, born = incarnation_, what = std::move(what)] {
-      if (born == incarnation_ && running()) what();
-    });
-  } else {
+template <class What>
+void SimNode::when_awake(What&& what) {
+  if (!asleep_) {
     what();
+    return;
   }
+  inbox_.push_back([this, born = incarnation_, what = std::forward<What>(what)]() mutable {
+    if (born == incarnation_ && running()) what();
+  });
 }
 
 void SimNode::later(Instant when, std::function<void()> what) {
@@ -149,8 +150,9 @@ std::optional<Ears> SimNode::accept_peer(std::function<ConnId()> connection) {
 }
 
 Ears SimNode::link_ears(LinkId link) {
-  return {[this, link](const std::string& bytes) {
-            if (running()) when_awake([this, link, bytes] { on_link_bytes(link, bytes); });
+  return {[this, link](std::string bytes) {
+            if (!running()) return;
+            when_awake([this, link, bytes = std::move(bytes)] { on_link_bytes(link, bytes); });
           },
           [this, link] {
             if (running()) when_awake([this, link] { on_link_closed(link); });
@@ -189,11 +191,12 @@ std::optional<Ears> SimNode::accept_client(std::function<ConnId()> connection) {
   if (!running()) return std::nullopt;
   const ClientId client{next_id_++};
   clients_[client].connection = std::move(connection);
-  return Ears{[this, client](const std::string& bytes) {
-                if (running())
-                  when_awake([this, client, bytes] { on_client_bytes(client, bytes); });
-              },
-              [this, client] { clients_.erase(client); }};
+  return Ears{
+      [this, client](std::string bytes) {
+        if (!running()) return;
+        when_awake([this, client, bytes = std::move(bytes)] { on_client_bytes(client, bytes); });
+      },
+      [this, client] { clients_.erase(client); }};
 }
 
 void SimNode::on_client_bytes(ClientId client, const std::string& bytes) {

@@ -90,7 +90,8 @@ class SimNode {
   void end_sync();
   void arm();
   // Runs `what` once the process is awake, unless it has died meanwhile.
-  void when_awake(std::function<void()> what);
+  template <class What>
+  void when_awake(What&& what);
   void later(Instant when, std::function<void()> what);
   void broken(std::string what);
 

@@ -88,6 +88,7 @@ std::string Options::arguments() const {
   number("owners", owners, drawn.owners);
   number("clients", clients, drawn.clients);
   number("wire-clients", wire_clients, drawn.wire_clients);
+  number("pace-ms", pace_ms, drawn.pace_ms);
   number("operations", operations, drawn.operations);
   number("faults", faults, drawn.faults);
   const auto ms = [](Duration span) {
@@ -126,6 +127,8 @@ Status Options::apply(std::string_view argument, std::string_view value) {
     operations = count;
   } else if (argument == "--faults") {
     faults = count;
+  } else if (argument == "--pace-ms" && count >= 1) {
+    pace_ms = count;
   } else if (argument == "--torment-ms") {
     torment = std::chrono::milliseconds(count);
   } else {

@@ -32,7 +32,7 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 void usage(std::ostream& out) {
   out << "quipu_sim --seed N [--trace | --messages | --shrink] [--with KNOB] [--without KNOB]\n"
          "          [--nodes N] [--owners N] [--clients N] [--wire-clients N]\n"
-         "          [--operations N] [--faults N] [--torment-ms N]\n"
+         "          [--operations N] [--pace-ms N] [--faults N] [--torment-ms N]\n"
          "quipu_sim --first N --count N\n"
          "quipu_sim --minutes M\n"
          "quipu_sim --knobs\n"
@@ -71,29 +71,6 @@ std::string parse(int argc, char** argv, Arguments& arguments) {
   return {};
 }
 
-int run_one(const Arguments& arguments) {
-  if (arguments.trace) {
-    Trace trace;
-    trace.follow([](const std::string& line) { std::cout << line << '\n'; });
-    if (arguments.messages) trace.tell_messages();
-    World world(*arguments.one, trace);
-    world.run();
-    std::cout << (trace.failure() ? "BROKEN" : "all promises kept") << '\n';
-    return trace.failure() ? 1 : 0;
-  }
-  Report report = simulate(*arguments.one);
-  if (!report.failure) {
-    std::cout << "seed " << report.options.seed << ": all promises kept ("
-              << report.options.describe() << ")\n";
-    return 0;
-  }
-  if (arguments.shrink)
-    report =
-        shrink(report, [](const std::string& step) { std::cout << "  " << step << std::endl; });
-  std::cout << explain(report);
-  return 1;
-}
-
 void add(Tally& total, const Tally& more) {
   for (const auto& [kind, count] : more) total[kind] += count;
 }
@@ -106,6 +83,39 @@ void print(const char* what, const Tally& tally) {
     between = ", ";
   }
   std::cout << '\n';
+}
+
+void print_speed(Duration lasted, double cpu) {
+  const double seconds = std::chrono::duration<double>(lasted).count();
+  std::cout << seconds / 3600 << " virtual hours in " << cpu << " s of CPU: " << seconds / cpu
+            << " x real time\n";
+}
+
+int run_one(const Arguments& arguments) {
+  if (arguments.trace) {
+    Trace trace;
+    trace.follow([](const std::string& line) { std::cout << line << '\n'; });
+    if (arguments.messages) trace.tell_messages();
+    World world(*arguments.one, trace);
+    world.run();
+    std::cout << (trace.failure() ? "BROKEN" : "all promises kept") << '\n';
+    return trace.failure() ? 1 : 0;
+  }
+  const double cpu_begun = cpu_seconds();
+  Report report = simulate(*arguments.one);
+  if (!report.failure) {
+    std::cout << "seed " << report.options.seed << ": all promises kept ("
+              << report.options.describe() << ")\n";
+    print_speed(report.lasted, cpu_seconds() - cpu_begun);
+    print("operations: ", report.operations);
+    print("faults: ", report.faults);
+    return 0;
+  }
+  if (arguments.shrink)
+    report =
+        shrink(report, [](const std::string& step) { std::cout << "  " << step << std::endl; });
+  std::cout << explain(report);
+  return 1;
 }
 
 int run_many(const Arguments& arguments) {
@@ -138,10 +148,8 @@ int run_many(const Arguments& arguments) {
     add(faults, report.faults);
     add(operations, report.operations);
   }
-  const double seconds = std::chrono::duration<double>(lasted).count();
-  const double cpu = cpu_seconds() - cpu_begun;
-  std::cout << runs << " seeds, all promises kept; " << seconds / 3600 << " virtual hours in "
-            << cpu << " s of CPU: " << seconds / cpu << " x real time\n";
+  std::cout << runs << " seeds, all promises kept\n";
+  print_speed(lasted, cpu_seconds() - cpu_begun);
   print("operations: ", operations);
   print("faults: ", faults);
   return 0;

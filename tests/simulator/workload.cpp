@@ -51,7 +51,7 @@ std::optional<Task> Workload::next(Random& random) {
   task.timeout = milliseconds(1000 + random.below(9000));
   const std::uint64_t draw = random.below(100);
   if (draw < 30 && ledger_.size() > 0) {
-    const std::vector<std::string> keys = ledger_.keys();
+    const std::vector<std::string>& keys = ledger_.keys();
     const std::size_t recent = std::min(keys.size(), kRecentKeys);
     task.what = Task::What::read;
     task.key = random.below(4) == 0 || open_.empty() ? keys[keys.size() - 1 - random.below(recent)]

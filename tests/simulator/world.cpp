@@ -156,7 +156,7 @@ void World::check_bounds() {
 }
 
 void World::check_merge() {
-  const std::vector<std::string> keys = ledger_.keys();
+  const std::vector<std::string>& keys = ledger_.keys();
   if (keys.empty()) return;
   const std::string& key = keys[random_.below(keys.size())];
   ShardState states[3];
@@ -220,7 +220,7 @@ void World::check_converged() {
 }
 
 void World::check_totals() {
-  const std::vector<std::string> keys = ledger_.keys();
+  const std::vector<std::string>& keys = ledger_.keys();
   for (SimNode* node : nodes_) {
     for (const std::string& key : keys) {
       const auto complete = [&] {
