@@ -53,6 +53,8 @@ class Greeting {
   // Whose frames these are; nothing while the link is not up.
   [[nodiscard]] std::optional<MemberIndex> member(LinkId link) const;
   [[nodiscard]] const std::vector<std::optional<LinkId>>& links() const { return up_; }
+  // The last attempt failed.
+  [[nodiscard]] bool refused(MemberIndex member) const { return !refused_[member].empty(); }
   // "up", "connecting", or why the last attempt failed.
   [[nodiscard]] std::string state(MemberIndex member) const;
 

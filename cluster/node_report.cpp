@@ -40,7 +40,13 @@ std::string NodeCore::state() const {
            "with --rebuild, or "
            "stop it";
   }
-  if (!executor_->meta().pins.founded) return "waiting for every founding member to be seen once";
+  if (!executor_->meta().pins.founded) {
+    // A wiped disk looks as blank as a new one; the members that know better say so.
+    for (MemberIndex member = 0; member < config_.members.size(); ++member) {
+      if (member != self_ && greeting_.refused(member)) return greeting_.state(member);
+    }
+    return "waiting for every founding member to be seen once";
+  }
   if (!settled_) return "waiting for the other owners to confirm this store";
   if (!view_.whole()) return "being filled from the other owners: it does not count yet";
   return "ready";

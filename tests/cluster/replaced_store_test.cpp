@@ -18,6 +18,7 @@ TEST(ReplacedStore, AWipedNodeIsRefusedAndToldToRebuild) {
   EXPECT_FALSE(nodes.up(0, 1));
   EXPECT_THAT(nodes.peer_state(0, 1), HasSubstr("--rebuild"));
   EXPECT_THAT(nodes.peer_state(1, 0), HasSubstr("--rebuild"));
+  EXPECT_THAT(nodes.core(1).state(), HasSubstr("--rebuild")) << "where an operator looks first";
   EXPECT_FALSE(nodes.core(1).ready());
 }
 
