@@ -39,8 +39,8 @@ Network::Network(Timeline& time, Trace& trace, Random random, const Options& opt
 ConnId Network::connect(HostId from, Ears from_ears, HostId to, Ears to_ears) {
   const ConnId id{next_++};
   Conn& conn = conns_[id];
-  conn.sides[0] = {from, std::move(from_ears), true, {}, {}};
-  conn.sides[1] = {to, std::move(to_ears), true, {}, {}};
+  conn.sides[0] = {from, std::move(from_ears), true, {}, {}, {}};
+  conn.sides[1] = {to, std::move(to_ears), true, {}, {}, {}};
   return id;
 }
 
@@ -95,14 +95,17 @@ void Network::deliver(ConnId id, Side& to, std::string bytes, bool between_nodes
   // That "not applied" is the last word on what was sent once rests on TCP.
   if (loose && type_of(bytes) != FrameType::forward && chance(doubles_)) {
     inject("doubled message");
-    arrive(id, to.host, time_.now() + delay + spread(kFastest, milliseconds(200)), bytes);
+    const Instant again = time_.now() + delay + spread(kFastest, milliseconds(200));
+    arrive(id, to.host, std::max(again, to.greeted), bytes);
   }
   if (loose && chance(reorders_)) {
     inject("reordered message");
-    arrive(id, to.host, time_.now() + delay + spread(kFastest, milliseconds(50)), std::move(bytes));
+    const Instant then = time_.now() + delay + spread(kFastest, milliseconds(50));
+    arrive(id, to.host, std::max(then, to.greeted), std::move(bytes));
     return;
   }
   to.last_arrival = std::max(to.last_arrival, time_.now() + delay);
+  if (between_nodes && !loose) to.greeted = to.last_arrival;
   arrive(id, to.host, to.last_arrival, std::move(bytes));
 }
 
