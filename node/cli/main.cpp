@@ -11,13 +11,25 @@
 namespace quipu::cli {
 namespace {
 
-int run(int count, char** arguments) {
-  const auto parsed = parse_arguments(count, arguments);
-  if (const int* code = std::get_if<int>(&parsed)) return *code;
-  for (const std::string& warning : mistyped_variables(names_of(environ))) complain(warning);
-  const auto& todo = std::get<Parsed>(parsed);
-  return std::visit([&](const auto& command) { return run(todo.environment, command); },
-                    todo.command);
+// Whether it only looks: then it may be repeated, whatever became of it.
+bool only_reads(const Command& command) {
+  return std::holds_alternative<GetCommand>(command) ||
+         std::holds_alternative<ListCommand>(command) ||
+         std::holds_alternative<StatusCommand>(command);
+}
+
+int carry_out(const Parsed& todo) {
+  const int unsure = only_reads(todo.command) ? kFailed : kUnknown;
+  try {
+    const int code = std::visit([&](const auto& command) { return run(todo.environment, command); },
+                                todo.command);
+    if (std::cout.flush()) return code;
+    complain("the output could not be written: whoever reads it misses some or all of it");
+    return code == kOk ? unsure : code;
+  } catch (const std::exception& error) {  // of a library: out of memory, no thread
+    complain(error.what());
+    return unsure;
+  }
 }
 
 }  // namespace
@@ -25,12 +37,13 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   using namespace quipu::cli;
-  try {
-    const int code = run(count, arguments);
-    if (std::cout.flush()) return code;
-    complain("the output could not be written: whoever reads it misses some or all of it");
-  } catch (const std::exception& error) {  // of a library: out of memory, no thread
-    complain(error.what());
+  const auto parsed = parse_arguments(count, arguments);
+  if (const int* code = std::get_if<int>(&parsed)) {
+    if (std::cout.flush()) return *code;
+    complain("the output could not be written");
+    return kFailed;
   }
-  return kFailed;
+  for (const std::string& warning : quipu::mistyped_variables(quipu::names_of(environ)))
+    complain(warning);
+  return carry_out(std::get<Parsed>(parsed));
 }

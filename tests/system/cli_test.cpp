@@ -130,6 +130,14 @@ TEST_F(Cli, OutputThatIsLostIsAFailure) {
   }
 }
 
+// A script that repeats what exits with 1 must not count it twice.
+TEST_F(Cli, AnAddWhoseOutputIsLostIsNotCalledUnapplied) {
+  const CliResult lost = run_cli({"add", "k", "5", "-o", "json"},
+                                 {.nodes = {node_->client_address()}, .out = "/dev/full"});
+  EXPECT_EQ(lost.exit, 3);
+  EXPECT_EQ(value("k"), 5);
+}
+
 TEST_F(Cli, AKeyMayLookLikeAnOption) {
   EXPECT_EQ(quipu({"add", "--", "-k", "-5"}).exit, 0);
   EXPECT_EQ(value("-k"), -5);
