@@ -104,6 +104,7 @@ void AntiEntropy::ask(MemberIndex peer) {
     case Stage::keys:
       pull.kind = PullKind::keys;
       pull.leaves = front(pulling.leaves, kLeavesPerPull);
+      if (pulling.after) pull.shards.push_back(*pulling.after);
       break;
     case Stage::states:
       pull.kind = PullKind::states;
@@ -114,13 +115,17 @@ void AntiEntropy::ask(MemberIndex peer) {
 }
 
 // Of the kind asked for, in the order asked, and about nothing but the part that it
-// claims. None of it at all would go on for ever; only a root may say so.
+// claims (`begun`: and of the next, whose rest is asked for again). None of it at all
+// would go on for ever; only a root may say so.
 bool AntiEntropy::answers(const Pull& asked, const Pulled& answer) const {
   if (answer.kind != asked.kind) return false;
-  const auto names = [&](const auto& questions, const auto& told, auto&& question_of) {
-    if (answer.answered == 0 || answer.answered > questions.size()) return false;
+  const auto names = [&](const auto& questions, const auto& told, auto&& question_of,
+                         std::size_t begun = 0) {
+    if (answer.answered > questions.size()) return false;
+    if (answer.answered == 0 && (begun == 0 || told.empty())) return false;
     auto at = questions.begin();
-    const auto end = at + answer.answered;
+    const auto end =
+        at + static_cast<std::ptrdiff_t>(std::min(answer.answered + begun, questions.size()));
     return std::ranges::all_of(told, [&](const auto& one) {
       at = std::find(at, end, std::invoke(question_of, one));
       return at != end;
@@ -134,11 +139,13 @@ bool AntiEntropy::answers(const Pull& asked, const Pulled& answer) const {
     case PullKind::leaves:
       return names(asked.partitions, answer.leaves,
                    [](const LeafDigest& one) { return one.leaf.partition; });
-    case PullKind::keys:
-      return names(asked.leaves, answer.shards, [this](const ShardDigest& one) {
-        const Placement place = executor_.map().place(one.shard);
-        return LeafId{place.partition(), place.leaf()};
-      });
+    case PullKind::keys: {
+      const auto leaf = [this](const ShardDigest& one) { return leaf_of(one.shard); };
+      const bool again = !asked.shards.empty() && !answer.shards.empty() &&
+                         leaf(answer.shards.front()) == asked.leaves.front() &&
+                         answer.shards.front().shard <= asked.shards.front();
+      return !again && names(asked.leaves, answer.shards, leaf, 1);
+    }
     case PullKind::states: {
       std::vector<ShardKey> told;
       answer.states.for_each([&](const DeltaEntry& one) {
@@ -191,6 +198,11 @@ void AntiEntropy::on_pulled(Instant now, MemberIndex from, const Pulled& answer)
   advance(now, from);
 }
 
+LeafId AntiEntropy::leaf_of(const ShardKey& shard) const {
+  const Placement place = executor_.map().place(shard);
+  return {place.partition(), place.leaf()};
+}
+
 void AntiEntropy::compare_partitions(MemberIndex peer, const Pulled& answer) {
   Pulling& pulling = peers_[peer];
   drop_front(pulling.partitions, answer.answered);
@@ -216,6 +228,10 @@ void AntiEntropy::compare_leaves(Pulling& pulling, const Pulled& answer) {
 
 void AntiEntropy::compare_keys(Pulling& pulling, const Pulled& answer) {
   drop_front(pulling.leaves, answer.answered);
+  pulling.after.reset();
+  if (!pulling.leaves.empty() && !answer.shards.empty() &&
+      leaf_of(answer.shards.back().shard) == pulling.leaves.front())
+    pulling.after = answer.shards.back().shard;
   const ShardMap& map = executor_.map();
   for (const ShardDigest& theirs : answer.shards) {
     const Entry* mine = map.find(map.place(theirs.shard), theirs.shard);

@@ -68,6 +68,7 @@ class AntiEntropy {
     std::deque<Partition> partitions;  // still to be compared
     std::deque<Partition> differing;   // found so far
     std::deque<LeafId> leaves;
+    std::optional<ShardKey> after;  // of the first of them, all up to here was told
     std::deque<ShardKey> shards;
   };
 
@@ -75,6 +76,7 @@ class AntiEntropy {
   void ask(MemberIndex peer);
   void schedule(Instant now, Pulling& pulling);
   [[nodiscard]] bool answers(const Pull& asked, const Pulled& answer) const;
+  [[nodiscard]] LeafId leaf_of(const ShardKey& shard) const;
   void compare_partitions(MemberIndex peer, const Pulled& answer);
   void compare_leaves(Pulling& pulling, const Pulled& answer);
   void compare_keys(Pulling& pulling, const Pulled& answer);

@@ -26,7 +26,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       waits_(view_, out_),
       replicator_(view_, *executor_, out_, waits_, settings_),
       freshness_(view_, *executor_, settings_.gossip_interval),
-      replica_(view_, *executor_, out_, freshness_),
+      replica_(view_, *executor_, out_, freshness_, settings_),
       anti_entropy_(now, view_, *executor_, out_, settings_, random_.split()),
       collector_(view_, *executor_, out_),
       forwarder_(view_, out_),

@@ -26,6 +26,7 @@ struct NodeSettings {
   Duration repair_interval = std::chrono::seconds(10);
   Duration repair_second_look = std::chrono::seconds(1);
   std::size_t repair_bytes_per_second = 12'500'000;  // a tenth of 1 Gbit/s
+  std::size_t repair_answer_bytes = 256 * 1024;      // at most so many: frames are bounded
 
   std::size_t outbox_shards = 100'000;         // per peer; beyond, anti-entropy takes over
   std::size_t frames_in_flight = 4;            // per peer

@@ -12,17 +12,6 @@ static_assert(2 * kMaxStateBytes < kMaxStatesBytes, "one of what was asked alway
 static_assert(kPullBytes + kMaxStateBytes < kMaxStatesBytes);
 
 constexpr std::size_t kDigestBytes = 48;  // of a shard, beside its key
-// Of one leaf, behind others that were answered in the same frame.
-constexpr std::size_t kKeysPerLeaf = (kMaxStatesBytes - kPullBytes) / (kMaxKey + kDigestBytes);
-
-// More are in one leaf only if somebody who knows the cluster's key aimed them there.
-// Then each answer begins with others, so that a few looks see them all.
-void keep_what_fits(std::uint64_t look, std::vector<Entry*>& entries) {
-  if (entries.size() <= kKeysPerLeaf) return;
-  const auto first = static_cast<std::ptrdiff_t>(look * kKeysPerLeaf % entries.size());
-  std::rotate(entries.begin(), entries.begin() + first, entries.end());
-  entries.resize(kKeysPerLeaf);
-}
 
 std::uint32_t milliseconds(const Age& age) {
   if (!age.age) return kUnknownAge;
@@ -133,27 +122,31 @@ void Replica::pull_leaves(const Pull& pull, Pulled& answer) const {
   }
 }
 
+// Stops wherever it is long enough, also within a leaf: whoever aims keys at one
+// makes the repair take more questions, not answer less.
 void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
   const ShardMap& map = executor_.map();
   std::vector<Entry*> entries;
+  const ShardKey* after = pull.shards.empty() ? nullptr : &pull.shards.front();
   std::size_t bytes = 0;
   for (const LeafId& leaf : pull.leaves) {
-    if (bytes > kPullBytes) return;
-    ++answer.answered;
     map.collect_leaf(leaf.partition, leaf.leaf, entries);
-    keep_what_fits(pull.id, entries);
     for (const Entry* entry : entries) {
       const ShardRef ref = entry->ref();
+      if (after != nullptr && ref <= ShardRef(*after)) continue;
+      if (bytes > answer_bytes_) return;
       answer.shards.push_back({{std::string(ref.key), ref.shard}, map.hash(*entry)});
       bytes += ref.key.size() + kDigestBytes;
     }
+    after = nullptr;
+    ++answer.answered;
   }
 }
 
 void Replica::pull_states(const Pull& pull, Pulled& answer) const {
   ShardState state;
   for (const ShardKey& shard : pull.shards) {
-    if (answer.states.bytes() > kPullBytes) break;
+    if (answer.states.bytes() > answer_bytes_) break;
     ++answer.answered;
     if (executor_.map().read(shard, state)) answer.states.push(shard, state);
   }

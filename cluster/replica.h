@@ -4,23 +4,34 @@
 // counted is judged then (Outbound::reply).
 #pragma once
 
+#include <algorithm>
+
 #include "cluster/freshness.h"
+#include "cluster/node_settings.h"
 #include "cluster/outbound.h"
 #include "cluster/view.h"
 
 namespace quipu {
 
+// An answer to a pull stops beyond, or earlier if the settings say so.
+inline constexpr std::size_t kPullBytes = 256 * 1024;
+
 class Replica {
  public:
   // All must outlive it.
-  Replica(const View& view, Executor& executor, Outbound& out, const Freshness& freshness)
-      : view_(view), executor_(executor), out_(out), freshness_(freshness) {}
+  Replica(const View& view, Executor& executor, Outbound& out, const Freshness& freshness,
+          const NodeSettings& settings)
+      : view_(view),
+        executor_(executor),
+        out_(out),
+        freshness_(freshness),
+        answer_bytes_(std::min(settings.repair_answer_bytes, kPullBytes)) {}
 
   void on_collect(Instant now, MemberIndex from, const Collect& ask);
   void on_write_back(MemberIndex from, const WriteBack& write);
   void on_pull(MemberIndex from, const Pull& pull);
 
-  // The digest of what `asker` may pull from here: see PullKind::root.
+  // The digest of what two members may pull from each other: see PullKind::root.
   [[nodiscard]] static Hash128 shared_root(const View& view, const ShardMap& map, MemberIndex a,
                                            MemberIndex b);
 
@@ -35,6 +46,7 @@ class Replica {
   Executor& executor_;
   Outbound& out_;
   const Freshness& freshness_;
+  std::size_t answer_bytes_;
 };
 
 // A root or a first look costs a hash per dirty entry; above this many it is not
@@ -44,6 +56,5 @@ inline constexpr std::size_t kPartitionsPerPull = 256;
 inline constexpr std::size_t kLeafPartitionsPerPull = 64;
 inline constexpr std::size_t kLeavesPerPull = 512;
 inline constexpr std::size_t kStatesPerPull = 1024;
-inline constexpr std::size_t kPullBytes = 256 * 1024;  // an answer stops beyond
 
 }  // namespace quipu

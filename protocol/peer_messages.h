@@ -116,7 +116,8 @@ struct Pull {
   PullKind kind = PullKind::root;
   std::vector<Partition> partitions{};  // kind leaves
   std::vector<LeafId> leaves{};         // kind keys
-  std::vector<ShardKey> shards{};       // kind states
+  // Kind states: these. Kind keys: of the first leaf, only those behind this one.
+  std::vector<ShardKey> shards{};
 };
 
 struct PartitionDigest {
@@ -129,7 +130,8 @@ struct LeafDigest {
   Hash128 hash{};
 };
 
-// An answer may stop early for size: `answered` of what was asked are in it.
+// An answer may stop early for size: `answered` of what was asked are in it; of keys,
+// perhaps a part of the next leaf.
 struct Pulled {
   std::uint64_t id = 0;
   PullKind kind = PullKind::root;
