@@ -99,7 +99,9 @@ void NodeCore::on_link_closed(Instant now, LinkId link, Effects& effects) {
   finish_event(now, effects);
 }
 
+// What was pulled over it says nothing of who answers over the next one.
 void NodeCore::on_link_lost(MemberIndex member) {
+  std::erase_if(repairing_, [member](const auto& repaired) { return repaired.peer == member; });
   collector_.on_link_lost(member);
   forwarder_.on_link_lost(member);
   anti_entropy_.on_link_lost(member);
