@@ -181,7 +181,9 @@ ShardIndex Coordinator::choose_shard(std::string_view key) {
 
 // This node is the executor.
 void Coordinator::execute(Instant now, const Op& op, const Origin& origin, Instant deadline) {
-  if (op.shard > 0) {
+  // A reset of a shard that nobody may use yet does no harm, and a raise that stopped
+  // half-way must not keep the counter from being reset.
+  if (op.shard > 0 && op.kind == OpKind::add) {
     const auto usable = parts_.reads.usable(now, op.key);
     if (!usable) {
       if (full()) return enqueue(op, origin, deadline, Code::overloaded);
@@ -261,7 +263,8 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
       // A new change was refused for that before; of what was applied long ago, a
       // client may ask as often as it likes.
       if (parts_.waits.size() >= parts_.settings.pending_operations) {
-        refuse(job.origin, Code::in_doubt, "applied, but too many operations wait for a quorum");
+        refuse(job.origin, Code::in_doubt,
+               "applied, perhaps not durable yet: too many operations wait for a quorum");
         break;
       }
       ShardKey shard{std::string(job.op.key), job.op.shard};
@@ -343,6 +346,8 @@ void Coordinator::on_finished(Instant now, const Collector::Finished& finished) 
       observed.push(finished.shards[0], finished.states[0]);
       observed.sightings = finished.sightings;
       parts_.executor.merge(observed);
+      // Whatever becomes of the reset, this copy must find its way to the owners, and go.
+      if (!parts_.view.owned(partition(waiting.op))) parts_.replicator.offer(finished.shards[0]);
       enqueue(waiting.op, waiting.origin, waiting.deadline, finished.code);
       break;
     }
@@ -377,7 +382,7 @@ void Coordinator::on_internal(Instant, Outbound::Internal internal) {
   if (--reset.open > 0) return;
   if (reset.worst.code != Code::ok && reset.applied > 0) {
     reset.worst.code = Code::in_doubt;
-    reset.worst.detail = "some shards were reset, others were not";
+    reset.worst.detail = "not all shards are known to have been reset";
   }
   parts_.out.answer(reset.origin, std::move(reset.worst));
   resets_.erase(at);

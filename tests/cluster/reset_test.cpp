@@ -32,6 +32,20 @@ TEST(Reset, AtQuorumOfAShardByWhoeverOwnsNothingOfItObservesAMajority) {
   EXPECT_EQ(nodes.total(owner, key, ReadLevel::strong), 0);
 }
 
+TEST(Reset, AtQuorumLeavesNoCopyWithWhoeverOwnsNothingThoughItIsRefused) {
+  HandDriven nodes({.nodes = 4});
+  const std::string first = nodes.key_not_of(0), second = nodes.key_not_of(0, 1);
+  for (const std::string& key : {first, second})
+    ASSERT_EQ(nodes.code(nodes.add(nodes.owners(key).front(), key, 3)), Code::ok);
+  const Ask ask{.ack = Ack::quorum, .shard = 0, .token = nodes.session(0, 0)};
+  EXPECT_EQ(nodes.code(nodes.reset(0, first, ask)), Code::ok);
+  EXPECT_EQ(nodes.code(nodes.reset(0, second, ask)), Code::token_reused);
+  nodes.pass(2s);
+  EXPECT_EQ(nodes.core(0).executor().map().size(nodes.partition(first)), 0u);
+  EXPECT_EQ(nodes.core(0).executor().map().size(nodes.partition(second)), 0u);
+  EXPECT_EQ(nodes.total(nodes.owners(second).front(), second, ReadLevel::strong), 3);
+}
+
 TEST(Reset, AtDiskClearsWhatItsExecutorHeldAndNoMore) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 3);
