@@ -35,7 +35,11 @@ bool Disk::flip_bit() {
   return true;
 }
 
-Store& Disk::open() { return store_.emplace(disk_); }
+// A start writes, too.
+Store& Disk::open() {
+  disk_.fault = full_ ? MemoryDisk::Fault::full : MemoryDisk::Fault::none;
+  return store_.emplace(disk_);
+}
 
 std::optional<Duration> Disk::begin() {
   if (busy_ || (writing_.empty() && queued_.empty())) return std::nullopt;

@@ -90,7 +90,7 @@ Ledger::OpId Ledger::begin_reset(Instant now, const std::string& key) {
 
 Failure Ledger::on_acked(OpId id, Instant now, Ack level) {
   Change& change = changes_[id];
-  if (!change.applied()) ++acked_;
+
   for (std::size_t i = 0; i <= static_cast<std::size_t>(level); ++i)
     change.acked[i] = std::min(change.acked[i], now);
   if (change.refused != kNever)

@@ -6,7 +6,6 @@
 // counted plus all that is doubtful and negative, and the same with the positive.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -67,7 +66,7 @@ class Ledger {
   // Oldest first.
   [[nodiscard]] const std::vector<std::string>& keys() const { return names_; }
   [[nodiscard]] KeyKind kind(const std::string& key) const { return keys_.at(key).kind; }
-  [[nodiscard]] std::size_t acked() const { return acked_; }
+
   [[nodiscard]] std::size_t size() const { return changes_.size(); }
 
  private:
@@ -95,7 +94,6 @@ class Ledger {
   std::vector<std::string> names_;
   Instant last_crash_ = Instant::min();
   std::vector<Instant> disks_lost_;
-  std::size_t acked_ = 0;
 };
 
 [[nodiscard]] std::uint64_t digit_of(std::int64_t value, std::size_t digit);

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 
 #include "cluster/client/core.h"
 #include "tests/simulator/client_host.h"

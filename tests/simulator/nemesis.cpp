@@ -96,7 +96,7 @@ void Nemesis::strike() {
     if (options_.has(fault.knob)) possible.push_back(&fault);
   }
   SimNode& node = *nodes_[random_.below(nodes_.size())];
-  Random chance = random_.split();  // so that a fault less leaves the others as they were
+  Random chance = random_.split();
   if (!possible.empty() && left_ > 0) {
     --left_;
     (this->*possible[chance.below(possible.size())]->strike)(node);

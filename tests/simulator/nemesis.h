@@ -3,7 +3,6 @@
 // others have filled the replacements.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "tests/simulator/client_host.h"

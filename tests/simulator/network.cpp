@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "protocol/keyed_hash.h"
 #include "protocol/message_codec.h"
 
 namespace quipu::sim {
@@ -110,6 +111,8 @@ void Network::deliver(ConnId id, Side& to, std::string bytes, bool between_nodes
 }
 
 void Network::arrive(ConnId id, HostId host, Instant when, std::string bytes) {
+  trace_.mark(static_cast<std::uint64_t>(when.time_since_epoch().count()));
+  trace_.mark(hash64(HashKey{host}, bytes));
   time_.at(when, [this, id, host, bytes = std::move(bytes)]() mutable {
     Side* here = side(id, host, false);
     if (here != nullptr && here->open) here->ears.on_bytes(std::move(bytes));

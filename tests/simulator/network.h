@@ -66,7 +66,7 @@ class Network {
     Ears ears;
     bool open = true;
     Instant last_arrival{};
-    Instant greeted{};  // when the last greeting arrives
+    Instant greeted{};                // when the last greeting arrives
     std::deque<std::string> stalled;  // sent to it during a cut
   };
   struct Conn {

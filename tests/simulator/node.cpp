@@ -54,7 +54,8 @@ bool SimNode::start() {
   Store& store = disk_.open();
   if (disk_.bytes().durable.empty()) {
     const Meta meta = new_meta(owner, rebuild_ ? NewStore::marked : NewStore::unmarked, random_);
-    if (!initialize(store, meta).ok()) broken("cannot initialize a store");
+    refusal_ = initialize(store, meta);
+    if (!refusal_.ok()) return false;
   }
   ExecutorOptions options;
   options.tokens = shared_.settings.tokens;

@@ -10,6 +10,8 @@
 namespace quipu::sim {
 namespace {
 
+constexpr ShardIndex kShards = 8;  // as many as the workload raises
+
 FrameType type_of(const std::string& frame) {
   std::uint16_t type = 0;
   std::memcpy(&type, frame.data() + 2, sizeof type);
@@ -217,7 +219,12 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
   const Payload payload{reinterpret_cast<const std::byte*>(frame.data()) + kFrameHeader,
                         frame.size() - kFrameHeader};
   const Result<PeerMessage> message = decode_peer(type, payload);
-  if (!message.ok()) return;
+  if (!message.ok()) {
+    trace_.fail(
+        time_.now(), Invariant::no_crash,
+        config_.members[from].name + " sent what nobody can read: " + message.status().message());
+    return;
+  }
   tell(from, to, *message);
   if (const auto* delta = std::get_if<DeltaFrame>(&*message)) {
     check_sent(from, delta->delta, "a delta");
@@ -247,20 +254,32 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
   }
 }
 
+bool Oracle::has_digit(MemberIndex node, const ShardKey& shard, std::size_t digit,
+                       bool negative) const {
+  const auto at = durable_[node].find(shard);
+  if (at == durable_[node].end()) return false;
+  const Wide sum = total(at->second.cells).sum;
+  return (static_cast<std::uint64_t>(negative ? -sum : sum) >> (2 * digit) & 3) != 0;
+}
+
 std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool negative) const {
   std::size_t most = 0;
-  for (ShardIndex shard = 0; shard < 8; ++shard) {
+  for (ShardIndex shard = 0; shard < kShards; ++shard) {
     std::size_t count = 0;
-    for (const MemberIndex owner : config_.owners.of(partition({key, shard}))) {
-      const auto at = durable_[owner].find({key, shard});
-      if (at == durable_[owner].end()) continue;
-      Wide sum = total(at->second.cells).sum;
-      if (negative) sum = -sum;
-      if ((static_cast<std::uint64_t>(sum) >> (2 * digit) & 3) == 1) ++count;
-    }
+    for (const MemberIndex owner : config_.owners.of(partition({key, shard})))
+      count += has_digit(owner, {key, shard}, digit, negative) ? 1 : 0;
     most = std::max(most, count);
   }
   return most;
+}
+
+bool Oracle::anywhere(const std::string& key, std::size_t digit, bool negative) const {
+  for (MemberIndex node = 0; node < durable_.size(); ++node) {
+    for (ShardIndex shard = 0; shard < kShards; ++shard) {
+      if (has_digit(node, {key, shard}, digit, negative)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace quipu::sim

@@ -39,6 +39,8 @@ class Oracle {
 
   // On how many of its owners' disks some shard's total has this base-4 digit.
   [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative) const;
+  // Whether it is on anybody's.
+  [[nodiscard]] bool anywhere(const std::string& key, std::size_t digit, bool negative) const;
 
  private:
   using States = std::map<ShardKey, ShardState>;
@@ -56,6 +58,8 @@ class Oracle {
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
   void check_acked(MemberIndex by, const Entries& entries, const std::vector<Partition>& unfilled,
                    const char* what);
+  [[nodiscard]] bool has_digit(MemberIndex node, const ShardKey& shard, std::size_t digit,
+                               bool negative) const;
   [[nodiscard]] bool holds(MemberIndex node, ShardRef shard, const ShardState& state) const;
   [[nodiscard]] Partition partition(ShardRef shard) const;
 

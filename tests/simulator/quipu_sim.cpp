@@ -1,11 +1,14 @@
 // quipu_sim: runs seeds of the simulator.
 //
-//   quipu_sim --seed 7 [--trace | --messages | --shrink] [--with KNOB] [--without KNOB] [--nodes N]
-//   … quipu_sim --first 1 --count 10000        many seeds quipu_sim --minutes 2 fresh seeds for so
-//   long quipu_sim --plant BUG …                  in the build that has planted bugs
+// --seed runs one seed, --first and --count many, --minutes fresh ones; usage() lists
+// the arguments.
 //
 // Exit: 0 all promises kept, 1 one was broken, 2 wrong arguments.
+#include <unistd.h>
+
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
@@ -26,6 +29,22 @@ struct Arguments {
   double minutes = 0;
   bool trace = false, messages = false, shrink = false, knobs = false;
 };
+
+// What runs now, so that an assertion or a crash names it, too.
+char running[64];
+int running_length = 0;
+
+extern "C" void name_the_seed(int signal) {
+  (void)!write(STDERR_FILENO, running, static_cast<std::size_t>(running_length));
+  std::signal(signal, SIG_DFL);
+  (void)std::raise(signal);
+}
+
+Report run_seed(const Options& options) {
+  running_length = std::snprintf(running, sizeof running, "quipu_sim: died in --seed %llu\n",
+                                 static_cast<unsigned long long>(options.seed));
+  return simulate(options);
+}
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
@@ -102,7 +121,7 @@ int run_one(const Arguments& arguments) {
     return trace.failure() ? 1 : 0;
   }
   const double cpu_begun = cpu_seconds();
-  Report report = simulate(*arguments.one);
+  Report report = run_seed(*arguments.one);
   if (!report.failure) {
     std::cout << "seed " << report.options.seed << ": all promises kept ("
               << report.options.describe() << ")\n";
@@ -133,7 +152,7 @@ int run_many(const Arguments& arguments) {
   std::uint64_t runs = 0;
   for (;; ++seed, ++runs) {
     if (arguments.minutes > 0 ? time_is_up() : runs == arguments.count) break;
-    const Report report = simulate(Options::draw(seed));
+    const Report report = run_seed(Options::draw(seed));
     if (report.failure) {
       std::cout << explain(report);
       return 1;
@@ -156,6 +175,7 @@ int run_many(const Arguments& arguments) {
 }
 
 int main(int argc, char** argv) {
+  for (const int signal : {SIGABRT, SIGSEGV, SIGTERM}) std::signal(signal, name_the_seed);
   Arguments arguments;
   const std::string wrong = parse(argc, argv, arguments);
   const bool many = arguments.count > 0 || arguments.minutes > 0;

@@ -1,5 +1,6 @@
 #include "tests/simulator/trace.h"
 
+#include <array>
 #include <cstdio>
 
 #include "tests/simulator/timeline.h"
@@ -7,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 25> kInvariants = {{
+constexpr std::array<InvariantInfo, 26> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -20,6 +21,7 @@ constexpr std::array<InvariantInfo, 25> kInvariants = {{
     {"complete_read_is_complete",
      "a local read that says complete has all that was acked before its age"},
     {"total_within_bounds", "a total is within what acked and doubtful adds allow"},
+    {"disk_ack_is_on_a_disk", "what was acked at disk is on some node's disk"},
     {"quorum_ack_is_on_a_majority", "what was acked at quorum is on a majority of the disks"},
     {"sent_is_durable", "no state leaves a node before it is durable there"},
     {"acked_is_durable", "no state that came is acked before it is durable"},
@@ -36,7 +38,7 @@ constexpr std::array<InvariantInfo, 25> kInvariants = {{
     {"all_ready_after_healing", "30 s after the last fault every node is ready and filled"},
     {"owners_agree_after_healing", "30 s after the last fault all owners hold the same"},
     {"nothing_acked_is_lost", "what was acked is counted in the end, unless its disk was lost"},
-    {"works_after_healing", "after healing every node carries out every kind of request"},
+    {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle"},
 }};
 static_assert(static_cast<std::size_t>(Invariant::no_crash) + 1 == kInvariants.size());

@@ -2,7 +2,6 @@
 // whoever asks, as a story.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -24,6 +23,7 @@ enum class Invariant : std::uint8_t {
   quorum_reset_clears,
   complete_read_is_complete,
   total_within_bounds,
+  disk_ack_is_on_a_disk,
   quorum_ack_is_on_a_majority,
   sent_is_durable,
   acked_is_durable,

@@ -109,22 +109,25 @@ void Workload::on_done(const Task& task, Ack level, Code code, Finality finality
   const Outcome outcome = quipu::describe(code).outcome;
   if (outcome == Outcome::applied) {
     report(ledger_.on_acked(task.op, time_.now(), level));
-    if (level == Ack::quorum) check_quorum(task);
+    if (level != Ack::memory) check_disks(task, level);
   } else if (outcome == Outcome::not_applied && finality == Finality::final) {
     report(ledger_.on_refused(task.op, time_.now()));
   }
 }
 
 // On the disks themselves, at the very moment of the ack.
-void Workload::check_quorum(const Task& task) {
+void Workload::check_disks(const Task& task, Ack level) {
   const KeyKind kind = ledger_.kind(task.key);
   if (task.what != Task::What::add || kind == KeyKind::signed_sum || kind == KeyKind::big_sum)
     return;
   const Ledger::Change& add = ledger_.change(task.op);
   if (ledger_.may_be_cleared(add, kNever)) return;
   const bool negative = kind == KeyKind::negative_witness;
-  const std::size_t holders = oracle_.holders(task.key, add.digit, negative);
   const std::size_t lost = ledger_.disks_lost_since(add.begun);
+  if (lost == 0 && !oracle_.anywhere(task.key, add.digit, negative))
+    fail(Invariant::disk_ack_is_on_a_disk, describe(task) + " was acked, but is on no disk");
+  if (level != Ack::quorum) return;
+  const std::size_t holders = oracle_.holders(task.key, add.digit, negative);
   if (holders + lost >= config_.owners.majority()) return;
   fail(Invariant::quorum_ack_is_on_a_majority, describe(task) +
                                                    " was acked at quorum, but is on the disks of " +

@@ -44,7 +44,7 @@ class Workload {
 
  private:
   void choose_key(Random& random, Task& task);
-  void check_quorum(const Task& task);
+  void check_disks(const Task& task, Ack level);
   void report(const Failure& failure);
 
   Timeline& time_;

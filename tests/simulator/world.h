@@ -28,6 +28,7 @@ class World {
   [[nodiscard]] Duration lasted() const { return time_.now() - Timeline::kStart; }
 
  private:
+  void run_whole();
   void run_for(Duration length);
   template <class Condition>
   bool wait_for(Duration at_most, Duration step, Condition&& condition);
@@ -35,7 +36,7 @@ class World {
   void sample();
   void check_merge();
   void check_bounds();
-  [[nodiscard]] bool owners_agree() const;
+  [[nodiscard]] std::string who_differs() const;
   void check_converged();
   void check_totals();
   void check_it_works();
