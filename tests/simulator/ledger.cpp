@@ -17,6 +17,8 @@ std::string clock(Instant at) {
   return text;
 }
 
+constexpr std::uint32_t kCompleteMs = 300;
+
 std::int64_t magnitude(const Value& value, KeyKind kind) {
   return kind == KeyKind::negative_witness ? -value.value : value.value;
 }
@@ -111,6 +113,16 @@ std::size_t Ledger::disks_lost_since(Instant when) const {
                                                 [when](Instant at) { return at >= when; }));
 }
 
+std::size_t Ledger::on_copy_back(Instant now) {
+  unnoticed_.emplace_back(now, kNever);
+  return unnoticed_.size() - 1;
+}
+
+bool Ledger::fooled(Instant from, Instant to) const {
+  return std::any_of(unnoticed_.begin(), unnoticed_.end(),
+                     [&](const auto& span) { return span.first <= to && from <= span.second; });
+}
+
 std::string Ledger::times(const Change& change) const {
   std::string text = "(begun at " + clock(change.begun);
   static constexpr const char* kLevels[] = {"memory", "disk", "quorum"};
@@ -154,6 +166,7 @@ bool Ledger::must_be_clear(const Change& add, const Key& key, Instant begun) con
   return std::any_of(key.resets.begin(), key.resets.end(), [&](OpId id) {
     const Change& reset = changes_[id];
     return reset.acked_before(Ack::quorum, begun) &&
+           !fooled(reset.begun, reset.acked[static_cast<std::size_t>(Ack::quorum)]) &&
            (add.acked_before(Ack::quorum, reset.begun) || add.seen < reset.begun);
   });
 }
@@ -214,7 +227,12 @@ Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, 
 // since, and what only a memory had.
 Failure Ledger::check_complete(const Key& key, const Value& value, Instant begun,
                                Instant ended) const {
-  if (!value.complete || value.age_ms == kUnknownAge) return {};
+  if (!value.complete) return {};
+  if (value.age_ms > kCompleteMs) {
+    return {Invariant::complete_read_is_complete,
+            "a read says complete, though its age is unknown or above three intervals: " +
+                std::to_string(value.age_ms) + " ms"};
+  }
   // Clocks drift, and ages are cut to milliseconds.
   const auto age = std::chrono::milliseconds(value.age_ms + 2 + value.age_ms / 1000);
   const Instant as_of = begun - age;
@@ -261,14 +279,14 @@ Failure Ledger::check_read(ReadLevel level, const std::string& name, const Value
   const bool strong = level == ReadLevel::strong;
   if (key.kind == KeyKind::signed_sum || key.kind == KeyKind::big_sum) {
     return check_bounds(name, key, value, ended, [&](const Change& add) {
-      return strong && add.acked_before(Ack::quorum, begun);
+      return strong && !fooled(begun, ended) && add.acked_before(Ack::quorum, begun);
     });
   }
   if (value.code != Code::ok)
     return {Invariant::total_within_bounds, name + " cannot be read: " + value.detail};
   if (Failure wrong = check_digits(key, value)) return wrong;
-  if (strong) return check_strong(key, value, begun, ended);
-  return level == ReadLevel::local ? check_complete(key, value, begun, ended) : Failure{};
+  if (strong) return fooled(begun, ended) ? Failure{} : check_strong(key, value, begun, ended);
+  return check_complete(key, value, begun, ended);
 }
 
 Failure Ledger::check_final(const std::string& name, const Value& value, Instant now) const {

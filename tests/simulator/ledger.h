@@ -8,6 +8,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "protocol/client_messages.h"
@@ -53,6 +54,9 @@ class Ledger {
   void on_crash(Instant now) { last_crash_ = now; }
   void on_disk_lost(Instant now) { disks_lost_.push_back(now); }
   [[nodiscard]] std::size_t disks_lost_since(Instant when) const;
+  // An older copy counts, as nobody can know better, until all who might could say so.
+  [[nodiscard]] std::size_t on_copy_back(Instant now);
+  void on_copy_noticed(std::size_t which, Instant now) { unnoticed_[which].second = now; }
 
   // ---- what was read ----
   // That began and ended then.
@@ -81,6 +85,7 @@ class Ledger {
   [[nodiscard]] bool must_hold(const Change& add, Instant begun, Instant ended) const;
   [[nodiscard]] bool must_be_clear(const Change& add, const Key& key, Instant begun) const;
   [[nodiscard]] bool survives(const Change& add) const;
+  [[nodiscard]] bool fooled(Instant from, Instant to) const;
   [[nodiscard]] Failure check_digits(const Key& key, const Value& value) const;
   [[nodiscard]] Failure check_complete(const Key& key, const Value& value, Instant begun,
                                        Instant ended) const;
@@ -94,6 +99,7 @@ class Ledger {
   std::vector<std::string> names_;
   Instant last_crash_ = Instant::min();
   std::vector<Instant> disks_lost_;
+  std::vector<std::pair<Instant, Instant>> unnoticed_;
 };
 
 [[nodiscard]] std::uint64_t digit_of(std::int64_t value, std::size_t digit);

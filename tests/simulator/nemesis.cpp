@@ -339,8 +339,17 @@ void Nemesis::restore_copy(SimNode& node) {
   }
   const bool behind = known > extent(copy);
   lose_disk(node, std::exchange(copy, {}), false);
+  await_notice(node, ledger_.on_copy_back(shared_.time.now()));
   if (random_.below(2) == 0) isolate(node);  // from all who could testify
   if (behind) must_change_[node.host()] = store;
+}
+
+// Once it has met all others, whoever knows of later records has said so.
+void Nemesis::await_notice(const SimNode& node, std::size_t which) {
+  shared_.time.in(milliseconds(20), [this, &node, which] {
+    if (!is_whole(node.host())) return await_notice(node, which);
+    ledger_.on_copy_noticed(which, shared_.time.now());
+  });
 }
 
 void Nemesis::flip_bit(SimNode& node) {

@@ -50,6 +50,7 @@ class Nemesis {
   void wipe(SimNode& node);
   void take_copy(std::size_t node);
   void restore_copy(SimNode& node);
+  void await_notice(const SimNode& node, std::size_t which);
   void flip_bit(SimNode& node);
   void jump_clock(SimNode& node);
   void new_clock(SimNode& node);

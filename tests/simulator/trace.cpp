@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 26> kInvariants = {{
+constexpr std::array<InvariantInfo, 28> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -30,6 +30,8 @@ constexpr std::array<InvariantInfo, 26> kInvariants = {{
      "adds may use a shard only once a majority knows that reads must collect it"},
     {"merge_is_a_join", "merge is commutative, associative and idempotent on live states"},
     {"answers_agree", "two answers to one token do not contradict each other"},
+    {"session_is_kept", "a number above its session's floor is known, unless sessions are few"},
+    {"eventual_add_needs_nobody", "an add at memory or disk is never refused for want of a quorum"},
     {"damage_is_refused", "a store with a flipped bit never opens"},
     {"old_copy_is_noticed",
      "a disk that came back older than its peers know never goes by its old name"},

@@ -31,6 +31,8 @@ enum class Invariant : std::uint8_t {
   usable_follows_count,
   merge_is_a_join,
   answers_agree,
+  session_is_kept,
+  eventual_add_needs_nobody,
   damage_is_refused,
   old_copy_is_noticed,
   bounded,

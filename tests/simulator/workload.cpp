@@ -107,12 +107,20 @@ void Workload::on_done(const Task& task, Ack level, Code code, Finality finality
   trace_.say(time_.now(),
              [&] { return describe(task) + ": " + std::string(quipu::describe(code).name); });
   const Outcome outcome = quipu::describe(code).outcome;
+  if (code == Code::no_quorum && task.what == Task::What::add && level != Ack::quorum)
+    fail(Invariant::eventual_add_needs_nobody,
+         describe(task) + " was refused for want of a quorum");
   if (outcome == Outcome::applied) {
     report(ledger_.on_acked(task.op, time_.now(), level));
     if (level != Ack::memory) check_disks(task, level);
   } else if (outcome == Outcome::not_applied && finality == Finality::final) {
     report(ledger_.on_refused(task.op, time_.now()));
   }
+}
+
+void Workload::check_session(const Task& task) {
+  if (ledger_.disks_lost_since(Instant::min()) == 0)
+    fail(Invariant::session_is_kept, describe(task) + " was called expired");
 }
 
 // On the disks themselves, at the very moment of the ack.
@@ -139,7 +147,8 @@ void Workload::on_value(const Task& task, const Value& value) {
   trace_.say(time_.now(), [&] {
     return describe(task) + ": " + std::string(quipu::describe(value.code).name) + " " +
            std::to_string(value.value) + (value.complete ? ", complete" : "") + ", " +
-           std::to_string(value.age_ms) + " ms old";
+           (value.age_ms == kUnknownAge ? "of unknown age"
+                                        : std::to_string(value.age_ms) + " ms old");
   });
   if (value.code != Code::ok && value.code != Code::out_of_range) return;
   report(ledger_.check_read(task.level, task.key, value, task.begun, time_.now()));

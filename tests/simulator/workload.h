@@ -37,6 +37,8 @@ class Workload {
   enum class Finality { final, may_follow };
   void on_done(const Task& task, Ack level, Code code, Finality finality);
   void on_value(const Task& task, const Value& value);
+  // Its token was called expired, though it never fell below a floor.
+  void check_session(const Task& task);
   void fail(Invariant invariant, const std::string& what) {
     trace_.fail(time_.now(), invariant, what);
   }

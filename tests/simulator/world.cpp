@@ -1,6 +1,7 @@
 #include "tests/simulator/world.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "storage/lattice.h"
 
@@ -322,6 +323,42 @@ void World::check_it_works() {
 
 // ---- reports ----
 
+namespace {
+
+constexpr std::size_t kLastEvents = 40;
+
+// The counter that it is about, if it names one: "witness:12".
+std::string culprit(const std::string& what) {
+  for (const char* kind : {"witness:", "negative:", "signed:", "big:"}) {
+    const std::size_t at = what.find(kind);
+    if (at != std::string::npos) return what.substr(at, what.find_first_of(" /", at) - at);
+  }
+  return {};
+}
+
+bool names(const std::string& line, const std::string& key) {
+  const std::size_t at = line.find(key);
+  if (key.empty() || at == std::string::npos) return key.empty();
+  const std::size_t behind = at + key.size();
+  return behind == line.size() || line[behind] < '0' || line[behind] > '9';
+}
+
+// The last events; where a counter broke, its own and what befell the nodes.
+std::vector<std::string> story(const Trace& trace) {
+  const std::string key = culprit(trace.failure().what);
+  std::vector<std::string> events;
+  for (const std::string& line : trace.lines()) {
+    if (names(line, key) || line.find("***") != std::string::npos ||
+        line.find(" starts at ") != std::string::npos)
+      events.push_back(line);
+  }
+  if (events.size() > kLastEvents)
+    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(kLastEvents));
+  return events;
+}
+
+}  // namespace
+
 Report simulate(const Options& options) {
   const auto once = [&](std::size_t keep) {
     Report report;
@@ -337,13 +374,12 @@ Report simulate(const Options& options) {
     report.hash = trace.hash();
     report.faults = trace.faults;
     report.operations = trace.operations;
-    report.last_events.assign(trace.lines().begin(), trace.lines().end());
+    report.last_events = story(trace);
     return report;
   };
   Report report = once(0);
   if (!report.failure) return report;
-  constexpr std::size_t kLastEvents = 40;
-  Report told = once(kLastEvents);
+  Report told = once(std::numeric_limits<std::size_t>::max());
   if (told.hash != report.hash || told.failure.invariant != report.failure.invariant) {
     told.failure = report.failure;
     told.failure.what += " (and a second run of the same seed went another way)";
@@ -353,10 +389,10 @@ Report simulate(const Options& options) {
 
 std::string explain(const Report& report) {
   const InvariantInfo& info = describe(report.failure.invariant);
-  std::string text = "BROKEN  " + std::string(info.name) + ": " + std::string(info.meaning) +
-                     "\n  what    " + report.failure.what + "\n  seed    " +
-                     std::to_string(report.options.seed) + "\n  options " +
-                     report.options.describe() + "\n  last events, in seconds of virtual time:\n";
+  std::string text =
+      "BROKEN  " + std::string(info.name) + ": " + std::string(info.meaning) + "\n  what    " +
+      report.failure.what + "\n  seed    " + std::to_string(report.options.seed) + "\n  options " +
+      report.options.describe() + "\n  events that led to it, in seconds of virtual time:\n";
   for (const std::string& line : report.last_events) text += "    " + line + "\n";
   text += "  replay  quipu_sim " + report.options.arguments() + " --trace\n  shrink  quipu_sim " +
           report.options.arguments() + " --shrink\n";
