@@ -263,8 +263,9 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
       // A new change was refused for that before; of what was applied long ago, a
       // client may ask as often as it likes.
       if (parts_.waits.size() >= parts_.settings.pending_operations) {
-        refuse(job.origin, Code::in_doubt,
-               "applied, perhaps not durable yet: too many operations wait for a quorum");
+        parts_.out.answer(job.origin, {0, Code::in_doubt,
+                                       "applied, perhaps not durable yet: too many operations "
+                                       "wait for a quorum"});
         break;
       }
       ShardKey shard{std::string(job.op.key), job.op.shard};

@@ -16,8 +16,8 @@ std::uint32_t milliseconds(std::optional<Duration> age) {
 using EntryIterator = std::vector<Entry*>::const_iterator;
 
 // Of the leaf that `at` stands in, and moves it behind. More than an answer may hold
-// are in one leaf only if somebody who knows the cluster's key aimed them there: of
-// those the last are not told, rather than that an answer outgrows its frame.
+// are in one leaf only if somebody aimed them there, as any client can: of those the
+// last are not told, rather than that an answer outgrows its frame.
 std::vector<std::string> names_in_leaf(EntryIterator& at, EntryIterator end,
                                        std::string_view prefix) {
   std::vector<std::string> names;
