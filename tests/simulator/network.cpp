@@ -15,13 +15,13 @@ using std::chrono::seconds;
 constexpr Duration kFastest = microseconds(50);
 constexpr Duration kUsual = milliseconds(2);
 
+}  // namespace
+
 FrameType type_of(const std::string& frame) {
   std::uint16_t type = 0;
   std::memcpy(&type, frame.data() + 2, sizeof type);
   return FrameType{type};
 }
-
-}  // namespace
 
 Network::Network(Timeline& time, Trace& trace, Random random, const Options& options)
     : time_(time), trace_(trace), random_(random), nodes_(options.nodes) {

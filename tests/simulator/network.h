@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/frame.h"
 #include "protocol/random.h"
 #include "tests/simulator/options.h"
 #include "tests/simulator/timeline.h"
@@ -32,6 +33,9 @@ struct Ears {
   std::function<void(std::string)> on_bytes;
   std::function<void()> on_closed;
 };
+
+// Of a whole frame.
+[[nodiscard]] FrameType type_of(const std::string& frame);
 
 class Network {
  public:

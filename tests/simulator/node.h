@@ -67,11 +67,7 @@ class SimNode {
   [[nodiscard]] std::optional<Value> answer() const;
 
  private:
-  struct Client {
-    FrameDecoder decoder;
-    std::function<ConnId()> connection;
-  };
-  struct Link {
+  struct Connection {
     FrameDecoder decoder;
     std::function<ConnId()> connection;
   };
@@ -109,8 +105,8 @@ class SimNode {
   bool asleep_ = false;
   std::deque<std::function<void()>> inbox_;              // while asleep
   std::deque<std::pair<ClientId, std::string>> unread_;  // while clients are not read
-  std::map<LinkId, Link> links_;
-  std::map<ClientId, Client> clients_;
+  std::map<LinkId, Connection> links_;
+  std::map<ClientId, Connection> clients_;
   std::map<MemberIndex, LinkId> dialed_;
   std::uint64_t next_id_ = 1;
   Instant armed_ = kNever;

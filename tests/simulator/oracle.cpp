@@ -12,12 +12,6 @@ namespace {
 
 constexpr ShardIndex kShards = 8;  // as many as the workload raises
 
-FrameType type_of(const std::string& frame) {
-  std::uint16_t type = 0;
-  std::memcpy(&type, frame.data() + 2, sizeof type);
-  return FrameType{type};
-}
-
 std::vector<std::pair<ShardKey, ShardState>> copy(const Delta& delta) {
   std::vector<std::pair<ShardKey, ShardState>> entries;
   delta.for_each([&](const DeltaEntry& entry) {
