@@ -1,10 +1,8 @@
 // variables.h: names of environment variables that are nearly ours. Pure.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace quipu {

@@ -1,6 +1,7 @@
 #include "tests/simulator/disk.h"
 
 #include "protocol/state_codec.h"
+#include "storage/stored_keys.h"
 #include "tests/simulator/planted.h"
 
 namespace quipu::sim {
@@ -12,7 +13,7 @@ constexpr Duration kFastest = std::chrono::microseconds(100);
 // What replaying a record that was cut off could make of it: some states, no tokens.
 void cut_off(Sealed& sealed) {
   for (Batch::Put& put : sealed.batch.puts) {
-    if (put.key.front() != 'j') continue;
+    if (!stored::parse_record(put.key)) continue;
     const Result<Record> whole = decode_record(put.key, put.value);
     put.value = encode_record(put.key, Record{whole->delta, {}});
   }

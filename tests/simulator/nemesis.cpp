@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "protocol/state_codec.h"
+#include "storage/stored_keys.h"
 
 namespace quipu::sim {
 namespace {
@@ -24,14 +25,14 @@ Commit sighted(const MemoryDisk& disk, StoreId store) {
     }
   };
   for (const auto& [key, value] : disk.durable) {
-    if (key.front() == 'm') look(decode_meta(key, value)->sightings);
-    if (key.front() == 'j') look(decode_record(key, value)->delta.sightings);
+    if (key == stored::meta()) look(decode_meta(key, value)->sightings);
+    if (stored::parse_record(key)) look(decode_record(key, value)->delta.sightings);
   }
   return newest;
 }
 
 StoreId store_on(const MemoryDisk& disk) {
-  const auto meta = disk.durable.lower_bound("m");
+  const auto meta = disk.durable.find(stored::meta());
   return decode_meta(meta->first, meta->second)->store;
 }
 
@@ -39,7 +40,8 @@ StoreId store_on(const MemoryDisk& disk) {
 Commit extent(const MemoryDisk& disk) {
   Commit newest{};
   for (const auto& [key, value] : disk.durable) {
-    if (key.front() == 'j') newest = std::max(newest, decode_record(key, value)->delta.commit());
+    if (stored::parse_record(key))
+      newest = std::max(newest, decode_record(key, value)->delta.commit());
   }
   return newest;
 }

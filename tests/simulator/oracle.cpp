@@ -107,7 +107,7 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
 
 void Oracle::on_durable(MemberIndex node, const Batch& batch) {
   for (const Batch::Put& put : batch.puts) {
-    if (put.key.front() != 'j') continue;
+    if (!stored::parse_record(put.key)) continue;
     if (const auto record = decode_record(put.key, put.value); record.ok())
       absorb(node, record->delta);
   }
@@ -118,12 +118,11 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   disk_lost_ = time_.now();
   durable_[node].clear();
   for (const auto& [key, value] : disk.durable) {
-    if (key.front() == 'j') {
+    if (stored::parse_record(key)) {
       if (const auto record = decode_record(key, value); record.ok()) absorb(node, record->delta);
-    } else if (key.front() == 's') {
-      const auto named = stored::parse_shard(key);
+    } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
-      if (!named || !state.ok()) continue;
+      if (!state.ok()) continue;
       const ShardRef ref = named->ref;
       (void)merge(durable_[node][{std::string(ref.key), ref.shard}], *state);
     }
