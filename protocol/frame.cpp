@@ -25,9 +25,6 @@ static_assert(std::endian::native == std::endian::little,
               "Header is copied as it stands in memory");
 constexpr std::size_t kChecksumAt = offsetof(Header, checksum);
 
-// What a connection keeps while nothing is under way; a longer buffer is freed.
-constexpr std::size_t kIdleBuffer = std::size_t{64} << 10;
-
 constexpr std::size_t padded(std::size_t size) { return (size + 7) & ~std::size_t{7}; }
 
 bool is_known(FrameType type) {
@@ -117,52 +114,26 @@ void append_frame(std::string& out, FrameType type, std::span<const std::byte> p
   std::memcpy(out.data() + begin + kChecksumAt, &sum, sizeof sum);
 }
 
-std::span<std::byte> FrameDecoder::prepare(std::size_t want) {
-  if (begin_ == end_) {
-    begin_ = end_ = 0;
-    if (words_.size() * 8 > std::max(kIdleBuffer, padded(want))) words_ = {};
-  }
-  if (words_.size() * 8 - end_ < want) {
-    std::byte* const bytes = reinterpret_cast<std::byte*>(words_.data());
-    if (begin_ != 0) std::memmove(bytes, bytes + begin_, buffered());
-    end_ -= std::exchange(begin_, 0);
-    if (words_.size() * 8 - end_ < want) words_.resize(padded(end_ + want) / 8);
-  }
-  return std::as_writable_bytes(std::span(words_)).subspan(end_);
-}
-
-void FrameDecoder::commit(std::size_t read) {
-  assert(read <= words_.size() * 8 - end_);
-  end_ += read;
-}
-
-void FrameDecoder::fit() {
-  const auto first = words_.begin() + static_cast<std::ptrdiff_t>(begin_ / 8);
-  const auto last = first + static_cast<std::ptrdiff_t>(padded(buffered()) / 8);
-  words_ = std::vector<std::uint64_t>(first, last);
-  end_ -= std::exchange(begin_, 0);
-}
-
-Result<std::optional<FrameDecoder::Frame>> FrameDecoder::next(std::uint64_t salt) {
+Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt) {
   const std::optional<Frame> incomplete;
-  if (buffered() == 0) return incomplete;
-  char* const at = reinterpret_cast<char*>(words_.data()) + begin_;
+  if (in.buffered() == 0) return incomplete;
+  char* const at = in.unread_bytes();
   // Told by the first byte, since a stranger may wait for an answer after less
   // than a header.
   if (static_cast<std::uint8_t>(*at) != kFrameMagic) {
-    return refused("not Quipu's protocol: a frame begins with 'Q'");
+    return refused("not Quipu's protocol: a frame begins with byte 0xfe");
   }
-  if (buffered() < kFrameHeader) return incomplete;
+  if (in.buffered() < kFrameHeader) return incomplete;
   Header header;
   std::memcpy(&header, at, sizeof header);
   if (Status status = check(header); !status.ok()) return status;
   const std::size_t size = kFrameHeader + header.length;
-  if (buffered() < size) return incomplete;
+  if (in.buffered() < size) return incomplete;
   const FrameType type{header.type};
   if (checksum(at, size, salt_of(type, salt)) != header.checksum) {
     return refused("frame with a wrong checksum: damaged on the way, or of another cluster");
   }
-  begin_ += size;
+  in.consume(size);
   return std::optional<Frame>(
       {type, {reinterpret_cast<const std::byte*>(at) + kFrameHeader, header.length}});
 }

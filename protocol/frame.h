@@ -1,8 +1,11 @@
 // frame.h: how messages stand on a TCP stream, on both ports.
 //
 //   0      1        2       4         8           16
-//   | 'Q'  | version | type  | length  | checksum  | payload, length bytes …
+//   | 0xfe | version | type  | length  | checksum  | payload, length bytes …
 //   u8       u8       u16     u32       u64          a FlatBuffers table, zero-padded to 8
+//
+// No text begins with that first byte, so whoever serves others on the same port
+// knows from it who speaks.
 //
 // Little-endian. The checksum is XXH3-64 of bytes 0-7 and the payload, seeded
 // with the salt: 0 on the client port and for Hello and Refusal, the cluster id
@@ -18,13 +21,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "protocol/read_buffer.h"
 #include "quipu/status.h"
 
 namespace quipu {
 
-inline constexpr std::uint8_t kFrameMagic = 'Q';
+inline constexpr std::uint8_t kFrameMagic = 0xfe;
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::size_t kFrameHeader = 16;
 inline constexpr std::size_t kMaxFrame = std::size_t{1} << 20;  // header included
@@ -62,33 +65,23 @@ enum class FrameType : std::uint16_t {
 void append_frame(std::string& out, FrameType type, std::span<const std::byte> payload,
                   std::uint64_t salt = 0);
 
-// Cuts a byte stream into frames. Not thread-safe; one per connection.
-class FrameDecoder {
+struct Frame {
+  FrameType type;
+  std::span<const std::byte> payload;  // 8-aligned; valid as long as the buffer's bytes
+};
+
+// Cuts the next whole frame; nothing if more bytes are needed; protocol_error if
+// the stream is not ours, after which it must be closed.
+// REQUIRES: nothing but frames was consumed from `in` since it was empty.
+[[nodiscard]] Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt = 0);
+
+// For a connection that brings nothing but frames.
+class FrameDecoder : public ReadBuffer {
  public:
-  struct Frame {
-    FrameType type;
-    std::span<const std::byte> payload;  // 8-aligned; valid until prepare()
-  };
-
-  // Room for at least `want` bytes to be read into; then tell how many came.
-  [[nodiscard]] std::span<std::byte> prepare(std::size_t want);
-  void commit(std::size_t read);
-
-  // The next whole frame; nothing if more bytes are needed; protocol_error if
-  // the stream is not ours, after which it must be closed.
-  [[nodiscard]] Result<std::optional<Frame>> next(std::uint64_t salt = 0);
-
-  [[nodiscard]] std::size_t buffered() const { return end_ - begin_; }
-
-  // Gives back the room that nothing is in, of a decoder that may wait for long.
-  void fit();
-  // Bytes of memory, room included.
-  [[nodiscard]] std::size_t held() const { return words_.capacity() * sizeof(std::uint64_t); }
-
- private:
-  std::vector<std::uint64_t> words_;  // the buffer, aligned for FlatBuffers
-  std::size_t begin_ = 0;             // bytes; always a multiple of 8
-  std::size_t end_ = 0;
+  using Frame = quipu::Frame;
+  [[nodiscard]] Result<std::optional<Frame>> next(std::uint64_t salt = 0) {
+    return next_frame(*this, salt);
+  }
 };
 
 }  // namespace quipu

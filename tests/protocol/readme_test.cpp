@@ -118,7 +118,7 @@ TEST(Readme, lists_every_frame_type) {
 TEST(FrameDecoder, knows_the_types_that_are_listed_and_no_others) {
   const std::map<int, std::string> types = types_in_use();
   for (int type = 0; type <= 0xffff; ++type) {
-    std::string header("Q\1\0\0\0\0\0\0", 8);
+    std::string header("\xfe\1\0\0\0\0\0\0", 8);
     header[2] = static_cast<char>(type & 0xff);
     header[3] = static_cast<char>(type >> 8);
     FrameDecoder decoder;
