@@ -251,6 +251,7 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
   }
   ++(job.op.kind == OpKind::add ? counts_.adds_executed : counts_.resets_executed);
   Done done;
+  done.total = applied.total;
   if (job.op.shard == 0) done.usable = parts_.executor.map().usable({job.op.key, 0});
   switch (job.op.ack) {
     case Ack::memory:

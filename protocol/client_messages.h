@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ struct Done {
   ShardIndex usable = 0;  // the counter's usable shards as the executor knows; 0: it does not
   StoreId store{};        // open_session: whose serial this is
   Serial serial{};
+  // A new add: what the counter counted right after it, as the executor knows; nothing
+  // if it cannot tell, since the counter has more shards or this is a retry.
+  std::optional<std::int64_t> total{};
 };
 
 struct Read {

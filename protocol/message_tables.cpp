@@ -49,8 +49,10 @@ void read(Reader& in, const wire::Op& from, Op& op) {
 
 Offset<wire::Done> build(Builder& builder, const Done& done, std::size_t room) {
   const auto detail = build_detail(builder, done.detail, room);
-  return wire::CreateDone(builder, done.id, static_cast<std::uint16_t>(done.code), detail,
-                          done.usable, raw(done.store), raw(done.serial));
+  return wire::CreateDone(
+      builder, done.id, static_cast<std::uint16_t>(done.code), detail, done.usable, raw(done.store),
+      raw(done.serial),
+      done.total ? flatbuffers::Optional<std::int64_t>(*done.total) : flatbuffers::nullopt);
 }
 
 void read(Reader& in, const wire::Done& from, Done& done) {
@@ -60,6 +62,7 @@ void read(Reader& in, const wire::Done& from, Done& done) {
   done.usable = in.within<ShardIndex>("usable", from.usable(), 0, kMaxShards);
   done.store = StoreId{from.store()};
   done.serial = Serial{from.serial()};
+  if (const auto total = from.total()) done.total = *total;
 }
 
 Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal) {

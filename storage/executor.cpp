@@ -85,18 +85,20 @@ Applied Executor::apply_one(const Change& change, const Placement& placement) {
     if (found.verdict != TokenTable::Verdict::fresh) return answer_token(found);
   }
   if (change.refuse != Code::ok) return {change.refuse};
-  Code code = Code::ok;
+  Applied applied;
   if (change.kind == OpKind::reset) {
     reset(change, placement);
   } else {
-    code = add(change, placement);
+    applied = add(change, placement);
   }
   // A refusal for good is noted too, or a delayed copy of it might yet succeed.
   if (tokened) {
-    tokens_.note(change.token, {change.token.number, print, code, lane(placement.partition())},
+    tokens_.note(change.token,
+                 {change.token.number, print, applied.code, lane(placement.partition())},
                  next(sealed_));
   }
-  return {code, covering()};
+  applied.commit = covering();
+  return applied;
 }
 
 Applied Executor::answer_token(const TokenTable::Found& found) const {
@@ -116,28 +118,31 @@ Applied Executor::answer_token(const TokenTable::Found& found) const {
   return {Code::session_window};
 }
 
-Code Executor::add(const Change& change, const Placement& placement) {
+Applied Executor::add(const Change& change, const Placement& placement) {
   Entry* entry = map_.find(placement, change.ref);
   if (entry == nullptr || !has_actor(placement.partition())) return add_first(change, placement);
   Entry::CellRef mine = entry->find(own(placement.partition()).index);
   if (!mine) return add_first(change, placement);
-  if (!fits(mine.sum(), entry->total().sum, change.amount)) return add_first(change, placement);
+  const Wide held = entry->total().sum;
+  if (!fits(mine.sum(), held, change.amount)) return add_first(change, placement);
   map_.touch(placement, entry, Entry::kLocal);
   mine.add(change.amount, next(sealed_));
-  return Code::ok;
+  const bool whole = change.ref.shard == 0 && !entry->has(Entry::kCounted);
+  return {Code::ok, {}, whole ? narrow(held + change.amount) : std::nullopt};
 }
 
 // The cell is missing, or its sum has no room: work on the plain form.
-Code Executor::add_first(const Change& change, const Placement& placement) {
+Applied Executor::add_first(const Change& change, const Placement& placement) {
   ShardState& state = scratch_;
   (void)map_.read(placement, change.ref, state);
   const ActorId held = own(placement.partition()).id;
   auto at = find_cell(state, held);
   const bool has_cell = held != ActorId{} && holds(state, at, held);
   const bool rebased = has_cell && fully_cleared(*at) && !fits(at->sum, 0, change.amount);
-  if (!has_cell && state.cells.size() >= kMaxWriters) return Code::out_of_range;
+  if (!has_cell && state.cells.size() >= kMaxWriters) return {Code::out_of_range};
   const std::int64_t own_sum = has_cell && !rebased ? at->sum : 0;
-  if (!fits(own_sum, total(state.cells).sum, change.amount)) return Code::out_of_range;
+  const Wide held_sum = total(state.cells).sum;
+  if (!fits(own_sum, held_sum, change.amount)) return {Code::out_of_range};
 
   if (rebased) rebase(change, placement, state);
   const ActorId actor = own_actor(placement.partition());
@@ -147,7 +152,8 @@ Code Executor::add_first(const Change& change, const Placement& placement) {
   at->commit = next(sealed_);
   at->sum += change.amount;
   map_.put(placement, change.ref, state, Entry::kLocal | (inserted ? Entry::kWhole : 0));
-  return Code::ok;
+  const bool whole = change.ref.shard == 0 && state.count == 1;
+  return {Code::ok, {}, whole ? narrow(held_sum + change.amount) : std::nullopt};
 }
 
 // Only its writer may: a cell that counts nothing starts again from 0, in a

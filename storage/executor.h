@@ -17,6 +17,7 @@
 
 #include <bitset>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,8 @@ struct Change {
 struct Applied {
   Code code = Code::ok;
   Commit commit{};
+  // Of a new add: what the counter counts now, where this shard is all of it.
+  std::optional<std::int64_t> total{};
 };
 
 struct Sealed {
@@ -128,8 +131,8 @@ class Executor {
 
   Applied apply_one(const Change& change, const Placement& placement);
   Applied answer_token(const TokenTable::Found& found) const;
-  Code add(const Change& change, const Placement& placement);
-  Code add_first(const Change& change, const Placement& placement);
+  Applied add(const Change& change, const Placement& placement);
+  Applied add_first(const Change& change, const Placement& placement);
   void reset(const Change& change, const Placement& placement);
   void rebase(const Change& change, const Placement& placement, ShardState& state);
   [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement,

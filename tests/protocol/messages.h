@@ -19,7 +19,7 @@ namespace quipu {
 
 // clang-format off
 inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
-inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
+inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
@@ -131,7 +131,8 @@ inline Done largest_done() {
           .detail = std::string(200, 'd'),
           .usable = kMaxShards,
           .store = StoreId{kMax64},
-          .serial = Serial{kMax64}};
+          .serial = Serial{kMax64},
+          .total = kHighest};
 }
 
 inline std::vector<std::uint16_t> sample_owners(std::uint16_t members, std::size_t replication) {
@@ -157,6 +158,7 @@ inline std::vector<ClientMessage> client_messages() {
       largest_op(),
       Done{},
       Done{.id = 1, .code = Code::in_doubt, .detail = "x"},
+      Done{.id = 2, .total = 0},
       largest_done(),
       Read{},
       Read{.id = 1, .level = ReadLevel::fresh, .keys = {""}},

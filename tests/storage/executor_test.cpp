@@ -92,6 +92,29 @@ TEST(Executor, writes_all_shards_of_a_partition_under_one_actor) {
   EXPECT_EQ(all.size(), actors.size()) << "and each partition under another";
 }
 
+TEST(Executor, tells_what_the_counter_counts_right_after_an_add) {
+  Executor executor = fresh_executor(1);
+  executor.merge(said(kLikes, cell_of(1, 5, 100)));
+  EXPECT_EQ(add(executor, kLikes, 1).total, 101);  // a first cell
+  EXPECT_EQ(add(executor, kLikes, -2).total, 99);  // in place
+  reset(executor, kLikes);
+  EXPECT_EQ(add(executor, kLikes, 3).total, 3);
+}
+
+TEST(Executor, tells_no_total_where_it_knows_only_a_part_of_the_counter) {
+  Executor executor = fresh_executor(1);
+  add(executor, kLikes, 1);
+  Delta spread;
+  spread.push(kLikes, ShardState{{}, 2, 2});
+  executor.merge(spread);
+  EXPECT_EQ(add(executor, kLikes, 1).total, std::nullopt);
+  EXPECT_EQ(add(executor, {"likes", 1}, 1).total, std::nullopt);
+
+  Token token{StoreId{1}, executor.issue_session(), 1, 1};
+  EXPECT_EQ(add(executor, kViews, 1, token).total, 1);
+  EXPECT_EQ(add(executor, kViews, 1, token).total, std::nullopt) << "a retry may be late";
+}
+
 TEST(Executor, makes_a_counter_exist_by_adding_nothing_to_it) {
   Executor executor = fresh_executor(1);
   EXPECT_EQ(add(executor, kLikes, 0).code, Code::ok);
