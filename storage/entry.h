@@ -64,6 +64,11 @@ class Entry {
 
   void unpack(const ActorNames& actors, ShardState& state) const;
   [[nodiscard]] Total total() const;
+  // Whether its counter exists: shard 0 counts something since its last clear, or
+  // says that there are other shards, which may. The others say nothing by themselves.
+  [[nodiscard]] bool shows_counter() const {
+    return shard_ == 0 && (has(kCounted) || total().exists);
+  }
 
   // A cell in place. Valid until the entry is destroyed.
   class CellRef {

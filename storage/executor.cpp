@@ -123,12 +123,13 @@ Applied Executor::add(const Change& change, const Placement& placement) {
   if (entry == nullptr || !has_actor(placement.partition())) return add_first(change, placement);
   Entry::CellRef mine = entry->find(own(placement.partition()).index);
   if (!mine) return add_first(change, placement);
-  const Wide held = entry->total().sum;
-  if (!fits(mine.sum(), held, change.amount)) return add_first(change, placement);
+  const Total held = entry->total();
+  if (!fits(mine.sum(), held.sum, change.amount)) return add_first(change, placement);
   map_.touch(placement, entry, Entry::kLocal);
   mine.add(change.amount, next(sealed_));
+  if (!held.exists) map_.revived(placement, *entry);
   const bool whole = change.ref.shard == 0 && !entry->has(Entry::kCounted);
-  return {Code::ok, {}, whole ? narrow(held + change.amount) : std::nullopt};
+  return {Code::ok, {}, whole ? narrow(held.sum + change.amount) : std::nullopt};
 }
 
 // The cell is missing, or its sum has no room: work on the plain form.

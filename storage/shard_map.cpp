@@ -80,6 +80,8 @@ void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& s
   if (old != nullptr) touch(placement, old, flags);
   Entry* now = Entry::create(slab_, actors_, placement, ref, state);
   open_bytes_ += now->size();
+  if (old != nullptr && old->shows_counter()) --home.counters;
+  if (now->shows_counter()) ++home.counters;
   if (old != nullptr) {
     now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty));
     home.table.replace(placement, old, now);
@@ -98,8 +100,10 @@ void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& s
 void ShardMap::load(ShardRef ref, const ShardState& state) {
   const Placement placement = place(ref);
   Entry* entry = Entry::create(slab_, actors_, placement, ref, state);
-  part(placement).table.insert(placement, entry);
-  part(placement).clean.add(placement.leaf(), hash_state(digest_key_, ref, state));
+  Part& home = part(placement);
+  home.table.insert(placement, entry);
+  home.clean.add(placement.leaf(), hash_state(digest_key_, ref, state));
+  if (entry->shows_counter()) ++home.counters;
   ++size_;
 }
 

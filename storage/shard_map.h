@@ -7,7 +7,8 @@
 // dirty: changed since a checkpoint last put it; the journal has it
 // The digests cover the clean ones; a request adds the dirty ones on the fly.
 //
-// Invariant: a state is changed only after touch() (or by put(), which touches).
+// Invariant: a state is changed only after touch() (or by put(), which touches),
+// and what that makes exist is told by revived() (or by put() itself).
 #pragma once
 
 #include <optional>
@@ -49,6 +50,10 @@ class ShardMap {
   void touch(const Placement& placement, Entry* entry, std::uint8_t flags);
   // Inserts or overwrites, and touches.
   void put(const Placement& placement, ShardRef ref, const ShardState& state, std::uint8_t flags);
+  // After a change in place of an entry that did not exist before.
+  void revived(const Placement& placement, const Entry& entry) {
+    if (entry.shows_counter() && !entry.has(Entry::kCounted)) ++part(placement).counters;
+  }
   // A state from a finished checkpoint.
   void load(ShardRef ref, const ShardState& state);
 
@@ -90,6 +95,10 @@ class ShardMap {
   [[nodiscard]] std::size_t size(Partition partition) const {
     return parts_[raw(partition)].table.size();
   }
+  // Exactly how many of its entries show a counter (Entry::shows_counter).
+  [[nodiscard]] std::size_t counters(Partition partition) const {
+    return parts_[raw(partition)].counters;
+  }
   template <class Visit>
   void for_each(Partition partition, Visit&& visit) const {
     parts_[raw(partition)].table.for_each(visit);
@@ -106,6 +115,7 @@ class ShardMap {
     PartitionTable table;
     Digest clean;
     std::uint32_t dirty = 0;
+    std::uint32_t counters = 0;  // of its entries, those that show one
   };
   [[nodiscard]] const Part& part(const Placement& placement) const {
     return parts_[raw(placement.partition())];

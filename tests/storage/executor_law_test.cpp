@@ -128,6 +128,9 @@ class Trio {
         const Total total = executors_[who].map().total(name);
         RC_ASSERT((total.sum == expected));
         RC_ASSERT(total.exists == expected_exists);
+        const ShardMap& map = executors_[who].map();
+        const Partition partition = map.place(name).partition();
+        RC_ASSERT(map.counters(partition) == counters_walked(map, partition));
       }
     }
   }

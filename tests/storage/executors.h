@@ -99,6 +99,18 @@ inline Partition partition_of(const Executor& executor, ShardRef ref) {
   return executor.map().place(ref).partition();
 }
 
+// How many counters exist in a partition, told by a walk over all that it holds.
+inline std::size_t counters_walked(const ShardMap& map, Partition partition) {
+  std::size_t counters = 0;
+  ShardState state;
+  map.for_each(partition, [&](const Entry* entry) {
+    map.unpack(*entry, state);
+    const bool spread = state.count != 1 || state.usable != 1;
+    if (entry->ref().shard == 0 && (spread || total(state.cells).exists)) ++counters;
+  });
+  return counters;
+}
+
 inline ShardState cell_of(std::uint64_t actor, std::uint64_t commit, std::int64_t sum) {
   return {.cells = {{ActorId{actor}, Commit{commit}, sum, {}, 0}}};
 }

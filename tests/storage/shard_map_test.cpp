@@ -29,8 +29,10 @@ void put(ShardMap& map, ShardRef ref, const ShardState& state, std::uint8_t flag
 void touch_and_add(ShardMap& map, ShardRef ref, ActorId actor, std::int64_t amount, Commit commit) {
   const Placement placement = map.place(ref);
   Entry* entry = map.find(placement, ref);
+  const bool existed = entry->total().exists;
   map.touch(placement, entry, Entry::kLocal);
   entry->find(map.actors().intern(actor)).add(amount, commit);
+  if (!existed) map.revived(placement, *entry);
 }
 
 void checkpoint_all(ShardMap& map) {
@@ -251,6 +253,41 @@ TEST(ShardMap, forgets_a_dropped_partition_and_no_other) {
     ASSERT_TRUE(map.read(name, held)) << name.key;
     ASSERT_EQ(held, state);
   }
+}
+
+// ---- counters ----
+
+TEST(ShardMap, counts_the_counters_that_exist_by_their_first_shard) {
+  ShardMap map(kKey);
+  const Partition partition = map.place({"likes", 0}).partition();
+  const ShardState cleared{.cells = {{ActorId{1}, Commit{1}, 5, Commit{1}, 5}}};
+  put(map, {"likes", 0}, cleared);
+  EXPECT_EQ(map.counters(partition), 0u) << "counts nothing since its clear";
+  touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{2});
+  EXPECT_EQ(map.counters(partition), 1u) << "counts again";
+  touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{3});
+  put(map, {"likes", 0}, one_cell(1, 4, 3));
+  EXPECT_EQ(map.counters(partition), 1u) << "exists all the while";
+  put(map, {"likes", 0}, cleared);
+  EXPECT_EQ(map.counters(partition), 0u);
+
+  ShardState spread = cleared;
+  spread.count = 2;
+  put(map, {"likes", 0}, spread);
+  EXPECT_EQ(map.counters(partition), 1u) << "its other shards may count";
+  touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{2});
+  EXPECT_EQ(map.counters(partition), 1u);
+
+  const ShardKey second{"likes", 1};
+  put(map, second, one_cell(1, 1, 1));
+  EXPECT_EQ(map.counters(map.place(second).partition()),
+            map.place(second).partition() == partition ? 1u : 0u)
+      << "is told by the first";
+  map.take_open([](const Entry&) {});
+  map.drop(partition);
+  EXPECT_EQ(map.counters(partition), 0u);
+  map.load({"likes", 0}, one_cell(1, 1, 1));
+  EXPECT_EQ(map.counters(partition), 1u);
 }
 
 // ---- digest ----
