@@ -1,0 +1,177 @@
+#include "protocol/resp.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace quipu::test {
+namespace {
+
+using Request = std::vector<std::string>;
+
+// All requests that are there, and how the stream ended.
+struct Drained {
+  std::vector<Request> requests;
+  std::string error;
+};
+
+void put(ReadBuffer& in, std::string_view bytes) {
+  std::memcpy(in.prepare(bytes.size()).data(), bytes.data(), bytes.size());
+  in.commit(bytes.size());
+}
+
+void drain(RespRequests& requests, ReadBuffer& in, Drained& into) {
+  while (into.error.empty()) {
+    const auto request = requests.next(in);
+    if (!request.ok()) {
+      into.error = request.status().detail();
+    } else if (!*request) {
+      return;
+    } else {
+      into.requests.emplace_back((*request)->begin(), (*request)->end());
+    }
+  }
+}
+
+Drained parse(std::string_view bytes, std::size_t step = ~std::size_t{0}) {
+  RespRequests requests;
+  ReadBuffer in;
+  Drained drained;
+  for (std::size_t at = 0; at < bytes.size() && drained.error.empty(); at += step) {
+    put(in, bytes.substr(at, step));
+    drain(requests, in, drained);
+    if (step >= bytes.size() - at) break;
+  }
+  return drained;
+}
+
+struct Sound {
+  const char* name;
+  std::string bytes;
+  std::vector<Request> requests;
+};
+class RespSound : public testing::TestWithParam<Sound> {};
+
+TEST_P(RespSound, is_read_alike_however_it_is_cut) {
+  const Sound& sound = GetParam();
+  for (const std::size_t step : {std::size_t{1}, std::size_t{3}, ~std::size_t{0}}) {
+    const Drained drained = parse(sound.bytes, step);
+    EXPECT_EQ(drained.error, "");
+    EXPECT_EQ(drained.requests, sound.requests) << "in steps of " << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Resp, RespSound,
+    testing::Values(Sound{"array", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", {{"GET", "a"}}},
+                    Sound{"pipeline",
+                          "*1\r\n$4\r\nPING\r\nGET a\r\n*1\r\n$4\r\nQUIT\r\n",
+                          {{"PING"}, {"GET", "a"}, {"QUIT"}}},
+                    Sound{"any_bytes",
+                          std::string("*2\r\n$3\r\nGET\r\n$4\r\n\r\n\0*\r\n", 25),
+                          {{"GET", std::string("\r\n\0*", 4)}}},
+                    Sound{"empty_word", "*2\r\n$3\r\nGET\r\n$0\r\n\r\n", {{"GET", ""}}},
+                    Sound{"empty_arrays", "*0\r\n*-1\r\n", {{}, {}}},
+                    Sound{"empty_lines", "\r\n\n  \r\nPING\n", {{}, {}, {}, {"PING"}}},
+                    Sound{"inline_spaces", "  GET\t a  \r\n", {{"GET", "a"}}},
+                    Sound{"quotes", "SET \"a b\" 'c d' x\"y\"\r\n", {{"SET", "a b", "c d", "xy"}}},
+                    Sound{"escapes",
+                          R"(GET "\x41\n\r\t\b\a\\\"\q\xzz" 'it\'s \n')"
+                          "\r\n",
+                          {{"GET", "A\n\r\t\b\a\\\"qxzz", "it's \\n"}}},
+                    Sound{"empty_quotes", "GET \"\" ''\r\n", {{"GET", "", ""}}}),
+    [](const auto& sound) { return std::string(sound.param.name); });
+
+struct Refused {
+  const char* name;
+  std::string bytes;
+  std::string error;
+};
+class RespRefused : public testing::TestWithParam<Refused> {};
+
+TEST_P(RespRefused, has_the_text_that_redis_says) {
+  EXPECT_EQ(parse(GetParam().bytes).error, GetParam().error);
+  EXPECT_EQ(parse(GetParam().bytes, 1).error, GetParam().error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Resp, RespRefused,
+    testing::Values(
+        Refused{"no_count", "*x\r\n", "invalid multibulk length"},
+        Refused{"empty_count", "*\r\n", "invalid multibulk length"},
+        Refused{"count_too_large", "*1048577\r\n", "invalid multibulk length"},
+        Refused{"count_overflows", "*99999999999999999999\r\n", "invalid multibulk length"},
+        Refused{"endless_count", "*" + std::string(40, '1'), "too big mbulk count string"},
+        Refused{"no_word", "*1\r\n:1\r\n", "expected '$', got ':'"},
+        Refused{"negative_word", "*1\r\n$-1\r\n", "invalid bulk length"},
+        Refused{"word_too_long", "*1\r\n$1048577\r\n", "invalid bulk length"},
+        Refused{"request_too_long", "*2\r\n$3\r\nGET\r\n$1048570\r\n",
+                "a request has more than 1048576 bytes"},
+        Refused{"endless_length", "*1\r\n$" + std::string(40, '1'), "too big bulk count string"},
+        Refused{"open_quote", "GET \"a\r\n", "unbalanced quotes in request"},
+        Refused{"text_behind_quote", "GET \"a\"b\r\n", "unbalanced quotes in request"},
+        Refused{"endless_line", std::string(kMaxRespInline + 1, 'a'), "too big inline request"}),
+    [](const auto& refused) { return std::string(refused.param.name); });
+
+TEST(Resp, WaitsForTheRestOfWhatIsCutAnywhere) {
+  const std::string bytes = "*2\r\n$3\r\nGET\r\n$5\r\nlikes\r\n";
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const Drained drained = parse(std::string_view(bytes).substr(0, size));
+    EXPECT_EQ(drained.error, "") << size;
+    EXPECT_TRUE(drained.requests.empty()) << size;
+  }
+}
+
+TEST(Resp, TheLongestRequestIsRead) {
+  const std::size_t word = kMaxRespRequest - std::string_view("*1\r\n$1048560\r\n\r\n").size();
+  const std::string bytes =
+      "*1\r\n$" + std::to_string(word) + "\r\n" + std::string(word, 'k') + "\r\n";
+  ASSERT_EQ(bytes.size(), kMaxRespRequest);
+  EXPECT_EQ(parse(bytes).requests, std::vector<Request>{{std::string(word, 'k')}});
+}
+
+std::string written(RespWriter::Version version, void (*write)(RespWriter&)) {
+  std::string out;
+  RespWriter writer(out, version);
+  write(writer);
+  return out;
+}
+
+struct Written {
+  const char* name;
+  void (*write)(RespWriter&);
+  const char* resp2;
+  const char* resp3;
+};
+class RespWritten : public testing::TestWithParam<Written> {};
+
+TEST_P(RespWritten, in_both_versions) {
+  EXPECT_EQ(written(RespWriter::Version::resp2, GetParam().write), GetParam().resp2);
+  EXPECT_EQ(written(RespWriter::Version::resp3, GetParam().write), GetParam().resp3);
+}
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+
+INSTANTIATE_TEST_SUITE_P(
+    Resp, RespWritten,
+    testing::Values(
+        Written{"simple", [](RespWriter& to) { to.simple("OK"); }, "+OK\r\n", "+OK\r\n"},
+        Written{"error", [](RespWriter& to) { to.error("ERR a\r\nb"); }, "-ERR a  b\r\n",
+                "-ERR a  b\r\n"},
+        Written{"integer", [](RespWriter& to) { to.integer(kLowest); }, ":-9223372036854775808\r\n",
+                ":-9223372036854775808\r\n"},
+        Written{"bulk", [](RespWriter& to) { to.bulk("a\r\n"); }, "$3\r\na\r\n\r\n",
+                "$3\r\na\r\n\r\n"},
+        Written{"number", [](RespWriter& to) { to.bulk(std::int64_t{-42}); }, "$3\r\n-42\r\n",
+                "$3\r\n-42\r\n"},
+        Written{"verbatim", [](RespWriter& to) { to.verbatim("ab"); }, "$2\r\nab\r\n",
+                "=6\r\ntxt:ab\r\n"},
+        Written{"boolean", [](RespWriter& to) { to.boolean(true); }, ":1\r\n", "#t\r\n"},
+        Written{"null", [](RespWriter& to) { to.null(); }, "$-1\r\n", "_\r\n"},
+        Written{"array", [](RespWriter& to) { to.array(2); }, "*2\r\n", "*2\r\n"},
+        Written{"set", [](RespWriter& to) { to.set(2); }, "*2\r\n", "~2\r\n"},
+        Written{"map", [](RespWriter& to) { to.map(2); }, "*4\r\n", "%2\r\n"}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+}  // namespace
+}  // namespace quipu::test
