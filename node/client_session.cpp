@@ -4,7 +4,7 @@
 #include <asio/post.hpp>
 #include <utility>
 
-#include "protocol/message_codec.h"
+#include "node/address.h"
 
 namespace quipu {
 namespace {
@@ -12,22 +12,8 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::size_t kReadSize = std::size_t{64} << 10;
-// Answers that a client has not fetched: beyond the first it is read no more,
-// beyond the second (they may come long after their requests) it is dropped.
-constexpr std::size_t kPauseOutput = std::size_t{1} << 20;
-constexpr std::size_t kMaxOutput = std::size_t{8} << 20;
-static_assert(kPauseOutput + kMaxFrame < kMaxOutput);
-// How long a refused client has to fetch the Refusal.
+// How long a client has to fetch our last words.
 constexpr std::chrono::seconds kLinger{1};
-
-constexpr const char* kClosing = "the node is closing";
-
-Values refuse_all(const Read& read) {
-  Value refused;
-  refused.code = Code::unavailable;
-  refused.detail = kClosing;
-  return {read.id, std::vector<Value>(read.keys.size(), refused)};
-}
 
 std::string in_seconds(std::chrono::milliseconds time) {
   return std::to_string(time.count() / 1000) + " s";
@@ -35,6 +21,11 @@ std::string in_seconds(std::chrono::milliseconds time) {
 
 bool is_later(const asio::error_code& error) {
   return error == asio::error::would_block || error == asio::error::try_again;
+}
+
+// Empty: there is none.
+std::string text_of(const tcp::endpoint& endpoint, const asio::error_code& error) {
+  return error ? "" : to_string(Address{endpoint.address().to_string(), endpoint.port()});
 }
 
 }  // namespace
@@ -66,23 +57,24 @@ void ClientSession::go_on() {
 
 // Somebody calls go_on() when that has changed.
 bool ClientSession::must_wait() {
-  if (refused_ != nullptr) return false;
-  if (output_.waiting() > kPauseOutput) return true;
-  if (!shared_.port.core->paused()) return false;
+  if (ending_ != nullptr) return false;
+  if (output_.waiting() > shared_.limits.soft_output) return true;
+  if (protocol_ != nullptr && protocol_->state() == ClientProtocol::State::waiting) return true;
+  if (!shared_.context.port.core->paused()) return false;
   if (!std::exchange(core_paused_, true)) shared_.paused.push_back(shared_from_this());
   return true;
 }
 
 void ClientSession::on_core_resumed() {
   core_paused_ = false;
-  frame_since_ = NodeClock::now();  // nothing was read meanwhile
+  request_since_ = NodeClock::now();  // nothing was read meanwhile
   go_on();
 }
 
 void ClientSession::on_readable() {
-  if (refused_ != nullptr) return discard();
+  if (ending_ != nullptr) return discard();
   if (must_wait()) return;
-  FrameDecoder& in = left_over_ != nullptr ? *left_over_ : shared_.decoder;
+  ReadBuffer& in = left_over_ != nullptr ? *left_over_ : shared_.buffer;
   const std::span<std::byte> room = in.prepare(kReadSize);
   asio::error_code error;
   const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
@@ -91,28 +83,49 @@ void ClientSession::on_readable() {
   take_turn(in);
 }
 
-void ClientSession::take_turn(FrameDecoder& in) {
-  turn_over_ = false;
-  handle_frames(in);
-  turn_over_ = turn_over_ && in.buffered() > 0;
-  keep_left_over(in);
-  if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
-  shared_.port.finish();
+void ClientSession::take_turn(ReadBuffer& in) {
+  take_requests(in);
+  if (!closed_) {
+    keep_left_over(in);
+    if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
+  }
+  shared_.context.port.finish();
   go_on();
 }
 
-void ClientSession::keep_left_over(FrameDecoder& in) {
+void ClientSession::take_requests(ReadBuffer& in) {
+  turn_over_ = false;
+  const std::size_t before = in.buffered();
+  if (before == 0) return;
+  if (protocol_ == nullptr) protocol_ = shared_.speak(*this, in.unread().front());
+  protocol_->take(in, output_.tail());
+  if (left_over_ == nullptr || in.buffered() < before) request_since_ = NodeClock::now();
+  turn_over_ = in.buffered() > 0 && protocol_->state() != ClientProtocol::State::reading;
+  on_said();
+  if (ending_ == nullptr && !closed_) return;
+  in = {};
+  turn_over_ = false;
+}
+
+// Something was appended to the output, or the protocol's state has changed.
+void ClientSession::on_said() {
+  if (output_.waiting() > 0) mark_unflushed();
+  if (protocol_->state() == ClientProtocol::State::broken) return close();
+  if (protocol_->state() == ClientProtocol::State::ended) end();
+}
+
+void ClientSession::keep_left_over(ReadBuffer& in) {
   if (left_over_ == nullptr && in.buffered() > 0) {
-    left_over_ = std::make_unique<FrameDecoder>(std::exchange(in, {}));
+    left_over_ = std::make_unique<ReadBuffer>(std::exchange(in, {}));
   } else if (left_over_ != nullptr && in.buffered() == 0) {
-    shared_.decoder = std::move(in);
+    shared_.buffer = std::move(in);
     left_over_.reset();
   }
   if (left_over_ == nullptr) return hold(0);
   if (!turn_over_) {
-    // Ten thousand clients may each have sent a few bytes of a frame.
+    // Ten thousand clients may each have sent a few bytes of a request.
     if (left_over_->buffered() < kReadSize) left_over_->fit();
-    if (frame_late_ == nullptr) watch_frame();
+    if (request_late_ == nullptr) watch_request();
   }
   hold(left_over_->held());
 }
@@ -122,125 +135,54 @@ void ClientSession::hold(std::size_t bytes) {
   shared_.held -= std::exchange(held_, bytes);
 }
 
-// Many a read ends within a frame: so the timer is let run, and looks when it fires.
-void ClientSession::watch_frame() {
-  frame_late_ =
-      std::make_unique<Timer>(socket_.get_executor(), frame_since_ + shared_.limits.frame);
-  frame_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error && !self->closed_) self->on_frame_late();
+// Many a read ends within a request: so the timer is let run, and looks when it fires.
+void ClientSession::watch_request() {
+  request_late_ =
+      std::make_unique<Timer>(socket_.get_executor(), request_since_ + shared_.limits.request);
+  request_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && !self->closed_) self->on_request_late();
   });
 }
 
-void ClientSession::on_frame_late() {
-  frame_late_.reset();
+void ClientSession::on_request_late() {
+  request_late_.reset();
   if (left_over_ == nullptr || turn_over_) return;
   const Instant now = NodeClock::now();
-  if (!going_on_) frame_since_ = now;  // it is us who do not read
-  if (now < frame_since_ + shared_.limits.frame) return watch_frame();
+  if (!going_on_) request_since_ = now;  // it is us who do not read
+  if (now < request_since_ + shared_.limits.request) return watch_request();
   turn_out({Code::protocol_error,
-            "a frame was begun and not finished in " + in_seconds(shared_.limits.frame)});
-  shared_.port.finish();
-}
-
-// The views in ops borrow the decoder's buffer, which stands still until the next read.
-void ClientSession::handle_frames(FrameDecoder& in) {
-  bool cut = left_over_ == nullptr;
-  while (refused_ == nullptr && !turn_over_) {
-    const Result<std::optional<FrameDecoder::Frame>> frame = in.next();
-    if (frame.ok() && !*frame) break;
-    cut = true;
-    if (frame.ok() && (*frame)->type == FrameType::op) {
-      const Result<Op> op = decode_op((*frame)->payload);
-      if (op.ok()) {
-        shared_.ops.push_back(*op);
-      } else {
-        refuse(op.status());
-      }
-      continue;
-    }
-    give_ops();
-    if (frame.ok()) {
-      handle(**frame);
-    } else {
-      refuse(frame.status());
-    }
-  }
-  give_ops();
-  if (cut) frame_since_ = NodeClock::now();
-  if (refused_ != nullptr) in = {};
-}
-
-void ClientSession::handle(const FrameDecoder::Frame& frame) {
-  CorePort& port = shared_.port;
-  switch (frame.type) {
-    case FrameType::read: {
-      const Result<Read> read = decode_read(frame.payload);
-      if (!read.ok()) return refuse(read.status());
-      if (shared_.closing) return reply(refuse_all(*read));
-      return port.core->on_read(NodeClock::now(), id_, *read, port.effects);
-    }
-    case FrameType::list:
-      return answer(decode_list(frame.payload),
-                    [&](const List& it) { return port.core->list(it); });
-    case FrameType::config:
-      return answer(decode_config_request(frame.payload),
-                    [&](const ConfigRequest& it) { return port.core->config(it.id); });
-    case FrameType::status:
-      return answer(decode_status_request(frame.payload), [&](const StatusRequest& it) {
-        return port.core->status(NodeClock::now(), it.id);
-      });
-    default:
-      return refuse({Code::protocol_error, "frame of type " +
-                                               std::to_string(static_cast<unsigned>(frame.type)) +
-                                               ": not a request of the client port"});
-  }
-}
-
-template <class Request, class Ask>
-void ClientSession::answer(const Result<Request>& request, Ask ask) {
-  if (!request.ok()) return refuse(request.status());
-  encode(output_.tail(), ask(*request));
-  mark_unflushed();
-  turn_over_ = true;
-}
-
-void ClientSession::give_ops() {
-  if (shared_.ops.empty()) return;
-  if (shared_.closing) {
-    for (const Op& op : shared_.ops) reply(Done{op.id, Code::unavailable, kClosing});
-  } else {
-    shared_.port.core->on_ops(NodeClock::now(), id_, shared_.ops, shared_.port.effects);
-  }
-  shared_.ops.clear();
+            "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
+  shared_.context.port.finish();
 }
 
 void ClientSession::reply(const Answer& answer) {
-  if (closed_ || refused_ != nullptr) return;
-  std::visit([this](const auto& one) { encode(output_.tail(), one); }, answer);
-  mark_unflushed();
+  if (closed_ || ending_ != nullptr) return;
+  protocol_->reply(answer, output_.tail());
+  on_said();
+  go_on();  // it may have waited for this
 }
 
-// Closing with bytes unread would reset the connection, and the Refusal with it.
-void ClientSession::refuse(const Status& why) {
-  encode(output_.tail(), Refusal{why.code(), why.detail()});
-  mark_unflushed();
-  refused_ = std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + kLinger);
-  refused_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+// Closing with bytes unread would reset the connection, and the last words with it.
+void ClientSession::end() {
+  if (ending_ != nullptr) return;
+  ending_ = std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + kLinger);
+  ending_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error) self->close();
   });
 }
 
 void ClientSession::turn_out(const Status& why) {
-  if (closed_ || refused_ != nullptr) return;
+  if (closed_ || ending_ != nullptr || protocol_ == nullptr) return;
   left_over_.reset();
   turn_over_ = false;
   hold(0);
-  refuse(why);
+  protocol_->refuse(why, output_.tail());
+  on_said();
   go_on();
 }
 
 void ClientSession::discard() {
-  const std::span<std::byte> room = shared_.decoder.prepare(kReadSize);
+  const std::span<std::byte> room = shared_.buffer.prepare(kReadSize);
   asio::error_code error;
   socket_.read_some(asio::buffer(room.data(), room.size()), error);
   if (error && !is_later(error)) return close();
@@ -258,15 +200,27 @@ void ClientSession::flush() {
     case SocketOutput::Flushed::broken:
       return close();
     case SocketOutput::Flushed::some:
-      if (output_.waiting() > kMaxOutput) return close();
+      if (output_.waiting() > shared_.limits.hard_output) return close();
+      watch_output();
       return wait_writable();
     case SocketOutput::Flushed::all:
       break;
   }
-  if (refused_ != nullptr) {
+  output_late_.reset();
+  if (ending_ != nullptr) {
     asio::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
   }
+}
+
+void ClientSession::watch_output() {
+  if (output_.waiting() <= shared_.limits.soft_output) return output_late_.reset();
+  if (output_late_ != nullptr) return;
+  output_late_ = std::make_unique<Timer>(socket_.get_executor(),
+                                         NodeClock::now() + shared_.limits.soft_output_time);
+  output_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && self->output_.waiting() > self->shared_.limits.soft_output) self->close();
+  });
 }
 
 void ClientSession::wait_writable() {
@@ -280,12 +234,25 @@ void ClientSession::wait_writable() {
                      });
 }
 
+std::string ClientSession::remote() const {
+  asio::error_code error;
+  const tcp::endpoint endpoint = socket_.remote_endpoint(error);
+  return text_of(endpoint, error);
+}
+
+std::string ClientSession::local() const {
+  asio::error_code error;
+  const tcp::endpoint endpoint = socket_.local_endpoint(error);
+  return text_of(endpoint, error);
+}
+
 void ClientSession::close() {
   if (std::exchange(closed_, true)) return;
   asio::error_code ignored;
   socket_.close(ignored);
-  if (refused_ != nullptr) refused_->cancel();
-  if (frame_late_ != nullptr) frame_late_->cancel();
+  for (const std::unique_ptr<Timer>* timer : {&ending_, &request_late_, &output_late_}) {
+    if (*timer != nullptr) (*timer)->cancel();
+  }
   hold(0);
   shared_.on_closed(id_);
 }

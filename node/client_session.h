@@ -1,13 +1,12 @@
-// client_session.h: one connection on the client port.
+// client_session.h: one connection on the client port: its bytes, in and out.
 //
-//   readable ─▶ all frames of one read ─▶ core (ops together) ─▶ effects, once ─▶ replies
+//   readable ─▶ all requests of one read ─▶ protocol ─▶ core ─▶ effects, once ─▶ replies
 //
-//   reading ──core paused, or answers not fetched──▶ waiting ──▶ reading
-//      └──bytes that are no request, a frame not finished in time, too much held──▶
-//           refused: Refusal sent, the rest read away ──▶ closed
+//   reading ──core paused, replies not fetched, the protocol says so──▶ waiting ──▶ reading
+//      └──the protocol ended, a request not finished in time, too much held──▶
+//           ending: last words sent, the rest read away ──▶ closed
 //
-// A question whose answer may be large (list, config, status) ends a turn: the
-// frames behind it wait until others had theirs.
+// A turn that is over before all was read goes on when others have had theirs.
 //
 // Invariant: whatever comes in, only this connection suffers for it. An idle
 // session holds no buffer, and what all others hold is bounded. Reactor thread; owned by its
@@ -19,10 +18,9 @@
 #include <optional>
 #include <vector>
 
+#include "node/client_protocol.h"
 #include "node/clock.h"
-#include "node/core_port.h"
 #include "node/socket_output.h"
-#include "protocol/frame.h"
 
 namespace quipu {
 
@@ -32,17 +30,23 @@ struct SessionLimits {
   std::size_t sessions = 0;
   // Of all sessions' buffers together. Beyond it the largest is refused.
   std::size_t held = std::size_t{64} << 20;
-  // For one frame, while it is read. The largest takes as long at 35 kB/s.
-  std::chrono::milliseconds frame{30'000};
+  // For one request, while it is read. The largest takes as long at 35 kB/s.
+  std::chrono::milliseconds request{30'000};
+  // Of replies that nobody fetches: beyond the first the client is read no more, and
+  // dropped after so long; beyond the last (they may come long after their requests)
+  // it is dropped at once.
+  std::size_t soft_output = std::size_t{1} << 20;
+  std::chrono::milliseconds soft_output_time{10'000};
+  std::size_t hard_output = std::size_t{8} << 20;
+  std::chrono::milliseconds idle{0};  // without a request; 0: for ever
 };
 
 // What all sessions share; outlives them.
 struct SessionsShared {
-  CorePort& port;
+  ClientContext context;
   const SessionLimits limits;
   // For whoever reads, while nothing is left over from its last read.
-  FrameDecoder decoder;
-  std::vector<Op> ops;
+  ReadBuffer buffer;
   // To be flushed at the end of the batch; may hold closed ones.
   std::vector<std::shared_ptr<ClientSession>> unflushed;
   // To read again once the core is no longer paused.
@@ -50,9 +54,8 @@ struct SessionsShared {
   std::function<void(ClientId)> on_closed;
   std::size_t held = 0;  // by all sessions
   std::function<void()> on_held_too_much;
-  // Answer everything with `unavailable`: whoever is told that nothing happened can
-  // go elsewhere at once, while bytes left unread would leave it in doubt.
-  bool closing = false;
+  // By the first byte that a client sent.
+  std::function<std::unique_ptr<ClientProtocol>(ClientSession&, char)> speak;
 };
 
 class ClientSession : public std::enable_shared_from_this<ClientSession> {
@@ -60,7 +63,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   // `socket` is non-blocking.
   ClientSession(asio::ip::tcp::socket socket, ClientId id, SessionsShared& shared);
 
-  // The next turn: frames left over, or a read, unless something speaks against it.
+  // The next turn: requests left over, or a read, unless something speaks against it.
   void go_on();
   void on_core_resumed();
   void reply(const Answer& answer);
@@ -68,40 +71,48 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void flush();
   // Says why, waits a little for that to be fetched, and closes. Then: port.finish().
   void turn_out(const Status& why);
+  // No request was finished for so long, and it is owed nothing that we know of.
+  [[nodiscard]] bool idle_since(Instant then) const {
+    return request_since_ < then && output_.waiting() == 0 && ending_ == nullptr;
+  }
   [[nodiscard]] std::size_t held() const { return held_; }
+  [[nodiscard]] ClientId id() const { return id_; }
+  // "host:port" of the client, and of us; empty: it has gone.
+  [[nodiscard]] std::string remote() const;
+  [[nodiscard]] std::string local() const;
   // Answers that nobody fetched are lost; shared.on_closed is called.
   void close();
 
  private:
   [[nodiscard]] bool must_wait();
   void on_readable();
-  void take_turn(FrameDecoder& in);
-  void handle_frames(FrameDecoder& in);
-  void keep_left_over(FrameDecoder& in);
+  void take_turn(ReadBuffer& in);
+  void take_requests(ReadBuffer& in);
+  void keep_left_over(ReadBuffer& in);
   void hold(std::size_t bytes);
-  void watch_frame();
-  void on_frame_late();
-  void handle(const FrameDecoder::Frame& frame);
-  template <class Request, class Ask>
-  void answer(const Result<Request>& request, Ask ask);
-  void give_ops();
-  void refuse(const Status& why);
+  void watch_request();
+  void on_request_late();
+  void on_said();
+  void end();
   void discard();
   void mark_unflushed();
+  void watch_output();
   void wait_writable();
 
   asio::ip::tcp::socket socket_;
   const ClientId id_;
   SessionsShared& shared_;
-  std::unique_ptr<FrameDecoder> left_over_;  // frames not handled yet, or a part of one
-  bool turn_over_ = false;                   // … they may be whole
-  std::size_t held_ = 0;                     // of shared_.held: left_over_'s
-  Instant frame_since_{};                    // its first frame is read since then
-  std::unique_ptr<Timer> frame_late_;        // set: on_frame_late() will look
+  std::unique_ptr<ClientProtocol> protocol_;  // null: nothing came yet
+  std::unique_ptr<ReadBuffer> left_over_;     // requests not handled yet, or a part of one
+  bool turn_over_ = false;                    // … they may be whole
+  std::size_t held_ = 0;                      // of shared_.held: left_over_'s
+  Instant request_since_ = NodeClock::now();  // its first request is read since then
+  std::unique_ptr<Timer> request_late_;       // set: on_request_late() will look
   SocketOutput output_;
-  std::unique_ptr<Timer> refused_;  // set: Refusal sent; closed when it fires
-  bool going_on_ = false;           // a callback will
-  bool core_paused_ = false;        // in shared_.paused
+  std::unique_ptr<Timer> output_late_;  // set: too much is unfetched; dropped when it fires
+  std::unique_ptr<Timer> ending_;       // set: last words sent; closed when it fires
+  bool going_on_ = false;               // a callback will
+  bool core_paused_ = false;            // in shared_.paused
   bool writing_ = false;
   bool unflushed_ = false;
   bool closed_ = false;

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "node/native_protocol.h"
+#include "node/resp/resp_connection.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -20,18 +22,21 @@ void turn_away(asio::ip::tcp::socket socket, Code code, std::string why) {
 
 }  // namespace
 
-ClientSessions::ClientSessions(CorePort& port, SessionLimits limits)
-    : shared_{.port = port,
-              .limits = limits,
-              .decoder = {},
-              .ops = {},
-              .unflushed = {},
-              .paused = {},
-              .on_closed = [this](ClientId id) { sessions_.erase(id); },
-              .on_held_too_much = [this] { turn_out_largest(); }} {}
+ClientSessions::ClientSessions(CorePort& port, SessionLimits limits, RespSettings resp,
+                               Random random)
+    : shared_{
+          .context = {port},
+          .limits = limits,
+          .buffer = {},
+          .unflushed = {},
+          .paused = {},
+          .on_closed = [this](ClientId id) { sessions_.erase(id); },
+          .on_held_too_much = [this] { turn_out_largest(); },
+          .speak = [this](ClientSession& session, char first) { return speak(session, first); }},
+      resp_{.context = shared_.context, .settings = std::move(resp), .random = random} {}
 
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
-  if (shared_.port.core == nullptr || shared_.closing) {
+  if (shared_.context.port.core == nullptr || shared_.context.closing) {
     return turn_away(std::move(socket), Code::unavailable, "the node starts or stops");
   }
   if (sessions_.size() >= shared_.limits.sessions) {
@@ -46,6 +51,13 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   session->go_on();
 }
 
+std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, char first) {
+  if (static_cast<std::uint8_t>(first) == kFrameMagic)
+    return std::make_unique<NativeProtocol>(session.id(), shared_.context);
+  return std::make_unique<RespConnection>(session.id(), RespPeer{session.remote(), session.local()},
+                                          resp_);
+}
+
 void ClientSessions::reply(ClientId client, const Answer& answer) {
   const auto at = sessions_.find(client);
   if (at != sessions_.end()) at->second->reply(answer);
@@ -57,6 +69,20 @@ void ClientSessions::flush() {
 
 void ClientSessions::resume() {
   for (const auto& session : std::exchange(shared_.paused, {})) session->on_core_resumed();
+}
+
+void ClientSessions::on_tick(Instant now) {
+  constexpr std::chrono::seconds kLook{1};
+  if (now < next_look_) return;
+  next_look_ = now + kLook;
+  resp_.on_second();
+  const auto idle = shared_.limits.idle;
+  if (idle == std::chrono::milliseconds::zero()) return;
+  std::map<ClientId, std::shared_ptr<ClientSession>> leaving;
+  for (const auto& [id, session] : sessions_) {
+    if (session->idle_since(now - idle)) leaving.emplace(id, session);
+  }
+  for (const auto& [id, session] : leaving) session->close();
 }
 
 // Of equals the newest.

@@ -11,6 +11,7 @@
 
 #include "node/client_session.h"
 #include "node/core_port.h"
+#include "node/resp/resp_server.h"
 
 namespace quipu {
 
@@ -19,7 +20,7 @@ class ClientSessions {
   // Sessions are numbered from this on; the numbers below are others' to use.
   static constexpr ClientId kFirst{1};
 
-  ClientSessions(CorePort& port, SessionLimits limits);
+  ClientSessions(CorePort& port, SessionLimits limits, RespSettings resp, Random random);
 
   // `socket` is non-blocking. Beyond the bound, or without a core, it is refused.
   void accept(asio::ip::tcp::socket socket);
@@ -31,14 +32,20 @@ class ClientSessions {
   // … and reads on if the core takes more again.
   void resume();
 
+  // Now and then: ends those who are idle, and counts.
+  void on_tick(Instant now);
+
   // No new request is carried out; those under way are still answered.
-  void begin_closing() { shared_.closing = true; }
+  void begin_closing() { shared_.context.closing = true; }
   void close_all();
 
  private:
   void turn_out_largest();
+  std::unique_ptr<ClientProtocol> speak(ClientSession& session, char first);
 
   SessionsShared shared_;
+  RespServer resp_;
+  Instant next_look_{};
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
       sessions_;  // no effect follows its order
   ClientId next_ = kFirst;

@@ -6,10 +6,10 @@
 
 namespace quipu {
 
-ConnectionLimits connection_limits(std::size_t descriptors) {
+ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients) {
   const std::size_t available = descriptors - std::min(descriptors, kReservedDescriptors);
   const std::size_t peers = std::min(kMaxInboundLinks, available / 4);
-  return {.clients = std::min(kMaxClientSessions, available - peers), .inbound_peers = peers};
+  return {.clients = std::min(clients, available - peers), .inbound_peers = peers};
 }
 
 std::size_t descriptor_limit() {

@@ -12,7 +12,6 @@
 
 namespace quipu {
 
-inline constexpr std::size_t kMaxClientSessions = 10'000;
 inline constexpr std::size_t kMaxInboundLinks = 1024;
 // For the store, the peers that this node dials, the connection that is being turned
 // away, and what else the process has open.
@@ -23,8 +22,8 @@ struct ConnectionLimits {
   std::size_t inbound_peers = 0;
 };
 
-// For a process that may have `descriptors` open.
-[[nodiscard]] ConnectionLimits connection_limits(std::size_t descriptors);
+// For a process that may have `descriptors` open, and wants at most so many clients.
+[[nodiscard]] ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients);
 
 // What the process may have open now: RLIMIT_NOFILE.
 [[nodiscard]] std::size_t descriptor_limit();

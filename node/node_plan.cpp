@@ -35,6 +35,19 @@ Status check_numbers(const NodeOptions& options) {
   if (checked.ok()) checked = check_range("outbox_shards", kOutboxShards, options.outbox_shards);
   if (checked.ok())
     checked = check_range("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
+  const ClientPortOptions& port = options.client_port;
+  const auto seconds = [](std::chrono::seconds time) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  };
+  if (checked.ok())
+    checked = check_range("the client port's connections", kConnections, port.connections);
+  if (checked.ok())
+    checked = check_range("the client port's idle time in s", kIdleSeconds, seconds(port.idle));
+  if (checked.ok()) checked = check_range("soft_output in bytes", kSoftOutput, port.soft_output);
+  if (checked.ok())
+    checked =
+        check_range("soft_output_time in s", kSoftOutputSeconds, seconds(port.soft_output_time));
+  if (checked.ok()) checked = check_range("hard_output in bytes", kHardOutput, port.hard_output);
   if (checked.ok()) checked = check_range("replication", kReplication, options.replication);
   return checked;
 }
@@ -145,7 +158,7 @@ Result<NodePlan> plan_node(const NodeOptions& options) {
     return refuse("node " + quoted(options.name) +
                   " is not among the members: add it on every node, or correct the name");
   }
-  NodePlan plan{std::move(*config), *self, settings_of(options), {}, {}};
+  NodePlan plan{std::move(*config), *self, settings_of(options), {}, options.client_port, {}};
   if (Status planned = plan_addresses(options, plan); !planned.ok()) return planned;
   return plan;
 }

@@ -19,6 +19,12 @@ struct Range {
 inline constexpr Range kGossipMilliseconds{10, 10'000};
 inline constexpr Range kOutboxShards{1, 10'000'000};
 inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
+inline constexpr Range kConnections{1, 1'000'000};
+inline constexpr Range kIdleSeconds{0, 31'536'000};
+// An answer may be as long as a frame, and must never drop who asked for it.
+inline constexpr Range kSoftOutput{std::uint64_t{1} << 16, std::uint64_t{1} << 30};
+inline constexpr Range kSoftOutputSeconds{1, 3600};
+inline constexpr Range kHardOutput{std::uint64_t{4} << 20, std::uint64_t{1} << 32};
 inline constexpr Range kReplication{1, 7};  // what found_config() takes
 inline constexpr Range kMemberWeight{0, 1000};
 
@@ -33,6 +39,7 @@ struct NodePlan {
   MemberIndex self = 0;
   NodeSettings settings;
   std::optional<Address> client;  // where to listen
+  ClientPortOptions client_port;
   std::optional<Address> peer;
 
   [[nodiscard]] StoreOwner owner() const { return {config.id, config.members[self].id}; }

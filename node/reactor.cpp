@@ -71,6 +71,7 @@ void Reactor::on_timer() {
   if (port_.core == nullptr) return;
   const Instant now = NodeClock::now();
   if (now >= port_.core->deadline()) port_.core->on_tick(now, port_.effects);
+  sessions_.on_tick(now);
   finish();
   tell_filled();
 }

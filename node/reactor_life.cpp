@@ -12,6 +12,14 @@ namespace {
 constexpr std::chrono::seconds kStop{6};
 constexpr std::chrono::milliseconds kRecoverRetry{200};
 
+SessionLimits session_limits(const ClientPortOptions& port, const ConnectionLimits& limits) {
+  return {.sessions = limits.clients,
+          .soft_output = port.soft_output,
+          .soft_output_time = port.soft_output_time,
+          .hard_output = port.hard_output,
+          .idle = port.idle};
+}
+
 }  // namespace
 
 Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
@@ -22,8 +30,9 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       work_(asio::make_work_guard(io_)),
       port_{.core = nullptr, .effects = {}, .finish = [this] { finish(); }},
       calls_(std::make_shared<LocalCalls>(io_, port_)),
-      limits_(connection_limits(descriptor_limit())),
-      sessions_(port_, {.sessions = limits_.clients}),
+      limits_(connection_limits(descriptor_limit(), plan_.client_port.connections)),
+      sessions_(port_, session_limits(plan_.client_port, limits_),
+                resp_settings(plan_.client_port, limits_.clients), random_.split()),
       links_(io_, port_, log_, random_.split(), limits_.inbound_peers),
       client_listener_(io_),
       peer_listener_(io_),

@@ -92,6 +92,27 @@ std::string set_size(Settings& settings, const std::string& text) {
   return set_number(range, text, settings.node.*member);
 }
 
+template <std::size_t ClientPortOptions::*member, const Range& range>
+std::string set_port_size(Settings& settings, const std::string& text) {
+  return set_number(range, text, settings.node.client_port.*member);
+}
+
+template <std::chrono::seconds ClientPortOptions::*member, const Range& range>
+std::string set_port_seconds(Settings& settings, const std::string& text) {
+  std::int64_t seconds = 0;
+  std::string why = set_number(range, text, seconds);
+  if (why.empty()) settings.node.client_port.*member = std::chrono::seconds(seconds);
+  return why;
+}
+
+std::string set_ack(Settings& settings, const std::string& text) {
+  constexpr std::array<std::string_view, 3> kLevels{"memory", "disk", "quorum"};
+  const auto at = std::find(kLevels.begin(), kLevels.end(), text);
+  if (at == kLevels.end()) return "must be memory, disk or quorum, not \"" + text + '"';
+  settings.node.client_port.resp_ack = static_cast<Ack>(at - kLevels.begin());
+  return {};
+}
+
 constexpr std::array kRows{
     Row{"cluster.name", "QUIPU_CLUSTER_NAME", Type::text, set_text<&NodeOptions::cluster>},
     Row{"cluster.replication", "QUIPU_CLUSTER_REPLICATION", Type::number,
@@ -117,6 +138,21 @@ constexpr std::array kRows{
         set_size<&NodeOptions::outbox_shards, kOutboxShards>},
     Row{"node.checkpoint_bytes", "QUIPU_CHECKPOINT_BYTES", Type::number,
         set_size<&NodeOptions::checkpoint_bytes, kCheckpointBytes>},
+    Row{"client.resp_ack", "QUIPU_CLIENT_RESP_ACK", Type::text, set_ack},
+    Row{"client.flushall", "QUIPU_CLIENT_FLUSHALL", Type::yes_no,
+        [](Settings& settings, const std::string& text) {
+          return set_yes_no(settings.node.client_port.flushall, text);
+        }},
+    Row{"client.connections", "QUIPU_CLIENT_CONNECTIONS", Type::number,
+        set_port_size<&ClientPortOptions::connections, kConnections>},
+    Row{"client.idle_seconds", "QUIPU_CLIENT_IDLE_SECONDS", Type::number,
+        set_port_seconds<&ClientPortOptions::idle, kIdleSeconds>},
+    Row{"client.soft_output_bytes", "QUIPU_CLIENT_SOFT_OUTPUT_BYTES", Type::number,
+        set_port_size<&ClientPortOptions::soft_output, kSoftOutput>},
+    Row{"client.soft_output_seconds", "QUIPU_CLIENT_SOFT_OUTPUT_SECONDS", Type::number,
+        set_port_seconds<&ClientPortOptions::soft_output_time, kSoftOutputSeconds>},
+    Row{"client.hard_output_bytes", "QUIPU_CLIENT_HARD_OUTPUT_BYTES", Type::number,
+        set_port_size<&ClientPortOptions::hard_output, kHardOutput>},
     Row{"node.log_format", "QUIPU_LOG_FORMAT", Type::text, set_log_format, "--log-format",
         "logfmt or json"},
     Row{"node.log_level", "QUIPU_LOG_LEVEL", Type::text, set_log_level, "--log-level",
@@ -131,7 +167,7 @@ std::string unknown_key(const std::string& key) {
     if (table.empty() || !row.key.starts_with(table)) continue;
     known.append(known.empty() ? "" : ", ").append(row.key.substr(table.size()));
   }
-  if (known.empty()) return "unknown key \"" + key + "\": there are [cluster] and [node]";
+  if (known.empty()) return "unknown key \"" + key + "\": there are [cluster], [node] and [client]";
   return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
 }
 

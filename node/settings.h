@@ -10,13 +10,22 @@
 //   [node]
 //   name = "n1"                      QUIPU_NODE_NAME             --name
 //   data_directory = "/var/lib/…"    QUIPU_DATA_DIRECTORY        --data
-//   client_address = "127.0.0.1:7400" QUIPU_CLIENT_ADDRESS       --client       default: as in
-//   members peer_address = "127.0.0.1:7401"  QUIPU_PEER_ADDRESS          --peer insecure = false
-//   QUIPU_INSECURE              --insecure gossip_interval_ms = 100 QUIPU_GOSSIP_INTERVAL_MS
+//   client_address = "127.0.0.1:7400"  QUIPU_CLIENT_ADDRESS     --client  (default: as in members)
+//   peer_address = "127.0.0.1:7401"  QUIPU_PEER_ADDRESS          --peer
+//   insecure = false                 QUIPU_INSECURE              --insecure
+//   gossip_interval_ms = 100         QUIPU_GOSSIP_INTERVAL_MS
 //   outbox_shards = 100000           QUIPU_OUTBOX_SHARDS
 //   checkpoint_bytes = 67108864      QUIPU_CHECKPOINT_BYTES
 //   log_format = "logfmt"            QUIPU_LOG_FORMAT            --log-format   logfmt, json
 //   log_level = "info"               QUIPU_LOG_LEVEL             --log-level    debug … error
+//   [client]                         QUIPU_CLIENT_ and the key in capitals
+//   resp_ack = "disk"                memory, disk, quorum
+//   flushall = false
+//   connections = 10000
+//   idle_seconds = 0                 0: never
+//   soft_output_bytes = 1048576
+//   soft_output_seconds = 10
+//   hard_output_bytes = 8388608
 //
 // An unknown key is an error: a misspelt one would silently leave a default.
 #pragma once

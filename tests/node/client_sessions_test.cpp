@@ -35,7 +35,7 @@ std::unique_ptr<NodeCore> new_core(MemoryStore& store) {
 // is: a `config` question, say.
 class Served {
  public:
-  explicit Served(SessionLimits limits) : sessions_(port_, limits) {
+  explicit Served(SessionLimits limits) : sessions_(port_, limits, RespSettings{}, Random(1)) {
     EXPECT_TRUE(listener_.bind({"127.0.0.1", 0}).ok());
     EXPECT_TRUE(
         listener_
@@ -84,7 +84,7 @@ bool is_served(RawConnection& client) {
 }
 
 TEST(ClientSessions, AFrameThatIsNeverFinishedIsRefused) {
-  const Served served({.sessions = 10, .frame = std::chrono::milliseconds(1)});
+  const Served served({.sessions = 10, .request = std::chrono::milliseconds(1)});
   RawConnection idle(served.address());
   RawConnection stuck(served.address());
   ASSERT_TRUE(stuck.send(config_question().substr(0, 20)));

@@ -11,6 +11,8 @@
 namespace quipu::test {
 namespace {
 
+constexpr std::size_t kClients = 10'000;
+
 TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
   struct Case {
     std::size_t descriptors, clients, inbound_peers;
@@ -19,7 +21,7 @@ TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
        {Case{0, 0, 0}, Case{kReservedDescriptors, 0, 0}, Case{kReservedDescriptors + 1, 1, 0},
         Case{1024, 576, 192}, Case{kReservedDescriptors + 11'023, 9'999, 1'024},
         Case{kReservedDescriptors + 11'025, 10'000, 1'024}, Case{SIZE_MAX, 10'000, 1'024}}) {
-    const ConnectionLimits limits = connection_limits(descriptors);
+    const ConnectionLimits limits = connection_limits(descriptors, kClients);
     EXPECT_EQ(limits.clients, clients) << descriptors;
     EXPECT_EQ(limits.inbound_peers, inbound_peers) << descriptors;
   }
@@ -43,7 +45,7 @@ class DescriptorLimit {
 
 TEST(ConnectionLimits, AFloodOfClientsLeavesTheNodeItsDescriptors) {
   constexpr std::size_t kDescriptors = kReservedDescriptors + 40;
-  const ConnectionLimits limits = connection_limits(kDescriptors);
+  const ConnectionLimits limits = connection_limits(kDescriptors, kClients);
   const TemporaryDirectory directory;
   const DescriptorLimit limit(kDescriptors);
   const auto node = open_node(alone(directory / "data"));

@@ -74,4 +74,22 @@ std::optional<Refusal> RawConnection::receive_until_closed() {
   return refusal;
 }
 
+std::string RawConnection::reply_to(std::string_view request) {
+  constexpr std::string_view kEnd = "$7\r\n-- end \r\n";  // of a request right behind it
+  if (!send(std::string(request) + "\r\nPING '-- end '\r\n")) return "closed";
+  std::string reply = receive_text(kEnd);
+  if (reply.ends_with(kEnd)) reply.resize(reply.size() - kEnd.size());
+  return reply;
+}
+
+std::string RawConnection::receive_text(std::string_view end) {
+  std::string text;
+  do {
+    text.append(decoder_.unread());
+    decoder_.consume(decoder_.buffered());
+    if (!end.empty() && text.ends_with(end)) break;
+  } while (read_some());
+  return text;
+}
+
 }  // namespace quipu::test

@@ -31,6 +31,12 @@ class RawConnection {
   // Reads until the other side closes; the last Refusal on the way, if any.
   [[nodiscard]] std::optional<Refusal> receive_until_closed();
 
+  // ---- RESP ----
+  // The reply's bytes, whatever it is.
+  [[nodiscard]] std::string reply_to(std::string_view request);
+  // All that comes until `end` has come, or the other side has closed.
+  [[nodiscard]] std::string receive_text(std::string_view end = {});
+
  private:
   [[nodiscard]] bool read_some();
 

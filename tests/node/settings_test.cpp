@@ -149,7 +149,8 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
            Case{"nam = \"x\"",
                 "quipu.toml:4: unknown key \"node.nam\": [node] has name, data_directory, "},
            Case{"[cluste]\nname = \"x\"",
-                "quipu.toml:5: unknown key \"cluste.name\": there are [cluster] and [node]"},
+                "quipu.toml:5: unknown key \"cluste.name\": there are [cluster], [node] and "
+                "[client]"},
            Case{"[cluster]\nmember = []",
                 "quipu.toml:5: unknown key \"cluster.member\": [cluster] has members, name"},
            Case{"insecure = \"yes\"",

@@ -33,6 +33,20 @@ struct NodeMember {
   std::uint32_t weight = 1;  // 0: an edge node, which owns nothing and only forwards
 };
 
+// Of the client port. Redis clients name no level with what they change, so it is
+// named here.
+struct ClientPortOptions {
+  Ack resp_ack = Ack::disk;
+  bool flushall = false;             // whether FLUSHALL may reset every counter
+  std::size_t connections = 10'000;  // at most; see above
+  std::chrono::seconds idle{0};      // a client that is silent for so long goes; 0: never
+  // Replies that a client does not fetch: of more than `soft_output` bytes for
+  // `soft_output_time`, or ever more than `hard_output`, and it is dropped.
+  std::size_t soft_output = std::size_t{1} << 20;
+  std::chrono::seconds soft_output_time{10};
+  std::size_t hard_output = std::size_t{8} << 20;
+};
+
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 struct NodeOptions {
@@ -44,6 +58,7 @@ struct NodeOptions {
   std::vector<NodeMember> members;
   std::uint8_t replication = 3;
   std::string client_address;  // where to listen; empty: no client port
+  ClientPortOptions client_port;
   std::string peer_address;    // where to listen; empty: as in `members`
   // Required if an address is not loopback: nothing is encrypted yet.
   bool insecure = false;

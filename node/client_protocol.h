@@ -1,0 +1,51 @@
+// client_protocol.h: what a connection on the client port speaks; its first byte tells.
+//
+//   bytes ─▶ ClientSession ─▶ ClientProtocol ─▶ core      NativeProtocol, or
+//   bytes ◀─ ClientSession ◀─ ClientProtocol ◀─ answers   RespConnection
+//
+// The session moves bytes and bounds them; a protocol gives them their meaning, and
+// holds no more of a request than its reply needs. Reactor thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "node/core_port.h"
+#include "protocol/read_buffer.h"
+
+namespace quipu {
+
+// What all connections share, whatever they speak; outlives them.
+struct ClientContext {
+  CorePort& port;
+  // For whoever takes a turn: changes that go to the core together.
+  std::vector<Op> ops{};
+  // Answer everything with `unavailable`: whoever is told that nothing happened can
+  // go elsewhere at once, while bytes left unread would leave it in doubt.
+  bool closing = false;
+};
+inline constexpr const char* kClosing = "the node is closing";
+
+class ClientProtocol {
+ public:
+  enum class State {
+    reading,    // all whole requests were taken
+    turn_over,  // … or not: the others had better have theirs first
+    waiting,    // … or not: some answer must come before
+    ended,      // its last words are written
+    broken,     // whoever this is, nothing more is said
+  };
+
+  virtual ~ClientProtocol() = default;
+
+  // Takes whole requests out of `in`, which may borrow it until the call returns, gives
+  // them to the core, and appends the replies that are known.
+  virtual void take(ReadBuffer& in, std::string& out) = 0;
+  // Of the core, to this connection.
+  virtual void reply(const Answer& answer, std::string& out) = 0;
+  // Last words: this connection is to be closed.
+  virtual void refuse(const Status& why, std::string& out) = 0;
+  [[nodiscard]] virtual State state() const = 0;
+};
+
+}  // namespace quipu

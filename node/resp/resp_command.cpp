@@ -1,0 +1,141 @@
+#include "node/resp/resp_command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+namespace quipu {
+namespace {
+
+constexpr std::size_t kLongestName = 32;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::vector<RespCommand> all_commands() {
+  std::vector<RespCommand> all;
+  for (const auto family : {counter_commands(), reset_commands(), client_commands(),
+                            introspection_commands(), quipu_commands()})
+    all.insert(all.end(), family.begin(), family.end());
+  std::sort(all.begin(), all.end(),
+            [](const RespCommand& a, const RespCommand& b) { return a.name < b.name; });
+  return all;
+}
+
+// Whether `c` is in the class that `pattern`, behind its '[', begins with; moves it
+// behind the class's end.
+bool in_class(std::string_view& pattern, char c) {
+  const bool negated = pattern.starts_with('^');
+  if (negated) pattern.remove_prefix(1);
+  bool found = false;
+  while (!pattern.empty() && pattern.front() != ']') {
+    if (pattern.front() == '\\' && pattern.size() > 1) {
+      found |= pattern[1] == c;
+      pattern.remove_prefix(2);
+    } else if (pattern.size() > 2 && pattern[1] == '-') {
+      const auto [low, high] = std::minmax(pattern[0], pattern[2]);
+      found |= low <= c && c <= high;
+      pattern.remove_prefix(3);
+    } else {
+      found |= pattern.front() == c;
+      pattern.remove_prefix(1);
+    }
+  }
+  if (!pattern.empty()) pattern.remove_prefix(1);
+  return found != negated;
+}
+
+// Whether the pattern's first part, which is not a star, takes `c`; moves behind it.
+bool takes(std::string_view& pattern, char c) {
+  const char first = pattern.front();
+  pattern.remove_prefix(1);
+  if (first == '?') return true;
+  if (first == '[') return in_class(pattern, c);
+  if (first != '\\' || pattern.empty()) return first == c;
+  const char escaped = pattern.front();
+  pattern.remove_prefix(1);
+  return escaped == c;
+}
+
+}  // namespace
+
+std::span<const RespCommand> resp_commands() {
+  static const std::vector<RespCommand> all = all_commands();
+  return all;
+}
+
+const RespCommand* find_command(std::string_view name) {
+  if (name.size() > kLongestName) return nullptr;
+  std::string lowered(name);
+  std::transform(name.begin(), name.end(), lowered.begin(), lower);
+  const auto all = resp_commands();
+  const auto at = std::lower_bound(
+      all.begin(), all.end(), lowered,
+      [](const RespCommand& one, const std::string& wanted) { return one.name < wanted; });
+  return at != all.end() && at->name == lowered ? &*at : nullptr;
+}
+
+const RespCommand* find_subcommand(const RespCommand& command, std::string_view name) {
+  const auto at =
+      std::find_if(command.subcommands.begin(), command.subcommands.end(),
+                   [name](const RespCommand& sub) { return same_word(name, sub.name); });
+  return at == command.subcommands.end() ? nullptr : &*at;
+}
+
+bool same_word(std::string_view word, std::string_view lowered) {
+  return std::equal(word.begin(), word.end(), lowered.begin(), lowered.end(),
+                    [](char a, char b) { return lower(a) == b; });
+}
+
+std::optional<std::int64_t> to_integer(std::string_view word) {
+  std::int64_t number = 0;
+  const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || stopped != word.data() + word.size()) return std::nullopt;
+  const std::size_t sign = word.starts_with('-') ? 1 : 0;
+  if (word[sign] == '0' && word.size() > 1) return std::nullopt;
+  return number;
+}
+
+// A star first takes nothing; where the rest then fails, the last one takes one more.
+bool matches(std::string_view pattern, std::string_view text) {
+  std::optional<std::string_view> star;  // the pattern behind it
+  std::string_view taken;                // the text behind what it takes
+  while (!text.empty()) {
+    if (pattern.starts_with('*')) {
+      pattern.remove_prefix(1);
+      star = pattern;
+      taken = text;
+      continue;
+    }
+    if (!pattern.empty() && takes(pattern, text.front())) {
+      text.remove_prefix(1);
+      continue;
+    }
+    if (!star) return false;
+    taken.remove_prefix(1);
+    pattern = *star;
+    text = taken;
+  }
+  return pattern.find_first_not_of('*') == pattern.npos;
+}
+
+std::string change_error(Code code, std::string_view detail) {
+  if (code == Code::out_of_range) return "ERR increment or decrement would overflow";
+  if (code == Code::invalid_argument) return "ERR " + std::string(detail);
+  const CodeInfo& info = describe(code);
+  std::string text(info.outcome == Outcome::unknown ? "INDOUBT" : "NOTAPPLIED");
+  text.append(" ").append(info.name);
+  if (!detail.empty()) text.append(": ").append(detail);
+  return text.append(info.outcome == Outcome::unknown
+                         ? " (it may still count: do not simply repeat it)"
+                         : " (nothing has changed: it may be repeated)");
+}
+
+std::string read_error(Code code, std::string_view detail) {
+  if (code == Code::invalid_argument) return "ERR " + std::string(detail);
+  std::string text("UNAVAILABLE ");
+  text.append(describe(code).name);
+  if (!detail.empty()) text.append(": ").append(detail);
+  return text;
+}
+
+}  // namespace quipu

@@ -1,0 +1,68 @@
+// resp_command.h: the commands that a Redis client may send, by name.
+//
+// Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
+// resp_resets.cpp (DEL, SET, …), resp_client.cpp (HELLO,
+// CLIENT, …), resp_introspection.cpp (INFO, CONFIG, COMMAND), resp_quipu.cpp (QUIPU.*).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "node/resp/resp_connection.h"
+
+namespace quipu {
+
+struct RespCommand {
+  using Run = void (*)(RespConnection&, RespConnection::Words);
+
+  std::string_view name;  // in lower case; of a subcommand, without its container's
+  // With the name; negative: at least so many.
+  int arity;
+  Run run;                 // null: only its subcommands run
+  std::string_view flags;  // as COMMAND tells them, separated by spaces
+  struct Keys {
+    int first = 0, last = 0, step = 0;
+  } keys{};
+  std::string_view categories{};
+  std::string_view group{};
+  std::string_view since{};
+  std::string_view summary{};
+  std::span<const RespCommand> subcommands{};
+
+  // By how many keys it may name.
+  [[nodiscard]] std::string_view complexity() const { return keys.last < 0 ? "O(N)" : "O(1)"; }
+  [[nodiscard]] bool accepts(std::size_t words) const {
+    const auto count = static_cast<int>(words);
+    return arity < 0 ? count >= -arity : count == arity;
+  }
+};
+
+// All, sorted by name; and each family's.
+[[nodiscard]] std::span<const RespCommand> resp_commands();
+[[nodiscard]] std::span<const RespCommand> counter_commands();
+[[nodiscard]] std::span<const RespCommand> reset_commands();
+[[nodiscard]] std::span<const RespCommand> client_commands();
+[[nodiscard]] std::span<const RespCommand> introspection_commands();
+[[nodiscard]] std::span<const RespCommand> quipu_commands();
+// In any case; null: there is none.
+[[nodiscard]] const RespCommand* find_command(std::string_view name);
+[[nodiscard]] const RespCommand* find_subcommand(const RespCommand& command, std::string_view name);
+
+// "likes" == "LIKES"
+[[nodiscard]] bool same_word(std::string_view word, std::string_view lower);
+// As Redis reads numbers: the text that it would print, nothing else.
+[[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view word);
+// Redis's glob: * ? [a-z] [^a] and \ before any.
+[[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
+
+inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
+inline constexpr std::string_view kSyntaxError = "ERR syntax error";
+
+// What a change that was not applied, or perhaps, is told as; and a read that failed.
+[[nodiscard]] std::string change_error(Code code, std::string_view detail);
+[[nodiscard]] std::string read_error(Code code, std::string_view detail);
+
+}  // namespace quipu

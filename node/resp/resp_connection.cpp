@@ -1,0 +1,273 @@
+#include "node/resp/resp_connection.h"
+
+#include <utility>
+
+#include "node/resp/resp_command.h"
+
+namespace quipu {
+namespace {
+
+// What one connection may have begun; beyond, it is read no more until some of it ends.
+constexpr std::size_t kMaxBegun = 16'384;
+constexpr std::size_t kMaxKnown = std::size_t{1} << 20;  // bytes of replies that wait
+// After so many bytes of replies others have their turn.
+constexpr std::size_t kTurnOutput = std::size_t{256} << 10;
+// How much of what was not understood is told back, as in Redis.
+constexpr std::size_t kEcho = 128;
+
+std::string unknown_command(RespConnection::Words words) {
+  std::string text("ERR unknown command '");
+  text.append(words[0].substr(0, kEcho)).append("', with args beginning with: ");
+  std::string arguments;
+  for (std::size_t i = 1; i < words.size() && arguments.size() < kEcho; ++i)
+    arguments.append("'").append(words[i].substr(0, kEcho - arguments.size())).append("' ");
+  return text + arguments;
+}
+
+std::string wrong_arity(const RespCommand& command, const RespCommand* container) {
+  std::string name(command.name);
+  if (container != nullptr) name = std::string(container->name) + '|' + name;
+  return "ERR wrong number of arguments for '" + name + "' command";
+}
+
+std::string unknown_subcommand(const RespCommand& command, std::string_view name) {
+  std::string container(command.name);
+  for (char& c : container) c = static_cast<char>(c - 'a' + 'A');
+  return "ERR unknown subcommand '" + std::string(name.substr(0, kEcho)) + "'. Try " + container +
+         " HELP.";
+}
+
+// Browsers can be made to send such lines to any port, with a command behind them.
+bool is_http(std::string_view word) { return same_word(word, "post") || same_word(word, "host:"); }
+
+}  // namespace
+
+RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
+    : id_(id), peer_(std::move(peer)), server_(server), since_(NodeClock::now()), last_(since_) {
+  ++server_.connections_received;
+  server_.connections.emplace(id_, this);
+}
+
+RespConnection::~RespConnection() { server_.connections.erase(id_); }
+
+ClientProtocol::State RespConnection::state() const {
+  if (broken_) return State::broken;
+  if (refused_ || (ending_ && slots_.empty())) return State::ended;
+  const bool full = slots_.size() >= kMaxBegun || known_bytes_ > kMaxKnown;
+  if (ending_ || task_ || full) return State::waiting;
+  return turn_over_ ? State::turn_over : State::reading;
+}
+
+void RespConnection::take(ReadBuffer& in, std::string& out) {
+  out_ = &out;
+  turn_over_ = false;
+  now_ = NodeClock::now();
+  while (state() == State::reading) {
+    const Result<std::optional<Words>> words = requests_.next(in);
+    if (!words.ok()) {
+      error("ERR Protocol error: " + words.status().detail());
+      ending_ = true;
+    } else if (!*words) {
+      break;
+    } else if (!(*words)->empty()) {
+      execute(**words);
+    }
+    turn_over_ = out.size() > kTurnOutput;
+  }
+  give_ops();
+  out_ = nullptr;
+}
+
+void RespConnection::execute(Words words) {
+  ++server_.commands_processed;
+  last_ = now_;
+  const std::size_t slots = slots_.size();
+  const std::size_t known = known_of_last();
+  const RespCommand* const command = find(words[0]);
+  if (command == nullptr) {
+    if (is_http(words[0])) return cut_off();
+    error(unknown_command(words));
+  } else if (!command->subcommands.empty() && words.size() > 1) {
+    const RespCommand* const sub = find_subcommand(*command, words[1]);
+    if (sub == nullptr) {
+      error(unknown_subcommand(*command, words[1]));
+    } else if (!sub->accepts(words.size())) {
+      error(wrong_arity(*sub, command));
+    } else {
+      sub->run(*this, words);
+    }
+  } else if (!command->accepts(words.size())) {
+    error(wrong_arity(*command, nullptr));
+  } else {
+    command->run(*this, words);
+  }
+  if (slots_.size() == slots) known_bytes_ += known_of_last() - known;
+}
+
+// Most clients send the same command again and again.
+const RespCommand* RespConnection::find(std::string_view name) {
+  if (name == last_word_) return last_command_;
+  const RespCommand* const command = find_command(name);
+  if (command != nullptr) {
+    last_command_ = command;
+    last_word_ = name;
+  }
+  return command;
+}
+
+// ---- replies ----
+
+std::size_t RespConnection::known_of_last() const {
+  return slots_.empty() || slots_.back().known == nullptr ? 0 : slots_.back().known->size();
+}
+
+RespWriter RespConnection::writer() {
+  if (slots_.empty()) return {*out_, version_};
+  std::unique_ptr<std::string>& known = slots_.back().known;
+  if (known == nullptr) known = std::make_unique<std::string>();
+  return {*known, version_};
+}
+
+void RespConnection::error(std::string_view text) {
+  ++server_.errors;
+  writer().error(text);
+}
+
+void RespConnection::reply(const Answer& answer, std::string& out) {
+  out_ = &out;
+  now_ = NodeClock::now();
+  settle(answer);
+  give_ops();
+  out_ = nullptr;
+}
+
+void RespConnection::settle(const Answer& answer) {
+  const std::uint64_t id = std::visit([](const auto& one) { return one.id; }, answer);
+  if (id != first_) {
+    early_.emplace(id, answer);
+    return;
+  }
+  answer_front(answer);
+  while (!early_.empty() && early_.begin()->first == first_) {
+    const auto next = early_.extract(early_.begin());
+    answer_front(next.mapped());
+  }
+}
+
+void RespConnection::answer_front(const Answer& answer) {
+  const Slot& slot = slots_.front();
+  RespWriter to(*out_, slot.version);
+  if (!slot.write(*this, answer, to)) return;
+  if (slot.known != nullptr) {
+    out_->append(*slot.known);
+    known_bytes_ -= slot.known->size();
+  }
+  keys_begin_ += slot.key_size;
+  slots_.pop_front();
+  ++first_;
+  if (slots_.empty()) {
+    keys_.clear();
+    keys_begin_ = 0;
+  } else if (keys_begin_ > keys_.size() / 2) {  // so that each byte moves once at most
+    keys_.erase(0, std::exchange(keys_begin_, 0));
+  }
+}
+
+std::string_view RespConnection::front_key() const {
+  return std::string_view(keys_).substr(keys_begin_, slots_.front().key_size);
+}
+
+// Last words of the session's, whatever is still unanswered.
+void RespConnection::refuse(const Status& why, std::string& out) {
+  RespWriter(out, version_).error("ERR Protocol error: " + why.detail());
+  refused_ = true;
+}
+
+// ---- questions ----
+
+std::uint64_t RespConnection::expect(Write write, std::string_view key) {
+  const std::string_view kept = key.substr(0, kMaxKey + 1);  // one more is as wrong as any
+  keys_.append(kept);
+  slots_.push_back({write, nullptr, version_, static_cast<std::uint16_t>(kept.size())});
+  return last_id();
+}
+
+void RespConnection::change(Op op, Write write) {
+  op.id = expect(write, op.key);
+  server_.context.ops.push_back(op);
+}
+
+void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
+  give_ops();
+  ask({expect(write, keys.size() == 1 ? keys.front() : ""), level, 0, std::move(keys)});
+}
+
+void RespConnection::run(Task task) {
+  give_ops();
+  task_ = std::move(task);
+  expect(run_task, {});
+}
+
+bool RespConnection::run_task(RespConnection& connection, const Answer& answer, RespWriter& to) {
+  if (!connection.task_(answer, to)) return false;
+  connection.task_ = nullptr;
+  return true;
+}
+
+void RespConnection::again(Op op) {
+  op.id = last_id();
+  server_.context.ops.push_back(op);
+}
+
+void RespConnection::again(std::vector<std::string_view> keys, ReadLevel level) {
+  ask({last_id(), level, 0, std::move(keys)});
+}
+
+void RespConnection::read_front() { ask({first_, ReadLevel::local, 0, {front_key()}}); }
+
+void RespConnection::ask(const Read& read) {
+  CorePort& port = server_.context.port;
+  if (!server_.context.closing) return port.core->on_read(now_, id_, read, port.effects);
+  Value refused;
+  refused.code = Code::unavailable;
+  refused.detail = kClosing;
+  port.effects.replies.push_back({id_, Values{read.id, {read.keys.size(), refused}}});
+}
+
+void RespConnection::give_ops() {
+  std::vector<Op>& ops = server_.context.ops;
+  if (ops.empty()) return;
+  CorePort& port = server_.context.port;
+  if (server_.context.closing) {
+    for (const Op& op : ops)
+      port.effects.replies.push_back({id_, Done{op.id, Code::unavailable, kClosing}});
+  } else {
+    port.core->on_ops(now_, id_, ops, port.effects);
+  }
+  ops.clear();
+}
+
+// ---- itself ----
+
+void RespConnection::reset() {
+  version_ = RespWriter::Version::resp2;
+  labels_.name.clear();
+}
+
+std::string RespConnection::describe(Instant now) const {
+  const auto seconds = [now](Instant since) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - since).count());
+  };
+  std::string line = "id=" + std::to_string(raw(id_)) + " addr=" + peer_.remote +
+                     " laddr=" + peer_.local + " name=" + labels_.name + " age=" + seconds(since_) +
+                     " idle=" + seconds(last_) +
+                     " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0 cmd=";
+  line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
+  line.append(" user=default redir=-1 resp=")
+      .append(version_ == RespWriter::Version::resp2 ? "2" : "3");
+  line.append(" lib-name=").append(labels_.library);
+  line.append(" lib-ver=").append(labels_.library_version);
+  return line;
+}
+
+}  // namespace quipu

@@ -1,0 +1,136 @@
+// resp_connection.h: one Redis client: its requests become questions to the core, and
+// replies leave in the order of the requests.
+//
+//   words ─▶ command (resp_command.h) ─▶ known at once ─▶ reply
+//                                    ├─▶ one question, expected by a Slot ─┐ answer, in its
+//                                    └─▶ several, one after the other: a Task ─┘ turn ─▶ reply
+//
+// All commands of a pipeline are begun at once, as far as they need one question
+// each; what comes behind a Task waits for its end, so that a client sees its
+// own commands in order. Nothing is ever asked twice: what became of a change that
+// got no answer is an error that says so.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/resp/resp_server.h"
+#include "protocol/resp.h"
+
+namespace quipu {
+
+struct RespCommand;
+
+// The two ends of a connection, as "host:port".
+struct RespPeer {
+  std::string remote;
+  std::string local;
+};
+
+class RespConnection final : public ClientProtocol {
+ public:
+  using Words = RespRequests::Words;
+  // Writes the reply that an answer makes. False: it has asked again instead.
+  using Write = bool (*)(RespConnection&, const Answer&, RespWriter&);
+  using Task = std::function<bool(const Answer&, RespWriter&)>;
+
+  RespConnection(ClientId id, RespPeer peer, RespServer& server);
+  ~RespConnection() override;
+
+  // ---- ClientProtocol ----
+  void take(ReadBuffer& in, std::string& out) override;
+  void reply(const Answer& answer, std::string& out) override;
+  void refuse(const Status& why, std::string& out) override;
+  [[nodiscard]] State state() const override;
+
+  // ---- for commands ----
+  // A reply that is known: behind those that are not.
+  [[nodiscard]] RespWriter writer();
+  void error(std::string_view text);
+  // The same, as the reply that is being written.
+  void fail(RespWriter& to, std::string_view text) {
+    ++server_.errors;
+    to.error(text);
+  }
+  void ok() { writer().simple("OK"); }
+  // One question; `write` gets its answer.
+  void change(Op op, Write write);
+  void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
+  // Several: `task` gets each answer to what it asks with again(), from right after
+  // this on, until it returns true. What it asks borrows only during the call.
+  void run(Task task);
+  void again(Op op);
+  void again(std::vector<std::string_view> keys, ReadLevel level);
+  // For a Write: its command's key, if there is one, and the question what that counts now.
+  [[nodiscard]] std::string_view front_key() const;
+  void read_front();
+
+  // The reply to all that came, then the end.
+  void end() { ending_ = true; }
+  void cut_off() { broken_ = true; }
+  void use(RespWriter::Version version) { version_ = version; }
+  // As if it had just connected.
+  void reset();
+
+  [[nodiscard]] RespServer& server() const { return server_; }
+  [[nodiscard]] ClientId id() const { return id_; }
+  [[nodiscard]] RespWriter::Version version() const { return version_; }
+  [[nodiscard]] const RespPeer& peer() const { return peer_; }
+  struct Labels {
+    std::string name, library, library_version;
+  };
+  [[nodiscard]] Labels& labels() { return labels_; }
+  [[nodiscard]] std::string describe(Instant now) const;  // a line of CLIENT LIST
+
+ private:
+  // A request that waits for its answer.
+  struct Slot {
+    Write write;
+    std::unique_ptr<std::string> known;  // replies behind it
+    RespWriter::Version version;
+    std::uint16_t key_size;  // of keys_
+  };
+
+  void execute(Words words);
+  const RespCommand* find(std::string_view name);
+  void settle(const Answer& answer);
+  void answer_front(const Answer& answer);
+  std::uint64_t expect(Write write, std::string_view key);
+  void ask(const Read& read);
+  void give_ops();
+  static bool run_task(RespConnection& connection, const Answer& answer, RespWriter& to);
+  [[nodiscard]] std::uint64_t last_id() const { return first_ + slots_.size() - 1; }
+  [[nodiscard]] std::size_t known_of_last() const;
+
+  const ClientId id_;
+  const RespPeer peer_;
+  RespServer& server_;
+  Labels labels_;
+  Instant since_;
+  Instant now_{};
+  Instant last_;  // command
+  const RespCommand* last_command_ = nullptr;
+  std::string last_word_;  // as it was named
+  RespWriter::Version version_ = RespWriter::Version::resp2;
+
+  RespRequests requests_;
+  std::string* out_ = nullptr;  // during take() and reply()
+  std::deque<Slot> slots_;
+  std::uint64_t first_ = 1;  // the id of slots_.front(), which counts up
+  std::string keys_;         // of all slots, from keys_begin_ on
+  std::size_t keys_begin_ = 0;
+  std::multimap<std::uint64_t, Answer> early_;  // answers that came before their turn
+  std::size_t known_bytes_ = 0;                 // of all slots
+  Task task_;                                   // the last slot's; none: false
+  bool turn_over_ = false;
+  bool ending_ = false;
+  bool refused_ = false;
+  bool broken_ = false;
+};
+
+}  // namespace quipu

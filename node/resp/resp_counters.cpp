@@ -1,0 +1,126 @@
+// Commands that add to a counter or read some: one question each, as a rule.
+#include <array>
+#include <limits>
+#include <memory>
+
+#include "node/resp/resp_questions.h"
+
+namespace quipu {
+namespace {
+
+using Words = RespConnection::Words;
+
+void incr(RespConnection& connection, Words words) {
+  add(connection, words[1], 1, connection.server().settings.ack);
+}
+
+void decr(RespConnection& connection, Words words) {
+  add(connection, words[1], -1, connection.server().settings.ack);
+}
+
+void incrby(RespConnection& connection, Words words) {
+  const auto amount = to_integer(words[2]);
+  if (!amount) return connection.error(kNotAnInteger);
+  add(connection, words[1], *amount, connection.server().settings.ack);
+}
+
+void decrby(RespConnection& connection, Words words) {
+  const auto amount = to_integer(words[2]);
+  if (!amount) return connection.error(kNotAnInteger);
+  if (*amount == std::numeric_limits<std::int64_t>::min())
+    return connection.error("ERR decrement would overflow");
+  add(connection, words[1], -*amount, connection.server().settings.ack);
+}
+
+void get(RespConnection& connection, Words words) {
+  connection.read({words[1]}, ReadLevel::local,
+                  [](RespConnection& from, const Answer& answer, RespWriter& to) {
+                    write_value(from, only_value(answer), to);
+                    return true;
+                  });
+}
+
+void type(RespConnection& connection, Words words) {
+  connection.read({words[1]}, ReadLevel::local,
+                  [](RespConnection& from, const Answer& answer, RespWriter& to) {
+                    const Value& value = only_value(answer);
+                    value.code == Code::ok ? to.simple(value.exists ? "string" : "none")
+                                           : write_failure(from, value, to);
+                    return true;
+                  });
+}
+
+void strlen(RespConnection& connection, Words words) {
+  connection.read({words[1]}, ReadLevel::local,
+                  [](RespConnection& from, const Answer& answer, RespWriter& to) {
+                    const Value& value = only_value(answer);
+                    const std::string text = value.exists ? std::to_string(value.value) : "";
+                    value.code == Code::ok ? to.integer(static_cast<std::int64_t>(text.size()))
+                                           : write_failure(from, value, to);
+                    return true;
+                  });
+}
+
+void write_values(RespConnection& connection, const std::vector<Value>& values, RespWriter& to) {
+  to.array(values.size());
+  for (const Value& value : values) write_value(connection, value, to);
+}
+
+void mget(RespConnection& connection, Words words) {
+  const Words keys = words.subspan(1);
+  if (keys.size() <= kMaxReadKeys) {
+    return connection.read({keys.begin(), keys.end()}, ReadLevel::local,
+                           [](RespConnection& from, const Answer& answer, RespWriter& to) {
+                             write_values(from, std::get<Values>(answer).values, to);
+                             return true;
+                           });
+  }
+  const auto all = std::make_shared<ReadAll>(connection, keys);
+  connection.run([&connection, all](const Answer& answer, RespWriter& to) {
+    if (!all->take(answer)) return false;
+    write_values(connection, all->values(), to);
+    return true;
+  });
+  all->ask();
+}
+
+void exists(RespConnection& connection, Words words) {
+  const auto all = std::make_shared<ReadAll>(connection, words.subspan(1));
+  connection.run([&connection, all](const Answer& answer, RespWriter& to) {
+    if (!all->take(answer)) return false;
+    std::int64_t existing = 0;
+    for (const Value& value : all->values()) existing += value.exists ? 1 : 0;
+    const Value* const failed = all->failed();
+    failed == nullptr ? to.integer(existing) : write_failure(connection, *failed, to);
+    return true;
+  });
+  all->ask();
+}
+
+constexpr std::array kCommands{
+    RespCommand{"incr", 2, incr, "write denyoom fast", kOneKey, "@write @string @fast", "string",
+                "1.0.0", "Adds 1 to a counter; tells its total as this node sees it."},
+    RespCommand{"decr", 2, decr, "write denyoom fast", kOneKey, "@write @string @fast", "string",
+                "1.0.0", "Subtracts 1 from a counter; tells its total as this node sees it."},
+    RespCommand{"incrby", 3, incrby, "write denyoom fast", kOneKey, "@write @string @fast",
+                "string", "1.0.0", "Adds to a counter; tells its total as this node sees it."},
+    RespCommand{"decrby", 3, decrby, "write denyoom fast", kOneKey, "@write @string @fast",
+                "string", "1.0.0",
+                "Subtracts from a counter; tells its total as this node sees it."},
+    RespCommand{"get", 2, get, "readonly fast", kOneKey, "@read @string @fast", "string", "1.0.0",
+                "Tells a counter's total from this node's memory."},
+    RespCommand{"mget", -2, mget, "readonly fast", kAllKeys, "@read @string @fast", "string",
+                "1.0.0", "Tells the totals of several counters from this node's memory."},
+    RespCommand{"strlen", 2, strlen, "readonly fast", kOneKey, "@read @string @fast", "string",
+                "2.2.0", "Tells how many characters a counter's total has."},
+    RespCommand{"type", 2, type, "readonly fast", kOneKey, "@keyspace @read @fast", "generic",
+                "1.0.0", "Tells whether a counter exists: string, or none."},
+    RespCommand{"exists", -2, exists, "readonly fast", kAllKeys, "@keyspace @read @fast", "generic",
+                "1.0.0", "Tells how many of the counters exist."},
+};
+
+}  // namespace
+
+std::span<const RespCommand> counter_commands() { return kCommands; }
+
+}  // namespace quipu

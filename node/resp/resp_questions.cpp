@@ -1,0 +1,72 @@
+#include "node/resp/resp_questions.h"
+
+namespace quipu {
+namespace {
+
+// A counter of several shards is read once its add was acknowledged.
+bool write_total(RespConnection& connection, const Answer& answer, RespWriter& to) {
+  const Done* const done = std::get_if<Done>(&answer);
+  if (done == nullptr) {
+    const Value& value = only_value(answer);
+    value.code == Code::ok
+        ? to.integer(value.value)
+        : connection.fail(to, "ERR it was added, but the total cannot be told: " + value.detail);
+  } else if (done->code != Code::ok) {
+    write_failure(connection, *done, to);
+  } else if (done->total) {
+    to.integer(*done->total);
+  } else {
+    connection.read_front();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const Value& only_value(const Answer& answer) { return std::get<Values>(answer).values.front(); }
+
+void add(RespConnection& connection, std::string_view key, std::int64_t amount, Ack ack) {
+  connection.change({.key = key, .amount = amount, .ack = ack}, write_total);
+}
+
+Op reset_of(const RespConnection& connection, std::string_view key) {
+  return {.kind = OpKind::reset, .key = key, .ack = connection.server().settings.ack};
+}
+
+void write_value(RespConnection& connection, const Value& value, RespWriter& to) {
+  if (value.code != Code::ok) return write_failure(connection, value, to);
+  ++(value.exists ? connection.server().hits : connection.server().misses);
+  value.exists ? to.bulk(value.value) : to.null();
+}
+
+void write_failure(RespConnection& connection, const Value& value, RespWriter& to) {
+  connection.fail(to, read_error(value.code, value.detail));
+}
+
+void write_failure(RespConnection& connection, const Done& done, RespWriter& to) {
+  connection.fail(to, change_error(done.code, done.detail));
+}
+
+void ReadAll::ask() {
+  std::vector<std::string_view> part;
+  for (std::size_t i = values_.size(); i < keys_.size() && part.size() < kMaxReadKeys; ++i)
+    part.emplace_back(keys_[i]);
+  connection_.again(std::move(part), ReadLevel::local);
+}
+
+bool ReadAll::take(const Answer& answer) {
+  const auto& part = std::get<Values>(answer).values;
+  values_.insert(values_.end(), part.begin(), part.end());
+  if (values_.size() == keys_.size()) return true;
+  ask();
+  return false;
+}
+
+const Value* ReadAll::failed() const {
+  for (const Value& value : values_)
+    if (value.code != Code::ok) return &value;
+  return nullptr;
+}
+
+}  // namespace quipu

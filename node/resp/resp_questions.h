@@ -1,0 +1,50 @@
+// resp_questions.h: what several commands ask the core, and how its answers are told.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/resp/resp_command.h"
+
+namespace quipu {
+
+inline constexpr RespCommand::Keys kOneKey{1, 1, 1};
+inline constexpr RespCommand::Keys kAllKeys{1, -1, 1};
+
+// Of an answer to a question about one key.
+[[nodiscard]] const Value& only_value(const Answer& answer);
+
+// The reply is the total as this node sees it then.
+void add(RespConnection& connection, std::string_view key, std::int64_t amount, Ack ack);
+
+[[nodiscard]] Op reset_of(const RespConnection& connection, std::string_view key);
+
+// As GET tells it.
+void write_value(RespConnection& connection, const Value& value, RespWriter& to);
+void write_failure(RespConnection& connection, const Value& value, RespWriter& to);
+void write_failure(RespConnection& connection, const Done& done, RespWriter& to);
+
+// Reads any number of counters, in questions of as many as one may ask for: within a
+// Task of the connection.
+class ReadAll {
+ public:
+  ReadAll(RespConnection& connection, RespConnection::Words keys)
+      : connection_(connection), keys_(keys.begin(), keys.end()) {}
+
+  void ask();
+  // True: all were read. Else it has asked for the next ones.
+  [[nodiscard]] bool take(const Answer& answer);
+
+  // The first that could not be read; nullptr: all could.
+  [[nodiscard]] const Value* failed() const;
+  [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
+  [[nodiscard]] const std::vector<Value>& values() const { return values_; }
+
+ private:
+  RespConnection& connection_;
+  const std::vector<std::string> keys_;
+  std::vector<Value> values_;
+};
+
+}  // namespace quipu

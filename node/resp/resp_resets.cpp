@@ -1,0 +1,137 @@
+// Commands that reset counters: several questions, one after the other.
+#include <array>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "node/resp/resp_questions.h"
+
+namespace quipu {
+namespace {
+
+using Words = RespConnection::Words;
+
+// The counters that exist are reset, all at once; the reply counts them. Of several
+// that fail, the one of which least is known is told.
+class Deletion {
+ public:
+  Deletion(RespConnection& connection, Words keys)
+      : connection_(connection), read_(connection, keys) {}
+
+  void begin() { read_.ask(); }
+  bool operator()(const Answer& answer, RespWriter& to) {
+    const Done* const done = std::get_if<Done>(&answer);
+    if (done == nullptr && !read_.take(answer)) return false;
+    if (done == nullptr) return reset_existing(to);
+    if (describe(done->code).outcome > describe(worst_.code).outcome) worst_ = *done;
+    deleted_ += done->code == Code::ok ? 1 : 0;
+    return --open_ == 0 && tell(to);
+  }
+
+ private:
+  bool reset_existing(RespWriter& to) {
+    if (const Value* failed = read_.failed()) {
+      write_failure(connection_, *failed, to);
+      return true;
+    }
+    std::set<std::string_view> named;
+    for (std::size_t i = 0; i < read_.keys().size(); ++i) {
+      if (read_.values()[i].exists && named.insert(read_.keys()[i]).second)
+        connection_.again(reset_of(connection_, read_.keys()[i]));
+    }
+    open_ = named.size();
+    return open_ == 0 && tell(to);
+  }
+  bool tell(RespWriter& to) const {
+    if (worst_.code == Code::ok) {
+      to.integer(deleted_);
+    } else {
+      write_failure(connection_, worst_, to);
+    }
+    return true;
+  }
+
+  RespConnection& connection_;
+  ReadAll read_;
+  std::size_t open_ = 0;
+  std::int64_t deleted_ = 0;
+  Done worst_;
+};
+
+void del(RespConnection& connection, Words words) {
+  const auto deletion = std::make_shared<Deletion>(connection, words.subspan(1));
+  connection.run(
+      [deletion](const Answer& answer, RespWriter& to) { return (*deletion)(answer, to); });
+  deletion->begin();
+}
+
+void getdel(RespConnection& connection, Words words) {
+  const std::string key(words[1]);
+  connection.run(
+      [&connection, key, value = std::int64_t{0}](const Answer& answer, RespWriter& to) mutable {
+        if (const Done* const done = std::get_if<Done>(&answer)) {
+          done->code == Code::ok ? to.bulk(value) : write_failure(connection, *done, to);
+          return true;
+        }
+        const Value& read = only_value(answer);
+        if (read.code != Code::ok || !read.exists) {
+          write_value(connection, read, to);
+          return true;
+        }
+        value = read.value;
+        connection.again(reset_of(connection, key));
+        return false;
+      });
+  connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::local);
+}
+
+std::string unsupported_option(std::string_view option) {
+  for (const std::string_view known :
+       {"nx", "xx", "get", "ex", "px", "exat", "pxat", "keepttl", "ifeq"}) {
+    if (same_word(option, known))
+      return "ERR SET with option '" + std::string(option) + "' is not supported";
+  }
+  return std::string(kSyntaxError);
+}
+
+// An observed reset, and then an add: what others add meanwhile is kept.
+void set(RespConnection& connection, Words words) {
+  if (words.size() > 3) return connection.error(unsupported_option(words[3]));
+  const auto number = to_integer(words[2]);
+  if (!number) return connection.error(kNotAnInteger);
+  const std::string key(words[1]);
+  connection.run([&connection, key, amount = *number, cleared = false](const Answer& answer,
+                                                                       RespWriter& to) mutable {
+    const Done& done = std::get<Done>(answer);
+    if (done.code != Code::ok) {
+      std::string text = change_error(done.code, done.detail);
+      if (cleared) text.append("; before that, the counter was reset");
+      connection.fail(to, text);
+      return true;
+    }
+    if (std::exchange(cleared, true)) {
+      to.simple("OK");
+      return true;
+    }
+    connection.again({.key = key, .amount = amount, .ack = connection.server().settings.ack});
+    return false;
+  });
+  connection.again(reset_of(connection, words[1]));
+}
+
+constexpr std::array kCommands{
+    RespCommand{"del", -2, del, "write", kAllKeys, "@keyspace @write @slow", "generic", "1.0.0",
+                "Resets counters; tells how many existed."},
+    RespCommand{"unlink", -2, del, "write fast", kAllKeys, "@keyspace @write @fast", "generic",
+                "4.0.0", "Resets counters; tells how many existed."},
+    RespCommand{"getdel", 2, getdel, "write fast", kOneKey, "@write @string @fast", "string",
+                "6.2.0", "Tells a counter's total and resets it."},
+    RespCommand{"set", -3, set, "write denyoom", kOneKey, "@write @string @slow", "string", "1.0.0",
+                "Resets a counter and adds a number: others' adds meanwhile are kept."},
+};
+
+}  // namespace
+
+std::span<const RespCommand> reset_commands() { return kCommands; }
+
+}  // namespace quipu

@@ -1,0 +1,28 @@
+#include "node/resp/resp_server.h"
+
+#include "protocol/resp.h"
+
+namespace quipu {
+
+// Only what is true of this server, in Redis's words.
+RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections) {
+  const auto text = [](auto number) { return std::to_string(number); };
+  const bool synced = port.resp_ack != Ack::memory;
+  return {.ack = port.resp_ack,
+          .flushall = port.flushall,
+          .connections = connections,
+          .shown = {{"appendfsync", synced ? "always" : "no"},
+                    {"appendonly", "yes"},
+                    {"client-output-buffer-limit", "normal " + text(port.hard_output) + ' ' +
+                                                       text(port.soft_output) + ' ' +
+                                                       text(port.soft_output_time.count())},
+                    {"databases", "1"},
+                    {"maxclients", text(connections)},
+                    {"maxmemory", "0"},
+                    {"maxmemory-policy", "noeviction"},
+                    {"proto-max-bulk-len", text(kMaxRespRequest)},
+                    {"save", ""},
+                    {"timeout", text(port.idle.count())}}};
+}
+
+}  // namespace quipu

@@ -1,0 +1,51 @@
+// resp_server.h: what all RESP connections of a node share: settings, figures, and
+// who is connected. Reactor thread; outlives the connections.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/client_protocol.h"
+#include "node/clock.h"
+#include "protocol/random.h"
+#include "quipu/node.h"
+
+namespace quipu {
+
+class RespConnection;
+
+struct RespSettings {
+  // Of all commands that change something and name no level.
+  Ack ack = Ack::disk;
+  bool flushall = false;
+  std::size_t connections = 0;  // at most
+  // What CONFIG GET tells, by Redis's names or ours.
+  std::vector<std::pair<std::string, std::string>> shown{};
+};
+
+// `connections` may be, at most.
+[[nodiscard]] RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections);
+
+struct RespServer {
+  ClientContext& context;
+  const RespSettings settings;
+  Random random;  // RANDOMKEY's
+  Instant started = NodeClock::now();
+  std::map<ClientId, RespConnection*> connections{};
+  std::uint64_t connections_received = 0;
+  std::uint64_t commands_processed = 0;
+  std::uint64_t hits = 0, misses = 0;  // of keys that were read
+  std::uint64_t errors = 0;
+  std::uint64_t per_second = 0;  // commands, in the last second that is over
+
+  void on_second() {
+    per_second = commands_processed - std::min(counted, commands_processed);
+    counted = commands_processed;
+  }
+  std::uint64_t counted = 0;  // commands, when that began
+};
+
+}  // namespace quipu

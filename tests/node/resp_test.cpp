@@ -1,0 +1,326 @@
+// Redis clients on the client port: what they say, and the exact bytes that they get.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/node/eventually.h"
+#include "tests/node/nodes.h"
+#include "tests/node/raw_connection.h"
+#include "tests/node/temporary_directory.h"
+
+namespace quipu::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+class Resp : public testing::Test {
+ protected:
+  explicit Resp(ClientPortOptions port = {}) {
+    NodeOptions options = alone(directory_ / "data");
+    options.client_port = port;
+    node_ = open_node(options);
+    EXPECT_TRUE(node_->wait_ready(kPatience));
+  }
+  [[nodiscard]] RawConnection connect() const { return RawConnection(node_->client_address()); }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<Node> node_;
+};
+
+// Each line of a conversation: a request, inline, and its reply. RESP's line ends are
+// written as one space.
+struct Said {
+  const char* request;
+  std::string reply;
+};
+void converse(RawConnection client, const std::vector<Said>& conversation) {
+  for (const auto& [request, reply] : conversation) {
+    std::string got = client.reply_to(request);
+    for (std::size_t at = 0; (at = got.find("\r\n", at)) != got.npos;) got.replace(at, 2, " ");
+    EXPECT_EQ(got, reply) << request;
+  }
+}
+
+const std::string kNotInteger = "-ERR value is not an integer or out of range ";
+
+TEST_F(Resp, Counts) {
+  converse(connect(), {{"INCR likes", ":1 "},
+                       {"incrby likes 41", ":42 "},
+                       {"DECR likes", ":41 "},
+                       {"DECRBY likes 50", ":-9 "},
+                       {"GET likes", "$2 -9 "},
+                       {"GET views", "$-1 "},
+                       {"MGET likes views likes", "*3 $2 -9 $-1 $2 -9 "},
+                       {"EXISTS likes views likes", ":2 "},
+                       {"TYPE likes", "+string "},
+                       {"TYPE views", "+none "},
+                       {"STRLEN likes", ":2 "},
+                       {"STRLEN views", ":0 "}});
+}
+
+TEST_F(Resp, SetsAndDeletes) {
+  converse(connect(), {{"SET stock 7", "+OK "},
+                       {"SET stock -3", "+OK "},
+                       {"GET stock", "$2 -3 "},
+                       {"INCR stock", ":-2 "},
+                       {"SET stock 0", "+OK "},
+                       {"GET stock", "$1 0 "},
+                       {"GETDEL stock", "$1 0 "},
+                       {"GETDEL stock", "$-1 "},
+                       {"GET stock", "$-1 "},
+                       {"INCRBY a 1", ":1 "},
+                       {"INCRBY b 2", ":2 "},
+                       {"DEL a b a nothing", ":2 "},
+                       {"UNLINK a", ":0 "},
+                       {"INCR a", ":1 "}});
+}
+
+TEST_F(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
+  converse(connect(), {{"INCRBY a 1.5", kNotInteger},
+                       {"INCRBY a 9223372036854775808", kNotInteger},
+                       {"INCRBY a 007", kNotInteger},
+                       {"INCRBY a +1", kNotInteger},
+                       {"INCRBY a ''", kNotInteger},
+                       {"INCRBY a -0", kNotInteger},
+                       {"SET a text", kNotInteger},
+                       {"GET a", "$-1 "},
+                       {"SET a 9223372036854775807", "+OK "},
+                       {"INCR a", "-ERR increment or decrement would overflow "},
+                       {"GET a", "$19 9223372036854775807 "},
+                       {"SET a -9223372036854775808", "+OK "},
+                       {"DECR a", "-ERR increment or decrement would overflow "},
+                       {"DECRBY a -9223372036854775808", "-ERR decrement would overflow "},
+                       {"GET a", "$20 -9223372036854775808 "},
+                       {"GET ''", "-ERR a key has 1 to 512 bytes "},
+                       {"INCR ''", "-ERR a key has 1 to 512 bytes "}});
+}
+
+TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
+  converse(connect(),
+           {{"NONSENSE a 'b c'",
+             "-ERR unknown command 'NONSENSE', with args beginning with: 'a' 'b c'  "},
+            {"multi", "-ERR unknown command 'multi', with args beginning with:  "},
+            {"EXPIRE a 1", "-ERR unknown command 'EXPIRE', with args beginning with: 'a' '1'  "},
+            {"GET", "-ERR wrong number of arguments for 'get' command "},
+            {"GET a b", "-ERR wrong number of arguments for 'get' command "},
+            {"PING a b", "-ERR wrong number of arguments for 'ping' command "},
+            {"CLIENT", "-ERR wrong number of arguments for 'client' command "},
+            {"CLIENT SETNAME", "-ERR wrong number of arguments for 'client|setname' command "},
+            {"CLIENT TRACKING ON", "-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP. "},
+            {"CLIENT MAINT_NOTIFICATIONS ON",
+             "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP. "},
+            {"SET a 1 EX 10", "-ERR SET with option 'EX' is not supported "},
+            {"SET a 1 sometimes", "-ERR syntax error "},
+            {"GET a", "$-1 "}});
+}
+
+TEST_F(Resp, KeepsConnectionsAsRedisDoes) {
+  converse(connect(),
+           {{"PING", "+PONG "},
+            {"PING hello", "$5 hello "},
+            {"ECHO 'a b'", "$3 a b "},
+            {"SELECT 0", "+OK "},
+            {"SELECT 1", "-ERR DB index is out of range "},
+            {"SELECT x", kNotInteger},
+            {"AUTH default anything", "+OK "},
+            {"AUTH other x", "-WRONGPASS invalid username-password pair or user is disabled. "},
+            {"CLIENT ID", ":1 "},
+            {"CLIENT GETNAME", "$-1 "},
+            {"CLIENT SETNAME worker", "+OK "},
+            {"CLIENT GETNAME", "$6 worker "},
+            {"CLIENT SETNAME 'a b'",
+             "-ERR Client names cannot contain spaces, newlines or special characters. "},
+            {"CLIENT SETINFO LIB-NAME test", "+OK "},
+            {"CLIENT SETINFO LIB-COLOUR test", "-ERR Unrecognized option 'LIB-COLOUR' "},
+            {"CLIENT NO-EVICT on", "+OK "},
+            {"CLIENT NO-TOUCH maybe", "-ERR syntax error "},
+            {"RESET", "+RESET "},
+            {"CLIENT GETNAME", "$-1 "}});
+}
+
+TEST_F(Resp, SpeaksBothVersions) {
+  const std::string greeting2 =
+      "*14 $6 server $5 redis $7 version $5 7.4.0 $5 proto :2 $2 id :1 $4 mode $10 standalone "
+      "$4 role $6 master $7 modules *0 ";
+  const std::string greeting3 =
+      "%7 $6 server $5 redis $7 version $5 7.4.0 $5 proto :3 $2 id :1 $4 mode $10 standalone "
+      "$4 role $6 master $7 modules *0 ";
+  converse(connect(), {{"HELLO", greeting2},
+                       {"HELLO 4", "-NOPROTO unsupported protocol version "},
+                       {"HELLO x", "-ERR Protocol version is not an integer or out of range "},
+                       {"HELLO 3 NAME x", "-ERR Syntax error in HELLO option 'NAME' "},
+                       {"HELLO 3 AUTH other x",
+                        "-WRONGPASS invalid username-password pair or user is disabled. "},
+                       {"GET nothing", "$-1 "},
+                       {"HELLO 3 AUTH default x SETNAME me", greeting3},
+                       {"CLIENT GETNAME", "$2 me "},
+                       {"GET nothing", "_ "},
+                       {"INCR a", ":1 "},
+                       {"MGET a nothing", "*2 $1 1 _ "},
+                       {"QUIPU.GET a", "%3 $5 value :1 $6 age_ms :0 $8 complete #t "},
+                       {"HELLO 2", greeting2},
+                       {"GET nothing", "$-1 "}});
+}
+
+TEST_F(Resp, QuipusOwnCommandsNameTheirLevel) {
+  converse(connect(),
+           {{"QUIPU.ADD a 5", ":5 "},
+            {"QUIPU.ADD a 5 ACK memory", ":10 "},
+            {"QUIPU.ADD a 5 ack QUORUM", ":15 "},
+            {"QUIPU.ADD a 5 ACK paper",
+             "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] "},
+            {"QUIPU.GET a STRONG", "*6 $5 value :15 $6 age_ms :0 $8 complete :1 "},
+            {"QUIPU.GET b FRESH", "*6 $5 value $-1 $6 age_ms :0 $8 complete :1 "},
+            {"QUIPU.GET a CLOSE", "-ERR syntax error: QUIPU.GET key [LOCAL|FRESH|STRONG] "},
+            {"QUIPU.RESET a ACK QUORUM", "+OK "},
+            {"GET a", "$-1 "}});
+}
+
+TEST_F(Resp, TellsOfItself) {
+  RawConnection client = connect();
+  (void)client.reply_to("INCR a");
+  const std::string info = client.reply_to("INFO");
+  for (const char* line :
+       {"redis_version:7.4.0\r\n", "quipu_version:0.1.0\r\n", "redis_mode:standalone\r\n",
+        "role:master\r\n", "loading:0\r\n", "connected_clients:1\r\n", "# Keyspace\r\n",
+        "db0:keys=1,expires=0,avg_ttl=0\r\n"})
+    EXPECT_THAT(info, HasSubstr(line));
+  EXPECT_THAT(client.reply_to("INFO server"), testing::Not(HasSubstr("# Clients")));
+  EXPECT_THAT(client.reply_to("CLIENT LIST"), HasSubstr(" laddr=" + node_->client_address()));
+  converse(connect(),
+           {{"CONFIG GET save", "*2 $4 save $0  "},
+            {"CONFIG GET append*", "*4 $11 appendfsync $6 always $10 appendonly $3 yes "},
+            {"CONFIG GET nonsense", "*0 "},
+            {"COMMAND INFO nonsense", "*1 *-1 "}});
+  const std::string get = client.reply_to("COMMAND INFO get");
+  EXPECT_THAT(
+      get,
+      StartsWith("*1\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"));
+  EXPECT_THAT(client.reply_to("COMMAND DOCS incr"), HasSubstr("Adds 1 to a counter"));
+}
+
+// What several questions stand behind is not overtaken.
+TEST_F(Resp, APipelineIsAnsweredInItsOrder) {
+  RawConnection client = connect();
+  ASSERT_TRUE(
+      client.send("INCR a\r\nPING\r\nSET a 5\r\nPING x\r\nINCR a\r\nGET a\r\nDEL a\r\n"
+                  "GET a\r\nnonsense\r\nINCR a\r\nQUIT\r\nINCR a\r\n"));
+  EXPECT_EQ(client.receive_text(),
+            ":1\r\n+PONG\r\n+OK\r\n$1\r\nx\r\n:6\r\n$1\r\n6\r\n:1\r\n$-1\r\n"
+            "-ERR unknown command 'nonsense', with args beginning with: \r\n:1\r\n+OK\r\n");
+  converse(connect(), {{"GET a", "$1 1 "}});  // what stood behind QUIT was not done
+}
+
+TEST_F(Resp, APipelineMayBeDeep) {
+  constexpr int kDepth = 100'000;
+  RawConnection client = connect();
+  std::string requests;
+  std::string replies;
+  for (int i = 1; i <= kDepth; ++i) {
+    requests += "*2\r\n$4\r\nINCR\r\n$1\r\na\r\n";
+    replies += ':' + std::to_string(i) + "\r\n";
+  }
+  ASSERT_TRUE(client.send(requests));
+  EXPECT_EQ(client.receive_text("\r\n:" + std::to_string(kDepth) + "\r\n"), replies);
+}
+
+TEST_F(Resp, ManyKeysMayBeNamed) {
+  constexpr int kKeys = 3000;  // more than one question may ask for
+  RawConnection client = connect();
+  std::string requests;
+  std::string keys;
+  std::string values = '*' + std::to_string(kKeys) + "\r\n";
+  for (int i = 0; i < kKeys; ++i) {
+    requests += "INCRBY k" + std::to_string(i) + ' ' + std::to_string(i) + "\r\n";
+    keys += " k" + std::to_string(i);
+    const std::string value = std::to_string(i);
+    values += '$' + std::to_string(value.size()) + "\r\n" + value + "\r\n";
+  }
+  ASSERT_TRUE(client.send(requests + "PING done\r\n"));
+  (void)client.receive_text("$4\r\ndone\r\n");
+  EXPECT_EQ(client.reply_to("MGET" + keys), values);
+  EXPECT_EQ(client.reply_to("EXISTS" + keys), ":3000\r\n");
+  EXPECT_EQ(client.reply_to("DEL" + keys), ":3000\r\n");
+  EXPECT_EQ(client.reply_to("EXISTS" + keys), ":0\r\n");
+}
+
+TEST_F(Resp, WhatIsNoRequestIsRefusedAndTheConnectionClosed) {
+  RawConnection client = connect();
+  ASSERT_TRUE(client.send("INCR a\r\n*1\r\n:1\r\nINCR a\r\n"));
+  EXPECT_EQ(client.receive_text(), ":1\r\n-ERR Protocol error: expected '$', got ':'\r\n");
+}
+
+TEST_F(Resp, ABrowserIsCutOffBeforeWhatItBrings) {
+  for (const char* line : {"POST / HTTP/1.1\r\n", "Host: localhost\r\n"}) {
+    RawConnection client = connect();
+    ASSERT_TRUE(client.send(std::string(line) + "INCR a\r\n"));
+    EXPECT_EQ(client.receive_text(), "");
+  }
+  converse(connect(), {{"GET a", "$-1 "}});
+}
+
+TEST_F(Resp, NativeAndRedisClientsSeeTheSameCounters) {
+  EXPECT_TRUE(node_->counter("a").add(5).ok());
+  converse(connect(), {{"INCR a", ":6 "}});
+  const auto total = node_->counter("a").read();
+  ASSERT_TRUE(total.ok());
+  EXPECT_EQ(total->value, 6);
+}
+
+class RespThatIsImpatient : public Resp {
+ protected:
+  RespThatIsImpatient() : Resp({.idle = std::chrono::seconds(1)}) {}
+};
+
+TEST_F(RespThatIsImpatient, DisconnectsWhoIsIdle) {
+  RawConnection client = connect();
+  EXPECT_EQ(client.reply_to("PING"), "+PONG\r\n");
+  EXPECT_EQ(client.receive_text(), "");  // or the test fails, after a while
+}
+
+// Every member answers for every counter, wherever it is.
+TEST(RespCluster, AnyNodeTakesWhatOthersOwn) {
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> options = cluster_of(3, directory / "data");
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (NodeOptions& one : options) {
+    one.replication = 1;
+    nodes.push_back(open_node(one));
+  }
+  // A node that reaches no owner yet counts by itself, and tells only that.
+  for (const auto& node : nodes) {
+    ASSERT_TRUE(eventually([&node] {
+      const auto read = node->counter("linked").read();
+      return read.ok() && read->complete;
+    }));
+  }
+  std::vector<std::unique_ptr<RawConnection>> clients;
+  for (const auto& node : nodes)
+    clients.push_back(std::make_unique<RawConnection>(node->client_address()));
+  for (int key = 0; key < 20; ++key) {
+    const std::string name = "k" + std::to_string(key);
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      EXPECT_EQ(clients[i]->reply_to("INCR " + name), ':' + std::to_string(i + 1) + "\r\n");
+    EXPECT_EQ(clients[0]->reply_to("QUIPU.GET " + name + " STRONG").substr(0, 19),
+              "*6\r\n$5\r\nvalue\r\n:3\r\n");
+    EXPECT_EQ(clients[1]->reply_to("SET " + name + " 10"), "+OK\r\n");
+    EXPECT_EQ(clients[2]->reply_to("INCR " + name), ":11\r\n");
+  }
+}
+
+TEST(RespCluster, AnAddToASpreadCounterTellsItsWholeTotal) {
+  const TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (const NodeOptions& one : cluster_of(3, directory / "data")) nodes.push_back(open_node(one));
+  for (const auto& node : nodes) ASSERT_TRUE(node->wait_ready(kPatience));
+  ASSERT_TRUE(nodes[0]->counter("spread").raise_shards(8).ok());
+  RawConnection client(nodes[0]->client_address());
+  for (int i = 1; i <= 100; ++i)
+    EXPECT_EQ(client.reply_to("INCR spread"), ':' + std::to_string(i) + "\r\n");
+  EXPECT_EQ(client.reply_to("DEL spread"), ":1\r\n");
+  EXPECT_EQ(client.reply_to("GET spread"), "$-1\r\n");
+}
+
+}  // namespace
+}  // namespace quipu::test
