@@ -19,7 +19,7 @@ enum class LinkId : std::uint64_t {};
 // Whoever asked: a client connection, or a call of the embedding program.
 enum class ClientId : std::uint64_t {};
 
-using Answer = std::variant<Done, Values>;  // carries the asker's id
+using Answer = std::variant<Done, Values, Keys, Sized>;  // carries the asker's id
 
 struct Effects {
   struct Send {

@@ -31,6 +31,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       collector_(view_, *executor_, out_),
       forwarder_(view_, out_),
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
+      listing_(view_, *executor_, out_),
       coordinator_(
           {view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_, settings_},
           random_.split()),
@@ -76,6 +77,24 @@ void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& 
     for (std::size_t i = 0; i < read.keys.size(); ++i)
       values.values.push_back({Code::unavailable, state()});
     out_.answer(client, std::move(values));
+  }
+  finish_event(now, effects);
+}
+
+void NodeCore::on_list(Instant now, ClientId client, const List& list, Effects& effects) {
+  if (ready()) {
+    listing_.on_list(client, list);
+  } else {
+    out_.answer(client, Keys{list.id, {}, list.cursor, Code::unavailable, state()});
+  }
+  finish_event(now, effects);
+}
+
+void NodeCore::on_size(Instant now, ClientId client, const Size& size, Effects& effects) {
+  if (ready()) {
+    listing_.on_size(client, size);
+  } else {
+    out_.answer(client, Sized{size.id, 0, Code::unavailable, state()});
   }
   finish_event(now, effects);
 }

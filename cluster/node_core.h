@@ -2,7 +2,7 @@
 // effects out. quipud runs one on an event loop; the simulator runs many in one
 // thread of virtual time.
 //
-//   on_ops, on_read, on_link_*, on_durable, on_tick ──▶ Effects
+//   on_ops, on_read, on_list, on_size, on_link_*, on_durable, on_tick ──▶ Effects
 //
 // It only routes between its parts, each of which has a file of its own:
 //
@@ -11,7 +11,7 @@
 //   freshness      how old our view is        quorum_waits  acks that are owed
 //   anti_entropy   what replication missed    collector     states of a majority
 //   replica        what others ask of us      reads         how a read is answered
-//   outbound       what must wait for a commit
+//   listing        which counters exist       outbound      what must wait for a commit
 //
 // After each call: do the effects in order, then arm one timer at deadline().
 #pragma once
@@ -25,6 +25,7 @@
 #include "cluster/coordinator.h"
 #include "cluster/effects.h"
 #include "cluster/greeting.h"
+#include "cluster/listing.h"
 #include "cluster/replica.h"
 #include "protocol/message_codec.h"
 
@@ -43,8 +44,10 @@ class NodeCore {
   // during the call.
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects);
   void on_read(Instant now, ClientId client, const Read& read, Effects& effects);
+  // Answered by one Keys or one Sized with its id.
+  void on_list(Instant now, ClientId client, const List& list, Effects& effects);
+  void on_size(Instant now, ClientId client, const Size& size, Effects& effects);
   // Answered at once.
-  [[nodiscard]] Keys list(const List& list) const;
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
   // While true, read no more from client sockets: memory is filling up.
@@ -118,6 +121,7 @@ class NodeCore {
   Collector collector_;
   Forwarder forwarder_;
   Reads reads_;
+  Listing listing_;
   Coordinator coordinator_;
   Greeting greeting_;
 

@@ -1,6 +1,5 @@
 // node_report.cpp: what a node tells about itself and what it holds.
 #include <algorithm>
-#include <iterator>
 
 #include "cluster/node_core.h"
 
@@ -11,24 +10,6 @@ std::uint32_t milliseconds(std::optional<Duration> age) {
   if (!age) return kUnknownAge;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age).count();
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
-}
-
-using EntryIterator = std::vector<Entry*>::const_iterator;
-
-// Of the leaf that `at` stands in, and moves it behind. More than an answer may hold
-// are in one leaf only if somebody aimed them there, as any client can: of those the
-// last are not told, rather than that an answer outgrows its frame.
-std::vector<std::string> names_in_leaf(EntryIterator& at, EntryIterator end,
-                                       std::string_view prefix) {
-  std::vector<std::string> names;
-  for (const std::uint8_t leaf = (*at)->leaf(); at != end && (*at)->leaf() == leaf; ++at) {
-    const Entry& entry = **at;
-    const ShardRef ref = entry.ref();
-    const bool exists = entry.total().exists || entry.has(Entry::kCounted);
-    const bool told = ref.shard == 0 && exists && ref.key.starts_with(prefix);
-    if (told && names.size() < kMaxReadKeys) names.emplace_back(ref.key);
-  }
-  return names;
 }
 
 }  // namespace
@@ -50,36 +31,6 @@ std::string NodeCore::state() const {
   if (!settled_) return "waiting for the other owners to confirm this store";
   if (!view_.whole()) return "being filled from the other owners: it does not count yet";
   return "ready";
-}
-
-// In whole leaves, so that a cursor is a place: the first whatever it holds, those
-// behind it as far as they fit.
-Keys NodeCore::list(const List& list) const {
-  constexpr std::size_t kPartitionsPerCall = 64;  // bounds the work where little matches
-  Keys keys{list.id, {}};
-  const std::size_t limit = std::clamp<std::size_t>(list.limit, 1, kMaxListKeys);
-  std::vector<Entry*> entries;
-  keys.next = std::min(list.cursor, kListEnd);
-  for (std::size_t work = 0; keys.next < kListEnd && work < kPartitionsPerCall; ++work) {
-    const Partition partition{static_cast<std::uint16_t>(keys.next / kLeaves)};
-    const std::uint32_t begin = raw(partition) * std::uint32_t{kLeaves};
-    entries.clear();
-    if (view_.owned(partition)) {
-      executor_->map().collect_from(partition, static_cast<std::uint8_t>(keys.next % kLeaves),
-                                    entries);
-    }
-    for (EntryIterator at = entries.begin(); at != entries.end();) {
-      const std::uint8_t leaf = (*at)->leaf();
-      std::vector<std::string> found = names_in_leaf(at, entries.end(), list.prefix);
-      if (!keys.keys.empty() && keys.keys.size() + found.size() > limit) {
-        keys.next = begin + leaf;
-        return keys;
-      }
-      std::move(found.begin(), found.end(), std::back_inserter(keys.keys));
-    }
-    keys.next = begin + std::uint32_t{kLeaves};
-  }
-  return keys;
 }
 
 ConfigReply NodeCore::config(std::uint64_t id) const {
@@ -122,6 +73,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"adds_executed", ops.adds_executed},
       {"commit_durable", raw(durable_)},
       {"conflicts", executor_->conflicts()},
+      {"counters", listing_.counters_here()},
       {"dirty_shards", executor_->map().dirty()},
       {"frames_merged", sent.frames_merged},
       {"frames_sent", sent.frames_sent},

@@ -32,8 +32,8 @@ void Outbound::answer(const Origin& origin, Done done, Commit after) {
   put(ToOrigin{origin, std::move(done)}, after);
 }
 
-void Outbound::answer(ClientId client, Values values) {
-  let_go(ToClient{client, std::move(values)});
+void Outbound::answer(ClientId client, Answer answer) {
+  let_go(ToClient{client, std::move(answer)});
 }
 
 std::size_t Outbound::bytes(const Item& item) {
@@ -91,8 +91,8 @@ void Outbound::let_go(Item&& item) {
         break;
     }
   } else {
-    auto& values = std::get<ToClient>(item);
-    replies_.push_back({values.client, std::move(values.values)});
+    auto& reply = std::get<ToClient>(item);
+    replies_.push_back({reply.client, std::move(reply.answer)});
   }
 }
 

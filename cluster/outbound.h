@@ -37,7 +37,7 @@ class Outbound {
   };
   void reply(const Request& request, PeerMessage answer, Commit after);
   void answer(const Origin& origin, Done done, Commit after = {});
-  void answer(ClientId client, Values values);
+  void answer(ClientId client, Answer answer);
 
   // All up to `durable` may be said now.
   void release(Commit durable);
@@ -70,7 +70,7 @@ class Outbound {
   };
   struct ToClient {
     ClientId client;
-    Values values;
+    Answer answer;
   };
   using Item = std::variant<ToMember, ToOrigin, ToClient>;
   struct Held {

@@ -48,9 +48,21 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
       if (context_.closing) return encode(out, refuse_all(*read));
       return port.core->on_read(NodeClock::now(), id_, *read, port.effects);
     }
-    case FrameType::list:
-      return answer(decode_list(frame.payload), out,
-                    [&](const List& it) { return port.core->list(it); });
+    case FrameType::list: {
+      const Result<List> list = decode_list(frame.payload);
+      if (!list.ok()) return refuse(list.status(), out);
+      state_ = State::turn_over;
+      if (context_.closing)
+        return encode(out, Keys{list->id, {}, list->cursor, Code::unavailable, kClosing});
+      return port.core->on_list(NodeClock::now(), id_, *list, port.effects);
+    }
+    case FrameType::size: {
+      const Result<Size> size = decode_size(frame.payload);
+      if (!size.ok()) return refuse(size.status(), out);
+      state_ = State::turn_over;
+      if (context_.closing) return encode(out, Sized{size->id, 0, Code::unavailable, kClosing});
+      return port.core->on_size(NodeClock::now(), id_, *size, port.effects);
+    }
     case FrameType::config:
       return answer(decode_config_request(frame.payload), out,
                     [&](const ConfigRequest& it) { return port.core->config(it.id); });

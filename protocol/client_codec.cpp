@@ -9,7 +9,9 @@ namespace {
 static_assert(kMaxReadKeys * (detail_room(kMaxReadKeys) + 64) < kMaxFrame,
               "an answer to the longest Read fits a frame");
 static_assert(kMaxReadKeys * (kMaxKey + sizeof(std::uint32_t)) + 256 < kMaxFrame,
-              "the longest Read, and so the longest Keys, fits a frame");
+              "the longest Read fits a frame");
+static_assert(kMaxListKeys * (kMaxKey + sizeof(std::uint32_t)) + kMaxDetail + 256 < kMaxFrame,
+              "the longest Keys fits a frame");
 static_assert(kMaxListKeys <= kMaxReadKeys);
 
 template <class Key>
@@ -90,7 +92,8 @@ void read(Reader& in, const wire::Values& from, Values& message) {
 
 Offset<wire::List> build(Builder& builder, const List& message) {
   const auto prefix = build_bytes(builder, message.prefix);
-  return wire::CreateList(builder, message.id, prefix, message.cursor, message.limit);
+  return wire::CreateList(builder, message.id, prefix, message.cursor, message.limit,
+                          message.timeout_ms);
 }
 
 void read(Reader& in, const wire::List& from, List& message) {
@@ -98,17 +101,46 @@ void read(Reader& in, const wire::List& from, List& message) {
   message.prefix = Reader::view(from.prefix());
   message.cursor = in.within<std::uint32_t>("cursor", from.cursor(), 0, kListEnd);
   message.limit = std::min<std::uint32_t>(from.limit(), kMaxListKeys);
+  message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
 }
 
 Offset<wire::Keys> build(Builder& builder, const Keys& message) {
   const auto keys = build_keys(builder, message.keys);
-  return wire::CreateKeys(builder, message.id, keys, message.next);
+  const auto detail = build_detail(builder, message.detail, kMaxDetail);
+  return wire::CreateKeys(builder, message.id, keys, message.next,
+                          static_cast<std::uint16_t>(message.code), detail);
 }
 
 void read(Reader& in, const wire::Keys& from, Keys& message) {
   message.id = from.id();
   read_keys(in, from.keys(), kMaxListKeys, message.keys);
   message.next = in.within<std::uint32_t>("next", from.next(), 0, kListEnd);
+  message.code = Code{from.code()};
+  message.detail = read_detail(in, from.detail());
+}
+
+// ---- Size, Sized ----
+
+Offset<wire::Size> build(Builder& builder, const Size& message) {
+  return wire::CreateSize(builder, message.id, message.timeout_ms);
+}
+
+void read(Reader&, const wire::Size& from, Size& message) {
+  message.id = from.id();
+  message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
+}
+
+Offset<wire::Sized> build(Builder& builder, const Sized& message) {
+  const auto detail = build_detail(builder, message.detail, kMaxDetail);
+  return wire::CreateSized(builder, message.id, message.counters,
+                           static_cast<std::uint16_t>(message.code), detail);
+}
+
+void read(Reader& in, const wire::Sized& from, Sized& message) {
+  message.id = from.id();
+  message.counters = from.counters();
+  message.code = Code{from.code()};
+  message.detail = read_detail(in, from.detail());
 }
 
 // ---- ConfigRequest, ConfigReply ----
@@ -257,6 +289,12 @@ void encode(std::string& out, const List& message) {
 void encode(std::string& out, const Keys& message) {
   append_message(out, FrameType::keys, message, build_any);
 }
+void encode(std::string& out, const Size& message) {
+  append_message(out, FrameType::size, message, build_any);
+}
+void encode(std::string& out, const Sized& message) {
+  append_message(out, FrameType::sized, message, build_any);
+}
 void encode(std::string& out, const ConfigRequest& message) {
   append_message(out, FrameType::config, message, build_any);
 }
@@ -281,6 +319,8 @@ Result<Values> decode_values(Payload payload) {
 }
 Result<List> decode_list(Payload payload) { return decode<wire::List, List>(payload, "List"); }
 Result<Keys> decode_keys(Payload payload) { return decode<wire::Keys, Keys>(payload, "Keys"); }
+Result<Size> decode_size(Payload payload) { return decode<wire::Size, Size>(payload, "Size"); }
+Result<Sized> decode_sized(Payload payload) { return decode<wire::Sized, Sized>(payload, "Sized"); }
 Result<ConfigRequest> decode_config_request(Payload payload) {
   return decode<wire::ConfigRequest, ConfigRequest>(payload, "ConfigRequest");
 }

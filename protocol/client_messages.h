@@ -1,7 +1,7 @@
 // client_messages.h: what is said on the client port, as plain structs.
 //
-// One request changes things (Op → Done), one reads (Read → Values), three look
-// around (List, ConfigRequest, StatusRequest). Every message carries the `id`
+// One request changes things (Op → Done), one reads (Read → Values), four look
+// around (List, Size, ConfigRequest, StatusRequest). Every message carries the `id`
 // that the asker chose; answers come in any order. Views borrow the frame.
 #pragma once
 
@@ -80,20 +80,38 @@ struct Values {
   std::vector<Value> values{};  // in the order of Read::keys
 };
 
-// Existing counters that the answering node owns, in bounded steps: start at
-// cursor 0, go on at Keys::next, stop at kListEnd. In no order.
+// The counters that exist, each as one of its owners has it in memory, in bounded
+// steps: start at cursor 0, go on at Keys::next, stop at kListEnd. In no order. One
+// that exists from the first step to the last is told, and told once.
 struct List {
   std::uint64_t id = 0;
   std::string_view prefix{};
-  std::uint32_t cursor = 0;  // partition × kLeaves + leaf
-  std::uint32_t limit = kMaxListKeys;
+  std::uint32_t cursor = 0;            // partition × kLeaves + leaf
+  std::uint32_t limit = kMaxListKeys;  // about: a leaf is told as a whole
+  std::uint32_t timeout_ms = 0;
 };
 inline constexpr std::uint32_t kListEnd = kPartitions * kLeaves;
 
+// Not ok: `next` is where it got stuck, and where to ask again.
 struct Keys {
   std::uint64_t id = 0;
-  std::vector<std::string> keys{};
+  std::vector<std::string> keys{};  // may be none before the end
   std::uint32_t next = kListEnd;
+  Code code = Code::ok;
+  std::string detail{};
+};
+
+// How many counters exist: as many as List would tell.
+struct Size {
+  std::uint64_t id = 0;
+  std::uint32_t timeout_ms = 0;
+};
+
+struct Sized {
+  std::uint64_t id = 0;
+  std::uint64_t counters = 0;
+  Code code = Code::ok;  // not ok: no number at all, rather than one of a part
+  std::string detail{};
 };
 
 struct ConfigRequest {

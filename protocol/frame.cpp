@@ -34,12 +34,14 @@ bool is_known(FrameType type) {
     case FrameType::list:
     case FrameType::config:
     case FrameType::status:
+    case FrameType::size:
     case FrameType::done:
     case FrameType::values:
     case FrameType::keys:
     case FrameType::config_reply:
     case FrameType::status_reply:
     case FrameType::refusal:
+    case FrameType::sized:
     case FrameType::hello:
     case FrameType::delta:
     case FrameType::delta_ack:

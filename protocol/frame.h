@@ -39,6 +39,7 @@ enum class FrameType : std::uint16_t {
   list = 3,
   config = 4,
   status = 5,
+  size = 6,
   // client port, answers
   done = 101,
   values = 102,
@@ -46,6 +47,7 @@ enum class FrameType : std::uint16_t {
   config_reply = 104,
   status_reply = 105,
   refusal = 106,  // both ports
+  sized = 107,
   // peer port
   hello = 201,
   delta = 202,

@@ -268,6 +268,12 @@ void HandDriven::perform(MemberIndex index, Effects& effects) {
     if (const auto* done = std::get_if<Done>(&reply.answer)) {
       if (!done_.emplace(done->id, *done).second)
         throw std::runtime_error("an op was answered twice");
+    } else if (const auto* keys = std::get_if<Keys>(&reply.answer)) {
+      if (!keys_.emplace(keys->id, *keys).second)
+        throw std::runtime_error("a list was answered twice");
+    } else if (const auto* sized = std::get_if<Sized>(&reply.answer)) {
+      if (!sized_.emplace(sized->id, *sized).second)
+        throw std::runtime_error("a size was answered twice");
     } else {
       const Values& values = std::get<Values>(reply.answer);
       if (!values_.emplace(values.id, values.values.at(0)).second)

@@ -100,10 +100,14 @@ class HandDriven {
   std::uint64_t raise(MemberIndex node, std::string_view key, ShardIndex count);
   std::uint64_t read(MemberIndex node, std::string_view key, ReadLevel level,
                      std::uint32_t timeout_ms = 0);
+  std::uint64_t list(MemberIndex node, List list);
+  std::uint64_t size(MemberIndex node, std::uint32_t timeout_ms = 0);
   // The executor's answer, if it came.
   [[nodiscard]] std::optional<Done> done(std::uint64_t id) const;
   [[nodiscard]] std::optional<Code> code(std::uint64_t id) const;
   [[nodiscard]] std::optional<Value> value(std::uint64_t id) const;
+  [[nodiscard]] std::optional<Keys> keys(std::uint64_t id) const;
+  [[nodiscard]] std::optional<Sized> sized(std::uint64_t id) const;
   // A session at `executor`, asked of `node`; the token of its number 1.
   Token session(MemberIndex node, MemberIndex executor);
   // What a read that is answered at once says.
@@ -177,6 +181,8 @@ class HandDriven {
   std::map<FrameType, std::size_t> traffic_;
   std::map<std::uint64_t, Done> done_;
   std::map<std::uint64_t, Value> values_;
+  std::map<std::uint64_t, Keys> keys_;
+  std::map<std::uint64_t, Sized> sized_;
 };
 
 // More nodes than owners: some own nothing of a given key.

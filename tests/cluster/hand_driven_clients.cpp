@@ -39,6 +39,24 @@ std::uint64_t HandDriven::read(MemberIndex node, std::string_view key, ReadLevel
   return read.id;
 }
 
+std::uint64_t HandDriven::list(MemberIndex node, List list) {
+  list.id = next_id_++;
+  Effects effects;
+  nodes_[node].core->on_list(now_, ClientId{1}, list, effects);
+  perform(node, effects);
+  run();
+  return list.id;
+}
+
+std::uint64_t HandDriven::size(MemberIndex node, std::uint32_t timeout_ms) {
+  const Size size{next_id_++, timeout_ms};
+  Effects effects;
+  nodes_[node].core->on_size(now_, ClientId{1}, size, effects);
+  perform(node, effects);
+  run();
+  return size.id;
+}
+
 std::optional<Done> HandDriven::done(std::uint64_t id) const {
   const auto at = done_.find(id);
   return at == done_.end() ? std::nullopt : std::optional(at->second);
@@ -52,6 +70,16 @@ std::optional<Code> HandDriven::code(std::uint64_t id) const {
 std::optional<Value> HandDriven::value(std::uint64_t id) const {
   const auto at = values_.find(id);
   return at == values_.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<Keys> HandDriven::keys(std::uint64_t id) const {
+  const auto at = keys_.find(id);
+  return at == keys_.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<Sized> HandDriven::sized(std::uint64_t id) const {
+  const auto at = sized_.find(id);
+  return at == sized_.end() ? std::nullopt : std::optional(at->second);
 }
 
 Token HandDriven::session(MemberIndex node, MemberIndex executor) {

@@ -21,12 +21,12 @@ HandDriven alone_with_keys(std::size_t count) {
 
 TEST(List, TellsEveryKeyOnceWhateverTheLimit) {
   constexpr std::size_t kKeys = 3000;
-  const HandDriven nodes = alone_with_keys(kKeys);
+  HandDriven nodes = alone_with_keys(kKeys);
   for (const std::uint32_t limit : {1u, 7u, 1000u}) {
     std::map<std::string, int> told;
     std::uint32_t cursor = 0;
     while (cursor != kListEnd) {
-      const Keys keys = nodes.core(0).list({.cursor = cursor, .limit = limit});
+      const Keys keys = *nodes.keys(nodes.list(0, {.cursor = cursor, .limit = limit}));
       for (const std::string& key : keys.keys) ++told[key];
       ASSERT_GT(keys.next, cursor);
       cursor = keys.next;
@@ -40,7 +40,7 @@ TEST(List, TellsEveryKeyOnceWhateverTheLimit) {
 // that comes last. Only where one leaf alone is more is it told as a whole.
 TEST(List, StopsBeforeALeafThatDoesNotFit) {
   constexpr std::size_t kKeys = 5000;
-  const HandDriven nodes = alone_with_keys(kKeys);
+  HandDriven nodes = alone_with_keys(kKeys);
   std::map<std::uint32_t, int> places;
   for (std::size_t i = 0; i < kKeys; ++i) ++places[place_of(nodes, "k" + std::to_string(i))];
   std::size_t pairs = 0;
@@ -48,10 +48,10 @@ TEST(List, StopsBeforeALeafThatDoesNotFit) {
     const auto [second, size] = *std::next(at);
     if (at->second != 1 || size != 2 || second - at->first > 60 * kLeaves) continue;
     ++pairs;
-    const Keys keys = nodes.core(0).list({.cursor = at->first, .limit = 2});
+    const Keys keys = *nodes.keys(nodes.list(0, {.cursor = at->first, .limit = 2}));
     EXPECT_EQ(keys.keys.size(), 1u);
     EXPECT_EQ(keys.next, second);
-    EXPECT_EQ(nodes.core(0).list({.cursor = second, .limit = 1}).keys.size(), 2u);
+    EXPECT_EQ(nodes.keys(nodes.list(0, {.cursor = second, .limit = 1}))->keys.size(), 2u);
   }
   EXPECT_GT(pairs, 0u) << "nothing tested";
 }

@@ -11,6 +11,9 @@ namespace {
 
 constexpr MemberIndex kSelf = 0;
 constexpr BootId kPeerBoot{77};
+// As Asked::keys, what no read has.
+constexpr std::size_t kKeys = kMaxReadKeys + 2;
+constexpr std::size_t kSized = kMaxReadKeys + 3;
 
 StoreId store_of(MemberIndex member) { return StoreId{1000u + member}; }
 
@@ -175,8 +178,21 @@ bool Node::client_frame(const FrameDecoder::Frame& frame, std::vector<Op>& ops) 
     }
     case FrameType::list: {
       const Result<List> list = decode_list(frame.payload);
-      if (list.ok()) encode(reply, core_->list(*list));
-      return list.ok();
+      if (!list.ok()) return false;
+      owed_.push_back({list->id, kKeys});
+      Effects effects;
+      core_->on_list(now_, client_id_, *list, effects);
+      perform(effects);
+      return true;
+    }
+    case FrameType::size: {
+      const Result<Size> size = decode_size(frame.payload);
+      if (!size.ok()) return false;
+      owed_.push_back({size->id, kSized});
+      Effects effects;
+      core_->on_size(now_, client_id_, *size, effects);
+      perform(effects);
+      return true;
     }
     case FrameType::config: {
       const Result<ConfigRequest> request = decode_config_request(frame.payload);
@@ -212,8 +228,12 @@ void Node::take_answer(const Effects::Reply& reply) {
   std::visit([&](const auto& answer) { encode(frame, answer); }, reply.answer);
   const auto* const done = std::get_if<Done>(&reply.answer);
   const auto* const values = std::get_if<Values>(&reply.answer);
-  const std::uint64_t id = done != nullptr ? done->id : values->id;
-  const std::size_t keys = done != nullptr ? 0 : values->values.size() + 1;
+  const bool listed = std::holds_alternative<Keys>(reply.answer);
+  const std::uint64_t id = std::visit([](const auto& answer) { return answer.id; }, reply.answer);
+  const std::size_t keys = done != nullptr     ? 0
+                           : values != nullptr ? values->values.size() + 1
+                           : listed            ? kKeys
+                                               : kSized;
   const auto at = std::find_if(owed_.begin(), owed_.end(), [&](const Asked& asked) {
     return asked.id == id && asked.keys == keys;
   });

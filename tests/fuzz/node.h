@@ -72,7 +72,7 @@ class Node {
   // What a client has asked and is owed.
   struct Asked {
     std::uint64_t id = 0;
-    std::size_t keys = 0;  // of a read; an op has none
+    std::size_t keys = 0;  // of a read, and one more; an op has none
     OpKind kind{};
     std::string key{};
     std::int64_t amount = 0;

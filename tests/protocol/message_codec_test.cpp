@@ -159,6 +159,15 @@ TEST(ClientCodec, cuts_a_limit_that_is_too_high) {
   EXPECT_EQ(decode_list(list.get())->limit, kMaxListKeys);
 }
 
+TEST(ClientCodec, fits_the_longest_keys_into_a_frame) {
+  const Keys keys{.keys = std::vector<std::string>(kMaxListKeys, kLongestKey),
+                  .detail = std::string(5000, 'd')};
+  const std::string frame = encoded(ClientMessage(keys));
+  EXPECT_LE(frame.size(), kMaxFrame);
+  const OwnPayload payload(std::string_view(frame).substr(kFrameHeader));
+  EXPECT_EQ(decode_keys(payload.get())->keys.size(), kMaxListKeys);
+}
+
 TEST(ClientCodec, cuts_a_long_detail_between_characters) {
   const std::string umlauts = "x" + [] {
     std::string text;

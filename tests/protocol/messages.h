@@ -23,8 +23,10 @@ inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g] = m; retur
 inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
-inline auto fields(const List& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
-inline auto fields(const Keys& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const List& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Keys& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Size& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const Sized& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
@@ -73,8 +75,8 @@ template <class Message>
 requires requires(const Message& message) { fields(message); }
 bool operator==(const Message& a, const Message& b) { return fields(a) == fields(b); }
 
-using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, ConfigRequest, ConfigReply,
-                                   StatusRequest, StatusReply, Refusal>;
+using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, Size, Sized, ConfigRequest,
+                                   ConfigReply, StatusRequest, StatusReply, Refusal>;
 
 namespace test {
 
@@ -169,9 +171,18 @@ inline std::vector<ClientMessage> client_messages() {
       Values{},
       Values{.id = kMax64, .values = {Value{}, Value{.value = kLowest}, largest_value}},
       List{},
-      List{.id = kMax64, .prefix = kLongestKey, .cursor = kListEnd, .limit = 0},
+      List{.id = kMax64,
+           .prefix = kLongestKey,
+           .cursor = kListEnd,
+           .limit = 0,
+           .timeout_ms = kMaxTimeoutMs},
       Keys{},
       Keys{.id = kMax64, .keys = {"a", kOddKey, kLongestKey}, .next = 0},
+      Keys{.id = 1, .keys = {}, .next = 256, .code = Code{0xffff}, .detail = "x"},
+      Size{},
+      Size{kMax64, kMaxTimeoutMs},
+      Sized{},
+      Sized{kMax64, kMax64, Code{0xffff}, std::string(256, 'd')},
       ConfigRequest{},
       ConfigRequest{kMax64},
       ConfigReply{},
@@ -266,8 +277,8 @@ struct Sample {
 
 inline std::string name_of(const Message& message) {
   static constexpr const char* kClient[] = {
-      "Op",          "Done",          "Read",        "Values", "List", "Keys", "ConfigRequest",
-      "ConfigReply", "StatusRequest", "StatusReply", "Refusal"};
+      "Op",    "Done",          "Read",        "Values",        "List",        "Keys",   "Size",
+      "Sized", "ConfigRequest", "ConfigReply", "StatusRequest", "StatusReply", "Refusal"};
   static constexpr const char* kPeer[] = {
       "Hello",   "PeerRefusal", "DeltaFrame", "DeltaAck",    "Beat", "Forward", "Forwarded",
       "Collect", "Collected",   "WriteBack",  "WrittenBack", "Pull", "Pulled"};
@@ -325,12 +336,16 @@ inline Result<Message> decoded_as(const Message& like, FrameType type, Payload p
     case 5:
       return as_message(decode_keys(payload));
     case 6:
-      return as_message(decode_config_request(payload));
+      return as_message(decode_size(payload));
     case 7:
-      return as_message(decode_config_reply(payload));
+      return as_message(decode_sized(payload));
     case 8:
-      return as_message(decode_status_request(payload));
+      return as_message(decode_config_request(payload));
     case 9:
+      return as_message(decode_config_reply(payload));
+    case 10:
+      return as_message(decode_status_request(payload));
+    case 11:
       return as_message(decode_status_reply(payload));
     default:
       return as_message(decode_refusal(payload));
