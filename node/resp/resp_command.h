@@ -1,8 +1,8 @@
 // resp_command.h: the commands that a Redis client may send, by name.
 //
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
-// resp_resets.cpp (DEL, SET, …), resp_client.cpp (HELLO,
-// CLIENT, …), resp_introspection.cpp (INFO, CONFIG, COMMAND), resp_quipu.cpp (QUIPU.*).
+// resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
+// (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, COMMAND), resp_quipu.cpp.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,7 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> resp_commands();
 [[nodiscard]] std::span<const RespCommand> counter_commands();
 [[nodiscard]] std::span<const RespCommand> reset_commands();
+[[nodiscard]] std::span<const RespCommand> keyspace_commands();
 [[nodiscard]] std::span<const RespCommand> client_commands();
 [[nodiscard]] std::span<const RespCommand> introspection_commands();
 [[nodiscard]] std::span<const RespCommand> quipu_commands();

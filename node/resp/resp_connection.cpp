@@ -137,7 +137,6 @@ void RespConnection::reply(const Answer& answer, std::string& out) {
   out_ = &out;
   now_ = NodeClock::now();
   settle(answer);
-  give_ops();
   out_ = nullptr;
 }
 
@@ -214,13 +213,35 @@ bool RespConnection::run_task(RespConnection& connection, const Answer& answer, 
   return true;
 }
 
-void RespConnection::again(Op op) {
-  op.id = last_id();
-  server_.context.ops.push_back(op);
+void RespConnection::again(std::vector<Op> ops) {
+  for (Op& op : ops) op.id = last_id();
+  give(ops);
 }
 
 void RespConnection::again(std::vector<std::string_view> keys, ReadLevel level) {
   ask({last_id(), level, 0, std::move(keys)});
+}
+
+void RespConnection::again(List list) {
+  list.id = last_id();
+  CorePort& port = server_.context.port;
+  if (!server_.context.closing) return port.core->on_list(now_, id_, list, port.effects);
+  Keys refused;
+  refused.id = list.id;
+  refused.code = Code::unavailable;
+  refused.detail = kClosing;
+  answer_self(std::move(refused));
+}
+
+void RespConnection::again(Size size) {
+  size.id = last_id();
+  CorePort& port = server_.context.port;
+  if (!server_.context.closing) return port.core->on_size(now_, id_, size, port.effects);
+  Sized refused;
+  refused.id = size.id;
+  refused.code = Code::unavailable;
+  refused.detail = kClosing;
+  answer_self(std::move(refused));
 }
 
 void RespConnection::read_front() { ask({first_, ReadLevel::local, 0, {front_key()}}); }
@@ -228,23 +249,32 @@ void RespConnection::read_front() { ask({first_, ReadLevel::local, 0, {front_key
 void RespConnection::ask(const Read& read) {
   CorePort& port = server_.context.port;
   if (!server_.context.closing) return port.core->on_read(now_, id_, read, port.effects);
-  Value refused;
-  refused.code = Code::unavailable;
-  refused.detail = kClosing;
-  port.effects.replies.push_back({id_, Values{read.id, {read.keys.size(), refused}}});
+  Values refused{read.id, std::vector<Value>(read.keys.size())};
+  for (Value& value : refused.values) {
+    value.code = Code::unavailable;
+    value.detail = kClosing;
+  }
+  answer_self(std::move(refused));
 }
 
 void RespConnection::give_ops() {
-  std::vector<Op>& ops = server_.context.ops;
+  give(server_.context.ops);
+  server_.context.ops.clear();
+}
+
+void RespConnection::give(const std::vector<Op>& ops) {
   if (ops.empty()) return;
   CorePort& port = server_.context.port;
   if (server_.context.closing) {
-    for (const Op& op : ops)
-      port.effects.replies.push_back({id_, Done{op.id, Code::unavailable, kClosing}});
+    for (const Op& op : ops) answer_self(Done{op.id, Code::unavailable, kClosing});
   } else {
     port.core->on_ops(now_, id_, ops, port.effects);
   }
-  ops.clear();
+}
+
+// With the effects, as the core's answers come.
+void RespConnection::answer_self(Answer answer) {
+  server_.context.port.effects.replies.push_back({id_, std::move(answer)});
 }
 
 // ---- itself ----

@@ -64,8 +64,10 @@ class RespConnection final : public ClientProtocol {
   // Several: `task` gets each answer to what it asks with again(), from right after
   // this on, until it returns true. What it asks borrows only during the call.
   void run(Task task);
-  void again(Op op);
+  void again(std::vector<Op> ops);
   void again(std::vector<std::string_view> keys, ReadLevel level);
+  void again(List list);
+  void again(Size size);
   // For a Write: its command's key, if there is one, and the question what that counts now.
   [[nodiscard]] std::string_view front_key() const;
   void read_front();
@@ -103,6 +105,8 @@ class RespConnection final : public ClientProtocol {
   std::uint64_t expect(Write write, std::string_view key);
   void ask(const Read& read);
   void give_ops();
+  void give(const std::vector<Op>& ops);
+  void answer_self(Answer answer);
   static bool run_task(RespConnection& connection, const Answer& answer, RespWriter& to);
   [[nodiscard]] std::uint64_t last_id() const { return first_ + slots_.size() - 1; }
   [[nodiscard]] std::size_t known_of_last() const;

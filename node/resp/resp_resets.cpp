@@ -35,12 +35,15 @@ class Deletion {
       return true;
     }
     std::set<std::string_view> named;
+    std::vector<Op> resets;
     for (std::size_t i = 0; i < read_.keys().size(); ++i) {
       if (read_.values()[i].exists && named.insert(read_.keys()[i]).second)
-        connection_.again(reset_of(connection_, read_.keys()[i]));
+        resets.push_back(reset_of(connection_, read_.keys()[i]));
     }
-    open_ = named.size();
-    return open_ == 0 && tell(to);
+    open_ = resets.size();
+    if (open_ == 0) return tell(to);
+    connection_.again(std::move(resets));
+    return false;
   }
   bool tell(RespWriter& to) const {
     if (worst_.code == Code::ok) {
@@ -79,7 +82,7 @@ void getdel(RespConnection& connection, Words words) {
           return true;
         }
         value = read.value;
-        connection.again(reset_of(connection, key));
+        connection.again({reset_of(connection, key)});
         return false;
       });
   connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::local);
@@ -113,10 +116,10 @@ void set(RespConnection& connection, Words words) {
       to.simple("OK");
       return true;
     }
-    connection.again({.key = key, .amount = amount, .ack = connection.server().settings.ack});
+    connection.again({Op{.key = key, .amount = amount, .ack = connection.server().settings.ack}});
     return false;
   });
-  connection.again(reset_of(connection, words[1]));
+  connection.again({reset_of(connection, words[1])});
 }
 
 constexpr std::array kCommands{

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+
 #include "tests/node/eventually.h"
 #include "tests/node/nodes.h"
 #include "tests/node/raw_connection.h"
@@ -198,6 +201,75 @@ TEST_F(Resp, TellsOfItself) {
       get,
       StartsWith("*1\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"));
   EXPECT_THAT(client.reply_to("COMMAND DOCS incr"), HasSubstr("Adds 1 to a counter"));
+}
+
+// All names that a whole SCAN tells, sorted, as "a b c ".
+std::string scan(RawConnection& client, const std::string& options) {
+  std::set<std::string> names;
+  std::string cursor = "0";
+  do {
+    std::istringstream reply(client.reply_to("SCAN " + cursor + ' ' + options));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(reply, line);)
+      lines.push_back(line.substr(0, line.size() - 1));
+    // *2, $n, cursor, *n, and a $n before each name
+    if (lines.size() < 4 || lines[0] != "*2") return "no reply to SCAN";
+    cursor = lines[2];
+    for (std::size_t i = 5; i < lines.size(); i += 2) names.insert(lines[i]);
+  } while (cursor != "0");
+  std::string all;
+  for (const std::string& name : names) all += name + ' ';
+  return all;
+}
+
+TEST_F(Resp, FindsWhatExists) {
+  RawConnection client = connect();
+  EXPECT_EQ(client.reply_to("DBSIZE"), ":0\r\n");
+  EXPECT_EQ(client.reply_to("RANDOMKEY"), "$-1\r\n");
+  for (const char* name : {"likes:1", "likes:2", "views:1", "views:*"})
+    EXPECT_EQ(client.reply_to(std::string("INCR ") + name), ":1\r\n");
+  EXPECT_EQ(client.reply_to("DBSIZE"), ":4\r\n");
+  EXPECT_EQ(scan(client, ""), "likes:1 likes:2 views:* views:1 ");
+  EXPECT_EQ(scan(client, "COUNT 1"), "likes:1 likes:2 views:* views:1 ");
+  EXPECT_EQ(scan(client, "MATCH likes:* COUNT 1000"), "likes:1 likes:2 ");
+  EXPECT_EQ(scan(client, "MATCH *:[0-1] TYPE string"), "likes:1 views:1 ");
+  EXPECT_EQ(scan(client, "MATCH 'views:\\*'"), "views:* ");
+  EXPECT_EQ(scan(client, "TYPE hash"), "");
+  EXPECT_EQ(client.reply_to("KEYS likes:?").size(), std::string("*2\r\n").size() + 2 * 13);
+  EXPECT_EQ(client.reply_to("RANDOMKEY").substr(0, 4), "$7\r\n");
+  EXPECT_EQ(client.reply_to("DEL likes:1 likes:2"), ":2\r\n");
+  EXPECT_EQ(client.reply_to("DBSIZE"), ":2\r\n");
+  EXPECT_EQ(scan(client, ""), "views:* views:1 ");
+  converse(connect(), {{"SCAN x", "-ERR invalid cursor "},
+                       {"SCAN -1", "-ERR invalid cursor "},
+                       {"SCAN 0 COUNT 0", "-ERR syntax error "},
+                       {"SCAN 0 COUNT x", kNotInteger},
+                       {"SCAN 0 MATCH", "-ERR syntax error "},
+                       {"SCAN 0 SIDEWAYS 1", "-ERR syntax error "},
+                       {"FLUSHALL",
+                        "-ERR FLUSHALL is not enabled: set flushall = true in [client] of the "
+                        "node's settings, and restart it "}});
+  EXPECT_EQ(client.reply_to("DBSIZE"), ":2\r\n");
+}
+
+class RespThatMayFlush : public Resp {
+ protected:
+  RespThatMayFlush() : Resp({.flushall = true}) {}
+};
+
+TEST_F(RespThatMayFlush, ResetsEveryCounter) {
+  RawConnection client = connect();
+  std::string requests;
+  for (int i = 0; i < 2500; ++i) requests += "INCR k" + std::to_string(i) + "\r\n";
+  ASSERT_TRUE(client.send(requests + "PING done\r\n"));
+  (void)client.receive_text("$4\r\ndone\r\n");
+  converse(connect(), {{"DBSIZE", ":2500 "},
+                       {"FLUSHALL NOW", "-ERR syntax error "},
+                       {"FLUSHALL ASYNC", "+OK "},
+                       {"DBSIZE", ":0 "},
+                       {"FLUSHDB", "+OK "},
+                       {"GET k7", "$-1 "},
+                       {"INCR k7", ":1 "}});
 }
 
 // What several questions stand behind is not overtaken.
