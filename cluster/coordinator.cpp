@@ -1,6 +1,7 @@
 #include "cluster/coordinator.h"
 
 #include <algorithm>
+#include <array>
 
 namespace quipu {
 namespace {
@@ -56,8 +57,10 @@ bool Coordinator::full() const {
   return pending >= parts_.settings.pending_operations;
 }
 
-Partition Coordinator::partition(const Op& op) const {
-  return parts_.executor.map().place({op.key, op.shard}).partition();
+// Of any shard, the first's.
+Placement Coordinator::place(const Op& op) const {
+  const ShardIndex shard = op.shard == kAnyShard ? ShardIndex{0} : op.shard;
+  return parts_.executor.map().place({op.key, shard});
 }
 
 void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
@@ -65,14 +68,30 @@ void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
   parts_.out.answer(origin, {0, code, std::move(detail)});
 }
 
+// What routing and executing look at is fetched ahead, so that a batch waits for
+// memory once, not once for each op.
 void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
                          std::span<const Op> ops) {
-  for (const Op& op : ops) route(now, op, {kind, who, op.id});
+  constexpr std::size_t kGroup = 16;
+  const ShardMap& map = parts_.executor.map();
+  for (std::size_t begin = 0; begin < ops.size(); begin += kGroup) {
+    const std::span<const Op> group = ops.subspan(begin, std::min(kGroup, ops.size() - begin));
+    std::array<std::uint64_t, kGroup> hashes;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const Placement placement = place(group[i]);
+      hashes[i] = placement.hash;
+      map.prefetch_slot(placement);
+    }
+    for (std::size_t i = 0; i < group.size(); ++i) map.prefetch_entry(Placement(hashes[i]));
+    for (std::size_t i = 0; i < group.size(); ++i)
+      route(now, group[i], Placement(hashes[i]), {kind, who, group[i].id});
+  }
   run_queue();
   parts_.forwarder.flush(now);
 }
 
-void Coordinator::route(Instant now, const Op& op, const Origin& origin) {
+void Coordinator::route(Instant now, const Op& op, const Placement& placement,
+                        const Origin& origin) {
   if (const char* why = objection(op)) {
     refuse(origin, Code::invalid_argument, why);
     return;
@@ -92,7 +111,7 @@ void Coordinator::route(Instant now, const Op& op, const Origin& origin) {
       if (tokened(op)) {
         route_by_token(now, op, origin, deadline);
       } else {
-        route_by_owner(now, op, origin, deadline);
+        route_by_owner(now, op, placement, origin, deadline);
       }
       break;
   }
@@ -101,7 +120,7 @@ void Coordinator::route(Instant now, const Op& op, const Origin& origin) {
 void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
   Op op = unsent.op;
   op.key = unsent.key;
-  route_by_owner(now, op, unsent.origin, unsent.deadline);
+  route_by_owner(now, op, place(op), unsent.origin, unsent.deadline);
   run_queue();
   parts_.forwarder.flush(now);
 }
@@ -147,7 +166,8 @@ void Coordinator::forward(const Op& op, MemberIndex executor, const Origin& orig
   parts_.forwarder.forward(op, executor, origin, deadline);
 }
 
-void Coordinator::route_by_owner(Instant now, Op op, const Origin& origin, Instant deadline) {
+void Coordinator::route_by_owner(Instant now, Op op, const Placement& placement,
+                                 const Origin& origin, Instant deadline) {
   if (op.shard == kAnyShard && op.kind == OpKind::reset) {
     if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
     const auto mode = op.ack == Ack::quorum ? Collector::Mode::majority : Collector::Mode::one;
@@ -155,8 +175,9 @@ void Coordinator::route_by_owner(Instant now, Op op, const Origin& origin, Insta
     wait_for(round, Step::count_for_reset, op, origin, deadline);
     return;
   }
-  if (op.shard == kAnyShard) op.shard = choose_shard(op.key);
-  const auto owner = parts_.view.live_owner(partition(op));
+  if (op.shard == kAnyShard) op.shard = choose_shard(op.key, placement);
+  const Placement chosen = op.shard == 0 ? placement : place(op);
+  const auto owner = parts_.view.live_owner(chosen.partition());
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     forward(op, *owner, origin, deadline);
   } else if (!owner && parts_.view.edge()) {
@@ -167,9 +188,9 @@ void Coordinator::route_by_owner(Instant now, Op op, const Origin& origin, Insta
 }
 
 // One that this node owns, if there is one, so that the add needs no hop.
-ShardIndex Coordinator::choose_shard(std::string_view key) {
+ShardIndex Coordinator::choose_shard(std::string_view key, const Placement& first) {
   const ShardMap& map = parts_.executor.map();
-  const ShardIndex usable = map.usable({key, 0});
+  const ShardIndex usable = map.usable(first, {key, 0});
   if (usable == 1) return 0;
   const auto start = static_cast<ShardIndex>(random_.below(usable));
   for (ShardIndex i = 0; i < usable; ++i) {
@@ -227,7 +248,7 @@ Code Coordinator::reason_to_refuse(const Op& op, Partition in) const {
 // `refuse` goes by the token table too: a retry of what was applied is answered.
 void Coordinator::enqueue(const Op& op, const Origin& origin, Instant deadline, Code refuse) {
   const bool checked = storage_full_ || op.ack == Ack::quorum;
-  if (refuse == Code::ok && checked) refuse = reason_to_refuse(op, partition(op));
+  if (refuse == Code::ok && checked) refuse = reason_to_refuse(op, place(op).partition());
   if (refuse == Code::ok && swamped_ && origin.kind == Origin::Kind::member)
     refuse = Code::overloaded;
   changes_.push_back({op.kind, {op.key, op.shard}, op.amount, op.token, refuse});
@@ -252,7 +273,7 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
   ++(job.op.kind == OpKind::add ? counts_.adds_executed : counts_.resets_executed);
   Done done;
   done.total = applied.total;
-  if (job.op.shard == 0) done.usable = parts_.executor.map().usable({job.op.key, 0});
+  done.usable = applied.usable;
   switch (job.op.ack) {
     case Ack::memory:
       parts_.out.answer(job.origin, std::move(done));
@@ -270,8 +291,8 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
         break;
       }
       ShardKey shard{std::string(job.op.key), job.op.shard};
-      parts_.waits.wait(shard, partition(job.op), applied.commit, job.origin, std::move(done),
-                        job.deadline);
+      parts_.waits.wait(shard, place(job.op).partition(), applied.commit, job.origin,
+                        std::move(done), job.deadline);
       // What an earlier record holds may have been acked before anybody waited, and
       // a reset that found nothing to clear is in none.
       if (job.op.kind == OpKind::reset || applied.commit <= parts_.executor.sealed())
@@ -349,7 +370,8 @@ void Coordinator::on_finished(Instant now, const Collector::Finished& finished) 
       observed.sightings = finished.sightings;
       parts_.executor.merge(observed);
       // Whatever becomes of the reset, this copy must find its way to the owners, and go.
-      if (!parts_.view.owned(partition(waiting.op))) parts_.replicator.offer(finished.shards[0]);
+      if (!parts_.view.owned(place(waiting.op).partition()))
+        parts_.replicator.offer(finished.shards[0]);
       enqueue(waiting.op, waiting.origin, waiting.deadline, finished.code);
       break;
     }
@@ -370,7 +392,7 @@ void Coordinator::reset_whole(Instant now, const Waiting& waiting,
   for (ShardIndex shard = 0; shard < finished.states[0].count; ++shard) {
     Op op = waiting.op;
     op.shard = shard;
-    route_by_owner(now, op, {Origin::Kind::operation, number, shard}, waiting.deadline);
+    route_by_owner(now, op, place(op), {Origin::Kind::operation, number, shard}, waiting.deadline);
   }
 }
 

@@ -80,9 +80,10 @@ class Coordinator {
     Instant deadline{};
   };
 
-  void route(Instant now, const Op& op, const Origin& origin);
+  void route(Instant now, const Op& op, const Placement& placement, const Origin& origin);
   void route_by_token(Instant now, const Op& op, const Origin& origin, Instant deadline);
-  void route_by_owner(Instant now, Op op, const Origin& origin, Instant deadline);
+  void route_by_owner(Instant now, Op op, const Placement& placement, const Origin& origin,
+                      Instant deadline);
   void open_session(const Op& op, const Origin& origin, Instant deadline);
   void execute(Instant now, const Op& op, const Origin& origin, Instant deadline);
   void carry_out(Instant now, const Op& op, const Origin& origin, Instant deadline);
@@ -95,11 +96,11 @@ class Coordinator {
   void reset_whole(Instant now, const Waiting& waiting, const Collector::Finished& finished);
   void wait_for(RoundId round, Step step, const Op& op, const Origin& origin, Instant deadline);
   void refuse(const Origin& origin, Code code, std::string detail);
-  [[nodiscard]] ShardIndex choose_shard(std::string_view key);
+  [[nodiscard]] ShardIndex choose_shard(std::string_view key, const Placement& first);
   [[nodiscard]] Code reason_to_refuse(const Op& op, Partition partition) const;
   [[nodiscard]] static Code reason_to_refuse(const Op& op, const Collector::Finished& first_shard);
   [[nodiscard]] bool full() const;  // no room for one more operation that waits
-  [[nodiscard]] Partition partition(const Op& op) const;
+  [[nodiscard]] Placement place(const Op& op) const;
 
   Parts parts_;
   Random random_;

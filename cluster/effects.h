@@ -21,6 +21,13 @@ enum class ClientId : std::uint64_t {};
 
 using Answer = std::variant<Done, Values, Keys, Sized>;  // carries the asker's id
 
+// An answer that is known at once, but may be said only when `after` is durable:
+// Effects::released tells.
+struct AtOnce {
+  Done done;
+  Commit after{};  // 0: now
+};
+
 struct Effects {
   struct Send {
     LinkId link;
@@ -39,6 +46,8 @@ struct Effects {
   std::vector<Send> sends;
   std::vector<Close> closes;  // after the sends
   std::vector<Reply> replies;
+  // What was told as AtOnce up to this commit may be said. 0: nothing new.
+  Commit released{};
   // This store can no longer be trusted to be itself (lineage.h). Its new identity
   // is durable: drop the core and recover a new one from the store.
   bool restart = false;

@@ -50,8 +50,11 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
 
 // ---- clients ----
 
-void NodeCore::on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects) {
+void NodeCore::on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
+                      std::vector<AtOnce>* at_once) {
+  out_.answer_at_once(client, at_once);
   on_ops_of(now, Origin::Kind::client, raw(client), ops);
+  out_.answer_at_once(client, nullptr);
   finish_event(now, effects);
 }
 
@@ -290,6 +293,7 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
   }
   waits_.on_durable(durable_);
   out_.release(durable_);
+  effects.released = durable_;
   for (const AntiEntropy::Repaired& repaired : std::exchange(repairing_, {})) {
     if (repaired.commit <= durable_) {
       on_repaired(repaired);

@@ -41,8 +41,10 @@ class NodeCore {
 
   // ---- clients ----
   // Each op is answered by one Done with its id, now or later. Borrows only
-  // during the call.
-  void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects);
+  // during the call. What is known at once is appended to `at_once`, if there is one,
+  // and the shell keeps it until Effects::released says so; else it is kept here.
+  void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
+              std::vector<AtOnce>* at_once = nullptr);
   void on_read(Instant now, ClientId client, const Read& read, Effects& effects);
   // Answered by one Keys or one Sized with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);

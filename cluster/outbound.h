@@ -39,6 +39,13 @@ class Outbound {
   void answer(const Origin& origin, Done done, Commit after = {});
   void answer(ClientId client, Answer answer);
 
+  // While one is set, what this client may be told goes there, with the commit that it
+  // waits for, instead of being kept here; null: as for everybody.
+  void answer_at_once(ClientId client, std::vector<AtOnce>* to) {
+    at_once_client_ = client;
+    at_once_ = to;
+  }
+
   // All up to `durable` may be said now.
   void release(Commit durable);
 
@@ -84,6 +91,8 @@ class Outbound {
 
   const View& view_;
   Commit durable_{};
+  ClientId at_once_client_{};
+  std::vector<AtOnce>* at_once_ = nullptr;
   std::deque<Held> held_;  // ascending by commit
   std::size_t held_bytes_ = 0;
   std::vector<ToMember> sends_;

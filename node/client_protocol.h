@@ -7,7 +7,9 @@
 // holds no more of a request than its reply needs. Reactor thread.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "node/core_port.h"
@@ -20,6 +22,7 @@ struct ClientContext {
   CorePort& port;
   // For whoever takes a turn: changes that go to the core together.
   std::vector<Op> ops{};
+  std::vector<AtOnce> at_once{};  // for whoever gives them
   // Answer everything with `unavailable`: whoever is told that nothing happened can
   // go elsewhere at once, while bytes left unread would leave it in doubt.
   bool closing = false;
@@ -46,6 +49,15 @@ class ClientProtocol {
   // Last words: this connection is to be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
   [[nodiscard]] virtual State state() const = 0;
+
+  // What was appended since the last call may be sent once this is durable. 0: now.
+  [[nodiscard]] Commit take_after() { return std::exchange(after_, Commit{}); }
+
+ protected:
+  void wait_for(Commit after) { after_ = std::max(after_, after); }
+
+ private:
+  Commit after_{};
 };
 
 }  // namespace quipu

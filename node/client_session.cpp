@@ -98,18 +98,23 @@ void ClientSession::take_requests(ReadBuffer& in) {
   const std::size_t before = in.buffered();
   if (before == 0) return;
   if (protocol_ == nullptr) protocol_ = shared_.speak(*this, in.unread().front());
+  const std::uint64_t from = output_.position();
   protocol_->take(in, output_.tail());
   if (left_over_ == nullptr || in.buffered() < before) request_since_ = NodeClock::now();
   turn_over_ = in.buffered() > 0 && protocol_->state() != ClientProtocol::State::reading;
-  on_said();
+  on_said(from);
   if (ending_ == nullptr && !closed_) return;
   in = {};
   turn_over_ = false;
 }
 
-// Something was appended to the output, or the protocol's state has changed.
-void ClientSession::on_said() {
-  if (output_.waiting() > 0) mark_unflushed();
+// Something was appended to the output there, or the protocol's state has changed.
+void ClientSession::on_said(std::uint64_t from) {
+  if (const Commit after = protocol_->take_after(); after != Commit{}) {
+    output_.hold(from, after);
+    shared_.holding.emplace_back(after, shared_from_this());
+  }
+  if (output_.free() > 0) mark_unflushed();
   if (protocol_->state() == ClientProtocol::State::broken) return close();
   if (protocol_->state() == ClientProtocol::State::ended) end();
 }
@@ -157,8 +162,9 @@ void ClientSession::on_request_late() {
 
 void ClientSession::reply(const Answer& answer) {
   if (closed_ || ending_ != nullptr) return;
+  const std::uint64_t from = output_.position();
   protocol_->reply(answer, output_.tail());
-  on_said();
+  on_said(from);
   go_on();  // it may have waited for this
 }
 
@@ -176,8 +182,9 @@ void ClientSession::turn_out(const Status& why) {
   left_over_.reset();
   turn_over_ = false;
   hold(0);
+  const std::uint64_t from = output_.position();
   protocol_->refuse(why, output_.tail());
-  on_said();
+  on_said(from);
   go_on();
 }
 
@@ -200,26 +207,33 @@ void ClientSession::flush() {
     case SocketOutput::Flushed::broken:
       return close();
     case SocketOutput::Flushed::some:
-      if (output_.waiting() > shared_.limits.hard_output) return close();
+      if (output_.free() > shared_.limits.hard_output) return close();
       watch_output();
       return wait_writable();
     case SocketOutput::Flushed::all:
       break;
   }
   output_late_.reset();
-  if (ending_ != nullptr) {
+  if (ending_ != nullptr && output_.waiting() == 0) {
     asio::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
   }
+  go_on();  // it may have waited for room
+}
+
+void ClientSession::on_released(Commit durable) {
+  if (closed_) return;
+  output_.release(durable);
+  if (output_.free() > 0) mark_unflushed();
 }
 
 void ClientSession::watch_output() {
-  if (output_.waiting() <= shared_.limits.soft_output) return output_late_.reset();
+  if (output_.free() <= shared_.limits.soft_output) return output_late_.reset();
   if (output_late_ != nullptr) return;
   output_late_ = std::make_unique<Timer>(socket_.get_executor(),
                                          NodeClock::now() + shared_.limits.soft_output_time);
   output_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error && self->output_.waiting() > self->shared_.limits.soft_output) self->close();
+    if (!error && self->output_.free() > self->shared_.limits.soft_output) self->close();
   });
 }
 

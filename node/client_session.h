@@ -14,6 +14,7 @@
 #pragma once
 
 #include <asio/ip/tcp.hpp>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -49,6 +50,8 @@ struct SessionsShared {
   ReadBuffer buffer;
   // To be flushed at the end of the batch; may hold closed ones.
   std::vector<std::shared_ptr<ClientSession>> unflushed;
+  // Who keeps something back, and for which commit; ascending.
+  std::deque<std::pair<Commit, std::shared_ptr<ClientSession>>> holding;
   // To read again once the core is no longer paused.
   std::vector<std::shared_ptr<ClientSession>> paused;
   std::function<void(ClientId)> on_closed;
@@ -67,6 +70,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void go_on();
   void on_core_resumed();
   void reply(const Answer& answer);
+  // What it keeps back for a commit up to this may go.
+  void on_released(Commit durable);
   // Writes what the socket takes; drops a client that leaves too much unread.
   void flush();
   // Says why, waits a little for that to be fetched, and closes. Then: port.finish().
@@ -92,7 +97,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void hold(std::size_t bytes);
   void watch_request();
   void on_request_late();
-  void on_said();
+  void on_said(std::uint64_t from);
   void end();
   void discard();
   void mark_unflushed();

@@ -29,6 +29,7 @@ ClientSessions::ClientSessions(CorePort& port, SessionLimits limits, RespSetting
           .limits = limits,
           .buffer = {},
           .unflushed = {},
+          .holding = {},
           .paused = {},
           .on_closed = [this](ClientId id) { sessions_.erase(id); },
           .on_held_too_much = [this] { turn_out_largest(); },
@@ -61,6 +62,14 @@ std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, ch
 void ClientSessions::reply(ClientId client, const Answer& answer) {
   const auto at = sessions_.find(client);
   if (at != sessions_.end()) at->second->reply(answer);
+}
+
+void ClientSessions::on_released(Commit durable) {
+  auto& holding = shared_.holding;
+  while (!holding.empty() && holding.front().first <= durable) {
+    holding.front().second->on_released(durable);
+    holding.pop_front();
+  }
 }
 
 void ClientSessions::flush() {
@@ -103,6 +112,7 @@ void ClientSessions::close_all() {
   const std::map<ClientId, std::shared_ptr<ClientSession>> closing(held.begin(), held.end());
   for (const auto& [id, session] : closing) session->close();
   shared_.paused.clear();
+  shared_.holding.clear();
 }
 
 }  // namespace quipu

@@ -27,6 +27,8 @@ class ClientSessions {
   // To whoever asked; nothing if that session is gone.
   void reply(ClientId client, const Answer& answer);
 
+  // What was answered at once, for a commit up to this, may go.
+  void on_released(Commit durable);
   // At the end of each batch: writes what was answered …
   void flush();
   // … and reads on if the core takes more again.

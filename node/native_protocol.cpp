@@ -91,7 +91,13 @@ void NativeProtocol::give_ops(std::string& out) {
   if (context_.closing) {
     for (const Op& op : ops) encode(out, Done{op.id, Code::unavailable, kClosing});
   } else {
-    context_.port.core->on_ops(NodeClock::now(), id_, ops, context_.port.effects);
+    std::vector<AtOnce>& at_once = context_.at_once;
+    context_.port.core->on_ops(NodeClock::now(), id_, ops, context_.port.effects, &at_once);
+    for (const AtOnce& known : at_once) {
+      encode(out, known.done);
+      wait_for(known.after);
+    }
+    at_once.clear();
   }
   ops.clear();
 }

@@ -10,7 +10,7 @@ constexpr std::chrono::milliseconds kSweep{100};
 
 bool any(const Effects& effects) {
   return !effects.writes.empty() || !effects.sends.empty() || !effects.closes.empty() ||
-         !effects.replies.empty() || effects.restart;
+         !effects.replies.empty() || effects.released != Commit{} || effects.restart;
 }
 
 }  // namespace
@@ -38,6 +38,7 @@ void Reactor::perform(Effects effects) {
       sessions_.reply(reply.client, reply.answer);
     }
   }
+  if (effects.released != Commit{}) sessions_.on_released(effects.released);
   links_.flush();
   sessions_.flush();
   if (effects.restart) restart();

@@ -20,11 +20,26 @@ void SocketOutput::append(std::string&& frames) {
   }
 }
 
+// A gate behind a later one opens with it, since bytes keep their order.
+void SocketOutput::hold(std::uint64_t from, Commit until) {
+  if (gates_.empty() || gates_.back().until < until) gates_.push_back({from, until});
+}
+
+void SocketOutput::release(Commit durable) {
+  while (!gates_.empty() && gates_.front().until <= durable) gates_.pop_front();
+}
+
+std::size_t SocketOutput::free() const {
+  return gates_.empty() ? waiting() : static_cast<std::size_t>(gates_.front().from - flushed_);
+}
+
 SocketOutput::Flushed SocketOutput::flush(asio::ip::tcp::socket& socket) {
   Flushed result = Flushed::all;
-  while (waiting() > 0) {
+  while (free() > 0) {
     asio::error_code error;
-    sent_ += socket.write_some(asio::buffer(bytes_.data() + sent_, waiting()), error);
+    const std::size_t sent = socket.write_some(asio::buffer(bytes_.data() + sent_, free()), error);
+    sent_ += sent;
+    flushed_ += sent;
     if (!error) continue;
     const bool later = error == asio::error::would_block || error == asio::error::try_again;
     result = later ? Flushed::some : Flushed::broken;

@@ -8,7 +8,10 @@
 #pragma once
 
 #include <asio/ip/tcp.hpp>
+#include <deque>
 #include <string>
+
+#include "protocol/ids.h"
 
 namespace quipu {
 
@@ -20,7 +23,17 @@ class SocketOutput {
 
   [[nodiscard]] std::size_t waiting() const { return bytes_.size() - sent_; }
 
-  enum class Flushed { all, some, broken };
+  // ---- what must not be said yet ----
+  // Where the next byte goes, counted from the connection's first.
+  [[nodiscard]] std::uint64_t position() const { return flushed_ + waiting(); }
+  // Whatever was or will be appended from there on waits for this commit, or a later
+  // one that it is told to wait for.
+  void hold(std::uint64_t from, Commit until);
+  void release(Commit durable);
+  // May go as soon as the socket takes it.
+  [[nodiscard]] std::size_t free() const;
+
+  enum class Flushed { all, some, broken };  // of what is free
   // REQUIRES: `socket` is non-blocking.
   [[nodiscard]] Flushed flush(asio::ip::tcp::socket& socket);
 
@@ -28,7 +41,13 @@ class SocketOutput {
   void forget_sent();
 
   std::string bytes_;
-  std::size_t sent_ = 0;  // of bytes_
+  std::size_t sent_ = 0;       // of bytes_
+  std::uint64_t flushed_ = 0;  // of all bytes ever
+  struct Gate {
+    std::uint64_t from;
+    Commit until;
+  };
+  std::deque<Gate> gates_;  // both ascending
 };
 
 }  // namespace quipu

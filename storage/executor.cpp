@@ -77,6 +77,13 @@ void Executor::apply(std::span<const Change> changes, std::span<Applied> applied
 }
 
 Applied Executor::apply_one(const Change& change, const Placement& placement) {
+  Applied applied = apply_new(change, placement);
+  if (applied.code == Code::ok && applied.usable == 0 && change.ref.shard == 0)
+    applied.usable = map_.usable(placement, change.ref);
+  return applied;
+}
+
+Applied Executor::apply_new(const Change& change, const Placement& placement) {
   const bool tokened = change.token.serial != Serial{};
   const std::uint32_t print = tokened ? fingerprint(change) : 0;
   if (tokened) {
@@ -128,8 +135,8 @@ Applied Executor::add(const Change& change, const Placement& placement) {
   map_.touch(placement, entry, Entry::kLocal);
   mine.add(change.amount, next(sealed_));
   if (!held.exists) map_.revived(placement, *entry);
-  const bool whole = change.ref.shard == 0 && !entry->has(Entry::kCounted);
-  return {Code::ok, {}, whole ? narrow(held.sum + change.amount) : std::nullopt};
+  if (change.ref.shard != 0 || entry->has(Entry::kCounted)) return {};
+  return {Code::ok, {}, 1, narrow(held.sum + change.amount)};
 }
 
 // The cell is missing, or its sum has no room: work on the plain form.
@@ -153,8 +160,8 @@ Applied Executor::add_first(const Change& change, const Placement& placement) {
   at->commit = next(sealed_);
   at->sum += change.amount;
   map_.put(placement, change.ref, state, Entry::kLocal | (inserted ? Entry::kWhole : 0));
-  const bool whole = change.ref.shard == 0 && state.count == 1;
-  return {Code::ok, {}, whole ? narrow(held_sum + change.amount) : std::nullopt};
+  if (change.ref.shard != 0 || state.count > 1) return {};
+  return {Code::ok, {}, 1, narrow(held_sum + change.amount)};
 }
 
 // Only its writer may: a cell that counts nothing starts again from 0, in a

@@ -51,6 +51,7 @@ struct Change {
 struct Applied {
   Code code = Code::ok;
   Commit commit{};
+  ShardIndex usable = 0;  // of shard 0: how many shards adds may use
   // Of a new add: what the counter counts now, where this shard is all of it.
   std::optional<std::int64_t> total{};
 };
@@ -130,6 +131,7 @@ class Executor {
   };
 
   Applied apply_one(const Change& change, const Placement& placement);
+  Applied apply_new(const Change& change, const Placement& placement);
   Applied answer_token(const TokenTable::Found& found) const;
   Applied add(const Change& change, const Placement& placement);
   Applied add_first(const Change& change, const Placement& placement);

@@ -45,8 +45,8 @@ Total ShardMap::total(ShardRef ref) const {
   return entry == nullptr ? Total{} : entry->total();
 }
 
-ShardIndex ShardMap::usable(ShardRef ref) const {
-  const Entry* entry = find(place(ref), ref);
+ShardIndex ShardMap::usable(const Placement& placement, ShardRef ref) const {
+  const Entry* entry = find(placement, ref);
   if (entry == nullptr || !entry->has(Entry::kCounted)) return 1;
   ShardState state;
   unpack(*entry, state);

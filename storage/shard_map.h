@@ -37,7 +37,7 @@ class ShardMap {
   bool read(const Placement& placement, ShardRef ref, ShardState& state) const;
   [[nodiscard]] Total total(ShardRef ref) const;
   // Of shard 0: how many shards adds may use. 1 if it is not held.
-  [[nodiscard]] ShardIndex usable(ShardRef ref) const;
+  [[nodiscard]] ShardIndex usable(const Placement& placement, ShardRef ref) const;
   void prefetch_slot(const Placement& placement) const {
     part(placement).table.prefetch_slot(placement);
   }

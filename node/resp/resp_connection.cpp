@@ -81,8 +81,6 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
 void RespConnection::execute(Words words) {
   ++server_.commands_processed;
   last_ = now_;
-  const std::size_t slots = slots_.size();
-  const std::size_t known = known_of_last();
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
@@ -101,7 +99,6 @@ void RespConnection::execute(Words words) {
   } else {
     command->run(*this, words);
   }
-  if (slots_.size() == slots) known_bytes_ += known_of_last() - known;
 }
 
 // Most clients send the same command again and again.
@@ -117,15 +114,13 @@ const RespCommand* RespConnection::find(std::string_view name) {
 
 // ---- replies ----
 
-std::size_t RespConnection::known_of_last() const {
-  return slots_.empty() || slots_.back().known == nullptr ? 0 : slots_.back().known->size();
-}
-
+// What is written there is counted at the next time.
 RespWriter RespConnection::writer() {
   if (slots_.empty()) return {*out_, version_};
-  std::unique_ptr<std::string>& known = slots_.back().known;
-  if (known == nullptr) known = std::make_unique<std::string>();
-  return {*known, version_};
+  Slot& last = slots_.back();
+  if (last.known == nullptr) last.known = std::make_unique<std::string>();
+  known_bytes_ += last.known->size() - std::exchange(last.counted, last.known->size());
+  return {*last.known, version_};
 }
 
 void RespConnection::error(std::string_view text) {
@@ -140,26 +135,31 @@ void RespConnection::reply(const Answer& answer, std::string& out) {
   out_ = nullptr;
 }
 
-void RespConnection::settle(const Answer& answer) {
+// What is asked while an answer is being written may be answered at once; that waits
+// for its turn like any other answer.
+void RespConnection::settle(const Answer& answer, Commit after) {
   const std::uint64_t id = std::visit([](const auto& one) { return one.id; }, answer);
-  if (id != first_) {
-    early_.emplace(id, answer);
+  if (id != first_ || settling_) {
+    early_.emplace(id, Early{answer, after});
     return;
   }
-  answer_front(answer);
+  settling_ = true;
+  answer_front(answer, after);
   while (!early_.empty() && early_.begin()->first == first_) {
     const auto next = early_.extract(early_.begin());
-    answer_front(next.mapped());
+    answer_front(next.mapped().answer, next.mapped().after);
   }
+  settling_ = false;
 }
 
-void RespConnection::answer_front(const Answer& answer) {
+void RespConnection::answer_front(const Answer& answer, Commit after) {
+  wait_for(after);
   const Slot& slot = slots_.front();
   RespWriter to(*out_, slot.version);
   if (!slot.write(*this, answer, to)) return;
   if (slot.known != nullptr) {
     out_->append(*slot.known);
-    known_bytes_ -= slot.known->size();
+    known_bytes_ -= slot.counted;
   }
   keys_begin_ += slot.key_size;
   slots_.pop_front();
@@ -187,7 +187,7 @@ void RespConnection::refuse(const Status& why, std::string& out) {
 std::uint64_t RespConnection::expect(Write write, std::string_view key) {
   const std::string_view kept = key.substr(0, kMaxKey + 1);  // one more is as wrong as any
   keys_.append(kept);
-  slots_.push_back({write, nullptr, version_, static_cast<std::uint16_t>(kept.size())});
+  slots_.push_back({write, nullptr, 0, version_, static_cast<std::uint16_t>(kept.size())});
   return last_id();
 }
 
@@ -268,7 +268,11 @@ void RespConnection::give(const std::vector<Op>& ops) {
   if (server_.context.closing) {
     for (const Op& op : ops) answer_self(Done{op.id, Code::unavailable, kClosing});
   } else {
-    port.core->on_ops(now_, id_, ops, port.effects);
+    std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
+    port.core->on_ops(now_, id_, ops, port.effects, &known);
+    for (AtOnce& one : known) settle(Answer(std::move(one.done)), one.after);
+    known.clear();
+    server_.context.at_once = std::move(known);  // for its memory
   }
 }
 

@@ -94,14 +94,15 @@ class RespConnection final : public ClientProtocol {
   struct Slot {
     Write write;
     std::unique_ptr<std::string> known;  // replies behind it
+    std::size_t counted;                 // of it, in known_bytes_
     RespWriter::Version version;
     std::uint16_t key_size;  // of keys_
   };
 
   void execute(Words words);
   const RespCommand* find(std::string_view name);
-  void settle(const Answer& answer);
-  void answer_front(const Answer& answer);
+  void settle(const Answer& answer, Commit after = {});
+  void answer_front(const Answer& answer, Commit after);
   std::uint64_t expect(Write write, std::string_view key);
   void ask(const Read& read);
   void give_ops();
@@ -109,7 +110,6 @@ class RespConnection final : public ClientProtocol {
   void answer_self(Answer answer);
   static bool run_task(RespConnection& connection, const Answer& answer, RespWriter& to);
   [[nodiscard]] std::uint64_t last_id() const { return first_ + slots_.size() - 1; }
-  [[nodiscard]] std::size_t known_of_last() const;
 
   const ClientId id_;
   const RespPeer peer_;
@@ -128,9 +128,14 @@ class RespConnection final : public ClientProtocol {
   std::uint64_t first_ = 1;  // the id of slots_.front(), which counts up
   std::string keys_;         // of all slots, from keys_begin_ on
   std::size_t keys_begin_ = 0;
-  std::multimap<std::uint64_t, Answer> early_;  // answers that came before their turn
-  std::size_t known_bytes_ = 0;                 // of all slots
-  Task task_;                                   // the last slot's; none: false
+  struct Early {
+    Answer answer;
+    Commit after;
+  };
+  std::multimap<std::uint64_t, Early> early_;  // answers that came before their turn
+  std::size_t known_bytes_ = 0;                // of all slots
+  Task task_;                                  // the last slot's; none: false
+  bool settling_ = false;
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;
