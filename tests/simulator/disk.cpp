@@ -8,6 +8,7 @@ namespace quipu::sim {
 namespace {
 
 constexpr std::size_t kSector = 512;
+constexpr std::size_t kTail = 3;  // writes that can be lost though they were synced
 constexpr Duration kFastest = std::chrono::microseconds(100);
 
 // What replaying a record that was cut off could make of it: some states, no tokens.
@@ -23,6 +24,7 @@ void cut_off(Sealed& sealed) {
 
 void Disk::replace(MemoryDisk by) {
   disk_ = std::move(by);
+  tail_.clear();
   oracle_.on_disk_replaced(node_, disk_);
 }
 
@@ -36,8 +38,35 @@ bool Disk::flip_bit() {
   return true;
 }
 
-// A start writes, too.
+void Disk::remember(const Batch& batch) {
+  if (!remembers_) return;
+  Replaced& replaced = tail_.emplace_back();
+  const auto note = [&](const std::string& key) {
+    const auto at = disk_.durable.find(key);
+    replaced.try_emplace(key, at == disk_.durable.end() ? std::nullopt : std::optional(at->second));
+  };
+  for (const Batch::Put& put : batch.puts) note(put.key);
+  for (const std::string& key : batch.deletes) note(key);
+  if (tail_.size() > kTail) tail_.pop_front();
+}
+
+MemoryDisk Disk::without_tail(std::size_t writes) const {
+  MemoryDisk older = disk_;
+  for (auto write = tail_.rbegin(); write != tail_.rend() && writes > 0; ++write, --writes) {
+    for (const auto& [key, value] : *write) {
+      if (value) {
+        older.durable.insert_or_assign(key, *value);
+      } else {
+        older.durable.erase(key);
+      }
+    }
+  }
+  return older;
+}
+
+// A start writes, too, and past that no tail is lost.
 Store& Disk::open() {
+  tail_.clear();
   disk_.fault = full_ ? MemoryDisk::Fault::full : MemoryDisk::Fault::none;
   return store_.emplace(disk_);
 }
@@ -60,6 +89,7 @@ Disk::Ended Disk::end() {
                                              : MemoryDisk::Fault::none;
   // One by one: some of them may be durable, and the rest not.
   while (!writing_.empty()) {
+    if (disk_.fault == MemoryDisk::Fault::none) remember(writing_.front().batch);
     const Status written = store_->write(writing_.front().batch);
     if (written.code() == Code::storage_full) return {Ended::What::full, {}};
     if (!written.ok()) return {Ended::What::failed, {}};
@@ -96,6 +126,7 @@ void Disk::tear() {
       if (kept == 0 || !planted("partial_record_replayed")) return;
       cut_off(sealed);
     }
+    remember(sealed.batch);
     (void)platter.write(sealed.batch);
     oracle_.on_durable(node_, sealed.batch);
     if (kept < sectors) return;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "protocol/random.h"
@@ -16,6 +17,8 @@
 #include "tests/simulator/oracle.h"
 
 namespace quipu::sim {
+
+inline constexpr Duration kUsualSync = std::chrono::milliseconds(3);  // at most
 
 class Disk {
  public:
@@ -31,6 +34,11 @@ class Disk {
   [[nodiscard]] const MemoryDisk& bytes() const { return disk_; }
   // REQUIRES: powered off.
   void replace(MemoryDisk by);
+  // From now on it remembers what the last few writes replaced.
+  void remember_tail() { remembers_ = true; }
+  // As it would be had it lost the last so many writes, or all that it remembers.
+  // REQUIRES: powered off.
+  [[nodiscard]] MemoryDisk without_tail(std::size_t writes) const;
   // Flips one bit of a stored value; false if there is none.
   bool flip_bit();
 
@@ -52,6 +60,10 @@ class Disk {
 
  private:
   void tear();
+  void remember(const Batch& batch);
+
+  // By key: what was there before.
+  using Replaced = std::map<std::string, std::optional<std::string>>;
 
   MemberIndex node_;
   Oracle& oracle_;
@@ -60,10 +72,12 @@ class Disk {
   std::optional<MemoryStore> store_;
   std::deque<Sealed> queued_;
   std::vector<Sealed> writing_;
+  std::deque<Replaced> tail_;  // oldest write first
+  bool remembers_ = false;
   bool busy_ = false;
   bool full_ = false;
   bool fails_ = false;
-  Duration slowest_{std::chrono::milliseconds(3)};
+  Duration slowest_ = kUsualSync;
 };
 
 }  // namespace quipu::sim

@@ -18,6 +18,7 @@ std::string clock(Instant at) {
 }
 
 constexpr std::uint32_t kCompleteMs = 300;
+constexpr std::uint16_t kCrowdOneIn = 1024;  // of the partitions takes counters, where they crowd
 
 std::int64_t magnitude(const Value& value, KeyKind kind) {
   return kind == KeyKind::negative_witness ? -value.value : value.value;
@@ -45,7 +46,10 @@ bool Ledger::Change::acked_before(Ack level, Instant when) const {
 
 std::string Ledger::open_key(KeyKind kind) {
   static constexpr const char* kNames[] = {"witness:", "negative:", "signed:", "big:"};
-  const std::string name = kNames[static_cast<std::size_t>(kind)] + std::to_string(keys_.size());
+  std::string name;
+  do {
+    name = kNames[static_cast<std::size_t>(kind)] + std::to_string(next_name_++);
+  } while (crowded_ && raw(Placement{*crowded_, {name, 0}}.partition()) % kCrowdOneIn != 0);
   keys_[name].kind = kind;
   names_.push_back(name);
   return name;

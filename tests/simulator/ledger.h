@@ -6,6 +6,7 @@
 // counted plus all that is doubtful and negative, and the same with the positive.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
+#include "protocol/keyed_hash.h"
 #include "tests/simulator/trace.h"
 
 namespace quipu::sim {
@@ -42,6 +44,9 @@ class Ledger {
 
   // ---- what was asked, and answered ----
   [[nodiscard]] std::string open_key(KeyKind kind);
+  // From now on only names whose first shard is placed in one of a few partitions, so
+  // that several dirty states meet there, and now and then two in one leaf.
+  void crowd(HashKey placement) { crowded_ = placement; }
   [[nodiscard]] bool full(const std::string& key) const;
   // A witness key chooses the amount, another takes `amount`.
   OpId begin_add(Instant now, const std::string& key, std::int64_t amount);
@@ -95,6 +100,8 @@ class Ledger {
                                      Instant ended, Certain&& certain) const;
 
   std::vector<Change> changes_;
+  std::optional<HashKey> crowded_;
+  std::uint64_t next_name_ = 0;
   std::unordered_map<std::string, Key> keys_;  // never iterated
   std::vector<std::string> names_;
   Instant last_crash_ = Instant::min();

@@ -20,6 +20,8 @@ class Nemesis {
   void start();
   // Ends every fault; whoever is down starts.
   void heal();
+  // Told of each disk that goes back to an older state, and of the store on it.
+  void on_back(std::function<void(MemberIndex, StoreId)> told) { on_back_ = std::move(told); }
   // After healing: whoever came back from an older copy, and was known further on.
   void check_identities() const;
   // Ready, filled, and linked to all: its disk may be counted on again.
@@ -50,6 +52,9 @@ class Nemesis {
   void wipe(SimNode& node);
   void take_copy(std::size_t node);
   void restore_copy(SimNode& node);
+  void lose_tail(SimNode& node);
+  void go_back(SimNode& node, MemoryDisk older, const char* kind);
+  void check_identity(const SimNode& node) const;
   void await_notice(const SimNode& node, std::size_t which);
   void flip_bit(SimNode& node);
   void jump_clock(SimNode& node);
@@ -67,16 +72,25 @@ class Nemesis {
   std::vector<SimNode*> nodes_;
   Ledger& ledger_;
   const Options& options_;
-  Random random_;
+  Random strikes_;
+  Random random_;  // of the present strike
   std::size_t hosts_;
   bool active_ = false;
   std::size_t left_;
   std::uint64_t cuts_ = 0;  // which of them the next healing is for
   // By node.
   std::vector<bool> restarting_;
-  std::vector<bool> lost_;            // its disk, and not filled again yet
-  std::vector<MemoryDisk> copies_;    // an older one of its disk
-  std::vector<StoreId> must_change_;  // the store that it may not go by any more
+  std::vector<Instant> slow_until_, full_until_;  // of those that overlap, the last one's end
+  std::vector<bool> lost_;                        // its disk, and not filled again yet
+  std::vector<MemoryDisk> copies_;                // an older one of its disk
+  // Its disk went back: the store that it may not go by any more once it has met those
+  // who hold cells of later records.
+  struct Away {
+    StoreId store{};
+    std::vector<MemberIndex> witnesses;
+  };
+  std::vector<Away> away_;
+  std::function<void(MemberIndex, StoreId)> on_back_;
 };
 
 }  // namespace quipu::sim

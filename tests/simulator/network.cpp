@@ -24,18 +24,23 @@ FrameType type_of(const std::string& frame) {
 }
 
 Network::Network(Timeline& time, Trace& trace, Random random, const Options& options)
-    : time_(time), trace_(trace), random_(random), nodes_(options.nodes) {
+    : time_(time), trace_(trace), nodes_(options.nodes) {
   // All are drawn, so that switching one off leaves the others as they were.
-  const std::uint64_t breaks = 200 + random_.below(2000), delays = 500 + random_.below(5000),
-                      loss = 1000 + random_.below(random_.below(6) == 0 ? 300'000 : 10'000),
-                      doubles = 1000 + random_.below(50'000),
-                      reorders = 1000 + random_.below(50'000);
+  const std::uint64_t breaks = 200 + random.below(2000), delays = 500 + random.below(5000),
+                      loss = 1000 + random.below(random.below(6) == 0 ? 300'000 : 10'000),
+                      doubles = 1000 + random.below(50'000), reorders = 1000 + random.below(50'000);
   if (options.has(Knob::breaks)) breaks_ = breaks;
   if (options.has(Knob::delays)) delays_ = delays;
   if (options.has(Knob::loss)) loss_ = loss;
   if (options.has(Knob::doubles)) doubles_ = doubles;
   if (options.has(Knob::reorders)) reorders_ = reorders;
+  hosts_ = options.nodes + options.clients + options.wire_clients + 1;  // and a stranger
+  for (std::size_t pair = 0; pair < hosts_ * hosts_; ++pair) pairs_.push_back(random.split());
 }
+
+// A generator for each direction between two hosts, and one for each message: what
+// befalls one message leaves the others as they were.
+Random Network::dice(HostId from, HostId to) { return pairs_[from * hosts_ + to].split(); }
 
 ConnId Network::connect(HostId from, Ears from_ears, HostId to, Ears to_ears) {
   const ConnId id{next_++};
@@ -57,13 +62,18 @@ HostId Network::peer(ConnId connection, HostId of) {
   return other == nullptr ? of : other->host;
 }
 
-bool Network::chance(std::uint64_t per_million) {
-  return per_million > 0 && !kind_ && random_.below(1'000'000) < per_million;
+namespace {
+
+Duration spread(Random& dice, Duration least, Duration most) {
+  return least + Duration(static_cast<std::int64_t>(
+                     dice.below(static_cast<std::uint64_t>((most - least).count()) + 1)));
 }
 
-Duration Network::spread(Duration least, Duration most) {
-  return least + Duration(static_cast<std::int64_t>(
-                     random_.below(static_cast<std::uint64_t>((most - least).count()) + 1)));
+}  // namespace
+
+// Draws even if it cannot be.
+bool Network::chance(Random& dice, std::uint64_t per_million) const {
+  return dice.below(1'000'000) < per_million && !kind_;
 }
 
 void Network::send(ConnId connection, HostId from, std::string bytes) {
@@ -73,35 +83,40 @@ void Network::send(ConnId connection, HostId from, std::string bytes) {
     to->stalled.push_back(std::move(bytes));
     return;
   }
-  deliver(connection, *to, std::move(bytes), from < nodes_ && to->host < nodes_);
-  if (chance(breaks_)) {
-    inject("broken connection");
-    break_connection(connection);
-  }
+  deliver(connection, from, *to, std::move(bytes));
 }
 
-void Network::deliver(ConnId id, Side& to, std::string bytes, bool between_nodes) {
+void Network::deliver(ConnId id, HostId from, Side& to, std::string bytes) {
+  Random dice = this->dice(from, to.host);
+  const bool between_nodes = from < nodes_ && to.host < nodes_;
   // A greeting comes first, or what follows it would be from nobody.
   const bool loose = between_nodes && !is_greeting(type_of(bytes));
-  if (between_nodes && chance(loss_)) {
+  const bool breaks = chance(dice, breaks_), lost = chance(dice, loss_) && between_nodes,
+             late = chance(dice, delays_), doubled = chance(dice, doubles_) && loose,
+             overtakes = chance(dice, reorders_) && loose;
+  if (breaks) {
+    inject("broken connection");
+    break_connection(id, dice);
+  }
+  if (lost) {
     inject("lost message");
-    break_connection(id);
+    break_connection(id, dice);
     return;
   }
-  Duration delay = spread(kFastest, kUsual);
-  if (chance(delays_)) {
+  Duration delay = spread(dice, kFastest, kUsual);
+  if (late) {
     inject("delayed message");
-    delay += spread(Duration::zero(), milliseconds(500));
+    delay += spread(dice, Duration::zero(), milliseconds(500));
   }
   // That "not applied" is the last word on what was sent once rests on TCP.
-  if (loose && type_of(bytes) != FrameType::forward && chance(doubles_)) {
+  if (doubled && type_of(bytes) != FrameType::forward) {
     inject("doubled message");
-    const Instant again = time_.now() + delay + spread(kFastest, milliseconds(200));
+    const Instant again = time_.now() + delay + spread(dice, kFastest, milliseconds(200));
     arrive(id, to.host, std::max(again, to.greeted), bytes);
   }
-  if (loose && chance(reorders_)) {
+  if (overtakes) {
     inject("reordered message");
-    const Instant then = time_.now() + delay + spread(kFastest, milliseconds(50));
+    const Instant then = time_.now() + delay + spread(dice, kFastest, milliseconds(50));
     arrive(id, to.host, std::max(then, to.greeted), std::move(bytes));
     return;
   }
@@ -120,12 +135,12 @@ void Network::arrive(ConnId id, HostId host, Instant when, std::string bytes) {
 }
 
 // What is on its way arrives or not, as chance has it: each side closes by itself.
-void Network::break_connection(ConnId id) {
+void Network::break_connection(ConnId id, Random& dice) {
   Conn& conn = conns_.at(id);
   if (std::exchange(conn.breaking, true)) return;
   for (const Side& one : conn.sides) {
     const HostId host = one.host;
-    time_.in(spread(Duration::zero(), milliseconds(loss_ > 0 ? 1000 : 3)), [this, id, host] {
+    time_.in(spread(dice, Duration::zero(), milliseconds(loss_ > 0 ? 1000 : 3)), [this, id, host] {
       Side* here = side(id, host, false);
       if (here == nullptr || !here->open) return;
       here->open = false;
@@ -160,10 +175,10 @@ void Network::close_all(HostId host) {
 void Network::heal() {
   cuts_.clear();
   for (auto& [id, conn] : conns_) {
-    const bool between_nodes = conn.sides[0].host < nodes_ && conn.sides[1].host < nodes_;
-    for (Side& to : conn.sides) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      Side& to = conn.sides[i];
       for (std::string& bytes : std::exchange(to.stalled, {}))
-        deliver(id, to, std::move(bytes), between_nodes);
+        deliver(id, conn.sides[1 - i].host, to, std::move(bytes));
     }
   }
 }

@@ -79,16 +79,17 @@ class Network {
   };
 
   Side* side(ConnId connection, HostId host, bool other);
-  [[nodiscard]] Duration spread(Duration least, Duration most);
-  [[nodiscard]] bool chance(std::uint64_t per_million);
+  [[nodiscard]] Random dice(HostId from, HostId to);
+  [[nodiscard]] bool chance(Random& dice, std::uint64_t per_million) const;
   void inject(const char* kind) { ++trace_.faults[kind]; }
-  void deliver(ConnId id, Side& to, std::string bytes, bool between_nodes);
+  void deliver(ConnId id, HostId from, Side& to, std::string bytes);
   void arrive(ConnId id, HostId host, Instant when, std::string bytes);
-  void break_connection(ConnId id);
+  void break_connection(ConnId id, Random& dice);
 
   Timeline& time_;
   Trace& trace_;
-  Random random_;
+  std::vector<Random> pairs_;  // by direction
+  std::size_t hosts_ = 0;
   const std::size_t nodes_;
   // Per million messages.
   std::uint64_t breaks_ = 0, delays_ = 0, loss_ = 0, doubles_ = 0, reorders_ = 0;

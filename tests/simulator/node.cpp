@@ -63,6 +63,7 @@ bool SimNode::start() {
   Result<std::unique_ptr<Executor>> executor = recover(store, owner, options, random_);
   refusal_ = executor.ok() ? Status{} : executor.status();
   if (!executor.ok()) return false;
+  shared_.oracle.on_start(self_, (*executor)->meta().store);
   shared_.trace.say(shared_.time.now(), [&] {
     return name() + " starts at record " + std::to_string(raw((*executor)->sealed())) +
            (disk_.bytes().durable.size() < 3 ? ", on an empty disk" : "");
@@ -93,16 +94,23 @@ void SimNode::crash() {
 }
 
 void SimNode::pause(Duration length) {
-  if (!running() || std::exchange(asleep_, true)) return;
-  shared_.time.in(length, [this, born = incarnation_] {
-    if (born != incarnation_ || !running()) return;
-    asleep_ = false;
-    while (!inbox_.empty() && !asleep_) {
-      const std::function<void()> what = std::move(inbox_.front());
-      inbox_.pop_front();
-      what();
-    }
+  if (!running()) return;
+  const Instant until = shared_.time.now() + length;
+  wakes_ = asleep_ ? std::max(wakes_, until) : until;
+  asleep_ = true;
+  shared_.time.at(until, [this, born = incarnation_] {
+    if (born == incarnation_ && running() && shared_.time.now() >= wakes_) wake();
   });
+}
+
+void SimNode::wake() {
+  if (!asleep_) return;
+  asleep_ = false;
+  while (!inbox_.empty() && !asleep_) {
+    const std::function<void()> what = std::move(inbox_.front());
+    inbox_.pop_front();
+    what();
+  }
 }
 
 void SimNode::jump_clock(Duration by) {

@@ -42,10 +42,13 @@ class SimNode {
   [[nodiscard]] const Status& refusal() const { return refusal_; }
   // Loses what was not synced; of the write under way, chance decides.
   void crash();
-  // Nothing happens here until then, and then all of it (SIGSTOP).
+  // Nothing happens here until then, and then all of it (SIGSTOP). Of several the last
+  // to end counts.
   void pause(Duration length);
+  void wake();
   [[nodiscard]] bool running() const { return core_ != nullptr; }
   [[nodiscard]] HostId host() const { return self_; }
+  [[nodiscard]] MemberIndex member() const { return self_; }
   [[nodiscard]] const std::string& name() const { return shared_.config.members[self_].name; }
   [[nodiscard]] Clock& clock() { return clock_; }
   void jump_clock(Duration by);
@@ -103,6 +106,7 @@ class SimNode {
   std::unique_ptr<NodeCore> core_;
   std::uint64_t incarnation_ = 0;
   bool asleep_ = false;
+  Instant wakes_{};
   std::deque<std::function<void()>> inbox_;              // while asleep
   std::deque<std::pair<ClientId, std::string>> unread_;  // while clients are not read
   std::map<LinkId, Connection> links_;

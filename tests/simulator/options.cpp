@@ -27,9 +27,12 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::failed_syncs, "failed-syncs", "a sync fails, and with it the node", 30},
     KnobInfo{Knob::wipes, "wipes", "a disk is lost, and rebuilt from the others", 35},
     KnobInfo{Knob::old_copies, "old-copies", "a disk is replaced by an older copy of itself", 35},
+    KnobInfo{Knob::lost_tails, "lost-tails", "a disk loses the last records that it had synced",
+             35},
     KnobInfo{Knob::bit_flips, "bit-flips", "a bit of a stored value flips", 30},
     KnobInfo{Knob::clock_jumps, "clock-jumps", "a clock jumps by up to a year", 40},
     KnobInfo{Knob::drift, "drift", "clocks run up to 500 ppm fast or slow", 50},
+    KnobInfo{Knob::crowds, "crowds", "all counters are in 4 of the 4,096 partitions", 40},
     KnobInfo{Knob::resets, "resets", "counters are cleared", 50},
     KnobInfo{Knob::negative, "negative", "amounts below zero", 50},
     KnobInfo{Knob::shards, "shards", "counters get up to 8 shards", 50},
@@ -57,8 +60,9 @@ Options Options::draw(std::uint64_t seed) {
   Options options;
   options.seed = seed;
   const std::uint64_t shape = random.below(16);
-  options.nodes = shape == 0 ? 1 : shape < 11 ? 3 : 5;
-  options.owners = options.nodes == 5 && random.below(3) == 0 ? 5 : 3;
+  const bool all_own = random.below(2) == 0;
+  options.nodes = shape == 0 ? 1 : shape < 9 ? 3 : shape < 11 ? 4 : 5;
+  options.owners = options.nodes > 3 && all_own ? options.nodes : 3;
   options.clients = 1 + random.below(3);
   options.wire_clients = 1 + random.below(2);
   options.pace_ms = 5 + random.below(40);

@@ -37,11 +37,13 @@ enum class Knob : std::uint8_t {
   failed_syncs,
   wipes,
   old_copies,
+  lost_tails,
   bit_flips,
   // clocks
   clock_jumps,
   drift,
   // what is asked
+  crowds,
   resets,
   negative,
   shards,

@@ -54,7 +54,12 @@ Partition Oracle::partition(ShardRef shard) const {
 void Oracle::know(MemberIndex node, ShardRef shard, ActorId actor, Commit commit,
                   std::int64_t sum) {
   if (commit == Commit{}) return;
-  const MemberIndex writer = writers_.try_emplace(raw(actor), node).first->second;
+  const auto& [writer, store] =
+      writers_.try_emplace(raw(actor), Writer{node, stores_[node]}).first->second;
+  if (writer != node) {
+    Commit& newest = seen_[node][store];
+    newest = std::max(newest, commit);
+  }
   const std::uint64_t seed = raw(actor) * 0x9e3779b97f4a7c15U + raw(commit) * 8191 + shard.shard;
   const std::uint64_t name_hash = hash64(HashKey{seed}, shard.key);
   auto at = sums_.find(name_hash);
@@ -66,6 +71,11 @@ void Oracle::know(MemberIndex node, ShardRef shard, ActorId actor, Commit commit
               name(shard) + ": an actor's sum under commit " + std::to_string(raw(commit)) +
                   " is " + std::to_string(sum) + " on " + config_.members[node].name + " and was " +
                   std::to_string(other) + " elsewhere");
+}
+
+Commit Oracle::seen(MemberIndex node, StoreId store) const {
+  const auto at = seen_[node].find(store);
+  return at == seen_[node].end() ? Commit{} : at->second;
 }
 
 std::optional<std::int64_t> Oracle::written(MemberIndex writer, ShardRef shard, ActorId actor,
@@ -117,6 +127,7 @@ void Oracle::on_durable(MemberIndex node, const Batch& batch) {
 void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   disk_lost_ = time_.now();
   durable_[node].clear();
+  seen_[node].clear();
   for (const auto& [key, value] : disk.durable) {
     if (stored::parse_record(key)) {
       if (const auto record = decode_record(key, value); record.ok()) absorb(node, record->delta);

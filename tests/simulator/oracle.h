@@ -26,16 +26,27 @@ class Oracle {
  public:
   // `config` must outlive it.
   Oracle(Timeline& time, Trace& trace, const ClusterConfig& config)
-      : time_(time), trace_(trace), config_(config), durable_(config.members.size()) {}
+      : time_(time),
+        trace_(trace),
+        config_(config),
+        durable_(config.members.size()),
+        stores_(config.members.size()),
+        seen_(config.members.size()) {}
 
   // Known once the cluster is founded.
   void set_placement(HashKey placement) { placement_ = placement; }
 
+  // A process starts on that store.
+  void on_start(MemberIndex node, StoreId store) { stores_[node] = store; }
   void on_durable(MemberIndex node, const Batch& batch);
   // Also if it is the same disk in another state.
   void on_disk_replaced(MemberIndex node, const MemoryDisk& disk);
   // A node says that to another, over that connection.
   void on_sent(MemberIndex from, HostId to, ConnId connection, const std::string& frame);
+
+  // How far that node's disk shows that the store has come. (As the cells on it say: what
+  // the product notes of that is what is to be checked.)
+  [[nodiscard]] Commit seen(MemberIndex node, StoreId store) const;
 
   // On how many of its owners' disks some shard's total has this base-4 digit.
   [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative) const;
@@ -68,8 +79,14 @@ class Oracle {
   const ClusterConfig& config_;
   HashKey placement_{};
   std::vector<States> durable_;
-  std::unordered_map<std::uint64_t, std::int64_t> sums_;    // by hash of (shard, actor, commit)
-  std::unordered_map<std::uint64_t, MemberIndex> writers_;  // by actor: who showed it first
+  std::unordered_map<std::uint64_t, std::int64_t> sums_;  // by hash of (shard, actor, commit)
+  struct Writer {
+    MemberIndex node;
+    StoreId store;
+  };
+  std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
+  std::vector<StoreId> stores_;                        // that each node runs on
+  std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
   std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the most that was right
   Instant disk_lost_{};

@@ -41,9 +41,10 @@ void Workload::choose_key(Random& random, Task& task) {
   }
 }
 
-std::optional<Task> Workload::next(Random& random) {
+std::optional<Task> Workload::next(Random& client) {
   if (left_ == 0) return std::nullopt;
   --left_;
+  Random random = client.split();  // so that what one task draws leaves the next as it was
   Task task;
   task.begun = time_.now();
   task.ack = Ack{static_cast<std::uint8_t>(random.below(3))};

@@ -29,7 +29,7 @@ class Workload {
            const ClusterConfig& config, const Options& options);
 
   // Nothing: there is no more to do.
-  [[nodiscard]] std::optional<Task> next(Random& random);
+  [[nodiscard]] std::optional<Task> next(Random& client);
   void stop() { left_ = 0; }
 
   // An add or reset was answered by whoever tried it at that level. `final`: nothing

@@ -112,7 +112,9 @@ void World::run_whole() {
     fail(Invariant::all_ready_after_healing, "the founding took more than 5 s without faults");
     return;
   }
-  oracle_.set_placement(nodes_[0]->core()->executor().map().placement_key());
+  const HashKey placement = nodes_[0]->core()->executor().map().placement_key();
+  oracle_.set_placement(placement);
+  if (options_.has(Knob::crowds)) ledger_.crowd(placement);
   run_for(seconds(1));
 
   sampling_ = true;

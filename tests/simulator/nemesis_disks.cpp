@@ -1,0 +1,171 @@
+// nemesis_disks.cpp: disks that are slow or full, lose what they held, or come back older.
+#include <algorithm>
+
+#include "protocol/state_codec.h"
+#include "storage/stored_keys.h"
+#include "tests/simulator/nemesis.h"
+
+namespace quipu::sim {
+namespace {
+
+StoreId store_on(const MemoryDisk& disk) {
+  const auto meta = disk.durable.find(stored::meta());
+  return decode_meta(meta->first, meta->second)->store;
+}
+
+// The newest record that is on it.
+Commit extent(const MemoryDisk& disk) {
+  Commit newest{};
+  for (const auto& [key, value] : disk.durable) {
+    if (stored::parse_record(key))
+      newest = std::max(newest, decode_record(key, value)->delta.commit());
+  }
+  return newest;
+}
+
+}  // namespace
+
+using std::chrono::milliseconds;
+
+void Nemesis::slow_disk(SimNode& node) {
+  const Duration length = upto(6000);
+  injected(node, "slow disk", length);
+  node.disk().be_slow(upto(3000) + kUsualSync);
+  Instant& until = slow_until_[node.host()];
+  until = std::max(until, shared_.time.now() + length);
+  shared_.time.in(length, [this, &node, &until] {
+    if (shared_.time.now() >= until) node.disk().be_slow(kUsualSync);
+  });
+}
+
+void Nemesis::full_disk(SimNode& node) {
+  const Duration length = upto(5000);
+  injected(node, "full disk", length);
+  node.disk().be_full(true);
+  Instant& until = full_until_[node.host()];
+  until = std::max(until, shared_.time.now() + length);
+  shared_.time.in(length, [this, &node, &until] {
+    if (shared_.time.now() >= until) node.disk().be_full(false);
+  });
+}
+
+void Nemesis::fail_sync(SimNode& node) {
+  injected(node, "failed sync");
+  node.disk().fail_next_sync();
+}
+
+bool Nemesis::is_whole(std::size_t node) const {
+  const NodeCore* core = nodes_[node]->core();
+  if (core == nullptr || !core->ready()) return false;
+  const StatusReply status = core->status(nodes_[node]->clock().now(), 0);
+  return status.state == "ready" &&
+         std::all_of(status.peers.begin(), status.peers.end(),
+                     [](const PeerStatus& peer) { return peer.state == "up"; });
+}
+
+bool Nemesis::may_lose_a_disk() {
+  std::size_t unfilled = 0;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    lost_[i] = lost_[i] && !is_whole(i);
+    unfilled += lost_[i] ? 1 : 0;
+  }
+  return unfilled < shared_.config.owners.replication() - shared_.config.owners.majority();
+}
+
+void Nemesis::lose_disk(SimNode& node, MemoryDisk by, bool rebuild) {
+  node.crash();
+  ledger_.on_disk_lost(shared_.time.now());
+  lost_[node.host()] = true;
+  away_[node.host()] = {};
+  for (Away& away : away_) std::erase(away.witnesses, node.member());
+  node.disk().replace(std::move(by));
+  // A copy of the store that this one replaces would be refused for good.
+  copies_[node.host()] = MemoryDisk{};
+  if (rebuild) node.rebuild();
+  restart_later(node);
+}
+
+void Nemesis::wipe(SimNode& node) {
+  if (!may_lose_a_disk()) return;
+  injected(node, "wiped disk");
+  lose_disk(node, MemoryDisk{}, true);
+}
+
+void Nemesis::restore_copy(SimNode& node) {
+  MemoryDisk& copy = copies_[node.host()];
+  if (copy.durable.empty() || !may_lose_a_disk()) return;
+  if (store_on(copy) == store_on(node.disk().bytes())) {
+    go_back(node, std::exchange(copy, {}), "old copy of its disk");
+  } else {  // it has another name since: refused for good
+    copy = MemoryDisk{};
+  }
+}
+
+// A disk whose syncs lied, or a file system that was cut short.
+void Nemesis::lose_tail(SimNode& node) {
+  if (!may_lose_a_disk()) return;
+  node.crash();
+  restart_later(node);
+  MemoryDisk shorter = node.disk().without_tail(1 + random_.below(3));
+  if (shorter.durable == node.disk().bytes().durable ||
+      store_on(shorter) != store_on(node.disk().bytes()))
+    return;
+  go_back(node, std::move(shorter), "lost tail of its disk");
+}
+
+void Nemesis::go_back(SimNode& node, MemoryDisk older, const char* kind) {
+  injected(node, kind);
+  const StoreId store = store_on(older);
+  std::vector<MemberIndex> witnesses;
+  for (const SimNode* peer : nodes_) {
+    if (peer != &node && shared_.oracle.seen(peer->member(), store) > extent(older))
+      witnesses.push_back(peer->member());
+  }
+  lose_disk(node, std::move(older), false);
+  away_[node.host()] = {store, std::move(witnesses)};
+  await_notice(node, ledger_.on_copy_back(shared_.time.now()));
+  if (random_.below(2) == 0) isolate(node);  // from all who could testify
+  if (on_back_) on_back_(node.member(), store);
+}
+
+// Once it has met all others, whoever knows of later records has said so.
+void Nemesis::await_notice(const SimNode& node, std::size_t which) {
+  shared_.time.in(milliseconds(20), [this, &node, which] {
+    if (!is_whole(node.host())) return await_notice(node, which);
+    check_identity(node);
+    ledger_.on_copy_noticed(which, shared_.time.now());
+  });
+}
+
+void Nemesis::check_identity(const SimNode& node) const {
+  const Away& away = away_[node.host()];
+  if (away.witnesses.empty() || node.core()->executor().meta().store != away.store) return;
+  shared_.trace.fail(shared_.time.now(), Invariant::old_copy_is_noticed,
+                     node.name() + " runs on an older state of its disk, " +
+                         nodes_[away.witnesses.front()]->name() +
+                         " has cells of later records, and it still goes by the same store id");
+}
+
+void Nemesis::flip_bit(SimNode& node) {
+  const bool others = may_lose_a_disk() && nodes_.size() > 1;
+  if (!others && nodes_.size() > 1) return;
+  injected(node, "flipped bit");
+  node.crash();
+  MemoryDisk sound = node.disk().bytes();
+  if (!node.disk().flip_bit()) return;
+  if (node.start()) {
+    shared_.trace.fail(shared_.time.now(), Invariant::damage_is_refused,
+                       node.name() + " opened a store with a flipped bit");
+    return;
+  }
+  shared_.trace.say(shared_.time.now(),
+                    [&] { return node.name() + " refuses: " + node.refusal().message(); });
+  if (others) {
+    lose_disk(node, MemoryDisk{}, true);
+  } else {  // nobody could fill it: the operator has the disk read again
+    node.disk().replace(std::move(sound));
+    restart_later(node);
+  }
+}
+
+}  // namespace quipu::sim
