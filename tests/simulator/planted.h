@@ -2,12 +2,16 @@
 // has them in its product code (planted/).
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace quipu::sim {
 
-// For the whole process, before anything runs. Empty: none.
-void plant(std::string_view bug);
+// For the whole process, before anything runs. Empty: none. False: there is no such bug.
+bool plant(std::string_view bug);
+// Of this build; by name.
+[[nodiscard]] std::vector<std::string> planted_bugs();
 [[nodiscard]] bool planted(std::string_view bug);
 
 }  // namespace quipu::sim

@@ -6,10 +6,10 @@
 // Exit: 0 all promises kept, 1 one was broken, 2 wrong arguments.
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <iostream>
 #include <random>
@@ -58,6 +58,12 @@ void usage(std::ostream& out) {
          "and before any of these: [--plant BUG]\n";
 }
 
+template <class Number>
+bool parse_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
 // What is wrong with them, or nothing.
 std::string parse(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
@@ -71,16 +77,16 @@ std::string parse(int argc, char** argv, Arguments& arguments) {
     }
     if (i + 1 == argc) return std::string(name) + " needs a value";
     const char* value = argv[++i];
-    if (name == "--seed") {
-      arguments.one = Options::draw(std::strtoull(value, nullptr, 10));
-    } else if (name == "--first") {
-      arguments.first = std::strtoull(value, nullptr, 10);
-    } else if (name == "--count") {
-      arguments.count = std::strtoull(value, nullptr, 10);
-    } else if (name == "--minutes") {
-      arguments.minutes = std::strtod(value, nullptr);
+    std::uint64_t seed = 0;
+    if (name == "--seed" && parse_number(value, seed)) {
+      arguments.one = Options::draw(seed);
+    } else if (name == "--first" && parse_number(value, arguments.first)) {
+    } else if (name == "--count" && parse_number(value, arguments.count)) {
+    } else if (name == "--minutes" && parse_number(value, arguments.minutes)) {
+    } else if (name == "--seed" || name == "--first" || name == "--count" || name == "--minutes") {
+      return std::string(name) + " needs a number, not '" + value + "'";
     } else if (name == "--plant") {
-      plant(value);
+      if (!plant(value)) return "no bug is planted under the name '" + std::string(value) + "'";
     } else if (!arguments.one) {
       return "say --seed before " + std::string(name);
     } else if (const Status applied = arguments.one->apply(name, value); !applied.ok()) {
