@@ -18,13 +18,13 @@ Status MemoryStore::write(const Batch& batch) {
   }
   failed_ = failed_ || disk_.fault == MemoryDisk::Fault::failed_sync;
   if (failed_) return {Code::storage_failed, "a simulated sync failed"};
-  apply(batch, seen_);
-  if (disk_.sync) apply(batch, disk_.durable);
+  apply(batch, disk_.sync ? disk_.durable : seen_);
   return {};
 }
 
 Status MemoryStore::scan(std::string_view from, std::string_view to, const Visit& visit) {
-  for (auto at = seen_.lower_bound(from); at != seen_.end() && at->first < to; ++at) {
+  const Map& seen = disk_.sync ? disk_.durable : seen_;
+  for (auto at = seen.lower_bound(from); at != seen.end() && at->first < to; ++at) {
     if (Status status = visit(at->first, at->second); !status.ok()) return status;
   }
   return {};
