@@ -25,6 +25,8 @@ class ClientHost {
 
   void connect(ConnectionId connection, MemberIndex node);
   void send(ConnectionId connection, std::string frames);
+  // While a frame is being told: when the node sent it.
+  [[nodiscard]] Instant sent() const { return network_.sent(); }
   // Not answered by on_closed.
   void close(ConnectionId connection);
 

@@ -178,6 +178,9 @@ bool Ledger::must_be_clear(const Change& add, const Key& key, Instant begun) con
 // What may be lost with a process or a disk, if that happened since.
 bool Ledger::survives(const Change& add) const {
   if (add.acked_before(Ack::quorum, kNever) || add.seen != kNever) return true;
+  if (const Instant told = add.acked[static_cast<std::size_t>(Ack::memory)];
+      told != kNever && told > quiet_)
+    return true;
   if (disks_lost_since(add.begun) > 0) return false;
   if (add.acked_before(Ack::disk, kNever)) return true;
   return add.applied() && last_crash_ < add.begun;
@@ -229,8 +232,7 @@ Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, 
 
 // P5: it misses nothing that was acked before its age began; except what was lost
 // since, and what only a memory had.
-Failure Ledger::check_complete(const Key& key, const Value& value, Instant begun,
-                               Instant ended) const {
+Failure Ledger::check_complete(const Key& key, const Value& value, const Times& read) const {
   if (!value.complete) return {};
   if (value.age_ms > kCompleteMs) {
     return {Invariant::complete_read_is_complete,
@@ -239,14 +241,14 @@ Failure Ledger::check_complete(const Key& key, const Value& value, Instant begun
   }
   // Clocks drift, and ages are cut to milliseconds.
   const auto age = std::chrono::milliseconds(value.age_ms + 2 + value.age_ms / 1000);
-  const Instant as_of = begun - age;
+  const Instant as_of = read.answered - age;
   const std::int64_t sum = magnitude(value, key.kind);
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     const Change& add = changes_[key.adds[digit]];
     if (digit_of(sum, digit) == 1 || !add.acked_before(Ack::disk, as_of)) continue;
-    if (may_be_cleared(add, ended) || disks_lost_since(add.begun) > 0) continue;
+    if (may_be_cleared(add, read.ended) || disks_lost_since(add.begun) > 0) continue;
     return {Invariant::complete_read_is_complete,
-            say(add, "is missing in a local read that began at " + clock(begun) +
+            say(add, "is missing in a read that was answered at " + clock(read.answered) +
                          " and said: complete, " + std::to_string(value.age_ms) + " ms old")};
   }
   return {};
@@ -278,7 +280,8 @@ Failure Ledger::check_bounds(const std::string& name, const Key& key, const Valu
 }
 
 Failure Ledger::check_read(ReadLevel level, const std::string& name, const Value& value,
-                           Instant begun, Instant ended) {
+                           const Times& times) {
+  const auto& [begun, answered, ended] = times;
   const Key& key = keys_.at(name);
   const bool strong = level == ReadLevel::strong;
   if (key.kind == KeyKind::signed_sum || key.kind == KeyKind::big_sum) {
@@ -290,7 +293,7 @@ Failure Ledger::check_read(ReadLevel level, const std::string& name, const Value
     return {Invariant::total_within_bounds, name + " cannot be read: " + value.detail};
   if (Failure wrong = check_digits(key, value)) return wrong;
   if (strong) return fooled(begun, ended) ? Failure{} : check_strong(key, value, begun, ended);
-  return check_complete(key, value, begun, ended);
+  return check_complete(key, value, times);
 }
 
 Failure Ledger::check_final(const std::string& name, const Value& value, Instant now) const {

@@ -63,10 +63,15 @@ class Ledger {
   [[nodiscard]] std::size_t on_copy_back(Instant now);
   void on_copy_noticed(std::size_t which, Instant now) { unnoticed_[which].second = now; }
 
+  // From now on nothing fails, and every question of before has been answered.
+  void on_quiet(Instant now) { quiet_ = now; }
+
   // ---- what was read ----
-  // That began and ended then.
-  Failure check_read(ReadLevel level, const std::string& key, const Value& value, Instant begun,
-                     Instant ended);
+  struct Times {
+    Instant begun, answered, ended;  // the middle one by the node
+  };
+  Failure check_read(ReadLevel level, const std::string& key, const Value& value,
+                     const Times& times);
   // When nothing is on its way any more.
   Failure check_final(const std::string& key, const Value& value, Instant now) const;
   // Whether a reset may have cleared it by then.
@@ -92,8 +97,8 @@ class Ledger {
   [[nodiscard]] bool survives(const Change& add) const;
   [[nodiscard]] bool fooled(Instant from, Instant to) const;
   [[nodiscard]] Failure check_digits(const Key& key, const Value& value) const;
-  [[nodiscard]] Failure check_complete(const Key& key, const Value& value, Instant begun,
-                                       Instant ended) const;
+  [[nodiscard]] Failure check_complete(const Key& key, const Value& value,
+                                       const Times& times) const;
   Failure check_strong(const Key& key, const Value& value, Instant begun, Instant ended);
   template <class Certain>
   [[nodiscard]] Failure check_bounds(const std::string& name, const Key& key, const Value& value,
@@ -105,6 +110,7 @@ class Ledger {
   std::unordered_map<std::string, Key> keys_;  // never iterated
   std::vector<std::string> names_;
   Instant last_crash_ = Instant::min();
+  Instant quiet_ = kNever;
   std::vector<Instant> disks_lost_;
   std::vector<std::pair<Instant, Instant>> unnoticed_;
 };

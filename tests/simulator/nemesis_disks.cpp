@@ -17,8 +17,7 @@ StoreId store_on(const MemoryDisk& disk) {
 Commit extent(const MemoryDisk& disk) {
   Commit newest{};
   for (const auto& [key, value] : disk.durable) {
-    if (stored::parse_record(key))
-      newest = std::max(newest, decode_record(key, value)->delta.commit());
+    if (const auto commit = stored::parse_record(key)) newest = std::max(newest, *commit);
   }
   return newest;
 }

@@ -80,17 +80,17 @@ void Network::send(ConnId connection, HostId from, std::string bytes) {
   Side* to = side(connection, from, true);
   if (to == nullptr || !to->open || !side(connection, from, false)->open) return;
   if (cuts_.contains({from, to->host})) {
-    to->stalled.push_back(std::move(bytes));
+    to->stalled.push_back({std::move(bytes), time_.now()});
     return;
   }
-  deliver(connection, from, *to, std::move(bytes));
+  deliver(connection, from, *to, {std::move(bytes), time_.now()});
 }
 
-void Network::deliver(ConnId id, HostId from, Side& to, std::string bytes) {
+void Network::deliver(ConnId id, HostId from, Side& to, Message message) {
   Random dice = this->dice(from, to.host);
   const bool between_nodes = from < nodes_ && to.host < nodes_;
   // A greeting comes first, or what follows it would be from nobody.
-  const bool loose = between_nodes && !is_greeting(type_of(bytes));
+  const bool loose = between_nodes && !is_greeting(type_of(message.bytes));
   const bool breaks = chance(dice, breaks_), lost = chance(dice, loss_) && between_nodes,
              late = chance(dice, delays_), doubled = chance(dice, doubles_) && loose,
              overtakes = chance(dice, reorders_) && loose;
@@ -109,28 +109,31 @@ void Network::deliver(ConnId id, HostId from, Side& to, std::string bytes) {
     delay += spread(dice, Duration::zero(), milliseconds(500));
   }
   // That "not applied" is the last word on what was sent once rests on TCP.
-  if (doubled && type_of(bytes) != FrameType::forward) {
+  if (doubled && type_of(message.bytes) != FrameType::forward) {
     inject("doubled message");
     const Instant again = time_.now() + delay + spread(dice, kFastest, milliseconds(200));
-    arrive(id, to.host, std::max(again, to.greeted), bytes);
+    arrive(id, to.host, std::max(again, to.greeted), message);
   }
   if (overtakes) {
     inject("reordered message");
     const Instant then = time_.now() + delay + spread(dice, kFastest, milliseconds(50));
-    arrive(id, to.host, std::max(then, to.greeted), std::move(bytes));
+    arrive(id, to.host, std::max(then, to.greeted), std::move(message));
     return;
   }
   to.last_arrival = std::max(to.last_arrival, time_.now() + delay);
   if (between_nodes && !loose) to.greeted = to.last_arrival;
-  arrive(id, to.host, to.last_arrival, std::move(bytes));
+  arrive(id, to.host, to.last_arrival, std::move(message));
 }
 
-void Network::arrive(ConnId id, HostId host, Instant when, std::string bytes) {
+void Network::arrive(ConnId id, HostId host, Instant when, Message message) {
   trace_.mark(static_cast<std::uint64_t>(when.time_since_epoch().count()));
-  trace_.mark(hash64(HashKey{host}, bytes));
-  time_.at(when, [this, id, host, bytes = std::move(bytes)]() mutable {
+  trace_.mark(hash64(HashKey{host}, message.bytes));
+  time_.at(when, [this, id, host, message = std::move(message)]() mutable {
     Side* here = side(id, host, false);
-    if (here != nullptr && here->open) here->ears.on_bytes(std::move(bytes));
+    if (here == nullptr || !here->open) return;
+    sent_ = message.sent;
+    here->ears.on_bytes(std::move(message.bytes));
+    sent_ = kNever;
   });
 }
 
@@ -177,8 +180,8 @@ void Network::heal() {
   for (auto& [id, conn] : conns_) {
     for (std::size_t i = 0; i < 2; ++i) {
       Side& to = conn.sides[i];
-      for (std::string& bytes : std::exchange(to.stalled, {}))
-        deliver(id, conn.sides[1 - i].host, to, std::move(bytes));
+      for (Message& message : std::exchange(to.stalled, {}))
+        deliver(id, conn.sides[1 - i].host, to, std::move(message));
     }
   }
 }

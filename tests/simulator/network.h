@@ -50,6 +50,9 @@ class Network {
   // The host died: its peers see their connections reset.
   void close_all(HostId host);
 
+  // While a message is being delivered: when it was sent.
+  [[nodiscard]] Instant sent() const { return sent_; }
+
   // Who is at the other end.
   [[nodiscard]] HostId peer(ConnId connection, HostId of);
 
@@ -65,13 +68,17 @@ class Network {
   void be_kind(bool kind) { kind_ = kind; }
 
  private:
+  struct Message {
+    std::string bytes;
+    Instant sent;
+  };
   struct Side {
     HostId host{};
     Ears ears;
     bool open = true;
     Instant last_arrival{};
-    Instant greeted{};                // when the last greeting arrives
-    std::deque<std::string> stalled;  // sent to it during a cut
+    Instant greeted{};            // when the last greeting arrives
+    std::deque<Message> stalled;  // sent to it during a cut
   };
   struct Conn {
     Side sides[2];
@@ -82,8 +89,8 @@ class Network {
   [[nodiscard]] Random dice(HostId from, HostId to);
   [[nodiscard]] bool chance(Random& dice, std::uint64_t per_million) const;
   void inject(const char* kind) { ++trace_.faults[kind]; }
-  void deliver(ConnId id, HostId from, Side& to, std::string bytes);
-  void arrive(ConnId id, HostId host, Instant when, std::string bytes);
+  void deliver(ConnId id, HostId from, Side& to, Message message);
+  void arrive(ConnId id, HostId host, Instant when, Message message);
   void break_connection(ConnId id, Random& dice);
 
   Timeline& time_;
@@ -97,6 +104,7 @@ class Network {
   std::map<ConnId, Conn> conns_;
   std::set<std::pair<HostId, HostId>> cuts_;
   std::uint64_t next_ = 1;
+  Instant sent_ = kNever;
 };
 
 }  // namespace quipu::sim

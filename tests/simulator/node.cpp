@@ -1,5 +1,6 @@
 #include "tests/simulator/node.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace quipu::sim {
@@ -89,6 +90,7 @@ void SimNode::crash() {
   unread_.clear();
   links_.clear();
   clients_.clear();
+  must_serve_.clear();
   dialed_.clear();
   shared_.network.close_all(host());
 }
@@ -237,6 +239,7 @@ void SimNode::on_client_frame(ClientId client, const FrameDecoder::Frame& frame,
       shared_.trace.say_message(shared_.time.now(), [&] {
         return "client " + std::to_string(raw(client)) + " -> " + name() + ": " + tell(*op);
       });
+      if (needs_nobody(*op)) must_serve_.emplace(client, op->id);
       core_->on_ops(clock_.now(), client, std::span(&op.value(), 1), effects);
       break;
     }
@@ -250,6 +253,30 @@ void SimNode::on_client_frame(ClientId client, const FrameDecoder::Frame& frame,
       broken("a client sent something else");
   }
   if (!reply.empty()) answer_client(client, reply);
+}
+
+// An eventual add that nobody but this node has to do with: it owns the shard and counts
+// for it, or knows of no owner that is up.
+bool SimNode::needs_nobody(const Op& op) const {
+  if (op.kind != OpKind::add || op.token.store != StoreId{} || op.ack == Ack::quorum ||
+      !core_->ready())
+    return false;
+  const ShardMap& map = core_->executor().map();
+  if (map.usable({op.key, 0}) > 1) return false;  // it goes to one of several
+  const Partition partition = map.place({op.key, 0}).partition();
+  const StatusReply status = core_->status(clock_.now(), 0);
+  if (shared_.config.owners.owns(self_, partition) && status.state == "ready") return true;
+  return std::none_of(status.peers.begin(), status.peers.end(),
+                      [](const PeerStatus& peer) { return peer.state == "up"; });
+}
+
+void SimNode::check_served(ClientId client, const Done& done) {
+  if (must_serve_.erase({client, done.id}) == 0) return;
+  if (done.code != Code::unavailable && done.code != Code::no_quorum && done.code != Code::in_doubt)
+    return;
+  shared_.trace.fail(shared_.time.now(), Invariant::eventual_add_needs_nobody,
+                     name() + " could have carried out an add by itself, and answered " +
+                         std::string(quipu::describe(done.code).name) + ": " + done.detail);
 }
 
 void SimNode::answer_client(ClientId client, const std::string& bytes) {
@@ -285,6 +312,7 @@ void SimNode::perform(Effects& effects) {
     std::string bytes;
     std::visit([&](const auto& answer) { encode(bytes, answer); }, reply.answer);
     if (const auto* done = std::get_if<Done>(&reply.answer)) {
+      check_served(reply.client, *done);
       shared_.trace.say_message(shared_.time.now(), [&] {
         return name() + " -> client " + std::to_string(raw(reply.client)) + ": " + tell(*done);
       });

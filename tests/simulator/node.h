@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,8 @@ class SimNode {
   void on_link_closed(LinkId link);
   void on_client_bytes(ClientId client, const std::string& bytes);
   void on_client_frame(ClientId client, const FrameDecoder::Frame& frame, Effects& effects);
+  [[nodiscard]] bool needs_nobody(const Op& op) const;
+  void check_served(ClientId client, const Done& done);
   void read_clients_again();
   void answer_client(ClientId client, const std::string& bytes);
   void perform(Effects& effects);
@@ -114,6 +117,7 @@ class SimNode {
   std::map<MemberIndex, LinkId> dialed_;
   std::uint64_t next_id_ = 1;
   Instant armed_ = kNever;
+  std::set<std::pair<ClientId, std::uint64_t>> must_serve_;  // adds that need nobody else
   std::vector<Value> own_answer_;
 };
 

@@ -6,6 +6,7 @@
 #include "protocol/state_codec.h"
 #include "storage/lattice.h"
 #include "storage/stored_keys.h"
+#include "tests/simulator/reference.h"
 
 namespace quipu::sim {
 namespace {
@@ -94,7 +95,8 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
       know(node, entry.ref, cell.actor, cell.commit, cell.sum);
       know(node, entry.ref, cell.actor, cell.cleared_commit, cell.cleared_sum);
     }
-    (void)merge(durable_[node][{std::string(entry.ref.key), entry.ref.shard}], entry);
+    (void)reference::join(durable_[node][{std::string(entry.ref.key), entry.ref.shard}],
+                          entry.cells, entry.count, entry.usable);
     if (entry.usable > 1) check_usable(entry.ref, entry.usable);
   });
 }
@@ -135,7 +137,7 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
       const auto state = decode_shard_state(key, value);
       if (!state.ok()) continue;
       const ShardRef ref = named->ref;
-      (void)merge(durable_[node][{std::string(ref.key), ref.shard}], *state);
+      (void)reference::join(durable_[node][{std::string(ref.key), ref.shard}], *state);
     }
   }
 }
@@ -145,7 +147,7 @@ bool Oracle::holds(MemberIndex node, ShardRef shard, const ShardState& state) co
   if (const auto at = durable_[node].find({std::string(shard.key), shard.shard});
       at != durable_[node].end())
     held = at->second;
-  return !merge(held, state).changed;
+  return !reference::join(held, state);
 }
 
 void Oracle::check_sent(MemberIndex from, const Delta& delta, const char* what) {
@@ -262,7 +264,7 @@ bool Oracle::has_digit(MemberIndex node, const ShardKey& shard, std::size_t digi
                        bool negative) const {
   const auto at = durable_[node].find(shard);
   if (at == durable_[node].end()) return false;
-  const Wide sum = total(at->second.cells).sum;
+  const Wide sum = reference::total(at->second);
   return (static_cast<std::uint64_t>(negative ? -sum : sum) >> (2 * digit) & 3) != 0;
 }
 

@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 28> kInvariants = {{
+constexpr std::array<InvariantInfo, 29> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -31,12 +31,13 @@ constexpr std::array<InvariantInfo, 28> kInvariants = {{
     {"merge_is_a_join", "merge is commutative, associative and idempotent on live states"},
     {"answers_agree", "two answers to one token do not contradict each other"},
     {"session_is_kept", "a number above its session's floor is known, unless sessions are few"},
-    {"eventual_add_needs_nobody", "an add at memory or disk is never refused for want of a quorum"},
+    {"eventual_add_needs_nobody", "an add at memory or disk is never refused for want of others"},
     {"damage_is_refused", "a store with a flipped bit never opens"},
     {"old_copy_is_noticed",
      "a disk that came back older than its peers know never goes by its old name"},
     {"bounded", "no queue grows beyond its bound"},
     {"every_call_ends", "every call is answered, once"},
+    {"doubts_end", "after healing, what became of a change is known while its store exists"},
     {"all_ready_after_healing", "30 s after the last fault every node is ready and filled"},
     {"owners_agree_after_healing", "30 s after the last fault all owners hold the same"},
     {"nothing_acked_is_lost", "what was acked is counted in the end, unless its disk was lost"},

@@ -37,6 +37,7 @@ enum class Invariant : std::uint8_t {
   old_copy_is_noticed,
   bounded,
   every_call_ends,
+  doubts_end,
   all_ready_after_healing,
   owners_agree_after_healing,
   nothing_acked_is_lost,

@@ -9,6 +9,9 @@ using std::chrono::milliseconds;
 
 constexpr unsigned kPatience = 30;  // times that a change waits 100 ms for a session
 constexpr std::uint32_t kTimeoutMs = 1500;
+constexpr std::uint64_t kLingerMs = 8000;
+constexpr unsigned kLateTries = 8;  // 0.3 to 1.8 s apart
+constexpr Duration kFavour = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -26,6 +29,8 @@ WireClient::WireClient(Timeline& time, Network& network, std::vector<SimNode*> n
                ask_config();
              },
              [this](ConnectionId connection) {
+               std::erase_if(unanswered_,
+                             [&](const auto& owed) { return owed.second == connection; });
                for (MemberIndex node = 0; node < nodes_.size(); ++node) {
                  if (nodes_[node].connection != connection) continue;
                  nodes_[node].open = false;
@@ -49,6 +54,8 @@ void WireClient::dial(MemberIndex node) {
 }
 
 std::optional<ConnectionId> WireClient::any() {
+  const bool here = random_.below(2) == 0 && favoured() && nodes_[*favourite_].open;
+  if (here) return nodes_[*favourite_].connection;
   const std::size_t first = random_.below(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[(first + i) % nodes_.size()];
@@ -57,12 +64,30 @@ std::optional<ConnectionId> WireClient::any() {
   return std::nullopt;
 }
 
-void WireClient::ask_config() {
-  const auto connection = any();
-  if (!connection) return;
+template <class Message>
+void WireClient::ask(ConnectionId connection, const Message& message) {
+  unanswered_.emplace(message.id, connection);
   std::string frame;
-  encode(frame, ConfigRequest{next_++});
-  host_.send(*connection, std::move(frame));
+  encode(frame, message);
+  host_.send(connection, std::move(frame));
+}
+
+void WireClient::ask_config() {
+  if (const auto connection = any()) ask(*connection, ConfigRequest{next_++});
+}
+
+bool WireClient::favoured() const { return favourite_ && time_.now() < favoured_until_; }
+
+void WireClient::favour(MemberIndex node, StoreId store) {
+  favourite_ = node;
+  favoured_until_ = time_.now() + kFavour;
+  for (const auto& [id, change] : changes_) {
+    if (change.store != store) continue;
+    for (const std::uint64_t least : {300, 1200, 2500}) {
+      const auto then = milliseconds(least + random_.below(1500));
+      time_.in(then, [this, again = id] { ask_again(again); });
+    }
+  }
 }
 
 void WireClient::on_config(const ConfigReply& reply) {
@@ -86,9 +111,7 @@ void WireClient::work() {
     op.kind = OpKind::raise;
     op.key = task->key;
     op.amount = task->amount;
-    std::string frame;
-    encode(frame, op);
-    if (const auto connection = any()) host_.send(*connection, std::move(frame));
+    if (const auto connection = any()) ask(*connection, op);
   } else {
     const ChangeId id = next_++;
     changes_[id].task = *task;
@@ -111,9 +134,7 @@ void WireClient::read(const Task& task) {
   read.level = task.level;
   read.timeout_ms = kTimeoutMs;
   read.keys.push_back(task.key);
-  std::string frame;
-  encode(frame, read);
-  host_.send(*connection, std::move(frame));
+  ask(*connection, read);
 }
 
 // Chooses the executor and the token, once and for all.
@@ -125,9 +146,10 @@ void WireClient::prepare(ChangeId id, unsigned patience) {
                      : static_cast<ShardIndex>(random_.below(usable->second));
   const Placement placement{placement_, {change.task.key, change.shard}};
   const auto owners = config_.owners.of(placement.partition());
-  const MemberIndex executor = random_.below(10) == 0
-                                   ? static_cast<MemberIndex>(random_.below(nodes_.size()))
-                                   : owners[random_.below(owners.size())];
+  MemberIndex executor = random_.below(10) == 0
+                             ? static_cast<MemberIndex>(random_.below(nodes_.size()))
+                             : owners[random_.below(owners.size())];
+  if (random_.below(2) == 0 && favoured()) executor = *favourite_;
   const StoreId store = stores_[executor];
   Session* open = store == StoreId{} ? nullptr : session(store);
   if (open == nullptr) {
@@ -167,9 +189,7 @@ void WireClient::open_session(StoreId store) {
   op.timeout_ms = kTimeoutMs;
   opening_[op.id] = store;
   time_.in(milliseconds(kTimeoutMs * 2), [this, id = op.id] { opening_.erase(id); });
-  std::string frame;
-  encode(frame, op);
-  host_.send(*connection, std::move(frame));
+  ask(*connection, op);
 }
 
 // ---- one change ----
@@ -194,9 +214,7 @@ void WireClient::send(ChangeId id, Ack level) {
   }
   ++change.sends;
   requests_[op.id] = {id, level, false};
-  std::string frame;
-  encode(frame, op);
-  host_.send(*connection, std::move(frame));
+  ask(*connection, op);
 }
 
 // The same token for something else: whatever happens, it must not be carried out.
@@ -213,29 +231,48 @@ void WireClient::forge(ChangeId id) {
   op.token = {change.store, change.serial, change.number, 0};
   if (op.amount == change.task.amount) return;
   requests_[op.id] = {id, op.ack, true};
-  std::string frame;
-  encode(frame, op);
-  host_.send(*connection, std::move(frame));
+  ask(*connection, op);
 }
 
 void WireClient::try_again(ChangeId id) {
   const auto at = changes_.find(id);
   if (at == changes_.end()) return;
   Change& change = at->second;
-  if (change.left == 0) {
+  if (change.lingers) return;
+  if (change.left == 0 || (change.late && change.answered)) {
+    if (!change.answered && change.late)
+      workload_.fail(Invariant::doubts_end, workload_.describe(change.task) +
+                                                ": after healing nobody says what became of it");
     settle(id);
     return;
   }
   --change.left;
+  if (change.late) ask_config();  // is its store still one of them?
   const bool other_level = change.answered && random_.below(2) == 0;
   if (change.durable && random_.below(8) == 0) forge(id);
   send(id, other_level ? Ack{static_cast<std::uint8_t>(random_.below(3))} : change.task.ack);
   time_.in(milliseconds(300 + random_.below(1500)), [this, id] { try_again(id); });
 }
 
+void WireClient::ask_again(ChangeId id) {
+  if (const auto at = changes_.find(id); at != changes_.end()) send(id, at->second.task.ack);
+}
+
+void WireClient::linger(ChangeId id) {
+  changes_.at(id).lingers = true;
+  time_.in(milliseconds(random_.below(kLingerMs)), [this, id] { settle(id); });
+}
+
+// What is open stays so for its session as well: no floor passes it.
 void WireClient::settle(ChangeId id) {
   const auto at = changes_.find(id);
   if (at == changes_.end()) return;
+  if (const Change& change = at->second;
+      change.store != StoreId{} && change.sends > 0 && !change.answered && !change.late) {
+    doubts_.push_back(change);
+    changes_.erase(at);
+    return;
+  }
   for (Session& one : sessions_) {
     if (one.store == at->second.store && one.serial == at->second.serial)
       one.unsettled.erase(at->second.number);
@@ -243,20 +280,40 @@ void WireClient::settle(ChangeId id) {
   changes_.erase(at);
 }
 
+void WireClient::settle_doubts() {
+  for (Change& change : std::exchange(doubts_, {})) {
+    const ChangeId id = next_++;
+    change.late = true;
+    change.left = kLateTries;
+    changes_.emplace(id, std::move(change));
+    try_again(id);
+  }
+}
+
 // ---- answers ----
+
+void WireClient::on_answer(std::uint64_t id) {
+  if (unanswered_.erase(id) == 0)
+    workload_.fail(Invariant::every_call_ends, "a request was answered twice");
+}
 
 void WireClient::on_frame(const FrameDecoder::Frame& frame) {
   if (frame.type == FrameType::done) {
-    on_done(decode_done(frame.payload).value());
+    const Done done = decode_done(frame.payload).value();
+    on_answer(done.id);
+    on_done(done);
   } else if (frame.type == FrameType::config_reply) {
-    on_config(decode_config_reply(frame.payload).value());
+    const ConfigReply reply = decode_config_reply(frame.payload).value();
+    on_answer(reply.id);
+    on_config(reply);
   } else if (frame.type == FrameType::values) {
     const Values values = decode_values(frame.payload).value();
+    on_answer(values.id);
     const auto at = reads_.find(values.id);
     if (at == reads_.end()) return;
     const Task task = at->second;
     reads_.erase(at);
-    workload_.on_value(task, values.values.front());
+    workload_.on_value(task, values.values.front(), host_.sent());
   }
 }
 
@@ -293,6 +350,7 @@ void WireClient::on_done(const Done& done) {
   const bool part = change.task.what == Task::What::reset && change.store != StoreId{};
   workload_.on_done(change.task, part ? Ack::memory : request.level, done.code,
                     for_good ? Workload::Finality::final : Workload::Finality::may_follow);
+  if (change.late) on_lost(change, done.code);
   change.durable |= done.code == Code::ok && request.level != Ack::memory;
   const Outcome outcome = describe(done.code).outcome;
   if (outcome == Outcome::unknown || !for_good) return;
@@ -301,9 +359,21 @@ void WireClient::on_done(const Done& done) {
     change.left = options_.has(Knob::retries) && change.store != StoreId{} && random_.below(2) == 0
                       ? 1 + static_cast<unsigned>(random_.below(2))
                       : 0;
-    if (outcome == Outcome::not_applied && done.code != Code::out_of_range) change.left = 0;
-    if (change.left == 0) settle(request.change);
+    const bool certain = outcome == Outcome::applied || done.code == Code::out_of_range;
+    if (!certain) change.left = 0;  // sent again, it might be carried out
+    if (change.left > 0) return;
+    const bool lingers =
+        certain && change.store != StoreId{} && !change.late && random_.below(3) == 0;
+    lingers ? linger(request.change) : settle(request.change);
   }
+}
+
+// Nobody can tell any more, and may say so where the store that knew is gone, or knows
+// only so many sessions.
+void WireClient::on_lost(Change& change, Code code) {
+  const bool gone = std::find(stores_.begin(), stores_.end(), change.store) == stores_.end();
+  const bool lost = code == Code::executor_gone ? gone : code == Code::token_expired;
+  if (lost) change.answered = true;
 }
 
 }  // namespace quipu::sim

@@ -21,7 +21,14 @@ class WireClient {
 
   void start();
   void work();
-  [[nodiscard]] std::size_t waiting() const { return changes_.size(); }
+  // What it still waits for, on links that are up.
+  [[nodiscard]] std::size_t waiting() const { return changes_.size() + unanswered_.size(); }
+  // That node's disk came back older than it was: this client asks there more often than
+  // elsewhere, and once more what it once asked of the store on it.
+  void favour(MemberIndex node, StoreId store);
+  // Once nothing fails any more: asks what became of each change whose outcome is open. For
+  // as long as its store exists, somebody knows.
+  void settle_doubts();
 
  private:
   using ChangeId = std::uint64_t;
@@ -48,6 +55,8 @@ class WireClient {
     unsigned left = 0;  // sends more
     bool answered = false;
     bool durable = false;  // so is its token
+    bool lingers = false;  // answered, and kept to be asked about once more
+    bool late = false;     // asked about by settle_doubts
   };
   struct Request {
     ChangeId change = 0;
@@ -55,10 +64,14 @@ class WireClient {
     bool forged = false;  // other arguments under a token that was used
   };
 
+  [[nodiscard]] bool favoured() const;
   void dial(MemberIndex node);
   void ask_config();
   // A connection to some node; none if all are closed.
   [[nodiscard]] std::optional<ConnectionId> any();
+  // A request with that id, whose answer will be owed for as long as the link is up.
+  template <class Message>
+  void ask(ConnectionId connection, const Message& message);
   void read(const Task& task);
   void prepare(ChangeId id, unsigned patience);
   [[nodiscard]] Session* session(StoreId store);
@@ -66,8 +79,12 @@ class WireClient {
   void send(ChangeId id, Ack level);
   void forge(ChangeId id);
   void try_again(ChangeId id);
+  void ask_again(ChangeId id);
+  void linger(ChangeId id);
+  void on_lost(Change& change, Code code);
   void settle(ChangeId id);
   void on_frame(const FrameDecoder::Frame& frame);
+  void on_answer(std::uint64_t id);
   void on_done(const Done& done);
   void on_config(const ConfigReply& reply);
 
@@ -88,6 +105,10 @@ class WireClient {
   std::map<ChangeId, Change> changes_;
   std::map<std::uint64_t, Request> requests_;
   std::map<std::uint64_t, Task> reads_;
+  std::map<std::uint64_t, ConnectionId> unanswered_;
+  std::vector<Change> doubts_;  // given up without a firm answer
+  std::optional<MemberIndex> favourite_;
+  Instant favoured_until_{};
 };
 
 }  // namespace quipu::sim

@@ -143,7 +143,7 @@ void Workload::check_disks(const Task& task, Ack level) {
                                                    std::to_string(holders) + " of its owners");
 }
 
-void Workload::on_value(const Task& task, const Value& value) {
+void Workload::on_value(const Task& task, const Value& value, Instant answered) {
   trace_.mark(static_cast<std::uint64_t>(value.value));
   trace_.say(time_.now(), [&] {
     return describe(task) + ": " + std::string(quipu::describe(value.code).name) + " " +
@@ -152,7 +152,7 @@ void Workload::on_value(const Task& task, const Value& value) {
                                         : std::to_string(value.age_ms) + " ms old");
   });
   if (value.code != Code::ok && value.code != Code::out_of_range) return;
-  report(ledger_.check_read(task.level, task.key, value, task.begun, time_.now()));
+  report(ledger_.check_read(task.level, task.key, value, {task.begun, answered, time_.now()}));
 }
 
 }  // namespace quipu::sim

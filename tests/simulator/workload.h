@@ -36,7 +36,8 @@ class Workload {
   // else that was sent of it can be carried out any more.
   enum class Finality { final, may_follow };
   void on_done(const Task& task, Ack level, Code code, Finality finality);
-  void on_value(const Task& task, const Value& value);
+  // That a node answered then.
+  void on_value(const Task& task, const Value& value, Instant answered);
   // Its token was called expired, though it never fell below a floor.
   void check_session(const Task& task);
   void fail(Invariant invariant, const std::string& what) {

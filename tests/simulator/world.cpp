@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "storage/lattice.h"
+#include "tests/simulator/reference.h"
 
 namespace quipu::sim {
 namespace {
@@ -121,6 +122,9 @@ void World::run_whole() {
   sample();
   for (auto& client : clients_) client->work();
   for (auto& client : wire_clients_) client->work();
+  nemesis_->on_back([this](MemberIndex node, StoreId store) {
+    for (auto& client : wire_clients_) client->favour(node, store);
+  });
   nemesis_->start();
   run_for(options_.torment);
   workload_.stop();
@@ -176,10 +180,11 @@ void World::check_merge() {
   const std::vector<std::string>& keys = ledger_.keys();
   if (keys.empty()) return;
   const std::string& key = keys[random_.below(keys.size())];
+  const auto shard = static_cast<ShardIndex>(random_.below(2));
   ShardState states[3];
   for (ShardState& state : states) {
     const SimNode& node = *nodes_[random_.below(nodes_.size())];
-    if (node.running()) node.core()->executor().map().read({key, 0}, state);
+    if (node.running()) node.core()->executor().map().read({key, shard}, state);
   }
   const auto join = [](ShardState a, const ShardState& b) {
     merge(a, b);
@@ -190,6 +195,10 @@ void World::check_merge() {
   if (join(join(a, b), c) != join(a, join(b, c)))
     fail(Invariant::merge_is_a_join, key + ": not associative");
   if (join(a, a) != a) fail(Invariant::merge_is_a_join, key + ": not idempotent");
+  ShardState defined = a;
+  (void)reference::join(defined, b);
+  if (join(a, b) != defined || total(defined.cells).sum != reference::total(defined))
+    fail(Invariant::merge_is_a_join, key + ": not what the definition says");
 }
 
 // ---- when all is over ----
@@ -240,7 +249,12 @@ void World::check_converged() {
   };
   if (!wait_for(left(), kStep, nobody_waits))
     fail(Invariant::every_call_ends, "30 s after the last fault some calls have no answer");
-  if (!wait_for(left(), kStep, [this] { return who_differs().empty(); }))
+  ledger_.on_quiet(time_.now());
+  for (auto& client : wire_clients_) client->settle_doubts();
+  if (!wait_for(seconds(15), kStep, nobody_waits))
+    fail(Invariant::every_call_ends, "after healing, what became of some changes has no answer");
+  const auto agree = [this] { return who_differs().empty(); };
+  if (!wait_for(std::max<Duration>(left(), seconds(15)), kStep, agree))
     fail(Invariant::owners_agree_after_healing, who_differs());
   nemesis_->check_identities();
   if (!trace_.failure()) check_totals();
