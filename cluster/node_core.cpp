@@ -110,6 +110,11 @@ bool NodeCore::dials(MemberIndex member) const {
 
 void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
                             Effects& effects) {
+  if (abandoned_) {
+    // Whoever heard the new name would pin it, and a crash may yet undo it.
+    effects.closes.push_back({link, state()});
+    return;
+  }
   greeting_.on_open(now, link, dialed, effects);
   finish_event(now, effects);
 }
@@ -131,6 +136,7 @@ void NodeCore::on_link_lost(MemberIndex member) {
 
 void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
                              Effects& effects) {
+  if (abandoned_) return;
   Result<PeerMessage> message = decode_peer(type, payload);
   if (!message.ok()) {
     effects.closes.push_back({link, message.status().message()});
@@ -306,6 +312,7 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
 }
 
 void NodeCore::on_tick(Instant now, Effects& effects) {
+  if (abandoned_) return;
   settle(now);
   if (now >= next_gossip_) {
     next_gossip_ = now + settings_.gossip_interval;

@@ -81,6 +81,30 @@ TEST(Rollback, ThatIsNoticedLateWaitsForNothingButItsLastWrite) {
   EXPECT_EQ(nodes.restarts(0), 1u);
 }
 
+// Who heard of it would pin it, and a crash would leave a disk that nobody takes any more.
+TEST(Rollback, TellsNobodyOfItsNewStoreBeforeThatIsOnItsDisk) {
+  HandDriven nodes;
+  const MemoryDisk copy = nodes.disk(0);
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  nodes.crash(0);
+  nodes.disk(0) = copy;
+  nodes.start(0);
+  nodes.pass(2s);
+  nodes.stall(0);
+  nodes.connect(0, 1);  // which notices
+  nodes.connect(0, 2);
+  nodes.pass(1s);
+  nodes.crash(0);  // loses what it was about to become
+  nodes.resume(0);
+  nodes.start(0);
+  nodes.connect(0);
+  nodes.connect(0);
+  nodes.pass(3s);
+  EXPECT_TRUE(nodes.up(0, 1)) << nodes.peer_state(0, 1);
+  EXPECT_TRUE(nodes.up(0, 2)) << nodes.peer_state(0, 2);
+}
+
 TEST(Rollback, ToWhatItsPeersWereToldOfIsNone) {
   HandDriven nodes;
   nodes.pass(1s);
