@@ -44,7 +44,7 @@ class Nemesis {
   void cut_one_way(SimNode& node);
   void cut_replies(SimNode& node);
   void isolate(const SimNode& node);
-  void heal_network_later();
+  void heal_network_later(Duration least = Duration::zero());
   void stranger(SimNode& node);
   void slow_disk(SimNode& node);
   void full_disk(SimNode& node);

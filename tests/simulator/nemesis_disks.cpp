@@ -123,7 +123,7 @@ void Nemesis::go_back(SimNode& node, MemoryDisk older, const char* kind) {
   lose_disk(node, std::move(older), false);
   away_[node.host()] = {store, std::move(witnesses)};
   await_notice(node, ledger_.on_copy_back(shared_.time.now()));
-  if (random_.below(2) == 0) isolate(node);  // from all who could testify
+  if (random_.below(3) > 0) isolate(node);  // from all who could testify
   if (on_back_) on_back_(node.member(), store);
 }
 

@@ -33,18 +33,18 @@ void Nemesis::cut_replies(SimNode& node) {
   heal_network_later();
 }
 
-// Clients reach it.
+// Clients reach it, and it has time to start and to stop waiting for the others.
 void Nemesis::isolate(const SimNode& node) {
   for (const SimNode* other : nodes_) {
     if (other == &node) continue;
     shared_.network.cut(node.host(), other->host());
     shared_.network.cut(other->host(), node.host());
   }
-  heal_network_later();
+  heal_network_later(milliseconds(3000));
 }
 
-void Nemesis::heal_network_later() {
-  shared_.time.in(upto(random_.below(2) == 0 ? 7000 : 500), [this, mine = ++cuts_] {
+void Nemesis::heal_network_later(Duration least) {
+  shared_.time.in(least + upto(random_.below(2) == 0 ? 7000 : 500), [this, mine = ++cuts_] {
     if (mine == cuts_) shared_.network.heal();
   });
 }

@@ -67,6 +67,8 @@ bool SimNode::start() {
   shared_.oracle.on_start(self_, (*executor)->meta().store);
   shared_.trace.say(shared_.time.now(), [&] {
     return name() + " starts at record " + std::to_string(raw((*executor)->sealed())) +
+           " of store " + std::to_string(raw((*executor)->meta().store) % 1000) +
+           ((*executor)->meta().marked ? ", a replacement" : "") +
            (disk_.bytes().durable.size() < 3 ? ", on an empty disk" : "");
   });
   core_ = std::make_unique<NodeCore>(clock_.now(), shared_.config, self_, shared_.settings,

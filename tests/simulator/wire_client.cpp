@@ -11,7 +11,7 @@ constexpr unsigned kPatience = 30;  // times that a change waits 100 ms for a se
 constexpr std::uint32_t kTimeoutMs = 1500;
 constexpr std::uint64_t kLingerMs = 8000;
 constexpr unsigned kLateTries = 8;  // 0.3 to 1.8 s apart
-constexpr Duration kFavour = std::chrono::seconds(5);
+constexpr Duration kFavour = std::chrono::seconds(8);
 
 }  // namespace
 
@@ -83,7 +83,7 @@ void WireClient::favour(MemberIndex node, StoreId store) {
   favoured_until_ = time_.now() + kFavour;
   for (const auto& [id, change] : changes_) {
     if (change.store != store) continue;
-    for (const std::uint64_t least : {300, 1200, 2500}) {
+    for (const std::uint64_t least : {300, 1500, 3000, 4500}) {
       const auto then = milliseconds(least + random_.below(1500));
       time_.in(then, [this, again = id] { ask_again(again); });
     }

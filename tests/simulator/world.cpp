@@ -13,6 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kStep = milliseconds(200);
+constexpr std::size_t kOneEvent = 16 << 10;  // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
   std::vector<Member> members;
@@ -162,7 +163,11 @@ void World::check_bounds() {
     }
     std::size_t known = 0;
     for (const Stat& stat : status.stats) {
-      known += stat.name == "quorum_waiting" || stat.name == "sessions" || stat.name == "conflicts";
+      known += stat.name == "quorum_waiting" || stat.name == "sessions" ||
+               stat.name == "conflicts" || stat.name == "unsynced_bytes";
+      if (stat.name == "unsynced_bytes" && stat.value > shared_.settings.backlog_bytes + kOneEvent)
+        fail(Invariant::bounded,
+             node->name() + " has " + std::to_string(stat.value) + " bytes that are not durable");
       if (stat.name == "quorum_waiting" && stat.value > shared_.settings.pending_operations)
         fail(Invariant::bounded,
              node->name() + " has " + std::to_string(stat.value) + " quorum waits");
@@ -172,7 +177,7 @@ void World::check_bounds() {
       if (stat.name == "conflicts" && stat.value > 0)
         fail(Invariant::one_commit_one_sum, node->name() + " has met conflicting cells");
     }
-    if (known != 3) fail(Invariant::bounded, "the status lacks what is bounded");
+    if (known != 4) fail(Invariant::bounded, "the status lacks what is bounded");
   }
 }
 
