@@ -264,8 +264,9 @@ bool SimNode::needs_nobody(const Op& op) const {
       !core_->ready())
     return false;
   const ShardMap& map = core_->executor().map();
-  if (map.usable({op.key, 0}) > 1) return false;  // it goes to one of several
-  const Partition partition = map.place({op.key, 0}).partition();
+  const Placement first = map.place({op.key, 0});
+  if (map.usable(first, {op.key, 0}) > 1) return false;  // it goes to one of several
+  const Partition partition = first.partition();
   const StatusReply status = core_->status(clock_.now(), 0);
   if (shared_.config.owners.owns(self_, partition) && status.state == "ready") return true;
   return std::none_of(status.peers.begin(), status.peers.end(),
