@@ -31,7 +31,8 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       collector_(view_, *executor_, out_),
       forwarder_(view_, out_),
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
-      listing_(view_, *executor_, out_),
+      listing_(view_, *executor_, out_, settings_),
+      sizing_(view_, *executor_, out_, settings_),
       coordinator_(
           {view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_, settings_},
           random_.split()),
@@ -86,7 +87,7 @@ void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& 
 
 void NodeCore::on_list(Instant now, ClientId client, const List& list, Effects& effects) {
   if (ready()) {
-    listing_.on_list(client, list);
+    listing_.on_list(now, client, list);
   } else {
     out_.answer(client, Keys{list.id, {}, list.cursor, Code::unavailable, state()});
   }
@@ -95,7 +96,7 @@ void NodeCore::on_list(Instant now, ClientId client, const List& list, Effects& 
 
 void NodeCore::on_size(Instant now, ClientId client, const Size& size, Effects& effects) {
   if (ready()) {
-    listing_.on_size(client, size);
+    sizing_.on_size(now, client, size);
   } else {
     out_.answer(client, Sized{size.id, 0, Code::unavailable, state()});
   }
@@ -132,6 +133,8 @@ void NodeCore::on_link_lost(MemberIndex member) {
   collector_.on_link_lost(member);
   forwarder_.on_link_lost(member);
   anti_entropy_.on_link_lost(member);
+  listing_.on_link_lost(member);
+  sizing_.on_link_lost(member);
 }
 
 void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
@@ -200,6 +203,10 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message) {
         if constexpr (std::is_same_v<T, WrittenBack>) collector_.on_written(from, one);
         if constexpr (std::is_same_v<T, Pull>) replica_.on_pull(from, one);
         if constexpr (std::is_same_v<T, Pulled>) anti_entropy_.on_pulled(now, from, one);
+        if constexpr (std::is_same_v<T, ListPart>) listing_.on_list_part(from, one);
+        if constexpr (std::is_same_v<T, ListedPart>) listing_.on_listed_part(from, one);
+        if constexpr (std::is_same_v<T, SizePart>) sizing_.on_size_part(from, one);
+        if constexpr (std::is_same_v<T, SizedPart>) sizing_.on_sized_part(from, one);
       },
       message);
 }
@@ -333,6 +340,8 @@ void NodeCore::gossip(Instant now) {
   collector_.on_tick(now);
   waits_.on_tick(now);
   forwarder_.on_tick(now);
+  listing_.on_tick(now);
+  sizing_.on_tick(now);
   if (ready()) reads_.refresh(now);
 }
 
@@ -441,7 +450,8 @@ void NodeCore::take_records(Effects& effects) {
 bool NodeCore::quiet() const {
   return !executor_->has_open() && executor_->sealed() <= durable_ && !out_.holding() &&
          waits_.size() == 0 && forwarder_.size() == 0 && reads_.size() == 0 &&
-         coordinator_.size() == 0 && replicator_.drained();
+         listing_.size() == 0 && sizing_.size() == 0 && coordinator_.size() == 0 &&
+         replicator_.drained();
 }
 
 }  // namespace quipu

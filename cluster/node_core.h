@@ -11,7 +11,8 @@
 //   freshness      how old our view is        quorum_waits  acks that are owed
 //   anti_entropy   what replication missed    collector     states of a majority
 //   replica        what others ask of us      reads         how a read is answered
-//   listing        which counters exist       outbound      what must wait for a commit
+//   listing        which counters exist       sizing        how many do
+//   outbound       what must wait for a commit
 //
 // After each call: do the effects in order, then arm one timer at deadline().
 #pragma once
@@ -27,6 +28,7 @@
 #include "cluster/greeting.h"
 #include "cluster/listing.h"
 #include "cluster/replica.h"
+#include "cluster/sizing.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -124,6 +126,7 @@ class NodeCore {
   Forwarder forwarder_;
   Reads reads_;
   Listing listing_;
+  Sizing sizing_;
   Coordinator coordinator_;
   Greeting greeting_;
 

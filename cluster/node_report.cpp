@@ -73,7 +73,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"adds_executed", ops.adds_executed},
       {"commit_durable", raw(durable_)},
       {"conflicts", executor_->conflicts()},
-      {"counters", listing_.counters_here()},
+      {"counters", sizing_.counters_here()},
       {"dirty_shards", executor_->map().dirty()},
       {"frames_merged", sent.frames_merged},
       {"frames_sent", sent.frames_sent},

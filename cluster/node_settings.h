@@ -32,7 +32,7 @@ struct NodeSettings {
   std::size_t frames_in_flight = 4;            // per peer
   std::size_t frame_bytes = 256 * 1024;        // of states; well below kMaxFrame
   std::size_t pending_operations = 65'536;     // what waits for a peer; beyond: overloaded
-  std::size_t pending_read_bytes = 16u << 20;  // of shards that reads wait for; beyond: overloaded
+  std::size_t pending_read_bytes = 16u << 20;  // that reads wait for; beyond: overloaded
   std::size_t rollup_shards = 65'536;          // cached totals of shards held elsewhere
   // Of records not durable, the open one too, and of answers that wait for them:
   // beyond, clients are not read.

@@ -33,6 +33,13 @@ std::optional<MemberIndex> View::live_owner(Partition partition) const {
   return own ? std::optional(self_) : std::nullopt;
 }
 
+std::string View::owner_names(Partition partition) const {
+  std::string names;
+  for (const MemberIndex owner : owners(partition))
+    names.append(names.empty() ? "" : ", ").append(config_.members[owner].name);
+  return names;
+}
+
 bool View::adopt(const Meta& meta) {
   marked_ = meta.marked;
   retired_ = quipu::retired(meta.pins, meta.store);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cluster/config.h"
@@ -43,6 +44,8 @@ class View {
   // An owner that is up; this node first, but last while it is being filled.
   // Nothing if there is none.
   [[nodiscard]] std::optional<MemberIndex> live_owner(Partition partition) const;
+  // For people.
+  [[nodiscard]] std::string owner_names(Partition partition) const;
 
   // ---- stores ----
   // Takes over what meta says now. True if the fence changed.
@@ -55,6 +58,10 @@ class View {
   // Whether this node's own copy counts for quorums: a replacement does not until
   // it has merged the partition from enough other owners to meet every majority.
   [[nodiscard]] bool counts(Partition partition) const;
+  // Whether what this node holds of the partition is an answer by itself.
+  [[nodiscard]] bool tells_of(Partition partition) const {
+    return owned(partition) && !retired_ && counts(partition);
+  }
   // In every partition that this node owns.
   [[nodiscard]] bool whole() const;
   // That member has no whole copy either: it fills nobody, and is waited for by nobody.

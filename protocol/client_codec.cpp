@@ -14,29 +14,6 @@ static_assert(kMaxListKeys * (kMaxKey + sizeof(std::uint32_t)) + kMaxDetail + 25
               "the longest Keys fits a frame");
 static_assert(kMaxListKeys <= kMaxReadKeys);
 
-template <class Key>
-Offset<wire::KeyList> build_keys(Builder& builder, const std::vector<Key>& keys) {
-  std::string bytes;
-  std::vector<std::uint32_t> lengths;
-  lengths.reserve(keys.size());
-  for (const std::string_view key : keys) {
-    bytes.append(key);
-    lengths.push_back(static_cast<std::uint32_t>(key.size()));
-  }
-  const auto all = build_bytes(builder, bytes);
-  return wire::CreateKeyList(builder, all, build_scalars<std::uint32_t>(builder, lengths));
-}
-
-template <class Key>
-void read_keys(Reader& in, const wire::KeyList* from, std::size_t limit, std::vector<Key>& keys) {
-  if (from == nullptr) return;
-  if (from->lengths() != nullptr) in.within<std::size_t>("keys", from->lengths()->size(), 0, limit);
-  KeyCutter cutter(in, "keys", from->bytes());
-  in.copy("keys", from->lengths(), keys,
-          [&cutter](std::uint32_t length) { return Key(cutter.next(length)); });
-  cutter.end();
-}
-
 // ---- Read, Values ----
 
 Offset<wire::Read> build(Builder& builder, const Read& message) {

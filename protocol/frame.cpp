@@ -54,6 +54,10 @@ bool is_known(FrameType type) {
     case FrameType::written_back:
     case FrameType::pull:
     case FrameType::pulled:
+    case FrameType::list_part:
+    case FrameType::listed_part:
+    case FrameType::size_part:
+    case FrameType::sized_part:
       return true;
   }
   return false;

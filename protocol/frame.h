@@ -61,6 +61,10 @@ enum class FrameType : std::uint16_t {
   written_back = 210,
   pull = 211,
   pulled = 212,
+  list_part = 213,
+  listed_part = 214,
+  size_part = 215,
+  sized_part = 216,
 };
 
 // Appends one frame to `out`. REQUIRES: kFrameHeader + payload fits kMaxFrame.

@@ -1,10 +1,11 @@
-// message_tables.h: what the codecs of the two ports share: Op, Done and Refusal,
-// and a table's way into a frame. Private to protocol/*.cpp.
+// message_tables.h: what the codecs of the two ports share: Op, Done, Refusal
+// and keys, and a table's way into a frame. Private to protocol/*.cpp.
 #pragma once
 
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocol/client_messages.h"
 #include "protocol/frame.h"
@@ -32,6 +33,30 @@ void read(Reader& in, const wire::Done& from, Done& done);
 
 [[nodiscard]] Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal);
 void read(Reader& in, const wire::Refusal& from, Refusal& refusal);
+
+// Keys one behind the other.
+template <class Key>
+Offset<wire::KeyList> build_keys(Builder& builder, const std::vector<Key>& keys) {
+  std::string bytes;
+  std::vector<std::uint32_t> lengths;
+  lengths.reserve(keys.size());
+  for (const std::string_view key : keys) {
+    bytes.append(key);
+    lengths.push_back(static_cast<std::uint32_t>(key.size()));
+  }
+  const auto all = build_bytes(builder, bytes);
+  return wire::CreateKeyList(builder, all, build_scalars<std::uint32_t>(builder, lengths));
+}
+
+template <class Key>
+void read_keys(Reader& in, const wire::KeyList* from, std::size_t limit, std::vector<Key>& keys) {
+  if (from == nullptr) return;
+  if (from->lengths() != nullptr) in.within<std::size_t>("keys", from->lengths()->size(), 0, limit);
+  KeyCutter cutter(in, "keys", from->bytes());
+  in.copy("keys", from->lengths(), keys,
+          [&cutter](std::uint32_t length) { return Key(cutter.next(length)); });
+  cutter.end();
+}
 
 // Appends the frame of one message, whose table `build_table` makes.
 template <class Message, class BuildTable>

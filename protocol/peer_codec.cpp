@@ -257,6 +257,72 @@ void read(Reader& in, const wire::Pulled& from, Pulled& message) {
   StateCodec::read(in, from.states(), message.states);
 }
 
+// ---- what exists ----
+
+Offset<wire::ListPart> build(Builder& builder, const ListPart& message) {
+  const auto prefix = build_bytes(builder, message.prefix);
+  return wire::CreateListPart(builder, message.id, prefix, message.cursor, message.limit);
+}
+
+void read(Reader& in, const wire::ListPart& from, ListPart& message) {
+  message.id = from.id();
+  message.prefix = Reader::view(from.prefix());
+  in.within<std::size_t>("prefix", message.prefix.size(), 0, kMaxKey);
+  message.cursor = in.within<std::uint32_t>("cursor", from.cursor(), 0, kListEnd);
+  message.limit = std::min<std::uint32_t>(from.limit(), kMaxListKeys);
+}
+
+Offset<wire::ListedPart> build(Builder& builder, const ListedPart& message) {
+  const auto keys = build_keys(builder, message.keys);
+  return wire::CreateListedPart(builder, message.id, keys, message.next);
+}
+
+void read(Reader& in, const wire::ListedPart& from, ListedPart& message) {
+  message.id = from.id();
+  read_keys(in, from.keys(), kMaxListKeys, message.keys);
+  for (const std::string& key : message.keys) (void)in.key_length("key_length", key.size());
+  message.next = in.within<std::uint32_t>("next", from.next(), 0, kListEnd);
+}
+
+constexpr std::size_t kSetBytes = kPartitions / 8;
+
+Offset<Bytes> build_set(Builder& builder, const PartitionSet& partitions) {
+  if (partitions.none()) return 0;
+  std::string bytes(kSetBytes, '\0');
+  for (std::size_t p = 0; p < kPartitions; ++p) {
+    if (partitions.test(p)) bytes[p / 8] = static_cast<char>(bytes[p / 8] | 1 << p % 8);
+  }
+  return build_bytes(builder, bytes);
+}
+
+void read_set(Reader& in, const char* field, const Bytes* from, PartitionSet& partitions) {
+  const std::string_view bytes = Reader::view(from);
+  if (bytes.empty()) return;
+  if (bytes.size() != kSetBytes) return in.refuse(field, "is not 512 bytes");
+  for (std::size_t p = 0; p < kPartitions; ++p) partitions.set(p, (bytes[p / 8] >> p % 8 & 1) != 0);
+}
+
+Offset<wire::SizePart> build(Builder& builder, const SizePart& message) {
+  const auto partitions = build_set(builder, message.partitions);
+  return wire::CreateSizePart(builder, message.id, partitions);
+}
+
+void read(Reader& in, const wire::SizePart& from, SizePart& message) {
+  message.id = from.id();
+  read_set(in, "partitions", from.partitions(), message.partitions);
+}
+
+Offset<wire::SizedPart> build(Builder& builder, const SizedPart& message) {
+  const auto counted = build_set(builder, message.counted);
+  return wire::CreateSizedPart(builder, message.id, counted, message.counters);
+}
+
+void read(Reader& in, const wire::SizedPart& from, SizedPart& message) {
+  message.id = from.id();
+  read_set(in, "counted", from.counted(), message.counted);
+  message.counters = in.within<std::uint64_t>("counters", from.counters(), 0, kMaxCounters);
+}
+
 // After the overloads, so that they find them all.
 constexpr auto build_any = [](Builder& builder, const auto& message) {
   return build(builder, message);
@@ -284,6 +350,10 @@ FrameType type_of(const WriteBack&) { return FrameType::write_back; }
 FrameType type_of(const WrittenBack&) { return FrameType::written_back; }
 FrameType type_of(const Pull&) { return FrameType::pull; }
 FrameType type_of(const Pulled&) { return FrameType::pulled; }
+FrameType type_of(const ListPart&) { return FrameType::list_part; }
+FrameType type_of(const ListedPart&) { return FrameType::listed_part; }
+FrameType type_of(const SizePart&) { return FrameType::size_part; }
+FrameType type_of(const SizedPart&) { return FrameType::sized_part; }
 
 }  // namespace
 
@@ -323,6 +393,14 @@ Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
       return decode<wire::Pull, Pull>(payload, "Pull");
     case FrameType::pulled:
       return decode<wire::Pulled, Pulled>(payload, "Pulled");
+    case FrameType::list_part:
+      return decode<wire::ListPart, ListPart>(payload, "ListPart");
+    case FrameType::listed_part:
+      return decode<wire::ListedPart, ListedPart>(payload, "ListedPart");
+    case FrameType::size_part:
+      return decode<wire::SizePart, SizePart>(payload, "SizePart");
+    case FrameType::sized_part:
+      return decode<wire::SizedPart, SizedPart>(payload, "SizedPart");
     default:
       return {Code::protocol_error,
               "frame of type " + std::to_string(static_cast<unsigned>(type)) + " on the peer port"};

@@ -4,11 +4,13 @@
 //   replication   DeltaFrame → DeltaAck, Beat
 //   requests      Forward → Forwarded, Collect → Collected, WriteBack → WrittenBack
 //   repair        Pull → Pulled
+//   what exists   ListPart → ListedPart, SizePart → SizedPart
 //
 // States (DeltaFrame, WriteBack, Pulled) and adds (Forward) are different types
 // and never share a path. Views borrow the frame.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -144,7 +146,41 @@ struct Pulled {
   Delta states{};
 };
 
-using PeerMessage = std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Beat, Forward, Forwarded,
-                                 Collect, Collected, WriteBack, WrittenBack, Pull, Pulled>;
+// Asks for the keys of the counters that exist, as List does, but only for what the
+// asked one has in memory: it asks nobody else.
+struct ListPart {
+  std::uint64_t id = 0;
+  std::string prefix{};  // at most kMaxKey
+  std::uint32_t cursor = 0;
+  std::uint32_t limit = kMaxListKeys;
+};
+
+// Up to `next`, in front of the first partition where the sender's copy does not
+// count; so it may be the cursor. By place, and by key within one.
+struct ListedPart {
+  std::uint64_t id = 0;
+  std::vector<std::string> keys{};  // at most kMaxListKeys
+  std::uint32_t next = 0;
+};
+
+using PartitionSet = std::bitset<kPartitions>;
+
+struct SizePart {
+  std::uint64_t id = 0;
+  PartitionSet partitions{};
+};
+
+// How many counters exist in those of the partitions where the sender's copy counts.
+struct SizedPart {
+  std::uint64_t id = 0;
+  PartitionSet counted{};
+  std::uint64_t counters = 0;  // at most kMaxCounters
+};
+// More than memory holds, and so few that what all members say never overflows.
+inline constexpr std::uint64_t kMaxCounters = std::uint64_t{1} << 40;
+
+using PeerMessage =
+    std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Beat, Forward, Forwarded, Collect, Collected,
+                 WriteBack, WrittenBack, Pull, Pulled, ListPart, ListedPart, SizePart, SizedPart>;
 
 }  // namespace quipu

@@ -71,6 +71,22 @@ PeerMessage answer(const Pull& asked, Bytes& bytes, const Known& known) {
   return answer;
 }
 
+PeerMessage answer(const ListPart& asked, Bytes& bytes, const Known&) {
+  ListedPart answer;
+  answer.id = asked.id;
+  answer.next = bytes.below(8) == 1
+                    ? bytes.number<std::uint32_t>() % (kListEnd + 1)
+                    : (asked.cursor / std::uint32_t{kLeaves} + 1) * std::uint32_t{kLeaves};
+  while (bytes.below(4) == 1) answer.keys.emplace_back(some_key(bytes));
+  std::erase(answer.keys, "");
+  return answer;
+}
+
+PeerMessage answer(const SizePart& asked, Bytes& bytes, const Known&) {
+  const PartitionSet counted = bytes.below(4) == 1 ? some_partitions(bytes) : asked.partitions;
+  return SizedPart{asked.id, counted, bytes.count()};
+}
+
 }  // namespace
 
 std::optional<PeerMessage> some_answer(const PeerMessage& asked, Bytes& bytes, const Known& known) {

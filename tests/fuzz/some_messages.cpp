@@ -154,9 +154,16 @@ Hello some_hello(Bytes& bytes, Hello honest) {
   return honest;
 }
 
+PartitionSet some_partitions(Bytes& bytes) {
+  PartitionSet partitions;
+  if (bytes.flag()) partitions.set();
+  for (int i = 0; i < 3; ++i) partitions.flip(raw(some_partition(bytes)));
+  return partitions;
+}
+
 PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
   const std::uint64_t id = bytes.count();
-  switch (bytes.below(11)) {
+  switch (bytes.below(15)) {
     case 0:
       return DeltaFrame{id, some_fence(bytes, known), some_delta(bytes, known)};
     case 1:
@@ -189,6 +196,17 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
                          some(bytes, 2, [&] { return some_partition(bytes); })};
     case 9:
       return some_pull(bytes);
+    case 10: {
+      const List list = some_list(bytes);
+      return ListPart{id, std::string(list.prefix), list.cursor, list.limit};
+    }
+    case 11:
+      return ListedPart{id, some(bytes, 4, [&] { return std::string(some_key(bytes)); }),
+                        bytes.number<std::uint32_t>() % (kListEnd + 1)};
+    case 12:
+      return SizePart{id, some_partitions(bytes)};
+    case 13:
+      return SizedPart{id, some_partitions(bytes), bytes.count()};
     default:
       return Refusal{some_code(bytes), std::string(bytes.text(8))};
   }

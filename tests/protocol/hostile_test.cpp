@@ -205,6 +205,13 @@ OwnPayload pulled_without_hashes() {
   });
 }
 
+OwnPayload listed_of_lengths(const std::string& bytes, const std::vector<std::uint32_t>& lengths) {
+  return made([=](Builder& b) {
+    const auto keys = wire::CreateKeyList(b, build_bytes(b, bytes), b.CreateVector(lengths));
+    return wire::CreateListedPart(b, 1, keys, 1);
+  });
+}
+
 class HostileMessage : public testing::TestWithParam<Hostile> {};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -294,7 +301,51 @@ INSTANTIATE_TEST_SUITE_P(
                 [] {
                   return shards_of_lengths("a", {{1, 1024}});
                 },
-                "Collect: shard is 1024: must be 0 to 1023"}),
+                "Collect: shard is 1024: must be 0 to 1023"},
+        Hostile{"list_part_prefix", FrameType::list_part,
+                [] {
+                  return made([](Builder& b) {
+                    return wire::CreateListPart(b, 1, build_bytes(b, std::string(513, 'x')));
+                  });
+                },
+                "ListPart: prefix is 513: must be 0 to 512"},
+        Hostile{"list_part_cursor", FrameType::list_part,
+                [] {
+                  return made(
+                      [](Builder& b) { return wire::CreateListPart(b, 1, 0, kListEnd + 1); });
+                },
+                "ListPart: cursor is 1048577: must be 0 to 1048576"},
+        Hostile{"listed_next", FrameType::listed_part,
+                [] {
+                  return made(
+                      [](Builder& b) { return wire::CreateListedPart(b, 1, 0, kListEnd + 1); });
+                },
+                "ListedPart: next is 1048577: must be 0 to 1048576"},
+        Hostile{"listed_many", FrameType::listed_part,
+                [] {
+                  return listed_of_lengths(std::string(1001, 'x'),
+                                           std::vector<std::uint32_t>(1001, 1));
+                },
+                "ListedPart: keys is 1001: must be 0 to 1000"},
+        Hostile{"listed_empty_key", FrameType::listed_part,
+                [] { return listed_of_lengths("", {0}); },
+                "ListedPart: key_length is 0: must be 1 to 512"},
+        Hostile{"listed_long_key", FrameType::listed_part,
+                [] { return listed_of_lengths(std::string(513, 'x'), {513}); },
+                "ListedPart: key_length is 513: must be 1 to 512"},
+        Hostile{"size_part_set", FrameType::size_part,
+                [] {
+                  return made([](Builder& b) {
+                    return wire::CreateSizePart(b, 1, build_bytes(b, std::string(511, 'x')));
+                  });
+                },
+                "SizePart: partitions is not 512 bytes"},
+        Hostile{"sized_counters", FrameType::sized_part,
+                [] {
+                  return made(
+                      [](Builder& b) { return wire::CreateSizedPart(b, 1, 0, kMaxCounters + 1); });
+                },
+                "SizedPart: counters is 1099511627777: must be 0 to 1099511627776"}),
     [](const auto& one) { return one.param.name; });
 
 Status decode_any(FrameType type, Payload payload) {

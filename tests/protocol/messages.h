@@ -50,6 +50,10 @@ inline auto fields(const PartitionDigest& m) { const auto& [a, b] = m; return st
 inline auto fields(const LeafDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const Pull& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Pulled& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
+inline auto fields(const ListPart& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const ListedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const SizePart& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const SizedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Record& m) { const auto& [a, b] = m; return std::tie(a, b); }
 // clang-format on
 
@@ -260,6 +264,14 @@ inline std::vector<PeerMessage> peer_messages() {
              .leaves = {{}, {last_leaf, hash}},
              .shards = {{shards[0], {}}, {shards[2], hash}},
              .states = sample_delta()},
+      ListPart{},
+      ListPart{kMax64, kLongestKey, kListEnd, 0},
+      ListedPart{},
+      ListedPart{kMax64, {"a", kOddKey, kLongestKey}, kListEnd},
+      SizePart{},
+      SizePart{kMax64, PartitionSet().set(0).set(9).set(kPartitions - 1)},
+      SizedPart{},
+      SizedPart{kMax64, PartitionSet().set(), kMaxCounters},
   };
 }
 
@@ -280,8 +292,9 @@ inline std::string name_of(const Message& message) {
       "Op",    "Done",          "Read",        "Values",        "List",        "Keys",   "Size",
       "Sized", "ConfigRequest", "ConfigReply", "StatusRequest", "StatusReply", "Refusal"};
   static constexpr const char* kPeer[] = {
-      "Hello",   "PeerRefusal", "DeltaFrame", "DeltaAck",    "Beat", "Forward", "Forwarded",
-      "Collect", "Collected",   "WriteBack",  "WrittenBack", "Pull", "Pulled"};
+      "Hello",     "PeerRefusal", "DeltaFrame", "DeltaAck",  "Beat",        "Forward",
+      "Forwarded", "Collect",     "Collected",  "WriteBack", "WrittenBack", "Pull",
+      "Pulled",    "ListPart",    "ListedPart", "SizePart",  "SizedPart"};
   static_assert(std::size(kClient) == std::variant_size_v<ClientMessage>);
   static_assert(std::size(kPeer) == std::variant_size_v<PeerMessage>);
   if (const auto* peer = std::get_if<PeerMessage>(&message)) return kPeer[peer->index()];
