@@ -7,9 +7,6 @@
 namespace quipu::cli {
 namespace {
 
-// A node goes on to the end of a leaf, so an answer may hold a few more.
-constexpr std::uint32_t kListStep = kMaxListKeys / 2;
-
 Result<ConfigReply> ask_config(const std::string& node, std::chrono::milliseconds timeout) {
   NodeSession session(timeout);
   const Status opened = session.open(node);
@@ -109,9 +106,26 @@ Result<StatusReply> NodeSession::status() {
 
 Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) {
   std::string frame;
-  encode(frame, List{.id = 1, .prefix = prefix, .cursor = cursor, .limit = kListStep});
+  // The node gives up a little before we do, so that it can say who is missing.
+  const auto patience = std::clamp<std::int64_t>(timeout_.count() * 3 / 4, 1, kMaxTimeoutMs);
+  encode(frame, List{.id = 1,
+                     .prefix = prefix,
+                     .cursor = cursor,
+                     .timeout_ms = static_cast<std::uint32_t>(patience)});
   const Result<Payload> payload = ask(std::move(frame), FrameType::keys);
   return payload.ok() ? decode_keys(*payload) : Result<Keys>(payload.status());
+}
+
+Result<std::unique_ptr<NodeSession>> open_any(const std::vector<std::string>& nodes,
+                                              std::chrono::milliseconds timeout) {
+  std::string trouble;
+  for (const std::string& node : nodes) {
+    auto session = std::make_unique<NodeSession>(timeout);
+    const Status opened = session->open(node);
+    if (opened.ok()) return session;
+    trouble += (trouble.empty() ? "" : "; ") + node + ": " + opened.detail();
+  }
+  return Status(Code::unavailable, "no node answered: " + trouble);
 }
 
 Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,

@@ -48,6 +48,10 @@ class NodeSession {
   std::size_t size_ = 0;
 };
 
+// At the first of `nodes` that can be reached.
+[[nodiscard]] Result<std::unique_ptr<NodeSession>> open_any(const std::vector<std::string>& nodes,
+                                                            std::chrono::milliseconds timeout);
+
 // The config, from the first of `nodes` that answers. Members that it has no client
 // address for get the one of `nodes` that they answer at.
 [[nodiscard]] Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,

@@ -4,11 +4,14 @@
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "quipu/node.h"
+#include "tests/node/eventually.h"
 #include "tests/node/temporary_directory.h"
 #include "tests/system/cli_runner.h"
+#include "tests/system/daemons.h"
 #include "tests/system/fake_node.h"
 
 namespace quipu::test {
@@ -193,8 +196,8 @@ TEST_F(Cli, AMemberThatCannotBeAskedIsNamedAndNoOtherNodeStandsInForIt) {
             "a node of another cluster, \"quipu\", answers at " + node_->client_address());
   EXPECT_EQ(members[2].at("detail"), "no client address");
   const CliResult list = run_cli({"ls"}, shop);
-  EXPECT_THAT(list.err, HasSubstr("n2 cannot be asked (a node of another cluster"));
-  EXPECT_THAT(list.err, HasSubstr("n3 cannot be asked (no client address)"));
+  EXPECT_EQ(list.exit, 1);
+  EXPECT_THAT(list.err, HasSubstr("unavailable: waiting for every founding member"));
 }
 
 // Neither advertises a client address.
@@ -221,6 +224,27 @@ TEST_F(Cli, AMemberIsAskedAtTheAddressThatWasGivenForIt) {
     EXPECT_EQ(status.at("members")[i].at("client_address"), input.nodes[i]);
     EXPECT_EQ(status.at("members")[i].at("reachable"), true);
   }
+}
+
+TEST(CliOfACluster, AnyNodeListsAllAndSaysSoWhereItCannot) {
+  Daemons daemons(4);  // each owns three quarters
+  daemons.start_all();
+  ASSERT_TRUE(eventually([&] { return daemons.all_ready(); }));
+  std::string lines;
+  for (int i = 0; i < 200; ++i) lines += "k" + std::to_string(i) + "\n";
+  ASSERT_EQ(run_cli({"ingest"}, {.nodes = {daemons.client_address(0)}, .text = lines}).exit, 0);
+  for (std::size_t node = 0; node < 4; ++node) {
+    const CliResult list = run_cli({"ls"}, {.nodes = {daemons.client_address(node)}});
+    EXPECT_EQ(list.exit, 0) << list.err;
+    EXPECT_EQ(std::count(list.out.begin(), list.out.end(), '\n'), 200);
+  }
+  for (std::size_t node = 1; node < 4; ++node) daemons.end(node, SIGKILL);
+  const CliResult cut =
+      run_cli({"ls", "-o", "json", "--timeout", "1s"}, {.nodes = {daemons.client_address(0)}});
+  EXPECT_EQ(cut.exit, 1);
+  EXPECT_THAT(cut.err,
+              StartsWith("quipu: the list is cut off: unavailable: no owner of partition"));
+  EXPECT_EQ(json::parse(cut.out)["complete"], false);
 }
 
 TEST_F(Cli, ARefusedAddSaysSoAndChangesNothing) {
