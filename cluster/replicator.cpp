@@ -27,8 +27,10 @@ void Replicator::offer_foreign() {
 }
 
 void Replicator::on_sealed(const Sealed& sealed) {
-  for (const ShardKey& shard : sealed.local) {
-    const Partition partition = executor_.map().place(shard).partition();
+  if (view_.size() == 1) return;  // nobody is to be told
+  sealed.local.for_each([&](ShardRef ref) {
+    const ShardKey shard{std::string(ref.key), ref.shard};
+    const Partition partition = executor_.map().place(ref).partition();
     const bool waited = waits_.waits_for(shard);
     if (!view_.owned(partition)) foreign_.insert(partition);
     for (const MemberIndex owner : view_.owners(partition)) {
@@ -36,7 +38,7 @@ void Replicator::on_sealed(const Sealed& sealed) {
       push(owner, shard, sealed.commit);
       peers_[owner].urgent |= waited;
     }
-  }
+  });
 }
 
 void Replicator::offer(const ShardKey& shard) {

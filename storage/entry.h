@@ -49,6 +49,12 @@ class Entry {
                        const ShardState& state);
   void destroy(Slab& slab) { slab.free(this, units_); }
 
+  // Most entries stand on two lines of the cache.
+  void prefetch() const {
+    __builtin_prefetch(this);
+    __builtin_prefetch(bytes() + 48);
+  }
+
   // The low half of the shard's placement.
   [[nodiscard]] std::uint32_t hash() const { return hash_; }
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }

@@ -251,12 +251,12 @@ void Executor::forget_actor(Partition partition) {
   new_actors_.push_back(partition);
 }
 
-void Executor::push_open(Delta& delta, std::vector<ShardKey>& local) {
+void Executor::push_open(Delta& delta, ShardList& local) {
   ShardState state;
   map_.take_open([&](Entry& entry) {
     map_.unpack(entry, state);
     const ShardRef ref = entry.ref();
-    if (entry.has(Entry::kLocal)) local.push_back({std::string(ref.key), ref.shard});
+    if (entry.has(Entry::kLocal)) local.push(ref);
     if (!entry.has(Entry::kWhole)) keep_changed(state, delta.commit());
     delta.push(ref, state);
   });

@@ -25,6 +25,7 @@
 #include "protocol/random.h"
 #include "storage/checkpoint.h"
 #include "storage/lineage.h"
+#include "storage/shard_list.h"
 #include "storage/shard_map.h"
 #include "storage/store.h"
 #include "storage/token_table.h"
@@ -58,8 +59,8 @@ struct Applied {
 
 struct Sealed {
   Commit commit{};
-  Batch batch;                  // for the store, in the order of commits
-  std::vector<ShardKey> local;  // what this node itself changed: the peers must be told
+  Batch batch;      // for the store, in the order of commits
+  ShardList local;  // what this node itself changed: the peers must be told
 };
 
 class Executor {
@@ -142,7 +143,7 @@ class Executor {
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
   ActorId own_actor(Partition partition);
   [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }
-  void push_open(Delta& delta, std::vector<ShardKey>& local);
+  void push_open(Delta& delta, ShardList& local);
   void put_meta(Batch& batch);
   void put_actors(Batch& batch);
 

@@ -61,10 +61,7 @@ void PartitionTable::prefetch_entry(const Placement& placement) const {
   if (capacity_ == 0) return;
   for (std::uint32_t i = home(low(placement)); slots_[i] != 0; i = after(i)) {
     if (slots_[i] >> 48 != tag(placement)) continue;
-    const char* entry = reinterpret_cast<const char*>(pointer(slots_[i]));
-    __builtin_prefetch(entry);
-    __builtin_prefetch(entry + 48);  // most entries stand on two lines of 64 bytes
-    return;
+    return pointer(slots_[i])->prefetch();
   }
 }
 

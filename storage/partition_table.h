@@ -34,7 +34,10 @@ class PartitionTable {
   // may depend on it.
   template <class Visit>
   void for_each(Visit&& visit) const {
+    constexpr std::uint32_t kAhead = 8;
     for (std::uint32_t i = 0; i < capacity_; ++i) {
+      if (i + kAhead < capacity_ && slots_[i + kAhead] != 0)
+        pointer(slots_[i + kAhead])->prefetch();
       if (slots_[i] != 0) visit(pointer(slots_[i]));
     }
   }

@@ -65,7 +65,10 @@ class ShardMap {
   // afterwards. `visit` sees each one's flags as they were.
   template <class Visit>
   void take_open(Visit&& visit) {
-    for (Entry* entry : open_) {
+    constexpr std::size_t kAhead = 8;
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      if (i + kAhead < open_.size()) open_[i + kAhead]->prefetch();
+      Entry* entry = open_[i];
       while (entry->has(Entry::kMoved)) entry = entry->moved_to();
       visit(*entry);
       entry->clear(Entry::kOpen | Entry::kWhole | Entry::kLocal);

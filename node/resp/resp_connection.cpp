@@ -9,6 +9,7 @@ namespace {
 
 // What one connection may have begun; beyond, it is read no more until some of it ends.
 constexpr std::size_t kMaxBegun = 16'384;
+constexpr std::size_t kKeptSlots = 1024;
 constexpr std::size_t kMaxKnown = std::size_t{1} << 20;  // bytes of replies that wait
 // After so many bytes of replies others have their turn.
 constexpr std::size_t kTurnOutput = std::size_t{256} << 10;
@@ -52,8 +53,8 @@ RespConnection::~RespConnection() { server_.connections.erase(id_); }
 
 ClientProtocol::State RespConnection::state() const {
   if (broken_) return State::broken;
-  if (refused_ || (ending_ && slots_.empty())) return State::ended;
-  const bool full = slots_.size() >= kMaxBegun || known_bytes_ > kMaxKnown;
+  if (refused_ || (ending_ && waiting() == 0)) return State::ended;
+  const bool full = waiting() >= kMaxBegun || known_bytes_ > kMaxKnown;
   if (ending_ || task_ || full) return State::waiting;
   return turn_over_ ? State::turn_over : State::reading;
 }
@@ -116,7 +117,7 @@ const RespCommand* RespConnection::find(std::string_view name) {
 
 // What is written there is counted at the next time.
 RespWriter RespConnection::writer() {
-  if (slots_.empty()) return {*out_, version_};
+  if (waiting() == 0) return {*out_, version_};
   Slot& last = slots_.back();
   if (last.known == nullptr) last.known = std::make_unique<std::string>();
   known_bytes_ += last.known->size() - std::exchange(last.counted, last.known->size());
@@ -154,7 +155,7 @@ void RespConnection::settle(const Answer& answer, Commit after) {
 
 void RespConnection::answer_front(const Answer& answer, Commit after) {
   wait_for(after);
-  const Slot& slot = slots_.front();
+  const Slot& slot = slots_[slots_begin_];
   RespWriter to(*out_, slot.version);
   if (!slot.write(*this, answer, to)) return;
   if (slot.known != nullptr) {
@@ -162,18 +163,28 @@ void RespConnection::answer_front(const Answer& answer, Commit after) {
     known_bytes_ -= slot.counted;
   }
   keys_begin_ += slot.key_size;
-  slots_.pop_front();
+  ++slots_begin_;
   ++first_;
-  if (slots_.empty()) {
-    keys_.clear();
-    keys_begin_ = 0;
-  } else if (keys_begin_ > keys_.size() / 2) {  // so that each byte moves once at most
+  if (waiting() == 0) {
+    forget_all();
+  } else if (slots_begin_ > slots_.size() / 2) {  // so that each moves once at most
+    slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(slots_begin_));
+    slots_begin_ = 0;
     keys_.erase(0, std::exchange(keys_begin_, 0));
   }
 }
 
+// Ten thousand connections must not each keep room for their longest pipeline.
+void RespConnection::forget_all() {
+  slots_.clear();
+  keys_.clear();
+  slots_begin_ = keys_begin_ = 0;
+  if (slots_.capacity() > kKeptSlots) slots_ = std::vector<Slot>();
+  if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = {};
+}
+
 std::string_view RespConnection::front_key() const {
-  return std::string_view(keys_).substr(keys_begin_, slots_.front().key_size);
+  return std::string_view(keys_).substr(keys_begin_, slots_[slots_begin_].key_size);
 }
 
 // Last words of the session's, whatever is still unanswered.

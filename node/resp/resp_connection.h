@@ -11,7 +11,6 @@
 // got no answer is an error that says so.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -102,6 +101,7 @@ class RespConnection final : public ClientProtocol {
   void execute(Words words);
   const RespCommand* find(std::string_view name);
   void settle(const Answer& answer, Commit after = {});
+  void forget_all();
   void answer_front(const Answer& answer, Commit after);
   std::uint64_t expect(Write write, std::string_view key);
   void ask(const Read& read);
@@ -109,7 +109,8 @@ class RespConnection final : public ClientProtocol {
   void give(const std::vector<Op>& ops);
   void answer_self(Answer answer);
   static bool run_task(RespConnection& connection, const Answer& answer, RespWriter& to);
-  [[nodiscard]] std::uint64_t last_id() const { return first_ + slots_.size() - 1; }
+  [[nodiscard]] std::size_t waiting() const { return slots_.size() - slots_begin_; }
+  [[nodiscard]] std::uint64_t last_id() const { return first_ + waiting() - 1; }
 
   const ClientId id_;
   const RespPeer peer_;
@@ -124,8 +125,9 @@ class RespConnection final : public ClientProtocol {
 
   RespRequests requests_;
   std::string* out_ = nullptr;  // during take() and reply()
-  std::deque<Slot> slots_;
-  std::uint64_t first_ = 1;  // the id of slots_.front(), which counts up
+  std::vector<Slot> slots_;     // from slots_begin_ on
+  std::size_t slots_begin_ = 0;
+  std::uint64_t first_ = 1;  // the id of the first of them, which counts up
   std::string keys_;         // of all slots, from keys_begin_ on
   std::size_t keys_begin_ = 0;
   struct Early {

@@ -19,6 +19,12 @@ constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 const ShardKey kLikes{"likes", 0};
 const ShardKey kViews{"views", 0};
 
+ShardList shards(const std::vector<ShardKey>& names) {
+  ShardList list;
+  for (const ShardKey& name : names) list.push(name);
+  return list;
+}
+
 // ---- add ----
 
 TEST(Executor, counts_an_add_at_once_and_records_it_at_the_seal) {
@@ -37,7 +43,7 @@ TEST(Executor, counts_an_add_at_once_and_records_it_at_the_seal) {
   const std::vector<Sealed> sealed = seal(executor);
   ASSERT_EQ(sealed.size(), 1u);
   EXPECT_EQ(sealed[0].commit, Commit{1});
-  EXPECT_EQ(sealed[0].local, std::vector<ShardKey>{kLikes});
+  EXPECT_EQ(sealed[0].local, shards({kLikes}));
   EXPECT_EQ(cells_of(record_of(sealed[0])), state(executor, kLikes).cells);
   EXPECT_FALSE(executor.has_open());
   EXPECT_EQ(executor.covering(), Commit{1});
@@ -326,7 +332,7 @@ TEST(Executor, records_what_it_merged_but_does_not_tell_it_on) {
   const Record record = record_of(sealed.at(0));
   EXPECT_EQ(cells_of(record), cell_of(1, 5, 100).cells);
   EXPECT_EQ(record.delta.sightings, delta.sightings) << "in the same record as the cells";
-  EXPECT_EQ(sealed[0].local, std::vector<ShardKey>{});
+  EXPECT_EQ(sealed[0].local, shards({}));
 }
 
 TEST(Executor, has_nothing_to_record_of_what_it_knew) {

@@ -1,0 +1,41 @@
+// shard_list.h: the names of many shards, packed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protocol/keyed_hash.h"
+
+namespace quipu {
+
+class ShardList {
+ public:
+  void push(ShardRef ref) {
+    keys_.append(ref.key);
+    names_.push_back({static_cast<std::uint16_t>(ref.key.size()), ref.shard});
+  }
+
+  // In the order of push.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    std::size_t at = 0;
+    for (const Name& name : names_) {
+      visit(ShardRef(std::string_view(keys_).substr(at, name.key_size), name.shard));
+      at += name.key_size;
+    }
+  }
+  [[nodiscard]] std::size_t size() const { return names_.size(); }
+  bool operator==(const ShardList&) const = default;
+
+ private:
+  struct Name {
+    std::uint16_t key_size;
+    ShardIndex shard;
+    bool operator==(const Name&) const = default;
+  };
+
+  std::string keys_;
+  std::vector<Name> names_;
+};
+
+}  // namespace quipu
