@@ -76,15 +76,11 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
   const ShardMap& map = parts_.executor.map();
   for (std::size_t begin = 0; begin < ops.size(); begin += kGroup) {
     const std::span<const Op> group = ops.subspan(begin, std::min(kGroup, ops.size() - begin));
-    std::array<std::uint64_t, kGroup> hashes;
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      const Placement placement = place(group[i]);
-      hashes[i] = placement.hash;
-      map.prefetch_slot(placement);
-    }
-    for (std::size_t i = 0; i < group.size(); ++i) map.prefetch_entry(Placement(hashes[i]));
+    std::array<Placement, kGroup> placements;
+    for (std::size_t i = 0; i < group.size(); ++i) placements[i] = place(group[i]);
+    map.prefetch(std::span(placements).first(group.size()));
     for (std::size_t i = 0; i < group.size(); ++i)
-      route(now, group[i], Placement(hashes[i]), {kind, who, group[i].id});
+      route(now, group[i], placements[i], {kind, who, group[i].id});
   }
   run_queue();
   parts_.forwarder.flush(now);

@@ -103,6 +103,12 @@ void NodeCore::on_size(Instant now, ClientId client, const Size& size, Effects& 
   finish_event(now, effects);
 }
 
+void NodeCore::read_now(Instant now, std::span<const std::string_view> keys,
+                        std::span<Value> values) const {
+  if (ready()) return reads_.read_now(now, keys, values);
+  for (Value& value : values) value.shards = 0;
+}
+
 // ---- peers ----
 
 bool NodeCore::dials(MemberIndex member) const {

@@ -48,6 +48,9 @@ class NodeCore {
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
               std::vector<AtOnce>* at_once = nullptr);
   void on_read(Instant now, ClientId client, const Read& read, Effects& effects);
+  // At `local`, without effects: Value::shards is 0 for the keys that on_read must be
+  // asked for, since the answer is not in this node's memory.
+  void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
   // Answered by one Keys or one Sized with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);
   void on_size(Instant now, ClientId client, const Size& size, Effects& effects);

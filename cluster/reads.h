@@ -11,7 +11,9 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/freshness.h"
@@ -28,6 +30,9 @@ class Reads {
         const Freshness& freshness, const NodeSettings& settings);
 
   void on_read(Instant now, ClientId client, const Read& read);
+  // At `local`, what this node's memory tells by itself; Value::shards is 0 for the keys
+  // that on_read must be asked for.
+  void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
   // Results of rounds; those that are not a read's are left alone.
   void on_finished(Instant now, const Collector::Finished& finished);
   // Once per gossip interval: asks again for what is being read.
@@ -64,6 +69,7 @@ class Reads {
   [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
   std::optional<Piece> at_hand(Instant now, const Operation& operation, const ShardKey& shard);
   [[nodiscard]] Piece held(Instant now, const ShardKey& shard) const;
+  bool answer_now(Instant now, ClientId client, const Read& read);
   void ask(Instant now, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards);
   [[nodiscard]] Value value(Instant now, const Operation& operation, std::size_t key) const;
   void refuse(const Read& read, ClientId client, Code code, const char* why);

@@ -22,7 +22,9 @@ struct ClientContext {
   CorePort& port;
   // For whoever takes a turn: changes that go to the core together.
   std::vector<Op> ops{};
-  std::vector<AtOnce> at_once{};  // for whoever gives them
+  std::vector<AtOnce> at_once{};         // for whoever gives them
+  std::vector<std::string_view> keys{};  // to be read together
+  std::vector<Value> values{};
   // Answer everything with `unavailable`: whoever is told that nothing happened can
   // go elsewhere at once, while bytes left unread would leave it in doubt.
   bool closing = false;

@@ -115,6 +115,7 @@ NodeSettings settings_of(const NodeOptions& options) {
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
   settings.outbox_shards = options.outbox_shards;
   settings.checkpoint.journal_bytes = options.checkpoint_bytes;
+  settings.checkpoint.record_bytes = 256;
   return settings;
 }
 

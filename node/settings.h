@@ -15,7 +15,7 @@
 //   insecure = false                 QUIPU_INSECURE              --insecure
 //   gossip_interval_ms = 100         QUIPU_GOSSIP_INTERVAL_MS
 //   outbox_shards = 100000           QUIPU_OUTBOX_SHARDS
-//   checkpoint_bytes = 67108864      QUIPU_CHECKPOINT_BYTES
+//   checkpoint_bytes = 268435456     QUIPU_CHECKPOINT_BYTES
 //   log_format = "logfmt"            QUIPU_LOG_FORMAT            --log-format   logfmt, json
 //   log_level = "info"               QUIPU_LOG_LEVEL             --log-level    debug … error
 //   [client]                         QUIPU_CLIENT_ and the key in capitals

@@ -37,10 +37,11 @@ struct Hash128 {
 //   63        52 51     44 43                    0
 //  [ partition  |  leaf   |  bucket and tag        ]
 struct Placement {
-  std::uint64_t hash;
+  std::uint64_t hash = 0;
 
   Placement(HashKey key, ShardRef shard);
   explicit Placement(std::uint64_t computed) : hash(computed) {}
+  Placement() = default;  // of nothing; for arrays
   [[nodiscard]] Partition partition() const {
     return Partition{static_cast<std::uint16_t>(hash >> 52)};
   }

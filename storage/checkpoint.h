@@ -32,7 +32,9 @@
 namespace quipu {
 
 struct CheckpointLimits {
-  std::size_t journal_bytes = std::size_t{64} << 20;  // start beyond this
+  std::size_t journal_bytes = std::size_t{256} << 20;  // start beyond this
+  // What a record counts for besides its own: a start, and LevelDB, take as long for it.
+  std::size_t record_bytes = 0;
   std::size_t slice_states = 1000;  // per seal at the least, sessions' entries included
   std::size_t cut_records = 10000;  // deletes per seal
 };
@@ -46,7 +48,7 @@ class Checkpoint {
     replayed(bytes);
     owed_ += bytes;
   }
-  void replayed(std::size_t bytes) { journal_bytes_ += bytes; }
+  void replayed(std::size_t bytes) { journal_bytes_ += bytes + limits_.record_bytes; }
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
 
   // At a seal, when `batch` holds the record: adds what is to go with it. Moves

@@ -62,15 +62,10 @@ void Executor::apply(std::span<const Change> changes, std::span<Applied> applied
   constexpr std::size_t kGroup = 16;
   while (!changes.empty()) {
     const std::size_t count = std::min(kGroup, changes.size());
-    std::array<std::uint64_t, kGroup> hashes;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Placement placement = map_.place(changes[i].ref);
-      hashes[i] = placement.hash;
-      map_.prefetch_slot(placement);
-    }
-    for (std::size_t i = 0; i < count; ++i) map_.prefetch_entry(Placement(hashes[i]));
-    for (std::size_t i = 0; i < count; ++i)
-      applied[i] = apply_one(changes[i], Placement(hashes[i]));
+    std::array<Placement, kGroup> placements;
+    for (std::size_t i = 0; i < count; ++i) placements[i] = map_.place(changes[i].ref);
+    map_.prefetch(std::span(placements).first(count));
+    for (std::size_t i = 0; i < count; ++i) applied[i] = apply_one(changes[i], placements[i]);
     changes = changes.subspan(count);
     applied = applied.subspan(count);
   }

@@ -38,12 +38,20 @@ class ShardMap {
   [[nodiscard]] Total total(ShardRef ref) const;
   // Of shard 0: how many shards adds may use. 1 if it is not held.
   [[nodiscard]] ShardIndex usable(const Placement& placement, ShardRef ref) const;
+  // Each brings what the next one looks at into the cache.
+  void prefetch_part(const Placement& placement) const { __builtin_prefetch(&part(placement)); }
   void prefetch_slot(const Placement& placement) const {
     part(placement).table.prefetch_slot(placement);
   }
   void prefetch_entry(const Placement& placement) const {
     part(placement).table.prefetch_entry(placement);
     part(placement).clean.prefetch(placement.leaf());  // touch() writes there
+  }
+  // For a group of shards that are looked up right after.
+  void prefetch(std::span<const Placement> group) const {
+    for (const Placement& one : group) prefetch_part(one);
+    for (const Placement& one : group) prefetch_slot(one);
+    for (const Placement& one : group) prefetch_entry(one);
   }
 
   // Before a change in place. `flags`: kWhole and kLocal as they apply.

@@ -1,5 +1,6 @@
 #include "node/resp/resp_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "node/resp/resp_command.h"
@@ -41,6 +42,23 @@ std::string unknown_subcommand(const RespCommand& command, std::string_view name
 // Browsers can be made to send such lines to any port, with a command behind them.
 bool is_http(std::string_view word) { return same_word(word, "post") || same_word(word, "host:"); }
 
+RespAnswer view_of(const Answer& answer) {
+  RespAnswer view;
+  view.done = std::get_if<Done>(&answer);
+  view.keys = std::get_if<Keys>(&answer);
+  view.size = std::get_if<Sized>(&answer);
+  if (const auto* const values = std::get_if<Values>(&answer)) view.values = values->values;
+  return view;
+}
+
+// The same, to be kept.
+Answer copy_of(std::uint64_t id, const RespAnswer& view) {
+  if (view.done != nullptr) return *view.done;
+  if (view.keys != nullptr) return *view.keys;
+  if (view.size != nullptr) return *view.size;
+  return Values{id, {view.values.begin(), view.values.end()}};
+}
+
 }  // namespace
 
 RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
@@ -75,7 +93,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
     }
     turn_over_ = out.size() > kTurnOutput;
   }
-  give_ops();
+  give_questions();
   out_ = nullptr;
 }
 
@@ -132,28 +150,27 @@ void RespConnection::error(std::string_view text) {
 void RespConnection::reply(const Answer& answer, std::string& out) {
   out_ = &out;
   now_ = NodeClock::now();
-  settle(answer);
+  settle(std::visit([](const auto& one) { return one.id; }, answer), view_of(answer));
   out_ = nullptr;
 }
 
 // What is asked while an answer is being written may be answered at once; that waits
 // for its turn like any other answer.
-void RespConnection::settle(const Answer& answer, Commit after) {
-  const std::uint64_t id = std::visit([](const auto& one) { return one.id; }, answer);
+void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit after) {
   if (id != first_ || settling_) {
-    early_.emplace(id, Early{answer, after});
+    early_.emplace(id, Early{copy_of(id, answer), after});
     return;
   }
   settling_ = true;
   answer_front(answer, after);
   while (!early_.empty() && early_.begin()->first == first_) {
     const auto next = early_.extract(early_.begin());
-    answer_front(next.mapped().answer, next.mapped().after);
+    answer_front(view_of(next.mapped().answer), next.mapped().after);
   }
   settling_ = false;
 }
 
-void RespConnection::answer_front(const Answer& answer, Commit after) {
+void RespConnection::answer_front(const RespAnswer& answer, Commit after) {
   wait_for(after);
   const Slot& slot = slots_[slots_begin_];
   RespWriter to(*out_, slot.version);
@@ -203,22 +220,63 @@ std::uint64_t RespConnection::expect(Write write, std::string_view key) {
 }
 
 void RespConnection::change(Op op, Write write) {
+  give_reads();
   op.id = expect(write, op.key);
   server_.context.ops.push_back(op);
 }
 
 void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
-  give_ops();
+  give_questions();
   ask({expect(write, keys.size() == 1 ? keys.front() : ""), level, 0, std::move(keys)});
 }
 
-void RespConnection::run(Task task) {
+// What stands in this node's memory is answered at once, a whole pipeline together.
+void RespConnection::read_local(Words keys, Write write) {
   give_ops();
+  reads_.emplace_back(expect(write, keys.size() == 1 ? keys.front() : ""), keys.size());
+  std::vector<std::string_view>& all = server_.context.keys;
+  all.insert(all.end(), keys.begin(), keys.end());
+}
+
+// Of ops and reads, only one kind waits at a time, so that they keep their order.
+void RespConnection::give_questions() {
+  give_ops();
+  give_reads();
+}
+
+void RespConnection::give_reads() {
+  if (reads_.empty()) return;
+  const auto reads = std::exchange(reads_, {});
+  std::vector<std::string_view> keys = std::exchange(server_.context.keys, {});
+  std::vector<Value> values = std::exchange(server_.context.values, {});
+  values.resize(keys.size());
+  server_.context.port.core->read_now(now_, keys, values);
+  std::size_t begin = 0;
+  for (const auto& [id, count] : reads) {
+    const std::span<const Value> known = std::span(values).subspan(begin, count);
+    const auto wanted = keys.begin() + static_cast<std::ptrdiff_t>(begin);
+    begin += count;
+    const bool all = std::all_of(known.begin(), known.end(),
+                                 [](const Value& value) { return value.shards > 0; });
+    if (all) {
+      settle(id, {.values = known});
+    } else {
+      ask({id, ReadLevel::local, 0, {wanted, wanted + static_cast<std::ptrdiff_t>(count)}});
+    }
+  }
+  keys.clear();
+  server_.context.keys = std::move(keys);  // for their memory
+  server_.context.values = std::move(values);
+}
+
+void RespConnection::run(Task task) {
+  give_questions();
   task_ = std::move(task);
   expect(run_task, {});
 }
 
-bool RespConnection::run_task(RespConnection& connection, const Answer& answer, RespWriter& to) {
+bool RespConnection::run_task(RespConnection& connection, const RespAnswer& answer,
+                              RespWriter& to) {
   if (!connection.task_(answer, to)) return false;
   connection.task_ = nullptr;
   return true;
@@ -281,7 +339,7 @@ void RespConnection::give(const std::vector<Op>& ops) {
   } else {
     std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
     port.core->on_ops(now_, id_, ops, port.effects, &known);
-    for (AtOnce& one : known) settle(Answer(std::move(one.done)), one.after);
+    for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
     known.clear();
     server_.context.at_once = std::move(known);  // for its memory
   }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,14 @@ namespace quipu {
 
 struct RespCommand;
 
+// What the core answers, by what was asked. Borrows.
+struct RespAnswer {
+  const Done* done = nullptr;
+  std::span<const Value> values{};
+  const Keys* keys = nullptr;
+  const Sized* size = nullptr;
+};
+
 // The two ends of a connection, as "host:port".
 struct RespPeer {
   std::string remote;
@@ -35,8 +44,8 @@ class RespConnection final : public ClientProtocol {
  public:
   using Words = RespRequests::Words;
   // Writes the reply that an answer makes. False: it has asked again instead.
-  using Write = bool (*)(RespConnection&, const Answer&, RespWriter&);
-  using Task = std::function<bool(const Answer&, RespWriter&)>;
+  using Write = bool (*)(RespConnection&, const RespAnswer&, RespWriter&);
+  using Task = std::function<bool(const RespAnswer&, RespWriter&)>;
 
   RespConnection(ClientId id, RespPeer peer, RespServer& server);
   ~RespConnection() override;
@@ -60,6 +69,7 @@ class RespConnection final : public ClientProtocol {
   // One question; `write` gets its answer.
   void change(Op op, Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
+  void read_local(Words keys, Write write);  // at most kMaxReadKeys
   // Several: `task` gets each answer to what it asks with again(), from right after
   // this on, until it returns true. What it asks borrows only during the call.
   void run(Task task);
@@ -100,15 +110,17 @@ class RespConnection final : public ClientProtocol {
 
   void execute(Words words);
   const RespCommand* find(std::string_view name);
-  void settle(const Answer& answer, Commit after = {});
+  void settle(std::uint64_t id, const RespAnswer& answer, Commit after = {});
   void forget_all();
-  void answer_front(const Answer& answer, Commit after);
+  void answer_front(const RespAnswer& answer, Commit after);
   std::uint64_t expect(Write write, std::string_view key);
   void ask(const Read& read);
+  void give_questions();
   void give_ops();
+  void give_reads();
   void give(const std::vector<Op>& ops);
   void answer_self(Answer answer);
-  static bool run_task(RespConnection& connection, const Answer& answer, RespWriter& to);
+  static bool run_task(RespConnection& connection, const RespAnswer& answer, RespWriter& to);
   [[nodiscard]] std::size_t waiting() const { return slots_.size() - slots_begin_; }
   [[nodiscard]] std::uint64_t last_id() const { return first_ + waiting() - 1; }
 
@@ -125,7 +137,10 @@ class RespConnection final : public ClientProtocol {
 
   RespRequests requests_;
   std::string* out_ = nullptr;  // during take() and reply()
-  std::vector<Slot> slots_;     // from slots_begin_ on
+  // Local reads that go to the core together: their slots' ids, and how many keys each
+  // has of the context's.
+  std::vector<std::pair<std::uint64_t, std::size_t>> reads_;
+  std::vector<Slot> slots_;  // from slots_begin_ on
   std::size_t slots_begin_ = 0;
   std::uint64_t first_ = 1;  // the id of the first of them, which counts up
   std::string keys_;         // of all slots, from keys_begin_ on

@@ -33,35 +33,35 @@ void decrby(RespConnection& connection, Words words) {
 }
 
 void get(RespConnection& connection, Words words) {
-  connection.read({words[1]}, ReadLevel::local,
-                  [](RespConnection& from, const Answer& answer, RespWriter& to) {
-                    write_value(from, only_value(answer), to);
-                    return true;
-                  });
+  connection.read_local(words.subspan(1),
+                        [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+                          write_value(from, only_value(answer), to);
+                          return true;
+                        });
 }
 
 void type(RespConnection& connection, Words words) {
-  connection.read({words[1]}, ReadLevel::local,
-                  [](RespConnection& from, const Answer& answer, RespWriter& to) {
-                    const Value& value = only_value(answer);
-                    value.code == Code::ok ? to.simple(value.exists ? "string" : "none")
-                                           : write_failure(from, value, to);
-                    return true;
-                  });
+  connection.read_local(words.subspan(1),
+                        [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+                          const Value& value = only_value(answer);
+                          value.code == Code::ok ? to.simple(value.exists ? "string" : "none")
+                                                 : write_failure(from, value, to);
+                          return true;
+                        });
 }
 
 void strlen(RespConnection& connection, Words words) {
-  connection.read({words[1]}, ReadLevel::local,
-                  [](RespConnection& from, const Answer& answer, RespWriter& to) {
-                    const Value& value = only_value(answer);
-                    const std::string text = value.exists ? std::to_string(value.value) : "";
-                    value.code == Code::ok ? to.integer(static_cast<std::int64_t>(text.size()))
-                                           : write_failure(from, value, to);
-                    return true;
-                  });
+  connection.read_local(
+      words.subspan(1), [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+        const Value& value = only_value(answer);
+        const std::string text = value.exists ? std::to_string(value.value) : "";
+        value.code == Code::ok ? to.integer(static_cast<std::int64_t>(text.size()))
+                               : write_failure(from, value, to);
+        return true;
+      });
 }
 
-void write_values(RespConnection& connection, const std::vector<Value>& values, RespWriter& to) {
+void write_values(RespConnection& connection, std::span<const Value> values, RespWriter& to) {
   to.array(values.size());
   for (const Value& value : values) write_value(connection, value, to);
 }
@@ -69,14 +69,14 @@ void write_values(RespConnection& connection, const std::vector<Value>& values, 
 void mget(RespConnection& connection, Words words) {
   const Words keys = words.subspan(1);
   if (keys.size() <= kMaxReadKeys) {
-    return connection.read({keys.begin(), keys.end()}, ReadLevel::local,
-                           [](RespConnection& from, const Answer& answer, RespWriter& to) {
-                             write_values(from, std::get<Values>(answer).values, to);
-                             return true;
-                           });
+    return connection.read_local(
+        keys, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+          write_values(from, answer.values, to);
+          return true;
+        });
   }
   const auto all = std::make_shared<ReadAll>(connection, keys);
-  connection.run([&connection, all](const Answer& answer, RespWriter& to) {
+  connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     write_values(connection, all->values(), to);
     return true;
@@ -86,7 +86,7 @@ void mget(RespConnection& connection, Words words) {
 
 void exists(RespConnection& connection, Words words) {
   const auto all = std::make_shared<ReadAll>(connection, words.subspan(1));
-  connection.run([&connection, all](const Answer& answer, RespWriter& to) {
+  connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     std::int64_t existing = 0;
     for (const Value& value : all->values()) existing += value.exists ? 1 : 0;

@@ -59,8 +59,8 @@ Scan read_scan(Words words) {
 void scan(RespConnection& connection, Words words) {
   const Scan scan = read_scan(words);
   if (!scan.error.empty()) return connection.error(scan.error);
-  connection.run([&connection, scan](const Answer& answer, RespWriter& to) {
-    const Keys& keys = std::get<Keys>(answer);
+  connection.run([&connection, scan](const RespAnswer& answer, RespWriter& to) {
+    const Keys& keys = *answer.keys;
     if (keys.code != Code::ok) {
       connection.fail(to, read_error(keys.code, keys.detail));
       return true;
@@ -105,9 +105,9 @@ class Walk {
 
 void keys(RespConnection& connection, Words words) {
   const auto walk = std::make_shared<Walk>(connection, std::string(words[1]));
-  connection.run([&connection, walk, found = std::vector<std::string>()](const Answer& answer,
+  connection.run([&connection, walk, found = std::vector<std::string>()](const RespAnswer& answer,
                                                                          RespWriter& to) mutable {
-    const Keys& step = std::get<Keys>(answer);
+    const Keys& step = *answer.keys;
     if (step.code != Code::ok) {
       connection.fail(to, read_error(step.code, step.detail));
       return true;
@@ -137,29 +137,30 @@ void randomkey(RespConnection& connection, Words) {
   const auto ask = [&connection](std::uint32_t cursor) {
     connection.again(List{.cursor = cursor, .limit = 1});
   };
-  connection.run([&connection, ask, wrapped = false](const Answer& answer, RespWriter& to) mutable {
-    const Keys& step = std::get<Keys>(answer);
-    if (step.code != Code::ok) {
-      connection.fail(to, read_error(step.code, step.detail));
-    } else if (!step.keys.empty()) {
-      to.bulk(step.keys[connection.server().random.below(step.keys.size())]);
-    } else if (step.next != kListEnd) {
-      ask(step.next);
-      return false;
-    } else if (!std::exchange(wrapped, true)) {
-      ask(0);
-      return false;
-    } else {
-      to.null();
-    }
-    return true;
-  });
+  connection.run(
+      [&connection, ask, wrapped = false](const RespAnswer& answer, RespWriter& to) mutable {
+        const Keys& step = *answer.keys;
+        if (step.code != Code::ok) {
+          connection.fail(to, read_error(step.code, step.detail));
+        } else if (!step.keys.empty()) {
+          to.bulk(step.keys[connection.server().random.below(step.keys.size())]);
+        } else if (step.next != kListEnd) {
+          ask(step.next);
+          return false;
+        } else if (!std::exchange(wrapped, true)) {
+          ask(0);
+          return false;
+        } else {
+          to.null();
+        }
+        return true;
+      });
   ask(from);
 }
 
 void dbsize(RespConnection& connection, Words) {
-  connection.run([&connection](const Answer& answer, RespWriter& to) {
-    const Sized& size = std::get<Sized>(answer);
+  connection.run([&connection](const RespAnswer& answer, RespWriter& to) {
+    const Sized& size = *answer.size;
     size.code == Code::ok ? to.integer(static_cast<std::int64_t>(size.counters))
                           : connection.fail(to, read_error(size.code, size.detail));
     return true;
@@ -175,8 +176,8 @@ class Flush {
   explicit Flush(RespConnection& connection) : connection_(connection), walk_(connection, "*") {}
 
   void begin() { walk_.ask(); }
-  bool operator()(const Answer& answer, RespWriter& to) {
-    if (const Keys* const step = std::get_if<Keys>(&answer)) {
+  bool operator()(const RespAnswer& answer, RespWriter& to) {
+    if (const Keys* const step = answer.keys) {
       if (step->code != Code::ok) return fail(to, read_error(step->code, step->detail));
       const std::vector<std::string> found = walk_.take(*step);
       std::vector<Op> resets;
@@ -184,7 +185,7 @@ class Flush {
       open_ = resets.size();
       connection_.again(std::move(resets));
     } else {
-      const Done& done = std::get<Done>(answer);
+      const Done& done = *answer.done;
       if (describe(done.code).outcome > describe(worst_.code).outcome) worst_ = done;
       --open_;
     }
@@ -221,7 +222,8 @@ void flushall(RespConnection& connection, Words words) {
         "restart it");
   }
   const auto flush = std::make_shared<Flush>(connection);
-  connection.run([flush](const Answer& answer, RespWriter& to) { return (*flush)(answer, to); });
+  connection.run(
+      [flush](const RespAnswer& answer, RespWriter& to) { return (*flush)(answer, to); });
   flush->begin();
 }
 

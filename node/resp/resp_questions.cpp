@@ -4,8 +4,8 @@ namespace quipu {
 namespace {
 
 // A counter of several shards is read once its add was acknowledged.
-bool write_total(RespConnection& connection, const Answer& answer, RespWriter& to) {
-  const Done* const done = std::get_if<Done>(&answer);
+bool write_total(RespConnection& connection, const RespAnswer& answer, RespWriter& to) {
+  const Done* const done = answer.done;
   if (done == nullptr) {
     const Value& value = only_value(answer);
     value.code == Code::ok
@@ -24,7 +24,7 @@ bool write_total(RespConnection& connection, const Answer& answer, RespWriter& t
 
 }  // namespace
 
-const Value& only_value(const Answer& answer) { return std::get<Values>(answer).values.front(); }
+const Value& only_value(const RespAnswer& answer) { return answer.values.front(); }
 
 void add(RespConnection& connection, std::string_view key, std::int64_t amount, Ack ack) {
   connection.change({.key = key, .amount = amount, .ack = ack}, write_total);
@@ -55,8 +55,8 @@ void ReadAll::ask() {
   connection_.again(std::move(part), ReadLevel::local);
 }
 
-bool ReadAll::take(const Answer& answer) {
-  const auto& part = std::get<Values>(answer).values;
+bool ReadAll::take(const RespAnswer& answer) {
+  const auto part = answer.values;
   values_.insert(values_.end(), part.begin(), part.end());
   if (values_.size() == keys_.size()) return true;
   ask();

@@ -13,7 +13,7 @@ inline constexpr RespCommand::Keys kOneKey{1, 1, 1};
 inline constexpr RespCommand::Keys kAllKeys{1, -1, 1};
 
 // Of an answer to a question about one key.
-[[nodiscard]] const Value& only_value(const Answer& answer);
+[[nodiscard]] const Value& only_value(const RespAnswer& answer);
 
 // The reply is the total as this node sees it then.
 void add(RespConnection& connection, std::string_view key, std::int64_t amount, Ack ack);
@@ -34,7 +34,7 @@ class ReadAll {
 
   void ask();
   // True: all were read. Else it has asked for the next ones.
-  [[nodiscard]] bool take(const Answer& answer);
+  [[nodiscard]] bool take(const RespAnswer& answer);
 
   // The first that could not be read; nullptr: all could.
   [[nodiscard]] const Value* failed() const;

@@ -25,7 +25,7 @@ std::optional<Ack> ack_level(const RespConnection& connection, Words words, std:
   return std::nullopt;
 }
 
-bool write_details(RespConnection& connection, const Answer& answer, RespWriter& to) {
+bool write_details(RespConnection& connection, const RespAnswer& answer, RespWriter& to) {
   const Value& value = only_value(answer);
   if (value.code != Code::ok) {
     write_failure(connection, value, to);
@@ -63,8 +63,8 @@ void quipu_reset(RespConnection& connection, Words words) {
   if (!ack) return connection.error("ERR syntax error: QUIPU.RESET key [ACK MEMORY|DISK|QUORUM]");
   Op op = reset_of(connection, words[1]);
   op.ack = *ack;
-  connection.change(op, [](RespConnection& from, const Answer& answer, RespWriter& to) {
-    const Done& done = std::get<Done>(answer);
+  connection.change(op, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+    const Done& done = *answer.done;
     done.code == Code::ok ? to.simple("OK") : write_failure(from, done, to);
     return true;
   });

@@ -19,8 +19,8 @@ class Deletion {
       : connection_(connection), read_(connection, keys) {}
 
   void begin() { read_.ask(); }
-  bool operator()(const Answer& answer, RespWriter& to) {
-    const Done* const done = std::get_if<Done>(&answer);
+  bool operator()(const RespAnswer& answer, RespWriter& to) {
+    const Done* const done = answer.done;
     if (done == nullptr && !read_.take(answer)) return false;
     if (done == nullptr) return reset_existing(to);
     if (describe(done->code).outcome > describe(worst_.code).outcome) worst_ = *done;
@@ -64,27 +64,27 @@ class Deletion {
 void del(RespConnection& connection, Words words) {
   const auto deletion = std::make_shared<Deletion>(connection, words.subspan(1));
   connection.run(
-      [deletion](const Answer& answer, RespWriter& to) { return (*deletion)(answer, to); });
+      [deletion](const RespAnswer& answer, RespWriter& to) { return (*deletion)(answer, to); });
   deletion->begin();
 }
 
 void getdel(RespConnection& connection, Words words) {
   const std::string key(words[1]);
-  connection.run(
-      [&connection, key, value = std::int64_t{0}](const Answer& answer, RespWriter& to) mutable {
-        if (const Done* const done = std::get_if<Done>(&answer)) {
-          done->code == Code::ok ? to.bulk(value) : write_failure(connection, *done, to);
-          return true;
-        }
-        const Value& read = only_value(answer);
-        if (read.code != Code::ok || !read.exists) {
-          write_value(connection, read, to);
-          return true;
-        }
-        value = read.value;
-        connection.again({reset_of(connection, key)});
-        return false;
-      });
+  connection.run([&connection, key, value = std::int64_t{0}](const RespAnswer& answer,
+                                                             RespWriter& to) mutable {
+    if (const Done* const done = answer.done) {
+      done->code == Code::ok ? to.bulk(value) : write_failure(connection, *done, to);
+      return true;
+    }
+    const Value& read = only_value(answer);
+    if (read.code != Code::ok || !read.exists) {
+      write_value(connection, read, to);
+      return true;
+    }
+    value = read.value;
+    connection.again({reset_of(connection, key)});
+    return false;
+  });
   connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::local);
 }
 
@@ -103,9 +103,9 @@ void set(RespConnection& connection, Words words) {
   const auto number = to_integer(words[2]);
   if (!number) return connection.error(kNotAnInteger);
   const std::string key(words[1]);
-  connection.run([&connection, key, amount = *number, cleared = false](const Answer& answer,
+  connection.run([&connection, key, amount = *number, cleared = false](const RespAnswer& answer,
                                                                        RespWriter& to) mutable {
-    const Done& done = std::get<Done>(answer);
+    const Done& done = *answer.done;
     if (done.code != Code::ok) {
       std::string text = change_error(done.code, done.detail);
       if (cleared) text.append("; before that, the counter was reset");

@@ -66,7 +66,7 @@ struct NodeOptions {
   bool rebuild = false;
   std::chrono::milliseconds gossip_interval{100};
   std::size_t outbox_shards = 100'000;
-  std::size_t checkpoint_bytes = std::size_t{64} << 20;
+  std::size_t checkpoint_bytes = std::size_t{256} << 20;
   // Called on the node's threads; may be empty. `fields` is logfmt, "key=value …".
   std::function<void(LogLevel, std::string_view message, std::string_view fields)> log;
 };
