@@ -21,14 +21,10 @@ Status too_long() {
   return refused("a request has more than " + std::to_string(kMaxRespRequest) + " bytes");
 }
 
-std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [stopped, error] = std::from_chars(text.begin(), text.end(), number);
-  if (error != std::errc() || stopped != text.end()) return std::nullopt;
-  return number;
-}
-
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Fewer than is_space() takes between words.
+bool ends_word(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -85,7 +81,7 @@ bool unquote(std::string_view& line, char quote, char*& to) {
 // Takes one word, which may have quoted parts, off the line's front. What is written is
 // never longer than what was taken, so that `to` may be in the line.
 bool split_word(std::string_view& line, char*& to) {
-  while (!line.empty() && !is_space(line.front())) {
+  while (!line.empty() && !ends_word(line.front())) {
     const char c = line.front();
     line.remove_prefix(1);
     if (c == '"' || c == '\'') {
@@ -98,6 +94,15 @@ bool split_word(std::string_view& line, char*& to) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> to_integer(std::string_view word) {
+  std::int64_t number = 0;
+  const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || stopped != word.data() + word.size()) return std::nullopt;
+  const std::size_t sign = word.starts_with('-') ? 1 : 0;
+  if (word[sign] == '0' && word.size() > 1) return std::nullopt;
+  return number;
+}
 
 Result<std::optional<RespRequests::Words>> RespRequests::next(ReadBuffer& in) {
   const std::optional<Words> incomplete;
@@ -138,7 +143,7 @@ Result<bool> RespRequests::read_count(std::string_view bytes) {
     if (bytes.size() >= kMaxNumberLine) return refused("too big mbulk count string");
     return false;
   }
-  const auto count = number_in(bytes.substr(1, end - 1));
+  const auto count = to_integer(bytes.substr(1, end - 1));
   if (!count || *count > static_cast<std::int64_t>(kMaxRespRequest / kShortestWord))
     return refused("invalid multibulk length");
   missing_ = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
@@ -157,7 +162,7 @@ Result<bool> RespRequests::read_word(std::string_view bytes) {
       if (rest.size() >= kMaxNumberLine) return refused("too big bulk count string");
       return false;
     }
-    const auto length = number_in(rest.substr(1, end - 1));
+    const auto length = to_integer(rest.substr(1, end - 1));
     if (!length || *length < 0 || *length > static_cast<std::int64_t>(kMaxRespRequest))
       return refused("invalid bulk length");
     length_ = static_cast<std::size_t>(*length);

@@ -24,6 +24,9 @@ namespace quipu {
 inline constexpr std::size_t kMaxRespRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxRespInline = std::size_t{64} << 10;
 
+// As Redis reads numbers: the text that it would print, nothing else.
+[[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view word);
+
 // Cuts requests; one per connection, as it remembers how far it has understood a
 // request that is not whole yet.
 class RespRequests {

@@ -1,7 +1,6 @@
 #include "node/resp/resp_command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 namespace quipu {
@@ -84,15 +83,6 @@ const RespCommand* find_subcommand(const RespCommand& command, std::string_view 
 bool same_word(std::string_view word, std::string_view lowered) {
   return std::equal(word.begin(), word.end(), lowered.begin(), lowered.end(),
                     [](char a, char b) { return lower(a) == b; });
-}
-
-std::optional<std::int64_t> to_integer(std::string_view word) {
-  std::int64_t number = 0;
-  const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || stopped != word.data() + word.size()) return std::nullopt;
-  const std::size_t sign = word.starts_with('-') ? 1 : 0;
-  if (word[sign] == '0' && word.size() > 1) return std::nullopt;
-  return number;
 }
 
 // A star first takes nothing; where the rest then fails, the last one takes one more.

@@ -54,8 +54,6 @@ struct RespCommand {
 
 // "likes" == "LIKES"
 [[nodiscard]] bool same_word(std::string_view word, std::string_view lower);
-// As Redis reads numbers: the text that it would print, nothing else.
-[[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view word);
 // Redis's glob: * ? [a-z] [^a] and \ before any.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
 

@@ -63,23 +63,25 @@ TEST_P(RespSound, is_read_alike_however_it_is_cut) {
 
 INSTANTIATE_TEST_SUITE_P(
     Resp, RespSound,
-    testing::Values(Sound{"array", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", {{"GET", "a"}}},
-                    Sound{"pipeline",
-                          "*1\r\n$4\r\nPING\r\nGET a\r\n*1\r\n$4\r\nQUIT\r\n",
-                          {{"PING"}, {"GET", "a"}, {"QUIT"}}},
-                    Sound{"any_bytes",
-                          std::string("*2\r\n$3\r\nGET\r\n$4\r\n\r\n\0*\r\n", 25),
-                          {{"GET", std::string("\r\n\0*", 4)}}},
-                    Sound{"empty_word", "*2\r\n$3\r\nGET\r\n$0\r\n\r\n", {{"GET", ""}}},
-                    Sound{"empty_arrays", "*0\r\n*-1\r\n", {{}, {}}},
-                    Sound{"empty_lines", "\r\n\n  \r\nPING\n", {{}, {}, {}, {"PING"}}},
-                    Sound{"inline_spaces", "  GET\t a  \r\n", {{"GET", "a"}}},
-                    Sound{"quotes", "SET \"a b\" 'c d' x\"y\"\r\n", {{"SET", "a b", "c d", "xy"}}},
-                    Sound{"escapes",
-                          R"(GET "\x41\n\r\t\b\a\\\"\q\xzz" 'it\'s \n')"
-                          "\r\n",
-                          {{"GET", "A\n\r\t\b\a\\\"qxzz", "it's \\n"}}},
-                    Sound{"empty_quotes", "GET \"\" ''\r\n", {{"GET", "", ""}}}),
+    testing::Values(
+        Sound{"array", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", {{"GET", "a"}}},
+        Sound{"pipeline",
+              "*1\r\n$4\r\nPING\r\nGET a\r\n*1\r\n$4\r\nQUIT\r\n",
+              {{"PING"}, {"GET", "a"}, {"QUIT"}}},
+        Sound{"any_bytes",
+              std::string("*2\r\n$3\r\nGET\r\n$4\r\n\r\n\0*\r\n", 25),
+              {{"GET", std::string("\r\n\0*", 4)}}},
+        Sound{"empty_word", "*2\r\n$3\r\nGET\r\n$0\r\n\r\n", {{"GET", ""}}},
+        Sound{"empty_arrays", "*0\r\n*-1\r\n", {{}, {}}},
+        Sound{"empty_lines", "\r\n\n  \r\nPING\n", {{}, {}, {}, {"PING"}}},
+        Sound{"inline_spaces", "  GET\t a  \r\n", {{"GET", "a"}}},
+        Sound{"quotes", "SET \"a b\" 'c d' x\"y\"\r\n", {{"SET", "a b", "c d", "xy"}}},
+        Sound{"escapes",
+              R"(GET "\x41\n\r\t\b\a\\\"\q\xzz" 'it\'s \n')"
+              "\r\n",
+              {{"GET", "A\n\r\t\b\a\\\"qxzz", "it's \\n"}}},
+        Sound{"inline_spaces_only_between_words", "\v GET\f a\vb\fc\r\n", {{"GET\f", "a\vb\fc"}}},
+        Sound{"empty_quotes", "GET \"\" ''\r\n", {{"GET", "", ""}}}),
     [](const auto& sound) { return std::string(sound.param.name); });
 
 struct Refused {
@@ -100,6 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"no_count", "*x\r\n", "invalid multibulk length"},
         Refused{"empty_count", "*\r\n", "invalid multibulk length"},
         Refused{"count_too_large", "*1048577\r\n", "invalid multibulk length"},
+        Refused{"count_with_leading_zero", "*01\r\n", "invalid multibulk length"},
+        Refused{"length_with_leading_zero", "*1\r\n$04\r\n", "invalid bulk length"},
         Refused{"count_overflows", "*99999999999999999999\r\n", "invalid multibulk length"},
         Refused{"endless_count", "*" + std::string(40, '1'), "too big mbulk count string"},
         Refused{"no_word", "*1\r\n:1\r\n", "expected '$', got ':'"},
