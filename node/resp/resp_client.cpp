@@ -25,6 +25,10 @@ void quit(RespConnection& connection, Words) {
 void select(RespConnection& connection, Words words) {
   const auto index = to_integer(words[1]);
   if (!index) return connection.error(kNotAnInteger);
+  if (*index != static_cast<std::int32_t>(*index)) {
+    return connection.error(
+        "ERR value is out of range, value must between -2147483648 and 2147483647");
+  }
   if (*index != 0) return connection.error("ERR DB index is out of range");
   connection.ok();
 }
@@ -81,7 +85,7 @@ Greeting read_greeting(const RespConnection& connection, Words words) {
       i += 3;
     } else if (same_word(words[i], "setname") && i + 1 < words.size()) {
       greeting.name = words[i + 1];
-      if (!printable(words[i + 1])) greeting.error = kBadName;
+      if (!printable(words[i + 1])) return {greeting.version, {}, std::string(kBadName)};
       i += 2;
     } else {
       greeting.error = "ERR Syntax error in HELLO option '" + std::string(words[i]) + "'";
@@ -167,7 +171,7 @@ std::optional<std::vector<const RespConnection*>> chosen(RespConnection& connect
   } else if (words.size() >= 4 && same_word(words[2], "id")) {
     for (const std::string_view word : words.subspan(3)) {
       const auto id = to_integer(word);
-      if (!id || *id < 1) {
+      if (!id) {
         connection.error("ERR Invalid client ID");
         return std::nullopt;
       }
@@ -275,6 +279,7 @@ constexpr std::array kClient{
                 "connection",
                 "7.2.0",
                 "Accepted, and without effect."},
+    RespCommand{"help", 2, help, kSub, {}, kSlow, "connection", "5.0.0", "Tells these lines."},
 };
 
 constexpr std::array kCommands{

@@ -12,8 +12,9 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 std::vector<RespCommand> all_commands() {
   std::vector<RespCommand> all;
-  for (const auto family : {counter_commands(), reset_commands(), keyspace_commands(),
-                            client_commands(), introspection_commands(), quipu_commands()})
+  for (const auto family :
+       {counter_commands(), reset_commands(), keyspace_commands(), client_commands(),
+        introspection_commands(), catalogue_commands(), quipu_commands()})
     all.insert(all.end(), family.begin(), family.end());
   std::sort(all.begin(), all.end(),
             [](const RespCommand& a, const RespCommand& b) { return a.name < b.name; });
@@ -64,13 +65,12 @@ std::span<const RespCommand> resp_commands() {
 
 const RespCommand* find_command(std::string_view name) {
   if (name.size() > kLongestName) return nullptr;
-  std::string lowered(name);
-  std::transform(name.begin(), name.end(), lowered.begin(), lower);
+  const std::string wanted = lowered(name);
   const auto all = resp_commands();
   const auto at = std::lower_bound(
-      all.begin(), all.end(), lowered,
-      [](const RespCommand& one, const std::string& wanted) { return one.name < wanted; });
-  return at != all.end() && at->name == lowered ? &*at : nullptr;
+      all.begin(), all.end(), wanted,
+      [](const RespCommand& one, const std::string& text) { return one.name < text; });
+  return at != all.end() && at->name == wanted ? &*at : nullptr;
 }
 
 const RespCommand* find_subcommand(const RespCommand& command, std::string_view name) {
@@ -83,6 +83,12 @@ const RespCommand* find_subcommand(const RespCommand& command, std::string_view 
 bool same_word(std::string_view word, std::string_view lowered) {
   return std::equal(word.begin(), word.end(), lowered.begin(), lowered.end(),
                     [](char a, char b) { return lower(a) == b; });
+}
+
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  std::transform(text.begin(), text.end(), result.begin(), lower);
+  return result;
 }
 
 // A star first takes nothing; where the rest then fails, the last one takes one more.

@@ -2,7 +2,8 @@
 //
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
-// (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, COMMAND), resp_quipu.cpp.
+// (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG), resp_catalogue.cpp
+// (COMMAND), resp_quipu.cpp.
 #pragma once
 
 #include <cstdint>
@@ -47,13 +48,18 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> keyspace_commands();
 [[nodiscard]] std::span<const RespCommand> client_commands();
 [[nodiscard]] std::span<const RespCommand> introspection_commands();
+[[nodiscard]] std::span<const RespCommand> catalogue_commands();
 [[nodiscard]] std::span<const RespCommand> quipu_commands();
 // In any case; null: there is none.
 [[nodiscard]] const RespCommand* find_command(std::string_view name);
 [[nodiscard]] const RespCommand* find_subcommand(const RespCommand& command, std::string_view name);
 
+// The HELP of every command that has subcommands.
+void help(RespConnection& connection, RespConnection::Words words);
+
 // "likes" == "LIKES"
 [[nodiscard]] bool same_word(std::string_view word, std::string_view lower);
+[[nodiscard]] std::string lowered(std::string_view text);
 // Redis's glob: * ? [a-z] [^a] and \ before any.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
 

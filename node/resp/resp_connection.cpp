@@ -21,8 +21,10 @@ std::string unknown_command(RespConnection::Words words) {
   std::string text("ERR unknown command '");
   text.append(words[0].substr(0, kEcho)).append("', with args beginning with: ");
   std::string arguments;
-  for (std::size_t i = 1; i < words.size() && arguments.size() < kEcho; ++i)
-    arguments.append("'").append(words[i].substr(0, kEcho - arguments.size())).append("' ");
+  for (std::size_t i = 1; i < words.size() && arguments.size() < kEcho; ++i) {
+    const std::string_view told = words[i].substr(0, kEcho - arguments.size());
+    arguments.append("'").append(told).append("' ");
+  }
   return text + arguments;
 }
 
@@ -101,6 +103,7 @@ void RespConnection::execute(Words words) {
   ++server_.commands_processed;
   last_ = now_;
   const RespCommand* const command = find(words[0]);
+  last_subcommand_ = nullptr;
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
     error(unknown_command(words));
@@ -111,6 +114,7 @@ void RespConnection::execute(Words words) {
     } else if (!sub->accepts(words.size())) {
       error(wrong_arity(*sub, command));
     } else {
+      last_subcommand_ = sub;
       sub->run(*this, words);
     }
   } else if (!command->accepts(words.size())) {
@@ -366,6 +370,7 @@ std::string RespConnection::describe(Instant now) const {
                      " idle=" + seconds(last_) +
                      " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0 cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
+  if (last_subcommand_ != nullptr) line.append("|").append(last_subcommand_->name);
   line.append(" user=default redir=-1 resp=")
       .append(version_ == RespWriter::Version::resp2 ? "2" : "3");
   line.append(" lib-name=").append(labels_.library);

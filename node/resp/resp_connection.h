@@ -132,7 +132,8 @@ class RespConnection final : public ClientProtocol {
   Instant now_{};
   Instant last_;  // command
   const RespCommand* last_command_ = nullptr;
-  std::string last_word_;  // as it was named
+  const RespCommand* last_subcommand_ = nullptr;  // of it
+  std::string last_word_;                         // as it was named
   RespWriter::Version version_ = RespWriter::Version::resp2;
 
   RespRequests requests_;

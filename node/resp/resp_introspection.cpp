@@ -1,4 +1,4 @@
-// Commands that describe the server: INFO, CONFIG, COMMAND.
+// Commands that describe the server: INFO, CONFIG.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -145,13 +145,6 @@ constexpr std::array kSections{
     Section{"Keyspace", info_keyspace},
 };
 
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  std::transform(text.begin(), text.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
-
 void info(RespConnection& connection, Words words) {
   const Words wanted = words.subspan(1);
   const auto is_wanted = [&wanted](const Section& section) {
@@ -173,20 +166,26 @@ void info(RespConnection& connection, Words words) {
 
 // ---- CONFIG ----
 
+// How the first of the patterns that match it tells a setting's name: one that is a
+// plain name, as it was written.
+std::optional<std::string_view> told_as(std::string_view name, Words patterns) {
+  for (const std::string_view pattern : patterns) {
+    if (same_word(pattern, name)) return pattern;
+    if (matches(lowered(pattern), name)) return name;
+  }
+  return std::nullopt;
+}
+
 void config_get(RespConnection& connection, Words words) {
-  std::vector<const std::pair<std::string, std::string>*> found;
-  for (const auto& shown : connection.server().settings.shown) {
-    const auto patterns = words.subspan(2);
-    if (std::any_of(patterns.begin(), patterns.end(), [&shown](std::string_view pattern) {
-          return matches(lowered(pattern), shown.first);
-        }))
-      found.push_back(&shown);
+  std::vector<std::pair<std::string_view, std::string_view>> found;
+  for (const auto& [name, value] : connection.server().settings.shown) {
+    if (const auto told = told_as(name, words.subspan(2))) found.emplace_back(*told, value);
   }
   RespWriter to = connection.writer();
   to.map(found.size());
-  for (const auto* one : found) {
-    to.bulk(one->first);
-    to.bulk(one->second);
+  for (const auto& [name, value] : found) {
+    to.bulk(name);
+    to.bulk(value);
   }
 }
 
@@ -202,143 +201,8 @@ void config_set(RespConnection& connection, Words) {
       "ERR CONFIG SET is not supported: change the node's settings file and restart the node");
 }
 
-// ---- COMMAND ----
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-void write_set(RespWriter& to, std::string_view words) {
-  const auto parts = split(words);
-  to.set(parts.size());
-  for (const std::string_view part : parts) to.simple(part);
-}
-
-void write_key_spec(RespWriter& to, const RespCommand& command) {
-  const bool writes = command.flags.starts_with("write");
-  to.map(3);
-  to.bulk("flags");
-  to.set(2);
-  to.simple(writes ? "RW" : "RO");
-  to.simple(writes ? "UPDATE" : "ACCESS");
-  to.bulk("begin_search");
-  to.map(2);
-  to.bulk("type");
-  to.bulk("index");
-  to.bulk("spec");
-  to.map(1);
-  to.bulk("index");
-  to.integer(command.keys.first);
-  to.bulk("find_keys");
-  to.map(2);
-  to.bulk("type");
-  to.bulk("range");
-  to.bulk("spec");
-  to.map(3);
-  to.bulk("lastkey");
-  to.integer(command.keys.last < 0 ? command.keys.last : command.keys.last - command.keys.first);
-  to.bulk("keystep");
-  to.integer(command.keys.step);
-  to.bulk("limit");
-  to.integer(0);
-}
-
-std::string full_name(const RespCommand& command, const RespCommand* container) {
-  std::string name(command.name);
-  return container == nullptr ? name : std::string(container->name) + '|' + name;
-}
-
-void write_command(RespWriter& to, const RespCommand& command, const RespCommand* container) {
-  to.array(10);
-  to.bulk(full_name(command, container));
-  to.integer(command.arity);
-  write_set(to, command.flags);
-  to.integer(command.keys.first);
-  to.integer(command.keys.last);
-  to.integer(command.keys.step);
-  write_set(to, command.categories);
-  to.array(0);  // tips
-  to.array(command.keys.first > 0 ? 1 : 0);
-  if (command.keys.first > 0) write_key_spec(to, command);
-  to.array(command.subcommands.size());
-  for (const RespCommand& sub : command.subcommands) write_command(to, sub, &command);
-}
-
-void write_docs(RespWriter& to, const RespCommand& command, const RespCommand* container) {
-  to.bulk(full_name(command, container));
-  to.map(command.subcommands.empty() ? 4 : 5);
-  to.bulk("summary");
-  to.bulk(command.summary);
-  to.bulk("since");
-  to.bulk(command.since);
-  to.bulk("group");
-  to.bulk(command.group);
-  to.bulk("complexity");
-  to.bulk(command.complexity());
-  if (command.subcommands.empty()) return;
-  to.bulk("subcommands");
-  to.map(command.subcommands.size());
-  for (const RespCommand& sub : command.subcommands) write_docs(to, sub, &command);
-}
-
-void command(RespConnection& connection, Words) {
-  RespWriter to = connection.writer();
-  to.array(resp_commands().size());
-  for (const RespCommand& one : resp_commands()) write_command(to, one, nullptr);
-}
-
-void command_count(RespConnection& connection, Words) {
-  connection.writer().integer(static_cast<std::int64_t>(resp_commands().size()));
-}
-
-void command_list(RespConnection& connection, Words) {
-  RespWriter to = connection.writer();
-  to.array(resp_commands().size());
-  for (const RespCommand& one : resp_commands()) to.bulk(one.name);
-}
-
-// "get", or "client|list".
-void command_info(RespConnection& connection, Words words) {
-  if (words.size() == 2) return command(connection, words);
-  RespWriter to = connection.writer();
-  to.array(words.size() - 2);
-  for (const std::string_view name : words.subspan(2)) {
-    const std::size_t bar = std::min(name.find('|'), name.size());
-    const RespCommand* const one = find_command(name.substr(0, bar));
-    const RespCommand* const sub = one == nullptr || bar == name.size()
-                                       ? nullptr
-                                       : find_subcommand(*one, name.substr(bar + 1));
-    if (sub != nullptr) {
-      write_command(to, *sub, one);
-    } else if (one != nullptr && bar == name.size()) {
-      write_command(to, *one, nullptr);
-    } else {
-      to.null_array();
-    }
-  }
-}
-
-void command_docs(RespConnection& connection, Words words) {
-  std::vector<const RespCommand*> wanted;
-  for (const std::string_view name : words.subspan(2)) {
-    if (const RespCommand* const one = find_command(name)) wanted.push_back(one);
-  }
-  if (words.size() == 2)
-    for (const RespCommand& one : resp_commands()) wanted.push_back(&one);
-  RespWriter to = connection.writer();
-  to.map(wanted.size());
-  for (const RespCommand* one : wanted) write_docs(to, *one, nullptr);
-}
-
 constexpr std::string_view kAdmin = "admin noscript loading stale";
 constexpr std::string_view kFlags = "loading stale";
-constexpr std::string_view kCategories = "@slow @connection";
 
 constexpr std::array kConfig{
     RespCommand{"get",
@@ -368,31 +232,7 @@ constexpr std::array kConfig{
                 "server",
                 "2.0.0",
                 "Refused: settings are read from a file at the start."},
-};
-
-constexpr std::array kCommand{
-    RespCommand{"count",
-                2,
-                command_count,
-                kFlags,
-                {},
-                kCategories,
-                "server",
-                "2.8.13",
-                "Tells how many commands there are."},
-    RespCommand{
-        "docs", -2, command_docs, kFlags, {}, kCategories, "server", "7.0.0", "Explains commands."},
-    RespCommand{"info",
-                -2,
-                command_info,
-                kFlags,
-                {},
-                kCategories,
-                "server",
-                "2.8.13",
-                "Describes commands."},
-    RespCommand{
-        "list", 2, command_list, kFlags, {}, kCategories, "server", "7.0.0", "Names all commands."},
+    RespCommand{"help", 2, help, kFlags, {}, "@slow", "server", "5.0.0", "Tells these lines."},
 };
 
 constexpr std::array kCommands{
@@ -415,16 +255,6 @@ constexpr std::array kCommands{
                 "2.0.0",
                 "Commands about settings.",
                 kConfig},
-    RespCommand{"command",
-                -1,
-                command,
-                kFlags,
-                {},
-                kCategories,
-                "server",
-                "2.8.13",
-                "Describes all commands.",
-                kCommand},
 };
 
 }  // namespace

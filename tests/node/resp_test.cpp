@@ -34,7 +34,7 @@ class Resp : public testing::Test {
 // Each line of a conversation: a request, inline, and its reply. RESP's line ends are
 // written as one space.
 struct Said {
-  const char* request;
+  std::string request;
   std::string reply;
 };
 void converse(RawConnection client, const std::vector<Said>& conversation) {
@@ -100,22 +100,28 @@ TEST_F(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
 }
 
 TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
-  converse(connect(),
-           {{"NONSENSE a 'b c'",
-             "-ERR unknown command 'NONSENSE', with args beginning with: 'a' 'b c'  "},
-            {"multi", "-ERR unknown command 'multi', with args beginning with:  "},
-            {"EXPIRE a 1", "-ERR unknown command 'EXPIRE', with args beginning with: 'a' '1'  "},
-            {"GET", "-ERR wrong number of arguments for 'get' command "},
-            {"GET a b", "-ERR wrong number of arguments for 'get' command "},
-            {"PING a b", "-ERR wrong number of arguments for 'ping' command "},
-            {"CLIENT", "-ERR wrong number of arguments for 'client' command "},
-            {"CLIENT SETNAME", "-ERR wrong number of arguments for 'client|setname' command "},
-            {"CLIENT TRACKING ON", "-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP. "},
-            {"CLIENT MAINT_NOTIFICATIONS ON",
-             "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP. "},
-            {"SET a 1 EX 10", "-ERR SET with option 'EX' is not supported "},
-            {"SET a 1 sometimes", "-ERR syntax error "},
-            {"GET a", "$-1 "}});
+  converse(
+      connect(),
+      {{"NONSENSE a 'b c'",
+        "-ERR unknown command 'NONSENSE', with args beginning with: 'a' 'b c'  "},
+       {"n " + std::string(120, 'x') + " yyyyyy z",
+        "-ERR unknown command 'n', with args beginning with: '" + std::string(120, 'x') +
+            "' 'yyyyy'  "},
+       {"n " + std::string(200, 'x') + " y",
+        "-ERR unknown command 'n', with args beginning with: '" + std::string(128, 'x') + "'  "},
+       {"multi", "-ERR unknown command 'multi', with args beginning with:  "},
+       {"EXPIRE a 1", "-ERR unknown command 'EXPIRE', with args beginning with: 'a' '1'  "},
+       {"GET", "-ERR wrong number of arguments for 'get' command "},
+       {"GET a b", "-ERR wrong number of arguments for 'get' command "},
+       {"PING a b", "-ERR wrong number of arguments for 'ping' command "},
+       {"CLIENT", "-ERR wrong number of arguments for 'client' command "},
+       {"CLIENT SETNAME", "-ERR wrong number of arguments for 'client|setname' command "},
+       {"CLIENT TRACKING ON", "-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP. "},
+       {"CLIENT MAINT_NOTIFICATIONS ON",
+        "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP. "},
+       {"SET a 1 EX 10", "-ERR SET with option 'EX' is not supported "},
+       {"SET a 1 sometimes", "-ERR syntax error "},
+       {"GET a", "$-1 "}});
 }
 
 TEST_F(Resp, KeepsConnectionsAsRedisDoes) {
@@ -126,6 +132,9 @@ TEST_F(Resp, KeepsConnectionsAsRedisDoes) {
             {"SELECT 0", "+OK "},
             {"SELECT 1", "-ERR DB index is out of range "},
             {"SELECT x", kNotInteger},
+            {"SELECT -2147483648", "-ERR DB index is out of range "},
+            {"SELECT 2147483648",
+             "-ERR value is out of range, value must between -2147483648 and 2147483647 "},
             {"AUTH default anything", "+OK "},
             {"AUTH other x", "-WRONGPASS invalid username-password pair or user is disabled. "},
             {"CLIENT ID", ":1 "},
@@ -137,6 +146,9 @@ TEST_F(Resp, KeepsConnectionsAsRedisDoes) {
             {"CLIENT SETINFO LIB-NAME test", "+OK "},
             {"CLIENT SETINFO LIB-COLOUR test", "-ERR Unrecognized option 'LIB-COLOUR' "},
             {"CLIENT NO-EVICT on", "+OK "},
+            {"CLIENT LIST ID 0 -1 99", "$0  "},
+            {"CLIENT LIST ID x", "-ERR Invalid client ID "},
+            {"CLIENT HELP me", "-ERR wrong number of arguments for 'client|help' command "},
             {"CLIENT NO-TOUCH maybe", "-ERR syntax error "},
             {"RESET", "+RESET "},
             {"CLIENT GETNAME", "$-1 "}});
@@ -149,21 +161,25 @@ TEST_F(Resp, SpeaksBothVersions) {
   const std::string greeting3 =
       "%7 $6 server $5 redis $7 version $5 7.4.0 $5 proto :3 $2 id :1 $4 mode $10 standalone "
       "$4 role $6 master $7 modules *0 ";
-  converse(connect(), {{"HELLO", greeting2},
-                       {"HELLO 4", "-NOPROTO unsupported protocol version "},
-                       {"HELLO x", "-ERR Protocol version is not an integer or out of range "},
-                       {"HELLO 3 NAME x", "-ERR Syntax error in HELLO option 'NAME' "},
-                       {"HELLO 3 AUTH other x",
-                        "-WRONGPASS invalid username-password pair or user is disabled. "},
-                       {"GET nothing", "$-1 "},
-                       {"HELLO 3 AUTH default x SETNAME me", greeting3},
-                       {"CLIENT GETNAME", "$2 me "},
-                       {"GET nothing", "_ "},
-                       {"INCR a", ":1 "},
-                       {"MGET a nothing", "*2 $1 1 _ "},
-                       {"QUIPU.GET a", "%3 $5 value :1 $6 age_ms :0 $8 complete #t "},
-                       {"HELLO 2", greeting2},
-                       {"GET nothing", "$-1 "}});
+  converse(
+      connect(),
+      {{"HELLO", greeting2},
+       {"HELLO 4", "-NOPROTO unsupported protocol version "},
+       {"HELLO x", "-ERR Protocol version is not an integer or out of range "},
+       {"HELLO 3 NAME x", "-ERR Syntax error in HELLO option 'NAME' "},
+       {"HELLO 3 AUTH other x", "-WRONGPASS invalid username-password pair or user is disabled. "},
+       {"HELLO 3 SETNAME 'a b' AUTH other x",
+        "-ERR Client names cannot contain spaces, newlines or special characters. "},
+       {"HELLO 3 AUTH other x NAME", "-ERR Syntax error in HELLO option 'NAME' "},
+       {"GET nothing", "$-1 "},
+       {"HELLO 3 AUTH default x SETNAME me", greeting3},
+       {"CLIENT GETNAME", "$2 me "},
+       {"GET nothing", "_ "},
+       {"INCR a", ":1 "},
+       {"MGET a nothing", "*2 $1 1 _ "},
+       {"QUIPU.GET a", "%3 $5 value :1 $6 age_ms :0 $8 complete #t "},
+       {"HELLO 2", greeting2},
+       {"GET nothing", "$-1 "}});
 }
 
 TEST_F(Resp, QuipusOwnCommandsNameTheirLevel) {
@@ -195,7 +211,20 @@ TEST_F(Resp, TellsOfItself) {
            {{"CONFIG GET save", "*2 $4 save $0  "},
             {"CONFIG GET append*", "*4 $11 appendfsync $6 always $10 appendonly $3 yes "},
             {"CONFIG GET nonsense", "*0 "},
-            {"COMMAND INFO nonsense", "*1 *-1 "}});
+            {"CONFIG GET MaxMemory", "*2 $9 MaxMemory $1 0 "},
+            {"COMMAND INFO nonsense", "*1 $-1 "},
+            {"COMMAND LIST FILTERBY PATTERN 'CLIENT|NO*'",
+             "*2 $15 client|no-evict $15 client|no-touch "},
+            {"COMMAND LIST FILTERBY ACLCAT Admin",
+             "*3 $10 config|get $16 config|resetstat $10 config|set "},
+            {"COMMAND LIST FILTERBY MODULE json", "*0 "},
+            {"COMMAND LIST FILTERBY PATTERN", "-ERR syntax error "},
+            {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
+  EXPECT_THAT(client.reply_to("CLIENT LIST"), HasSubstr(" cmd=client|list "));
+  EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
+  EXPECT_THAT(client.reply_to("CLIENT HELP"),
+              StartsWith("*19\r\n+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"
+                         "\r\n+ID\r\n+    Tells this connection's number.\r\n"));
   const std::string get = client.reply_to("COMMAND INFO get");
   EXPECT_THAT(
       get,

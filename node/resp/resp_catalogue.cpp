@@ -1,0 +1,231 @@
+// COMMAND, and every HELP: what may be asked of this server.
+#include <algorithm>
+#include <array>
+
+#include "node/resp/resp_command.h"
+
+namespace quipu {
+namespace {
+
+using Words = RespConnection::Words;
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+void write_set(RespWriter& to, std::string_view words) {
+  const auto parts = split(words);
+  to.set(parts.size());
+  for (const std::string_view part : parts) to.simple(part);
+}
+
+void write_key_spec(RespWriter& to, const RespCommand& command) {
+  const bool writes = command.flags.starts_with("write");
+  to.map(3);
+  to.bulk("flags");
+  to.set(2);
+  to.simple(writes ? "RW" : "RO");
+  to.simple(writes ? "UPDATE" : "ACCESS");
+  to.bulk("begin_search");
+  to.map(2);
+  to.bulk("type");
+  to.bulk("index");
+  to.bulk("spec");
+  to.map(1);
+  to.bulk("index");
+  to.integer(command.keys.first);
+  to.bulk("find_keys");
+  to.map(2);
+  to.bulk("type");
+  to.bulk("range");
+  to.bulk("spec");
+  to.map(3);
+  to.bulk("lastkey");
+  to.integer(command.keys.last < 0 ? command.keys.last : command.keys.last - command.keys.first);
+  to.bulk("keystep");
+  to.integer(command.keys.step);
+  to.bulk("limit");
+  to.integer(0);
+}
+
+std::string full_name(const RespCommand& command, const RespCommand* container) {
+  std::string name(command.name);
+  return container == nullptr ? name : std::string(container->name) + '|' + name;
+}
+
+void write_command(RespWriter& to, const RespCommand& command, const RespCommand* container) {
+  to.array(10);
+  to.bulk(full_name(command, container));
+  to.integer(command.arity);
+  write_set(to, command.flags);
+  to.integer(command.keys.first);
+  to.integer(command.keys.last);
+  to.integer(command.keys.step);
+  write_set(to, command.categories);
+  to.set(0);  // tips
+  to.set(command.keys.first > 0 ? 1 : 0);
+  if (command.keys.first > 0) write_key_spec(to, command);
+  command.subcommands.empty() ? to.set(0) : to.array(command.subcommands.size());
+  for (const RespCommand& sub : command.subcommands) write_command(to, sub, &command);
+}
+
+void write_docs(RespWriter& to, const RespCommand& command, const RespCommand* container) {
+  to.bulk(full_name(command, container));
+  to.map(command.subcommands.empty() ? 4 : 5);
+  to.bulk("summary");
+  to.bulk(command.summary);
+  to.bulk("since");
+  to.bulk(command.since);
+  to.bulk("group");
+  to.bulk(command.group);
+  to.bulk("complexity");
+  to.bulk(command.complexity());
+  if (command.subcommands.empty()) return;
+  to.bulk("subcommands");
+  to.map(command.subcommands.size());
+  for (const RespCommand& sub : command.subcommands) write_docs(to, sub, &command);
+}
+
+void command(RespConnection& connection, Words) {
+  RespWriter to = connection.writer();
+  to.array(resp_commands().size());
+  for (const RespCommand& one : resp_commands()) write_command(to, one, nullptr);
+}
+
+void command_count(RespConnection& connection, Words) {
+  connection.writer().integer(static_cast<std::int64_t>(resp_commands().size()));
+}
+
+// Whether COMMAND LIST's FILTERBY tells it; there are no modules, and nothing is theirs.
+bool is_told(const RespCommand& command, std::string_view name, Words filter) {
+  if (filter.empty()) return true;
+  const std::string wanted = lowered(filter[2]);
+  if (same_word(filter[1], "pattern")) return matches(wanted, name);
+  if (same_word(filter[1], "module")) return false;
+  const auto categories = split(command.categories);
+  return std::find(categories.begin(), categories.end(), '@' + wanted) != categories.end();
+}
+
+void command_list(RespConnection& connection, Words words) {
+  const Words filter = words.subspan(2);
+  const bool known = filter.size() == 3 && same_word(filter[0], "filterby") &&
+                     (same_word(filter[1], "pattern") || same_word(filter[1], "aclcat") ||
+                      same_word(filter[1], "module"));
+  if (!filter.empty() && !known) return connection.error(kSyntaxError);
+  std::vector<std::string> names;
+  const auto tell = [&](const RespCommand& one, const RespCommand* container) {
+    const std::string name = full_name(one, container);
+    if (is_told(one, name, filter)) names.push_back(name);
+  };
+  for (const RespCommand& one : resp_commands()) {
+    tell(one, nullptr);
+    for (const RespCommand& sub : one.subcommands) tell(sub, &one);
+  }
+  RespWriter to = connection.writer();
+  to.array(names.size());
+  for (const std::string& name : names) to.bulk(name);
+}
+
+// "get", or "client|list".
+void command_info(RespConnection& connection, Words words) {
+  if (words.size() == 2) return command(connection, words);
+  RespWriter to = connection.writer();
+  to.array(words.size() - 2);
+  for (const std::string_view name : words.subspan(2)) {
+    const std::size_t bar = std::min(name.find('|'), name.size());
+    const RespCommand* const one = find_command(name.substr(0, bar));
+    const RespCommand* const sub = one == nullptr || bar == name.size()
+                                       ? nullptr
+                                       : find_subcommand(*one, name.substr(bar + 1));
+    if (sub != nullptr) {
+      write_command(to, *sub, one);
+    } else if (one != nullptr && bar == name.size()) {
+      write_command(to, *one, nullptr);
+    } else {
+      to.null();
+    }
+  }
+}
+
+void command_docs(RespConnection& connection, Words words) {
+  std::vector<const RespCommand*> wanted;
+  for (const std::string_view name : words.subspan(2)) {
+    if (const RespCommand* const one = find_command(name)) wanted.push_back(one);
+  }
+  if (words.size() == 2)
+    for (const RespCommand& one : resp_commands()) wanted.push_back(&one);
+  RespWriter to = connection.writer();
+  to.map(wanted.size());
+  for (const RespCommand* one : wanted) write_docs(to, *one, nullptr);
+}
+
+constexpr std::string_view kFlags = "loading stale";
+constexpr std::string_view kCategories = "@slow @connection";
+
+constexpr std::array kCommand{
+    RespCommand{"count",
+                2,
+                command_count,
+                kFlags,
+                {},
+                kCategories,
+                "server",
+                "2.8.13",
+                "Tells how many commands there are."},
+    RespCommand{
+        "docs", -2, command_docs, kFlags, {}, kCategories, "server", "7.0.0", "Explains commands."},
+    RespCommand{"info",
+                -2,
+                command_info,
+                kFlags,
+                {},
+                kCategories,
+                "server",
+                "2.8.13",
+                "Describes commands."},
+    RespCommand{
+        "list", -2, command_list, kFlags, {}, kCategories, "server", "7.0.0", "Names commands."},
+    RespCommand{"help", 2, help, kFlags, {}, kCategories, "server", "5.0.0", "Tells these lines."},
+};
+
+constexpr std::array kCommands{
+    RespCommand{"command",
+                -1,
+                command,
+                kFlags,
+                {},
+                kCategories,
+                "server",
+                "2.8.13",
+                "Describes all commands.",
+                kCommand},
+};
+
+}  // namespace
+
+void help(RespConnection& connection, RespConnection::Words words) {
+  const RespCommand& container = *find_command(words[0]);
+  const auto raised = [](std::string_view name) {
+    std::string text(name);
+    for (char& c : text)
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    return text;
+  };
+  RespWriter to = connection.writer();
+  to.array(1 + 2 * container.subcommands.size());
+  to.simple(raised(container.name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+  for (const RespCommand& sub : container.subcommands) {
+    to.simple(raised(sub.name));
+    to.simple("    " + std::string(sub.summary));
+  }
+}
+
+std::span<const RespCommand> catalogue_commands() { return kCommands; }
+
+}  // namespace quipu
