@@ -1,6 +1,8 @@
 // Commands about which counters exist: questions to all owners, through any node.
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <utility>
@@ -22,8 +24,21 @@ std::string_view literal_prefix(std::string_view pattern) {
 
 // ---- SCAN ----
 
+// While a step of the core's tells less than the client asked for, another is made,
+// but a client must not have the node for itself.
+constexpr std::chrono::milliseconds kScanPatience{5};
+
+// As Redis reads cursors: any number of 64 bits, leading zeros and all.
+std::optional<std::uint64_t> to_cursor(std::string_view word) {
+  if (word.starts_with('+')) word.remove_prefix(1);
+  std::uint64_t cursor = 0;
+  const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), cursor);
+  if (error != std::errc() || stopped != word.data() + word.size()) return std::nullopt;
+  return cursor;
+}
+
 struct Scan {
-  std::uint32_t cursor = 0;
+  std::uint32_t cursor = 0;  // up to kListEnd
   std::string pattern = "*";
   std::uint32_t count = 10;
   bool of_strings = true;
@@ -32,10 +47,9 @@ struct Scan {
 
 Scan read_scan(Words words) {
   Scan scan;
-  const auto cursor = to_integer(words[1]);
-  if (!cursor || *cursor < 0 || *cursor >= std::int64_t{kListEnd})
-    return {.error = "ERR invalid cursor"};
-  scan.cursor = static_cast<std::uint32_t>(*cursor);
+  const auto cursor = to_cursor(words[1]);
+  if (!cursor) return {.error = "ERR invalid cursor"};
+  scan.cursor = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cursor, kListEnd));
   for (std::size_t i = 2; i < words.size(); i += 2) {
     if (i + 1 == words.size()) return {.error = std::string(kSyntaxError)};
     const std::string_view value = words[i + 1];
@@ -56,26 +70,45 @@ Scan read_scan(Words words) {
 }
 
 // Redis's cursor is 0 at the end, too.
+void write_scanned(const Scan& scan, const std::vector<std::string>& found, RespWriter& to) {
+  to.array(2);
+  to.bulk(std::int64_t{scan.cursor == kListEnd ? 0 : scan.cursor});
+  to.array(found.size());
+  for (const std::string& key : found) to.bulk(key);
+}
+
+void ask(RespConnection& connection, const Scan& scan) {
+  connection.again(
+      List{.prefix = literal_prefix(scan.pattern), .cursor = scan.cursor, .limit = scan.count});
+}
+
 void scan(RespConnection& connection, Words words) {
-  const Scan scan = read_scan(words);
-  if (!scan.error.empty()) return connection.error(scan.error);
-  connection.run([&connection, scan](const RespAnswer& answer, RespWriter& to) {
+  const Scan first = read_scan(words);
+  if (!first.error.empty()) return connection.error(first.error);
+  if (first.cursor == kListEnd) {  // of no reply of ours
+    RespWriter to = connection.writer();
+    return write_scanned(first, {}, to);
+  }
+  const Instant deadline = NodeClock::now() + kScanPatience;
+  connection.run([&connection, deadline, scan = first, found = std::vector<std::string>()](
+                     const RespAnswer& answer, RespWriter& to) mutable {
     const Keys& keys = *answer.keys;
     if (keys.code != Code::ok) {
       connection.fail(to, read_error(keys.code, keys.detail));
       return true;
     }
-    std::vector<std::string_view> found;
+    scan.cursor = keys.next;
+    scan.count -= static_cast<std::uint32_t>(std::min<std::size_t>(scan.count, keys.keys.size()));
     for (const std::string& key : keys.keys)
       if (scan.of_strings && matches(scan.pattern, key)) found.push_back(key);
-    to.array(2);
-    to.bulk(std::int64_t{keys.next == kListEnd ? 0 : keys.next});
-    to.array(found.size());
-    for (const std::string_view key : found) to.bulk(key);
+    if (scan.count > 0 && scan.cursor != kListEnd && NodeClock::now() < deadline) {
+      ask(connection, scan);
+      return false;
+    }
+    write_scanned(scan, found, to);
     return true;
   });
-  connection.again(
-      List{.prefix = literal_prefix(scan.pattern), .cursor = scan.cursor, .limit = scan.count});
+  ask(connection, first);
 }
 
 // ---- all that exist ----

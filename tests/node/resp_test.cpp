@@ -271,6 +271,10 @@ TEST_F(Resp, FindsWhatExists) {
   EXPECT_EQ(scan(client, ""), "views:* views:1 ");
   converse(connect(), {{"SCAN x", "-ERR invalid cursor "},
                        {"SCAN -1", "-ERR invalid cursor "},
+                       {"SCAN ''", "-ERR invalid cursor "},
+                       {"SCAN ++0", "-ERR invalid cursor "},
+                       {"SCAN 18446744073709551616", "-ERR invalid cursor "},
+                       {"SCAN 18446744073709551615", "*2 $1 0 *0 "},
                        {"SCAN 0 COUNT 0", "-ERR syntax error "},
                        {"SCAN 0 COUNT x", kNotInteger},
                        {"SCAN 0 MATCH", "-ERR syntax error "},
