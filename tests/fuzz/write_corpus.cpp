@@ -80,6 +80,29 @@ void write_client_stories(const fs::path& root) {
   }
 }
 
+// What the commands are, resp.cpp knows: these are how clients string them together.
+void write_resp_stories(const fs::path& root) {
+  constexpr std::uint8_t kRaw = 0, kTurn = 2, kDisk = 3, kSwitched = 4;
+  const Chunk turn{kTurn, {}};
+  const std::vector<std::pair<const char*, std::string>> said{
+      {"counts", "*2\r\n$4\r\nINCR\r\n$1\r\na\r\n*2\r\n$3\r\nGET\r\n$1\r\na\r\n"},
+      {"inline", "SET a 5\r\nINCRBY \"a\" '-7'\r\nMGET a b\r\nGETDEL a\r\nSTRLEN a\r\n"},
+      {"scans", "INCR a\r\nINCR b\r\nSCAN 0 MATCH [a-c]* COUNT 1 TYPE string\r\nKEYS *\r\n"},
+      {"resets", "INCR a\r\nDEL a b a\r\nINCR b\r\nFLUSHALL\r\nDBSIZE\r\nRANDOMKEY\r\n"},
+      {"greets", "HELLO 3 AUTH default x SETNAME me\r\nCLIENT LIST\r\nRESET\r\nHELLO 2\r\n"},
+      {"levels", "QUIPU.ADD a 5 ACK QUORUM\r\nQUIPU.GET a STRONG\r\nQUIPU.RESET a\r\n"},
+      {"tells", "COMMAND DOCS get\r\nCOMMAND INFO\r\nCONFIG GET *\r\nINFO\r\nQUIT\r\n"},
+      {"browser", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"},
+      {"no_request", "PING\r\n*1\r\n:1\r\n"},
+      {"overflows", "SET a 9223372036854775807\r\nINCR a\r\nDECRBY a -9223372036854775808\r\n"}};
+  for (const auto& [name, bytes] : said) {
+    const Chunk raw{kRaw, bytes};
+    write(root / "resp", name, join({raw, turn}));
+    write(root / "resp", std::string(name) + "_while_the_disk_hangs",
+          join({{kDisk, "\1"}, raw, turn, {kSwitched, {}}, raw, turn, {kDisk, std::string(1, 0)}}));
+  }
+}
+
 void write_peer_stories(const fs::path& root) {
   constexpr std::uint8_t kMessage = 2, kAnswer = 3, kHonest = 4, kStrange = 5, kConnect = 6,
                          kOp = 7, kRead = 8, kLater = 9, kSecond = 128;
@@ -210,8 +233,9 @@ int main(int argc, char** argv) {
   using namespace quipu::fuzz;
   if (argc != 2) return std::fputs("usage: fuzz_write_corpus DIRECTORY\n", stderr), 2;
   const std::filesystem::path root(argv[1]);
-  for (const auto write_all : {write_frames, write_client_stories, write_peer_stories, write_stored,
-                               write_logs, write_merges, write_settings}) {
+  for (const auto write_all :
+       {write_frames, write_client_stories, write_resp_stories, write_peer_stories, write_stored,
+        write_logs, write_merges, write_settings}) {
     write_all(root);
   }
   return 0;
