@@ -16,7 +16,7 @@ void expect_sound(std::uint64_t seed) {
 }
 
 TEST(Simulator, TheFirstSeedsKeepEveryPromise) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) expect_sound(seed);
+  for (std::uint64_t seed = 1; seed <= FIRST_SEEDS; ++seed) expect_sound(seed);
 }
 
 TEST(Simulator, WhatOnceBrokeAPromiseKeepsThemAll) {
