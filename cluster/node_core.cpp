@@ -56,7 +56,12 @@ void NodeCore::on_ops(Instant now, ClientId client, std::span<const Op> ops, Eff
   out_.answer_at_once(client, at_once);
   on_ops_of(now, Origin::Kind::client, raw(client), ops);
   out_.answer_at_once(client, nullptr);
-  finish_event(now, effects);
+  in_batch_ = true;
+  if (at_once == nullptr) finish_batch(now, effects);
+}
+
+void NodeCore::finish_batch(Instant now, Effects& effects) {
+  if (in_batch_) finish_event(now, effects);
 }
 
 void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
@@ -361,6 +366,7 @@ Instant NodeCore::deadline() const {
 // ---- the end of every event ----
 
 void NodeCore::finish_event(Instant now, Effects& effects) {
+  in_batch_ = false;
   if (!abandoned_) {
     settle(now);
     // What a greeting waits for may have been durable all along.

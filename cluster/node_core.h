@@ -44,10 +44,13 @@ class NodeCore {
   // ---- clients ----
   // Each op is answered by one Done with its id, now or later. Borrows only
   // during the call. What is known at once is appended to `at_once`, if there is one,
-  // and the shell keeps it until Effects::released says so; else it is kept here.
+  // and the shell keeps it until Effects::released says so; else it is kept here. With
+  // `at_once` there are no effects before finish_batch, which may be shared by many.
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
               std::vector<AtOnce>* at_once = nullptr);
   void on_read(Instant now, ClientId client, const Read& read, Effects& effects);
+  void finish_batch(Instant now, Effects& effects);
+  [[nodiscard]] bool in_batch() const { return in_batch_; }
   // At `local`, without effects: Value::shards is 0 for the keys that on_read must be
   // asked for, since the answer is not in this node's memory.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
@@ -144,6 +147,7 @@ class NodeCore {
   bool paused_ = false;   // clients are not read
   bool swamped_ = false;  // nor is what peers send, if it takes room
   bool abandoned_ = false;
+  bool in_batch_ = false;  // ops were taken, and their event is not finished
   Instant next_gossip_;
 };
 

@@ -51,6 +51,8 @@ class ClientProtocol {
   // Last words: this connection is to be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
   [[nodiscard]] virtual State state() const = 0;
+  // The connection is gone; this may live on for a while, and what all share may not.
+  virtual void on_closed() {}
 
   // What was appended since the last call may be sent once this is durable. 0: now.
   [[nodiscard]] Commit take_after() { return std::exchange(after_, Commit{}); }

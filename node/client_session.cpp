@@ -57,10 +57,11 @@ void ClientSession::go_on() {
 
 // Somebody calls go_on() when that has changed.
 bool ClientSession::must_wait() {
-  if (ending_ != nullptr) return false;
+  if (ending_) return false;
   if (output_.waiting() > shared_.limits.soft_output) return true;
   if (protocol_ != nullptr && protocol_->state() == ClientProtocol::State::waiting) return true;
-  if (!shared_.context.port.core->paused()) return false;
+  const bool swamped = shared_.gated > shared_.limits.gated;
+  if (!swamped && !shared_.context.port.core->paused()) return false;
   if (!std::exchange(core_paused_, true)) shared_.paused.push_back(shared_from_this());
   return true;
 }
@@ -72,7 +73,7 @@ void ClientSession::on_core_resumed() {
 }
 
 void ClientSession::on_readable() {
-  if (ending_ != nullptr) return discard();
+  if (ending_) return discard();
   if (must_wait()) return;
   ReadBuffer& in = left_over_ != nullptr ? *left_over_ : shared_.buffer;
   const std::span<std::byte> room = in.prepare(kReadSize);
@@ -89,7 +90,7 @@ void ClientSession::take_turn(ReadBuffer& in) {
     keep_left_over(in);
     if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
   }
-  shared_.context.port.finish();
+  shared_.context.port.finish_later();
   go_on();
 }
 
@@ -103,7 +104,7 @@ void ClientSession::take_requests(ReadBuffer& in) {
   if (left_over_ == nullptr || in.buffered() < before) request_since_ = NodeClock::now();
   turn_over_ = in.buffered() > 0 && protocol_->state() != ClientProtocol::State::reading;
   on_said(from);
-  if (ending_ == nullptr && !closed_) return;
+  if (!ending_ && !closed_) return;
   in = {};
   turn_over_ = false;
 }
@@ -113,6 +114,7 @@ void ClientSession::on_said(std::uint64_t from) {
   if (const Commit after = protocol_->take_after(); after != Commit{}) {
     output_.hold(from, after);
     shared_.holding.emplace_back(after, shared_from_this());
+    count_gated();
   }
   if (output_.free() > 0) mark_unflushed();
   if (protocol_->state() == ClientProtocol::State::broken) return close();
@@ -161,24 +163,38 @@ void ClientSession::on_request_late() {
 }
 
 void ClientSession::reply(const Answer& answer) {
-  if (closed_ || ending_ != nullptr) return;
+  if (closed_ || ending_) return;
   const std::uint64_t from = output_.position();
+  const bool waited = protocol_->state() == ClientProtocol::State::waiting;
   protocol_->reply(answer, output_.tail());
   on_said(from);
-  go_on();  // it may have waited for this
+  if (waited) request_since_ = NodeClock::now();  // nothing was read meanwhile
+  go_on();                                        // it may have waited for this
 }
 
-// Closing with bytes unread would reset the connection, and the last words with it.
 void ClientSession::end() {
-  if (ending_ != nullptr) return;
-  ending_ = std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + kLinger);
-  ending_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+  if (std::exchange(ending_, true)) return;
+  mark_unflushed();
+}
+
+// Closing with bytes unread would reset the connection, and the last words with it. They
+// may have to wait for the disk first.
+void ClientSession::linger() {
+  if (!ending_ || linger_ != nullptr || output_.free() < output_.waiting()) return;
+  linger_ = std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + kLinger);
+  linger_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error) self->close();
   });
 }
 
+void ClientSession::count_gated() {
+  const std::size_t now = closed_ ? 0 : output_.waiting() - output_.free();
+  shared_.gated += now;
+  shared_.gated -= std::exchange(gated_, now);
+}
+
 void ClientSession::turn_out(const Status& why) {
-  if (closed_ || ending_ != nullptr || protocol_ == nullptr) return;
+  if (closed_ || ending_ || protocol_ == nullptr) return;
   left_over_.reset();
   turn_over_ = false;
   hold(0);
@@ -209,12 +225,14 @@ void ClientSession::flush() {
     case SocketOutput::Flushed::some:
       if (output_.free() > shared_.limits.hard_output) return close();
       watch_output();
+      linger();
       return wait_writable();
     case SocketOutput::Flushed::all:
       break;
   }
   output_late_.reset();
-  if (ending_ != nullptr && output_.waiting() == 0) {
+  linger();
+  if (ending_ && output_.waiting() == 0) {
     asio::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
   }
@@ -224,7 +242,8 @@ void ClientSession::flush() {
 void ClientSession::on_released(Commit durable) {
   if (closed_) return;
   output_.release(durable);
-  if (output_.free() > 0) mark_unflushed();
+  count_gated();
+  mark_unflushed();
 }
 
 void ClientSession::watch_output() {
@@ -264,10 +283,12 @@ void ClientSession::close() {
   if (std::exchange(closed_, true)) return;
   asio::error_code ignored;
   socket_.close(ignored);
-  for (const std::unique_ptr<Timer>* timer : {&ending_, &request_late_, &output_late_}) {
+  for (const std::unique_ptr<Timer>* timer : {&linger_, &request_late_, &output_late_}) {
     if (*timer != nullptr) (*timer)->cancel();
   }
   hold(0);
+  count_gated();
+  if (protocol_ != nullptr) protocol_->on_closed();
   shared_.on_closed(id_);
 }
 

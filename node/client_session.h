@@ -31,6 +31,8 @@ struct SessionLimits {
   std::size_t sessions = 0;
   // Of all sessions' buffers together. Beyond it the largest is refused.
   std::size_t held = std::size_t{64} << 20;
+  // Of replies that wait for the disk, of all sessions: beyond, nobody is read.
+  std::size_t gated = std::size_t{64} << 20;
   // For one request, while it is read. The largest takes as long at 35 kB/s.
   std::chrono::milliseconds request{30'000};
   // Of replies that nobody fetches: beyond the first the client is read no more, and
@@ -55,7 +57,8 @@ struct SessionsShared {
   // To read again once the core is no longer paused.
   std::vector<std::shared_ptr<ClientSession>> paused;
   std::function<void(ClientId)> on_closed;
-  std::size_t held = 0;  // by all sessions
+  std::size_t held = 0;   // by all sessions
+  std::size_t gated = 0;  // bytes of replies that wait for a commit, of all sessions
   std::function<void()> on_held_too_much;
   // By the first byte that a client sent.
   std::function<std::unique_ptr<ClientProtocol>(ClientSession&, char)> speak;
@@ -78,7 +81,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void turn_out(const Status& why);
   // No request was finished for so long, and it is owed nothing that we know of.
   [[nodiscard]] bool idle_since(Instant then) const {
-    return request_since_ < then && output_.waiting() == 0 && ending_ == nullptr;
+    const bool waits = protocol_ != nullptr && protocol_->state() == ClientProtocol::State::waiting;
+    return request_since_ < then && output_.waiting() == 0 && !ending_ && !waits;
   }
   [[nodiscard]] std::size_t held() const { return held_; }
   [[nodiscard]] ClientId id() const { return id_; }
@@ -99,6 +103,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void on_request_late();
   void on_said(std::uint64_t from);
   void end();
+  void linger();
+  void count_gated();
   void discard();
   void mark_unflushed();
   void watch_output();
@@ -115,7 +121,9 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::unique_ptr<Timer> request_late_;       // set: on_request_late() will look
   SocketOutput output_;
   std::unique_ptr<Timer> output_late_;  // set: too much is unfetched; dropped when it fires
-  std::unique_ptr<Timer> ending_;       // set: last words sent; closed when it fires
+  bool ending_ = false;                 // its last words are in the output
+  std::unique_ptr<Timer> linger_;       // set: they may be sent; closed when it fires
+  std::size_t gated_ = 0;               // of shared_.gated: what output_ may not send yet
   bool going_on_ = false;               // a callback will
   bool core_paused_ = false;            // in shared_.paused
   bool writing_ = false;

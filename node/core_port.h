@@ -1,7 +1,8 @@
 // core_port.h: where events enter the core.
 //
 //   if (port.core) port.core->on_…(NodeClock::now(), …, port.effects);   once or more
-//   port.finish();                                                       then once
+//   port.finish();                                                       then once,
+//   or port.finish_later();                                    once for all who are ready
 //
 // Sockets and calls share one port; the reactor owns it. Its thread only.
 #pragma once
@@ -22,6 +23,9 @@ struct CorePort {
   // Does the effects, in order, and arms the core's timer. Within a finish it does
   // nothing: the outer one goes on until no effects are left.
   std::function<void()> finish;
+  // The same, when all sockets that are readable now had their turn: so they share a
+  // record, a sync, and this.
+  std::function<void()> finish_later;
 };
 
 }  // namespace quipu

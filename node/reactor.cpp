@@ -1,6 +1,7 @@
 // Events and effects; how a reactor begins and ends is reactor_life.cpp.
 #include "node/reactor.h"
 
+#include <asio/post.hpp>
 #include <utility>
 
 namespace quipu {
@@ -21,10 +22,20 @@ void Reactor::finish() {
   if (finishing_) return;
   finishing_ = true;
   do {
+    if (port_.core != nullptr) port_.core->finish_batch(NodeClock::now(), port_.effects);
     perform(std::exchange(port_.effects, {}));
-  } while (any(port_.effects));
+  } while (any(port_.effects) || (port_.core != nullptr && port_.core->in_batch()));
   finishing_ = false;
   after_batch();
+}
+
+// Posted, it comes behind the handlers of all that is readable now.
+void Reactor::finish_later() {
+  if (std::exchange(finish_posted_, true)) return;
+  asio::post(io_, [this] {
+    finish_posted_ = false;
+    finish();
+  });
 }
 
 void Reactor::perform(Effects effects) {

@@ -65,6 +65,7 @@ class Reactor {
 
   // reactor.cpp: events and effects
   void finish();
+  void finish_later();
   void perform(Effects effects);
   void after_batch();
   void arm_timer();
@@ -113,6 +114,7 @@ class Reactor {
 
   Phase phase_ = Phase::unstarted;
   bool finishing_ = false;
+  bool finish_posted_ = false;
   bool paused_ = false;
   bool ready_ = false;
   bool filling_ = false;

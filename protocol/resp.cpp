@@ -10,6 +10,8 @@ namespace quipu {
 namespace {
 
 constexpr std::string_view kEnd = "\r\n";
+// An idle connection keeps no room for more: there may be ten thousand.
+constexpr std::size_t kKeptWords = 256;
 // "$0\r\n\r\n": no word of an array takes less.
 constexpr std::size_t kShortestWord = 6;
 // A number, its type and its line's end.
@@ -106,6 +108,7 @@ std::optional<std::int64_t> to_integer(std::string_view word) {
 
 Result<std::optional<RespRequests::Words>> RespRequests::next(ReadBuffer& in) {
   const std::optional<Words> incomplete;
+  if (words_.capacity() > kKeptWords) words_ = std::vector<std::string_view>();
   if (in.buffered() == 0) return incomplete;
   const std::string_view bytes = in.unread();
   const bool array = at_ > 0 || bytes.front() == '*';
@@ -121,6 +124,7 @@ RespRequests::Words RespRequests::take(ReadBuffer& in) {
   words_.clear();
   for (const Range& range : ranges_) words_.push_back(bytes.substr(range.begin, range.size));
   ranges_.clear();
+  if (ranges_.capacity() > kKeptWords) ranges_ = std::vector<Range>();
   in.consume(std::exchange(at_, 0));
   return words_;
 }

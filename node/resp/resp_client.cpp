@@ -1,6 +1,7 @@
 // Commands about the connection itself.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "node/resp/resp_command.h"
 #include "node/version.h"
@@ -54,8 +55,12 @@ void reset(RespConnection& connection, Words) {
   connection.writer().simple("RESET");
 }
 
+// Names are kept for as long as the connection, and told to whoever asks for all.
+constexpr std::size_t kMaxLabel = 256;
+
 bool printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '!' && c <= '~'; });
+  return text.size() <= kMaxLabel &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
 constexpr std::string_view kBadName =
@@ -169,6 +174,7 @@ std::optional<std::vector<const RespConnection*>> chosen(RespConnection& connect
     if (!none)
       for (const auto& [id, one] : connections) all.push_back(one);
   } else if (words.size() >= 4 && same_word(words[2], "id")) {
+    std::set<ClientId> ids;
     for (const std::string_view word : words.subspan(3)) {
       const auto id = to_integer(word);
       if (!id) {
@@ -176,7 +182,7 @@ std::optional<std::vector<const RespConnection*>> chosen(RespConnection& connect
         return std::nullopt;
       }
       const auto at = connections.find(ClientId{static_cast<std::uint64_t>(*id)});
-      if (at != connections.end()) all.push_back(at->second);
+      if (at != connections.end() && ids.insert(at->first).second) all.push_back(at->second);
     }
   } else {
     connection.error(kSyntaxError);

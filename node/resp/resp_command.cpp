@@ -93,6 +93,7 @@ std::string lowered(std::string_view text) {
 
 // A star first takes nothing; where the rest then fails, the last one takes one more.
 bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.size() > kMaxPattern) return false;
   std::optional<std::string_view> star;  // the pattern behind it
   std::string_view taken;                // the text behind what it takes
   while (!text.empty()) {
@@ -114,24 +115,23 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*') == pattern.npos;
 }
 
+std::string reason(Code code, std::string_view detail) {
+  std::string text(describe(code).name);
+  if (!detail.empty()) text.append(": ").append(detail);
+  return text;
+}
+
 std::string change_error(Code code, std::string_view detail) {
   if (code == Code::out_of_range) return "ERR increment or decrement would overflow";
   if (code == Code::invalid_argument) return "ERR " + std::string(detail);
-  const CodeInfo& info = describe(code);
-  std::string text(info.outcome == Outcome::unknown ? "INDOUBT" : "NOTAPPLIED");
-  text.append(" ").append(info.name);
-  if (!detail.empty()) text.append(": ").append(detail);
-  return text.append(info.outcome == Outcome::unknown
-                         ? " (it may still count: do not simply repeat it)"
-                         : " (nothing has changed: it may be repeated)");
+  if (describe(code).outcome == Outcome::unknown)
+    return "INDOUBT " + reason(code, detail) + " (it may still count: do not simply repeat it)";
+  return "NOTAPPLIED " + reason(code, detail) + " (nothing has changed: it may be repeated)";
 }
 
 std::string read_error(Code code, std::string_view detail) {
   if (code == Code::invalid_argument) return "ERR " + std::string(detail);
-  std::string text("UNAVAILABLE ");
-  text.append(describe(code).name);
-  if (!detail.empty()) text.append(": ").append(detail);
-  return text;
+  return "UNAVAILABLE " + reason(code, detail);
 }
 
 }  // namespace quipu

@@ -60,12 +60,17 @@ void help(RespConnection& connection, RespConnection::Words words);
 // "likes" == "LIKES"
 [[nodiscard]] bool same_word(std::string_view word, std::string_view lower);
 [[nodiscard]] std::string lowered(std::string_view text);
+// Keys have 512 bytes; a long pattern could take seconds for each of them.
+inline constexpr std::size_t kMaxPattern = 1024;
+inline constexpr std::string_view kPatternTooLong = "ERR a pattern has at most 1024 bytes";
 // Redis's glob: * ? [a-z] [^a] and \ before any.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
 
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 
+// "no_quorum: what happened"
+[[nodiscard]] std::string reason(Code code, std::string_view detail);
 // What a change that was not applied, or perhaps, is told as; and a read that failed.
 [[nodiscard]] std::string change_error(Code code, std::string_view detail);
 [[nodiscard]] std::string read_error(Code code, std::string_view detail);

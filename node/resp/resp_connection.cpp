@@ -69,7 +69,7 @@ RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
   server_.connections.emplace(id_, this);
 }
 
-RespConnection::~RespConnection() { server_.connections.erase(id_); }
+void RespConnection::on_closed() { server_.connections.erase(id_); }
 
 ClientProtocol::State RespConnection::state() const {
   if (broken_) return State::broken;
@@ -81,21 +81,24 @@ ClientProtocol::State RespConnection::state() const {
 
 void RespConnection::take(ReadBuffer& in, std::string& out) {
   out_ = &out;
-  turn_over_ = false;
   now_ = NodeClock::now();
-  while (state() == State::reading) {
+  turn_over_ = false;
+  const std::size_t begin = out.size();
+  bool all = false;
+  while (!all && state() == State::reading && out.size() - begin <= kTurnOutput) {
     const Result<std::optional<Words>> words = requests_.next(in);
     if (!words.ok()) {
       error("ERR Protocol error: " + words.status().detail());
       ending_ = true;
     } else if (!*words) {
-      break;
+      all = true;
     } else if (!(*words)->empty()) {
       execute(**words);
+      count_known();
     }
-    turn_over_ = out.size() > kTurnOutput;
   }
   give_questions();
+  turn_over_ = !all;
   out_ = nullptr;
 }
 
@@ -137,13 +140,17 @@ const RespCommand* RespConnection::find(std::string_view name) {
 
 // ---- replies ----
 
-// What is written there is counted at the next time.
 RespWriter RespConnection::writer() {
   if (waiting() == 0) return {*out_, version_};
   Slot& last = slots_.back();
   if (last.known == nullptr) last.known = std::make_unique<std::string>();
-  known_bytes_ += last.known->size() - std::exchange(last.counted, last.known->size());
   return {*last.known, version_};
+}
+
+void RespConnection::count_known() {
+  if (waiting() == 0 || slots_.back().known == nullptr) return;
+  Slot& last = slots_.back();
+  known_bytes_ += last.known->size() - std::exchange(last.counted, last.known->size());
 }
 
 void RespConnection::error(std::string_view text) {
@@ -162,13 +169,16 @@ void RespConnection::reply(const Answer& answer, std::string& out) {
 // for its turn like any other answer.
 void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit after) {
   if (id != first_ || settling_) {
-    early_.emplace(id, Early{copy_of(id, answer), after});
+    const std::size_t bytes = sizeof(Early) + answer.values.size() * sizeof(Value);
+    known_bytes_ += bytes;
+    early_.emplace(id, Early{copy_of(id, answer), after, bytes});
     return;
   }
   settling_ = true;
   answer_front(answer, after);
   while (!early_.empty() && early_.begin()->first == first_) {
     const auto next = early_.extract(early_.begin());
+    known_bytes_ -= next.mapped().bytes;
     answer_front(view_of(next.mapped().answer), next.mapped().after);
   }
   settling_ = false;
@@ -208,8 +218,10 @@ std::string_view RespConnection::front_key() const {
   return std::string_view(keys_).substr(keys_begin_, slots_[slots_begin_].key_size);
 }
 
-// Last words of the session's, whatever is still unanswered.
+// Replies are told apart by their order alone, so each request that waits gets one.
 void RespConnection::refuse(const Status& why, std::string& out) {
+  for (std::size_t i = 0; i < waiting(); ++i)
+    RespWriter(out, version_).error("INDOUBT the connection is closed: it may still count");
   RespWriter(out, version_).error("ERR Protocol error: " + why.detail());
   refused_ = true;
 }

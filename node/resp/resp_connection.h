@@ -48,13 +48,13 @@ class RespConnection final : public ClientProtocol {
   using Task = std::function<bool(const RespAnswer&, RespWriter&)>;
 
   RespConnection(ClientId id, RespPeer peer, RespServer& server);
-  ~RespConnection() override;
 
   // ---- ClientProtocol ----
   void take(ReadBuffer& in, std::string& out) override;
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
   [[nodiscard]] State state() const override;
+  void on_closed() override;
 
   // ---- for commands ----
   // A reply that is known: behind those that are not.
@@ -110,6 +110,7 @@ class RespConnection final : public ClientProtocol {
 
   void execute(Words words);
   const RespCommand* find(std::string_view name);
+  void count_known();
   void settle(std::uint64_t id, const RespAnswer& answer, Commit after = {});
   void forget_all();
   void answer_front(const RespAnswer& answer, Commit after);
@@ -149,9 +150,10 @@ class RespConnection final : public ClientProtocol {
   struct Early {
     Answer answer;
     Commit after;
+    std::size_t bytes;  // of known_bytes_
   };
   std::multimap<std::uint64_t, Early> early_;  // answers that came before their turn
-  std::size_t known_bytes_ = 0;                // of all slots
+  std::size_t known_bytes_ = 0;                // of all slots, and of early_
   Task task_;                                  // the last slot's; none: false
   bool settling_ = false;
   bool turn_over_ = false;

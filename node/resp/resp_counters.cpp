@@ -75,7 +75,7 @@ void mget(RespConnection& connection, Words words) {
           return true;
         });
   }
-  const auto all = std::make_shared<ReadAll>(connection, keys);
+  const auto all = std::make_shared<ReadAll>(connection, keys, ReadLevel::local);
   connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     write_values(connection, all->values(), to);
@@ -85,7 +85,7 @@ void mget(RespConnection& connection, Words words) {
 }
 
 void exists(RespConnection& connection, Words words) {
-  const auto all = std::make_shared<ReadAll>(connection, words.subspan(1));
+  const auto all = std::make_shared<ReadAll>(connection, words.subspan(1), ReadLevel::local);
   connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     std::int64_t existing = 0;

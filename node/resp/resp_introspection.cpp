@@ -89,7 +89,6 @@ void info_persistence(const RespServer& server, std::string& to) {
   line(to, "rdb_bgsave_in_progress", 0);
   line(to, "aof_enabled", 1);
   line(to, "aof_rewrite_in_progress", 0);
-  line(to, "aof_last_write_status", "ok");
 }
 
 void info_stats(const RespServer& server, std::string& to) {

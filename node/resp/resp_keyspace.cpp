@@ -16,6 +16,8 @@ using Words = RespConnection::Words;
 
 // KEYS must answer with all at once.
 constexpr std::size_t kMaxKeys = 100'000;
+// A client may leave four times that unread.
+constexpr std::size_t kMaxKeyBytes = std::size_t{2} << 20;
 
 // What every match of the pattern begins with.
 std::string_view literal_prefix(std::string_view pattern) {
@@ -54,6 +56,7 @@ Scan read_scan(Words words) {
     if (i + 1 == words.size()) return {.error = std::string(kSyntaxError)};
     const std::string_view value = words[i + 1];
     if (same_word(words[i], "match")) {
+      if (value.size() > kMaxPattern) return {.error = std::string(kPatternTooLong)};
       scan.pattern = value;
     } else if (same_word(words[i], "count")) {
       const auto count = to_integer(value);
@@ -137,19 +140,21 @@ class Walk {
 };
 
 void keys(RespConnection& connection, Words words) {
+  if (words[1].size() > kMaxPattern) return connection.error(kPatternTooLong);
   const auto walk = std::make_shared<Walk>(connection, std::string(words[1]));
-  connection.run([&connection, walk, found = std::vector<std::string>()](const RespAnswer& answer,
-                                                                         RespWriter& to) mutable {
+  connection.run([&connection, walk, found = std::vector<std::string>(), bytes = std::size_t{0}](
+                     const RespAnswer& answer, RespWriter& to) mutable {
     const Keys& step = *answer.keys;
     if (step.code != Code::ok) {
       connection.fail(to, read_error(step.code, step.detail));
       return true;
     }
-    std::vector<std::string> more = walk->take(step);
-    found.insert(found.end(), std::make_move_iterator(more.begin()),
-                 std::make_move_iterator(more.end()));
-    if (found.size() > kMaxKeys) {
-      connection.fail(to, "ERR more than 100000 counters match: use SCAN");
+    for (std::string& key : walk->take(step)) {
+      bytes += key.size();
+      found.push_back(std::move(key));
+    }
+    if (found.size() > kMaxKeys || bytes > kMaxKeyBytes) {
+      connection.fail(to, "ERR too many counters match (100000 may, of 2 MiB in all): use SCAN");
       return true;
     }
     if (!walk->ended()) {
@@ -211,7 +216,7 @@ class Flush {
   void begin() { walk_.ask(); }
   bool operator()(const RespAnswer& answer, RespWriter& to) {
     if (const Keys* const step = answer.keys) {
-      if (step->code != Code::ok) return fail(to, read_error(step->code, step->detail));
+      if (step->code != Code::ok) return fail(to, reason(step->code, step->detail));
       const std::vector<std::string> found = walk_.take(*step);
       std::vector<Op> resets;
       for (const std::string& key : found) resets.push_back(reset_of(connection_, key));
@@ -223,7 +228,7 @@ class Flush {
       --open_;
     }
     if (open_ > 0) return false;
-    if (worst_.code != Code::ok) return fail(to, change_error(worst_.code, worst_.detail));
+    if (worst_.code != Code::ok) return fail(to, reason(worst_.code, worst_.detail));
     if (!walk_.ended()) {
       walk_.ask();
       return false;
@@ -234,7 +239,7 @@ class Flush {
 
  private:
   bool fail(RespWriter& to, const std::string& why) {
-    connection_.fail(to, why + "; some counters may have been reset");
+    connection_.fail(to, "PARTIAL some counters may have been reset: " + why);
     return true;
   }
 

@@ -52,7 +52,7 @@ void ReadAll::ask() {
   std::vector<std::string_view> part;
   for (std::size_t i = values_.size(); i < keys_.size() && part.size() < kMaxReadKeys; ++i)
     part.emplace_back(keys_[i]);
-  connection_.again(std::move(part), ReadLevel::local);
+  connection_.again(std::move(part), level_);
 }
 
 bool ReadAll::take(const RespAnswer& answer) {

@@ -29,8 +29,8 @@ void write_failure(RespConnection& connection, const Done& done, RespWriter& to)
 // Task of the connection.
 class ReadAll {
  public:
-  ReadAll(RespConnection& connection, RespConnection::Words keys)
-      : connection_(connection), keys_(keys.begin(), keys.end()) {}
+  ReadAll(RespConnection& connection, RespConnection::Words keys, ReadLevel level)
+      : connection_(connection), keys_(keys.begin(), keys.end()), level_(level) {}
 
   void ask();
   // True: all were read. Else it has asked for the next ones.
@@ -44,6 +44,7 @@ class ReadAll {
  private:
   RespConnection& connection_;
   const std::vector<std::string> keys_;
+  const ReadLevel level_;
   std::vector<Value> values_;
 };
 

@@ -16,7 +16,7 @@ using Words = RespConnection::Words;
 class Deletion {
  public:
   Deletion(RespConnection& connection, Words keys)
-      : connection_(connection), read_(connection, keys) {}
+      : connection_(connection), read_(connection, keys, ReadLevel::fresh) {}
 
   void begin() { read_.ask(); }
   bool operator()(const RespAnswer& answer, RespWriter& to) {
@@ -48,8 +48,12 @@ class Deletion {
   bool tell(RespWriter& to) const {
     if (worst_.code == Code::ok) {
       to.integer(deleted_);
-    } else {
+    } else if (deleted_ == 0 || describe(worst_.code).outcome == Outcome::unknown) {
       write_failure(connection_, worst_, to);
+    } else {
+      connection_.fail(
+          to, "PARTIAL " + std::to_string(deleted_) +
+                  " counters were reset; of the rest: " + reason(worst_.code, worst_.detail));
     }
     return true;
   }
@@ -68,6 +72,7 @@ void del(RespConnection& connection, Words words) {
   deletion->begin();
 }
 
+// What is added between its two steps is cleared, too, and told to nobody.
 void getdel(RespConnection& connection, Words words) {
   const std::string key(words[1]);
   connection.run([&connection, key, value = std::int64_t{0}](const RespAnswer& answer,
@@ -85,7 +90,7 @@ void getdel(RespConnection& connection, Words words) {
     connection.again({reset_of(connection, key)});
     return false;
   });
-  connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::local);
+  connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::fresh);
 }
 
 std::string unsupported_option(std::string_view option) {
@@ -107,9 +112,10 @@ void set(RespConnection& connection, Words words) {
                                                                        RespWriter& to) mutable {
     const Done& done = *answer.done;
     if (done.code != Code::ok) {
-      std::string text = change_error(done.code, done.detail);
-      if (cleared) text.append("; before that, the counter was reset");
-      connection.fail(to, text);
+      const bool half_done = cleared && describe(done.code).outcome == Outcome::not_applied;
+      connection.fail(to, half_done ? "PARTIAL the counter was reset, and the number not added: " +
+                                          reason(done.code, done.detail)
+                                    : change_error(done.code, done.detail));
       return true;
     }
     if (std::exchange(cleared, true)) {

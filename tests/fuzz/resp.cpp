@@ -148,10 +148,11 @@ class Server {
   void finish() {
     bool more = true;
     while (more) {
+      port_.core->finish_batch(NodeClock::now(), port_.effects);
       Effects effects = std::exchange(port_.effects, {});
       for (Sealed& sealed : effects.writes) writes_.push_back(std::move(sealed));
       for (const Effects::Reply& reply : effects.replies) tell_(reply);
-      more = !effects.replies.empty() || write();
+      more = !effects.replies.empty() || port_.core->in_batch() || write();
     }
   }
   void on_reply(std::function<void(const Effects::Reply&)> tell) { tell_ = std::move(tell); }

@@ -55,7 +55,10 @@ class Served {
  private:
   MemoryDisk disk_;
   MemoryStore store_{disk_};
-  CorePort port_{.core = new_core(store_), .effects = {}, .finish = [this] { sessions_.flush(); }};
+  CorePort port_{.core = new_core(store_),
+                 .effects = {},
+                 .finish = [this] { sessions_.flush(); },
+                 .finish_later = [this] { sessions_.flush(); }};
   asio::io_context io_;
   ClientSessions sessions_;
   Listener listener_{io_};

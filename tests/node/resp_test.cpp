@@ -373,6 +373,32 @@ TEST_F(Resp, NativeAndRedisClientsSeeTheSameCounters) {
   EXPECT_EQ(total->value, 6);
 }
 
+TEST_F(Resp, ANodeStopsWithClientsConnected) {
+  RawConnection idle = connect();
+  RawConnection client = connect();
+  EXPECT_EQ(client.reply_to("INCR a"), ":1\r\n");
+  node_.reset();
+  EXPECT_EQ(client.receive_text(), "");
+}
+
+TEST_F(Resp, KnownRepliesBehindOneThatIsNotDoNotHoldUpTheRest) {
+  RawConnection client = connect();
+  std::string requests = "INCR a\r\n";
+  for (int i = 0; i < 200; ++i) requests += "COMMAND\r\n";
+  ASSERT_TRUE(client.send(requests + "PING last\r\n"));
+  EXPECT_THAT(client.receive_text("$4\r\nlast\r\n"), testing::EndsWith("$4\r\nlast\r\n"));
+}
+
+TEST_F(Resp, NobodyMayAskForMoreThanThereIsRoomFor) {
+  RawConnection client = connect();
+  const std::string list = client.reply_to("CLIENT LIST ID 1");
+  EXPECT_EQ(client.reply_to("CLIENT LIST ID 1 1 1 1").size(), list.size());
+  EXPECT_THAT(client.reply_to("CLIENT SETNAME " + std::string(257, 'n')), StartsWith("-ERR"));
+  EXPECT_THAT(client.reply_to("KEYS " + std::string(1025, '*')), StartsWith("-ERR a pattern"));
+  EXPECT_THAT(client.reply_to("SCAN 0 MATCH " + std::string(1025, '*')),
+              StartsWith("-ERR a pattern"));
+}
+
 class RespThatIsImpatient : public Resp {
  protected:
   RespThatIsImpatient() : Resp({.idle = std::chrono::seconds(1)}) {}
@@ -411,6 +437,9 @@ TEST(RespCluster, AnyNodeTakesWhatOthersOwn) {
               "*6\r\n$5\r\nvalue\r\n:3\r\n");
     EXPECT_EQ(clients[1]->reply_to("SET " + name + " 10"), "+OK\r\n");
     EXPECT_EQ(clients[2]->reply_to("INCR " + name), ":11\r\n");
+    // Of what it does not hold, too, a client sees its own changes.
+    EXPECT_EQ(clients[2]->reply_to("DEL " + name), ":1\r\n");
+    EXPECT_EQ(clients[0]->reply_to("GETDEL " + name), "$-1\r\n");
   }
 }
 

@@ -92,6 +92,8 @@ void SimNode::crash() {
   unread_.clear();
   links_.clear();
   clients_.clear();
+  held_.clear();
+  released_ = Commit{};
   must_serve_.clear();
   dialed_.clear();
   shared_.network.close_all(host());
@@ -221,6 +223,7 @@ void SimNode::on_client_bytes(ClientId client, const std::string& bytes) {
   if (at == clients_.end()) return;
   feed(at->second.decoder, bytes);
   Effects effects;
+  std::vector<Op> ops;
   for (;;) {
     const auto frame = at->second.decoder.next();
     if (!frame.ok()) {
@@ -228,23 +231,51 @@ void SimNode::on_client_bytes(ClientId client, const std::string& bytes) {
       return;
     }
     if (!*frame) break;
+    if ((*frame)->type == FrameType::op) {
+      ops.push_back(take_op(client, **frame));
+      continue;
+    }
+    give_ops(client, ops, effects);
     on_client_frame(client, **frame, effects);
   }
+  give_ops(client, ops, effects);
+  core_->finish_batch(clock_.now(), effects);
   perform(effects);
+}
+
+Op SimNode::take_op(ClientId client, const FrameDecoder::Frame& frame) {
+  const Result<Op> op = decode_op(frame.payload);
+  shared_.trace.say_message(shared_.time.now(), [&] {
+    return "client " + std::to_string(raw(client)) + " -> " + name() + ": " + tell(*op);
+  });
+  if (needs_nobody(*op)) must_serve_.emplace(client, op->id);
+  return *op;
+}
+
+// As a connection does: what is known at once is kept until its commit is durable.
+void SimNode::give_ops(ClientId client, std::vector<Op>& ops, Effects& effects) {
+  if (ops.empty()) return;
+  std::vector<AtOnce> known;
+  core_->on_ops(clock_.now(), client, ops, effects, &known);
+  ops.clear();
+  for (AtOnce& one : known) held_.emplace_back(client, std::move(one));
+}
+
+void SimNode::say_what_may_be() {
+  for (std::size_t left = held_.size(); left > 0; --left) {
+    auto [client, one] = std::move(held_.front());
+    held_.pop_front();
+    if (one.after <= released_) {
+      reply(client, one.done);
+    } else {
+      held_.emplace_back(client, std::move(one));
+    }
+  }
 }
 
 void SimNode::on_client_frame(ClientId client, const FrameDecoder::Frame& frame, Effects& effects) {
   std::string reply;
   switch (frame.type) {
-    case FrameType::op: {
-      const Result<Op> op = decode_op(frame.payload);
-      shared_.trace.say_message(shared_.time.now(), [&] {
-        return "client " + std::to_string(raw(client)) + " -> " + name() + ": " + tell(*op);
-      });
-      if (needs_nobody(*op)) must_serve_.emplace(client, op->id);
-      core_->on_ops(clock_.now(), client, std::span(&op.value(), 1), effects);
-      break;
-    }
     case FrameType::read:
       core_->on_read(clock_.now(), client, decode_read(frame.payload).value(), effects);
       break;
@@ -312,16 +343,10 @@ void SimNode::perform(Effects& effects) {
       own_answer_ = std::get<Values>(reply.answer).values;
       continue;
     }
-    std::string bytes;
-    std::visit([&](const auto& answer) { encode(bytes, answer); }, reply.answer);
-    if (const auto* done = std::get_if<Done>(&reply.answer)) {
-      check_served(reply.client, *done);
-      shared_.trace.say_message(shared_.time.now(), [&] {
-        return name() + " -> client " + std::to_string(raw(reply.client)) + ": " + tell(*done);
-      });
-    }
-    answer_client(reply.client, bytes);
+    this->reply(reply.client, reply.answer);
   }
+  released_ = std::max(released_, effects.released);
+  say_what_may_be();
   if (effects.restart) {
     crash();
     if (!start()) broken("does not start again: " + refusal_.message());
@@ -330,6 +355,18 @@ void SimNode::perform(Effects& effects) {
   if (!unread_.empty() && !core_->paused())
     later(shared_.time.now(), [this] { read_clients_again(); });
   arm();
+}
+
+void SimNode::reply(ClientId client, const Answer& answer) {
+  std::string bytes;
+  std::visit([&](const auto& one) { encode(bytes, one); }, answer);
+  if (const auto* done = std::get_if<Done>(&answer)) {
+    check_served(client, *done);
+    shared_.trace.say_message(shared_.time.now(), [&] {
+      return name() + " -> client " + std::to_string(raw(client)) + ": " + tell(*done);
+    });
+  }
+  answer_client(client, bytes);
 }
 
 void SimNode::read_clients_again() {

@@ -83,6 +83,10 @@ class SimNode {
   void on_link_closed(LinkId link);
   void on_client_bytes(ClientId client, const std::string& bytes);
   void on_client_frame(ClientId client, const FrameDecoder::Frame& frame, Effects& effects);
+  Op take_op(ClientId client, const FrameDecoder::Frame& frame);
+  void give_ops(ClientId client, std::vector<Op>& ops, Effects& effects);
+  void say_what_may_be();
+  void reply(ClientId client, const Answer& answer);
   [[nodiscard]] bool needs_nobody(const Op& op) const;
   void check_served(ClientId client, const Done& done);
   void read_clients_again();
@@ -112,6 +116,8 @@ class SimNode {
   Instant wakes_{};
   std::deque<std::function<void()>> inbox_;              // while asleep
   std::deque<std::pair<ClientId, std::string>> unread_;  // while clients are not read
+  std::deque<std::pair<ClientId, AtOnce>> held_;         // answers that wait for their commits
+  Commit released_{};
   std::map<LinkId, Connection> links_;
   std::map<ClientId, Connection> clients_;
   std::map<MemberIndex, LinkId> dialed_;

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kStep = milliseconds(200);
-constexpr std::size_t kOneEvent = 16 << 10;  // bytes that one event may add beyond a bound
+constexpr std::size_t kOneEvent = std::size_t{48} << 10;  // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
   std::vector<Member> members;
