@@ -369,10 +369,15 @@ void WireClient::on_done(const Done& done) {
 }
 
 // Nobody can tell any more, and may say so where the store that knew is gone, or knows
-// only so many sessions.
+// only so many sessions. And the shard that a change names may be none any more, if the
+// disks were lost that knew of a raise: it has not been applied then, and is not.
 void WireClient::on_lost(Change& change, Code code) {
   const bool gone = std::find(stores_.begin(), stores_.end(), change.store) == stores_.end();
-  const bool lost = code == Code::executor_gone ? gone : code == Code::token_expired;
+  const bool disks_go =
+      options_.has(Knob::wipes) || options_.has(Knob::old_copies) || options_.has(Knob::lost_tails);
+  const bool lost = code == Code::executor_gone      ? gone
+                    : code == Code::invalid_argument ? disks_go
+                                                     : code == Code::token_expired;
   if (lost) change.answered = true;
 }
 
