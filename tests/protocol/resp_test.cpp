@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
               "*1\r\n$4\r\nPING\r\nGET a\r\n*1\r\n$4\r\nQUIT\r\n",
               {{"PING"}, {"GET", "a"}, {"QUIT"}}},
         Sound{"any_bytes",
-              std::string("*2\r\n$3\r\nGET\r\n$4\r\n\r\n\0*\r\n", 25),
+              std::string("*2\r\n$3\r\nGET\r\n$4\r\n\r\n\0*\r\n", 23),
               {{"GET", std::string("\r\n\0*", 4)}}},
         Sound{"empty_word", "*2\r\n$3\r\nGET\r\n$0\r\n\r\n", {{"GET", ""}}},
         Sound{"empty_arrays", "*0\r\n*-1\r\n", {{}, {}}},
