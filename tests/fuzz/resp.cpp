@@ -235,6 +235,7 @@ class Stranger {
   static constexpr std::size_t kMostAtOnce = std::size_t{2} << 20;
 
   void connect() {
+    if (connection_ != nullptr) connection_->on_closed();
     connection_.reset();  // before the next, which may have its place
     connection_ = std::make_unique<RespConnection>(ClientId{next_id_}, RespPeer{"them", "us"},
                                                    server_.resp());
