@@ -18,7 +18,8 @@ constexpr std::size_t words(std::size_t bytes) { return (bytes + 7) / 8; }
 std::span<std::byte> ReadBuffer::prepare(std::size_t want) {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (words_.size() > words(std::max(kIdleBuffer, want))) words_ = {};
+    if (words_.size() > words(std::max(kIdleBuffer, want)))
+      words_ = std::vector<std::uint64_t>();  // {} would keep the room
   }
   if (words_.size() * 8 - end_ < want) {
     std::byte* const bytes = reinterpret_cast<std::byte*>(words_.data());

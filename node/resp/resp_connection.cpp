@@ -211,7 +211,7 @@ void RespConnection::forget_all() {
   keys_.clear();
   slots_begin_ = keys_begin_ = 0;
   if (slots_.capacity() > kKeptSlots) slots_ = std::vector<Slot>();
-  if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = {};
+  if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = std::string();
 }
 
 std::string_view RespConnection::front_key() const {
