@@ -97,6 +97,12 @@ bool OwnerTable::owns(MemberIndex member, Partition partition) const {
   return std::find(owners.begin(), owners.end(), member) != owners.end();
 }
 
+std::bitset<kPartitions> OwnerTable::owned_by(MemberIndex member) const {
+  std::bitset<kPartitions> owned;
+  for (std::uint16_t p = 0; p < kPartitions; ++p) owned[p] = owns(member, Partition{p});
+  return owned;
+}
+
 std::optional<MemberIndex> ClusterConfig::find(NodeId node) const {
   const auto at =
       std::lower_bound(members.begin(), members.end(), node,

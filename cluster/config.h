@@ -3,6 +3,7 @@
 // today there is one, founded from the settings, version 1.)
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,6 +39,7 @@ class OwnerTable {
     return std::span(rows_).subspan(std::size_t{raw(partition)} * replication_, replication_);
   }
   [[nodiscard]] bool owns(MemberIndex member, Partition partition) const;
+  [[nodiscard]] std::bitset<kPartitions> owned_by(MemberIndex member) const;
   [[nodiscard]] std::uint8_t replication() const { return replication_; }
   [[nodiscard]] std::size_t majority() const { return replication_ / 2u + 1; }
   [[nodiscard]] const std::vector<MemberIndex>& rows() const { return rows_; }

@@ -1,7 +1,6 @@
 #include "cluster/coordinator.h"
 
-#include <algorithm>
-#include <array>
+#include <memory>
 
 namespace quipu {
 namespace {
@@ -33,7 +32,16 @@ const char* text(Code code) {
   }
 }
 
+// Of any shard, the first.
+ShardRef shard_of(const Op& op) {
+  return {op.key, op.shard == kAnyShard ? ShardIndex{0} : op.shard};
+}
+
 bool tokened(const Op& op) { return op.token.store != StoreId{}; }
+
+// A coordinator, here or at another member, has chosen one that adds may use. How many
+// those are never shrinks, so the executor need not know of all of them yet.
+bool shard_is_chosen(const Op& op) { return op.affinity != Affinity{} && op.shard != kAnyShard; }
 
 }  // namespace
 
@@ -43,6 +51,7 @@ const char* objection(const Op& op) {
   if (op.shard != kAnyShard && op.shard >= kMaxShards) return "a counter has at most 1024 shards";
   if (op.kind == OpKind::raise && (op.amount < 1 || op.amount > kMaxShards))
     return "a counter has 1 to 1024 shards";
+  if (op.affinity != Affinity{} && op.kind != OpKind::add) return "only an add has an affinity";
   if (op.kind == OpKind::raise) return nullptr;
   if (!tokened(op)) return nullptr;
   if (op.shard == kAnyShard) return "a token names one shard: send its index";
@@ -52,15 +61,13 @@ const char* objection(const Op& op) {
 }
 
 bool Coordinator::full() const {
-  const std::size_t pending = parts_.waits.size() + parts_.collector.size() +
-                              parts_.forwarder.size() + size() + jobs_.size();
+  const std::size_t pending =
+      parts_.waits.size() + parts_.collector.size() + parts_.forwarder.size() + size();
   return pending >= parts_.settings.pending_operations;
 }
 
-// Of any shard, the first's.
 Placement Coordinator::place(const Op& op) const {
-  const ShardIndex shard = op.shard == kAnyShard ? ShardIndex{0} : op.shard;
-  return parts_.executor.map().place({op.key, shard});
+  return parts_.executor.map().place(shard_of(op));
 }
 
 void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
@@ -68,47 +75,38 @@ void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
   parts_.out.answer(origin, {0, code, std::move(detail)});
 }
 
-// What routing and executing look at is fetched ahead, so that a batch waits for
-// memory once, not once for each op.
 void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
                          std::span<const Op> ops) {
-  constexpr std::size_t kGroup = 16;
-  const ShardMap& map = parts_.executor.map();
-  for (std::size_t begin = 0; begin < ops.size(); begin += kGroup) {
-    const std::span<const Op> group = ops.subspan(begin, std::min(kGroup, ops.size() - begin));
-    std::array<Placement, kGroup> placements;
-    for (std::size_t i = 0; i < group.size(); ++i) placements[i] = place(group[i]);
-    map.prefetch(std::span(placements).first(group.size()));
-    for (std::size_t i = 0; i < group.size(); ++i)
-      route(now, group[i], placements[i], {kind, who, group[i].id});
-  }
-  run_queue();
+  parts_.executor.map().for_each_fetched(
+      ops.size(), [&](std::size_t i) { return shard_of(ops[i]); },
+      [&](std::size_t i, const Placement& placement) {
+        const Op& op = ops[i];
+        const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
+        route(now, {op, placement, {kind, who, op.id}, deadline});
+      });
   parts_.forwarder.flush(now);
 }
 
-void Coordinator::route(Instant now, const Op& op, const Placement& placement,
-                        const Origin& origin) {
-  if (const char* why = objection(op)) {
-    refuse(origin, Code::invalid_argument, why);
+void Coordinator::route(Instant now, Job&& job) {
+  if (const char* why = objection(job.op)) {
+    refuse(job.origin, Code::invalid_argument, why);
     return;
   }
-  const Instant deadline =
-      now + (op.timeout_ms == 0 ? parts_.settings.request_timeout
-                                : Duration(std::chrono::milliseconds(op.timeout_ms)));
-  switch (op.kind) {
+  if (shard_is_chosen(job.op) && job.origin.kind != Origin::Kind::member) {
+    refuse(job.origin, Code::invalid_argument,
+           "an affinity chooses the shard: name none beside it");
+    return;
+  }
+  switch (job.op.kind) {
     case OpKind::open_session:
-      open_session(op, origin, deadline);
+      open_session(job);
       break;
     case OpKind::raise:
-      start_raise(op, origin, deadline);
+      start_raise(job);
       break;
     case OpKind::add:
     case OpKind::reset:
-      if (tokened(op)) {
-        route_by_token(now, op, origin, deadline);
-      } else {
-        route_by_owner(now, op, placement, origin, deadline);
-      }
+      tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, std::move(job));
       break;
   }
 }
@@ -116,12 +114,12 @@ void Coordinator::route(Instant now, const Op& op, const Placement& placement,
 void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
   Op op = unsent.op;
   op.key = unsent.key;
-  route_by_owner(now, op, place(op), unsent.origin, unsent.deadline);
-  run_queue();
+  route_by_owner(now, job_of(op, unsent.origin, unsent.deadline));
   parts_.forwarder.flush(now);
 }
 
-void Coordinator::open_session(const Op& op, const Origin& origin, Instant deadline) {
+void Coordinator::open_session(const Job& job) {
+  const auto& [op, placement, origin, deadline] = job;
   const StoreId own = parts_.executor.meta().store;
   if (swamped_ && origin.kind == Origin::Kind::member)
     return refuse(origin, Code::overloaded, text(Code::overloaded));
@@ -133,100 +131,90 @@ void Coordinator::open_session(const Op& op, const Origin& origin, Instant deadl
   } else if (!parts_.view.up(*member)) {
     refuse(origin, Code::unavailable, "the member that holds that store is down");
   } else {
-    forward(op, *member, origin, deadline);
+    forward(job, *member);
   }
 }
 
 // Another member's copy of a request never travels on: its sender chose us.
-void Coordinator::route_by_token(Instant now, const Op& op, const Origin& origin,
-                                 Instant deadline) {
-  if (op.token.store == parts_.executor.meta().store) {
-    execute(now, op, origin, deadline);
+void Coordinator::route_by_token(Instant now, const Job& job) {
+  if (job.op.token.store == parts_.executor.meta().store) {
+    execute(now, job);
     return;
   }
-  const auto member = parts_.view.holder(op.token.store);
-  if (!member || origin.kind == Origin::Kind::member) {
-    refuse(origin, Code::executor_gone, "no member holds the store that this token names");
+  const auto member = parts_.view.holder(job.op.token.store);
+  if (!member || job.origin.kind == Origin::Kind::member) {
+    refuse(job.origin, Code::executor_gone, "no member holds the store that this token names");
     return;
   }
-  forward(op, *member, origin, deadline);
+  forward(job, *member);
 }
 
-void Coordinator::forward(const Op& op, MemberIndex executor, const Origin& origin,
-                          Instant deadline) {
+void Coordinator::forward(const Job& job, MemberIndex executor) {
   if (full()) {
-    refuse(origin, Code::overloaded, text(Code::overloaded));
+    refuse(job.origin, Code::overloaded, text(Code::overloaded));
     return;
   }
   ++counts_.forwarded;
-  parts_.forwarder.forward(op, executor, origin, deadline);
+  parts_.forwarder.forward(job.op, executor, job.origin, job.deadline);
 }
 
-void Coordinator::route_by_owner(Instant now, Op op, const Placement& placement,
-                                 const Origin& origin, Instant deadline) {
+void Coordinator::route_by_owner(Instant now, Job&& job) {
+  const Origin& origin = job.origin;
+  Op& op = job.op;
   if (op.shard == kAnyShard && op.kind == OpKind::reset) {
     if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
     const auto mode = op.ack == Ack::quorum ? Collector::Mode::majority : Collector::Mode::one;
-    const RoundId round = parts_.collector.collect(now, mode, {{std::string(op.key), 0}}, deadline);
-    wait_for(round, Step::count_for_reset, op, origin, deadline);
+    const RoundId round =
+        parts_.collector.collect(now, mode, {{std::string(op.key), 0}}, job.deadline);
+    wait_for(round, Step::count_for_reset, job);
     return;
   }
-  if (op.shard == kAnyShard) op.shard = choose_shard(op.key, placement);
-  const Placement chosen = op.shard == 0 ? placement : place(op);
-  const auto owner = parts_.view.live_owner(chosen.partition());
+  if (op.shard == kAnyShard) {
+    if (!parts_.executor.map().resident(job.placement, {op.key, 0})) return park(job, 0);
+    const auto shard = choice_.choose(now, op, job.placement);
+    if (!shard) {
+      if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
+      const RoundId round = parts_.reads.ask_usable(now, op.key, job.deadline);
+      return wait_for(round, Step::choose_shard, job);
+    }
+    op.shard = *shard;
+    if (op.shard != 0) job.placement = place(op);
+  }
+  const auto owner = parts_.view.live_owner(job.placement.partition());
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
-    forward(op, *owner, origin, deadline);
+    forward(job, *owner);
   } else if (!owner && parts_.view.edge()) {
     refuse(origin, Code::unavailable, "an edge node executes nothing, and no owner is reachable");
   } else {
-    execute(now, op, origin, deadline);
+    execute(now, job);
   }
 }
 
-// One that this node owns, if there is one, so that the add needs no hop.
-ShardIndex Coordinator::choose_shard(std::string_view key, const Placement& first) {
-  const ShardMap& map = parts_.executor.map();
-  const ShardIndex usable = map.usable(first, {key, 0});
-  if (usable == 1) return 0;
-  const auto start = static_cast<ShardIndex>(random_.below(usable));
-  for (ShardIndex i = 0; i < usable; ++i) {
-    const auto shard = static_cast<ShardIndex>((start + i) % usable);
-    if (parts_.view.owned(map.place({key, shard}).partition())) return shard;
-  }
-  return start;
+// This node is the executor. A reset of a shard that nobody may use yet does no harm,
+// and a raise that stopped half-way must not keep the counter from being reset.
+void Coordinator::execute(Instant now, const Job& job) {
+  const Op& op = job.op;
+  if (op.kind == OpKind::add && op.shard > 0 && !shard_is_chosen(op))
+    return add_if_usable(now, job);
+  if (op.kind == OpKind::reset && op.ack == Ack::quorum) return observe_and_reset(now, job);
+  apply(job);
 }
 
-// This node is the executor.
-void Coordinator::execute(Instant now, const Op& op, const Origin& origin, Instant deadline) {
-  // A reset of a shard that nobody may use yet does no harm, and a raise that stopped
-  // half-way must not keep the counter from being reset.
-  if (op.shard > 0 && op.kind == OpKind::add) {
-    const auto usable = parts_.reads.usable(now, op.key);
-    if (!usable) {
-      if (full()) return enqueue(op, origin, deadline, Code::overloaded);
-      const RoundId round =
-          parts_.collector.collect(now, Collector::Mode::one, {{std::string(op.key), 0}}, deadline);
-      wait_for(round, Step::learn_usable, op, origin, deadline);
-      return;
-    }
-    if (op.shard >= *usable) {
-      enqueue(op, origin, deadline, Code::invalid_argument);
-      return;
-    }
-  }
-  carry_out(now, op, origin, deadline);
+void Coordinator::add_if_usable(Instant now, const Job& job) {
+  const Op& op = job.op;
+  if (const auto usable = parts_.reads.usable(now, op.key))
+    return apply(job, op.shard < *usable ? Code::ok : Code::invalid_argument);
+  if (full()) return apply(job, Code::overloaded);
+  const RoundId round =
+      parts_.collector.collect(now, Collector::Mode::one, {{std::string(op.key), 0}}, job.deadline);
+  wait_for(round, Step::learn_usable, job);
 }
 
-// The shard may be used.
-void Coordinator::carry_out(Instant now, const Op& op, const Origin& origin, Instant deadline) {
-  if (op.kind == OpKind::reset && op.ack == Ack::quorum) {
-    if (full()) return enqueue(op, origin, deadline, Code::overloaded);
-    const RoundId round = parts_.collector.collect(now, Collector::Mode::majority,
-                                                   {{std::string(op.key), op.shard}}, deadline);
-    wait_for(round, Step::observe_reset, op, origin, deadline);
-    return;
-  }
-  enqueue(op, origin, deadline);
+void Coordinator::observe_and_reset(Instant now, const Job& job) {
+  if (full()) return apply(job, Code::overloaded);
+  const RoundId round = parts_.collector.collect(
+      now, Collector::Mode::majority, {{std::string(job.op.key), job.op.shard}}, job.deadline);
+  wait_for(round, Step::observe_reset, job);
 }
 
 Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& first_shard) {
@@ -234,30 +222,56 @@ Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& firs
   return op.shard < first_shard.states[0].usable ? Code::ok : Code::invalid_argument;
 }
 
-Code Coordinator::reason_to_refuse(const Op& op, Partition in) const {
+Code Coordinator::reason_to_refuse(const Job& job) const {
   if (storage_full_) return Code::storage_full;
-  if (op.ack != Ack::quorum) return Code::ok;
-  if (!parts_.view.majority_up(in)) return Code::no_quorum;
+  if (job.op.ack != Ack::quorum) return Code::ok;
+  if (!parts_.view.majority_up(job.placement.partition())) return Code::no_quorum;
   return full() ? Code::overloaded : Code::ok;
 }
 
 // `refuse` goes by the token table too: a retry of what was applied is answered.
-void Coordinator::enqueue(const Op& op, const Origin& origin, Instant deadline, Code refuse) {
-  const bool checked = storage_full_ || op.ack == Ack::quorum;
-  if (refuse == Code::ok && checked) refuse = reason_to_refuse(op, place(op).partition());
-  if (refuse == Code::ok && swamped_ && origin.kind == Origin::Kind::member)
+void Coordinator::apply(const Job& job, Code refuse) {
+  const bool checked = storage_full_ || job.op.ack == Ack::quorum;
+  if (refuse == Code::ok && checked) refuse = reason_to_refuse(job);
+  if (refuse == Code::ok && swamped_ && job.origin.kind == Origin::Kind::member)
     refuse = Code::overloaded;
-  changes_.push_back({op.kind, {op.key, op.shard}, op.amount, op.token, refuse});
-  jobs_.push_back({origin, op, deadline});
+  take(job, refuse);
 }
 
-void Coordinator::run_queue() {
-  if (jobs_.empty()) return;
-  applied_.resize(jobs_.size());
-  parts_.executor.apply(changes_, applied_);
-  for (std::size_t i = 0; i < jobs_.size(); ++i) conclude(jobs_[i], applied_[i]);
-  jobs_.clear();
-  changes_.clear();
+// Who is refused waits for nothing.
+void Coordinator::take(const Job& job, Code refuse) {
+  const Op& op = job.op;
+  const ShardRef shard{op.key, op.shard};
+  const ShardMap& map = parts_.executor.map();
+  if (refuse == Code::ok && !map.all_resident() && !map.resident(job.placement, shard))
+    return park(job, op.shard);
+  const Change change{op.kind, shard, op.amount, op.token, refuse};
+  conclude(job, parts_.executor.apply(change, job.placement));
+}
+
+// Until that shard of its counter is in memory.
+void Coordinator::park(const Job& job, ShardIndex shard) {
+  const auto key = std::make_shared<std::string>(job.op.key);
+  Residency::Needs needs{{{*key, shard}}, {}, 2 * (key->size() + sizeof(ShardKey)) + sizeof job};
+  parts_.residency.hold(std::move(needs), Residency::Turn::first, std::nullopt,
+                        [this, key, job](Instant now) {
+                          Job again = job;
+                          again.op.key = *key;
+                          go_on(now, std::move(again));
+                        });
+}
+
+// It was let in before it was parked.
+void Coordinator::go_on(Instant now, Job&& job) {
+  if (parts_.view.retired()) {
+    refuse(job.origin, tokened(job.op) ? Code::executor_gone : Code::unavailable,
+           "another store was pinned in this one's place");
+  } else if (job.op.shard == kAnyShard) {
+    route_by_owner(now, std::move(job));
+  } else {
+    take(job, Code::ok);
+  }
+  parts_.forwarder.flush(now);
 }
 
 void Coordinator::conclude(const Job& job, const Applied& applied) {
@@ -287,7 +301,7 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
         break;
       }
       ShardKey shard{std::string(job.op.key), job.op.shard};
-      parts_.waits.wait(shard, place(job.op).partition(), applied.commit, job.origin,
+      parts_.waits.wait(shard, job.placement.partition(), applied.commit, job.origin,
                         std::move(done), job.deadline);
       // What an earlier record holds may have been acked before anybody waited, and
       // a reset that found nothing to clear is in none.
@@ -298,22 +312,22 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
   }
 }
 
-void Coordinator::start_raise(const Op& op, const Origin& origin, Instant deadline) {
-  if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
-  const auto count = static_cast<ShardIndex>(op.amount);
-  const RoundId round =
-      parts_.collector.write({{std::string(op.key), 0}}, {ShardState{{}, count, 1}}, deadline);
-  wait_for(round, Step::raise_count, op, origin, deadline);
+void Coordinator::start_raise(const Job& job) {
+  if (full()) return refuse(job.origin, Code::overloaded, text(Code::overloaded));
+  const auto count = static_cast<ShardIndex>(job.op.amount);
+  const RoundId round = parts_.collector.write({{std::string(job.op.key), 0}},
+                                               {ShardState{{}, count, 1}}, job.deadline);
+  wait_for(round, Step::raise_count, job);
 }
 
 // Adds may use a shard only once no strong read can miss it.
 void Coordinator::continue_raise(const Waiting& waiting, Code code) {
   if (code != Code::ok) {
-    refuse(waiting.origin, Code::in_doubt,
+    refuse(waiting.job.origin, Code::in_doubt,
            "no majority of the owners has confirmed the new shard count");
     return;
   }
-  const auto count = static_cast<ShardIndex>(waiting.op.amount);
+  const auto count = static_cast<ShardIndex>(waiting.job.op.amount);
   if (waiting.step == Step::raise_usable) {
     // The owners that are not of that majority learn it as of any change made here.
     const ShardKey first{waiting.key, 0};
@@ -321,42 +335,51 @@ void Coordinator::continue_raise(const Waiting& waiting, Code code) {
     raised.push(first, ShardState{{}, count, count});
     parts_.executor.merge(raised);
     parts_.replicator.offer(first);
-    parts_.out.answer(waiting.origin, {0, Code::ok, {}, count});
+    parts_.out.answer(waiting.job.origin, {0, Code::ok, {}, count});
     return;
   }
-  const RoundId round =
-      parts_.collector.write({{waiting.key, 0}}, {ShardState{{}, count, count}}, waiting.deadline);
-  wait_for(round, Step::raise_usable, waiting.op, waiting.origin, waiting.deadline);
+  const RoundId round = parts_.collector.write({{waiting.key, 0}}, {ShardState{{}, count, count}},
+                                               waiting.job.deadline);
+  wait_for(round, Step::raise_usable, waiting.job);
 }
 
-void Coordinator::wait_for(RoundId round, Step step, const Op& op, const Origin& origin,
-                           Instant deadline) {
-  Waiting& waiting = rounds_[round];
+void Coordinator::wait_for(RoundId round, Step step, const Job& job) {
+  Waiting& waiting = rounds_.emplace(round, Waiting{})->second;
   waiting.step = step;
-  waiting.key = op.key;
-  waiting.op = op;
-  waiting.op.key = waiting.key;
-  waiting.origin = origin;
-  waiting.deadline = deadline;
+  waiting.job = job;
+  waiting.key = job.op.key;
+  waiting.job.op.key = waiting.key;
 }
 
 void Coordinator::on_finished(Instant now, const Collector::Finished& finished) {
-  const auto at = rounds_.find(finished.round);
-  if (at == rounds_.end()) return;
-  const auto node = rounds_.extract(at);  // keeps the key that the op borrows in place
-  const Waiting& waiting = node.mapped();
+  std::vector<decltype(rounds_)::node_type> ready;
+  const auto [begin, end] = rounds_.equal_range(finished.round);
+  for (auto at = begin; at != end;) ready.push_back(rounds_.extract(at++));
+  if (ready.empty()) return;
+  for (const auto& one : ready) resume(now, one.mapped(), finished);
+  parts_.forwarder.flush(now);
+}
+
+void Coordinator::resume(Instant now, const Waiting& waiting, const Collector::Finished& finished) {
   switch (waiting.step) {
     case Step::raise_count:
     case Step::raise_usable:
       continue_raise(waiting, finished.code);
-      return;
-    case Step::learn_usable:
-      if (const Code why = reason_to_refuse(waiting.op, finished); why != Code::ok) {
-        enqueue(waiting.op, waiting.origin, waiting.deadline, why);
-      } else {
-        carry_out(now, waiting.op, waiting.origin, waiting.deadline);
-      }
       break;
+    case Step::learn_usable:
+      apply(waiting.job, reason_to_refuse(waiting.job.op, finished));
+      break;
+    case Step::choose_shard: {
+      if (now >= waiting.job.deadline) {
+        refuse(waiting.job.origin, Code::unavailable, text(Code::unavailable));
+        break;
+      }
+      Job job = waiting.job;
+      job.op.shard = choice_.choose_as_told(job.op, finished);
+      job.placement = place(job.op);
+      route_by_owner(now, std::move(job));
+      break;
+    }
     case Step::count_for_reset:
       reset_whole(now, waiting, finished);
       break;
@@ -366,29 +389,28 @@ void Coordinator::on_finished(Instant now, const Collector::Finished& finished) 
       observed.sightings = finished.sightings;
       parts_.executor.merge(observed);
       // Whatever becomes of the reset, this copy must find its way to the owners, and go.
-      if (!parts_.view.owned(place(waiting.op).partition()))
+      if (!parts_.view.owned(waiting.job.placement.partition()))
         parts_.replicator.offer(finished.shards[0]);
-      enqueue(waiting.op, waiting.origin, waiting.deadline, finished.code);
+      apply(waiting.job, finished.code);
       break;
     }
   }
-  run_queue();
-  parts_.forwarder.flush(now);
 }
 
 void Coordinator::reset_whole(Instant now, const Waiting& waiting,
                               const Collector::Finished& finished) {
   if (finished.code != Code::ok || finished.missing[0]) {
-    const Code code = waiting.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
-    refuse(waiting.origin, code, "the owners of the counter's first shard did not answer");
+    const Code code = waiting.job.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
+    refuse(waiting.job.origin, code, "the owners of the counter's first shard did not answer");
     return;
   }
   const std::uint64_t number = next_reset_++;
-  resets_[number] = {waiting.origin, finished.states[0].count, 0, {}};
+  resets_[number] = {waiting.job.origin, finished.states[0].count, 0, {}};
   for (ShardIndex shard = 0; shard < finished.states[0].count; ++shard) {
-    Op op = waiting.op;
+    Op op = waiting.job.op;
     op.shard = shard;
-    route_by_owner(now, op, place(op), {Origin::Kind::operation, number, shard}, waiting.deadline);
+    const Origin origin{Origin::Kind::operation, number, shard};
+    route_by_owner(now, job_of(op, origin, waiting.job.deadline));
   }
 }
 

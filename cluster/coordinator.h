@@ -22,7 +22,8 @@
 #include "cluster/quorum_waits.h"
 #include "cluster/reads.h"
 #include "cluster/replicator.h"
-#include "protocol/random.h"
+#include "cluster/residency.h"
+#include "cluster/shard_choice.h"
 
 namespace quipu {
 
@@ -37,9 +38,11 @@ class Coordinator {
     Replicator& replicator;
     QuorumWaits& waits;
     Forwarder& forwarder;
+    Residency& residency;
     const NodeSettings& settings;
   };
-  Coordinator(Parts parts, Random random) : parts_(parts), random_(random) {}
+  Coordinator(Parts parts, Random random)
+      : parts_(parts), choice_(parts.view, parts.executor, parts.reads, random) {}
 
   // The ops of one client, or of one Forward; each is answered by one Done.
   void on_ops(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
@@ -58,14 +61,26 @@ class Coordinator {
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  // An op that waits for a round, and what is to be done with the result.
-  enum class Step { learn_usable, observe_reset, count_for_reset, raise_count, raise_usable };
-  struct Waiting {
-    Step step{};
-    Op op;  // its key borrows `key`
-    std::string key;
+  // An op on its way to whoever executes it.
+  struct Job {
+    Op op;
+    Placement placement;  // of its shard; of any shard: of the first
     Origin origin;
     Instant deadline{};
+  };
+  // One that waits for a round, and what is to be done with the result.
+  enum class Step {
+    learn_usable,
+    choose_shard,
+    observe_reset,
+    count_for_reset,
+    raise_count,
+    raise_usable
+  };
+  struct Waiting {
+    Step step{};
+    Job job;  // its key borrows `key`
+    std::string key;
   };
   // A reset of all shards of a counter.
   struct WholeReset {
@@ -74,44 +89,41 @@ class Coordinator {
     std::size_t applied = 0;
     Done worst;
   };
-  struct Job {
-    Origin origin;
-    Op op;
-    Instant deadline{};
-  };
 
-  void route(Instant now, const Op& op, const Placement& placement, const Origin& origin);
-  void route_by_token(Instant now, const Op& op, const Origin& origin, Instant deadline);
-  void route_by_owner(Instant now, Op op, const Placement& placement, const Origin& origin,
-                      Instant deadline);
-  void open_session(const Op& op, const Origin& origin, Instant deadline);
-  void execute(Instant now, const Op& op, const Origin& origin, Instant deadline);
-  void carry_out(Instant now, const Op& op, const Origin& origin, Instant deadline);
-  void forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline);
-  void enqueue(const Op& op, const Origin& origin, Instant deadline, Code refuse = Code::ok);
-  void run_queue();
+  void route(Instant now, Job&& job);
+  void route_by_token(Instant now, const Job& job);
+  void route_by_owner(Instant now, Job&& job);
+  void open_session(const Job& job);
+  void execute(Instant now, const Job& job);
+  void add_if_usable(Instant now, const Job& job);
+  void observe_and_reset(Instant now, const Job& job);
+  void forward(const Job& job, MemberIndex executor);
+  void apply(const Job& job, Code refuse = Code::ok);
+  void take(const Job& job, Code refuse);
+  void park(const Job& job, ShardIndex shard);
+  void go_on(Instant now, Job&& job);
   void conclude(const Job& job, const Applied& applied);
-  void start_raise(const Op& op, const Origin& origin, Instant deadline);
+  void start_raise(const Job& job);
   void continue_raise(const Waiting& waiting, Code code);
   void reset_whole(Instant now, const Waiting& waiting, const Collector::Finished& finished);
-  void wait_for(RoundId round, Step step, const Op& op, const Origin& origin, Instant deadline);
+  void wait_for(RoundId round, Step step, const Job& job);
+  void resume(Instant now, const Waiting& waiting, const Collector::Finished& finished);
   void refuse(const Origin& origin, Code code, std::string detail);
-  [[nodiscard]] ShardIndex choose_shard(std::string_view key, const Placement& first);
-  [[nodiscard]] Code reason_to_refuse(const Op& op, Partition partition) const;
+  [[nodiscard]] Code reason_to_refuse(const Job& job) const;
   [[nodiscard]] static Code reason_to_refuse(const Op& op, const Collector::Finished& first_shard);
   [[nodiscard]] bool full() const;  // no room for one more operation that waits
   [[nodiscard]] Placement place(const Op& op) const;
+  [[nodiscard]] Job job_of(const Op& op, const Origin& origin, Instant deadline) const {
+    return {op, place(op), origin, deadline};
+  }
 
   Parts parts_;
-  Random random_;
+  ShardChoice choice_;
   bool storage_full_ = false;
   bool swamped_ = false;
-  std::map<RoundId, Waiting> rounds_;
+  std::multimap<RoundId, Waiting> rounds_;
   std::map<std::uint64_t, WholeReset> resets_;
   std::uint64_t next_reset_ = 1;
-  std::vector<Job> jobs_;  // adds and resets to be applied together
-  std::vector<Change> changes_;
-  std::vector<Applied> applied_;
   Counts counts_;
 };
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -24,8 +26,9 @@ using Answer = std::variant<Done, Values, Keys, Sized>;  // carries the asker's 
 // An answer that is known at once, but may be said only when `after` is durable:
 // Effects::released tells.
 struct AtOnce {
+  AtOnce(Done&& known, Commit until) : done(std::move(known)), after(until) {}
   Done done;
-  Commit after{};  // 0: now
+  Commit after;  // 0: now
 };
 
 struct Effects {
@@ -43,6 +46,8 @@ struct Effects {
   };
 
   std::vector<Sealed> writes;  // to the store, in order; report each as durable
+  // From the store (load_states), whatever is still to be written; one at a time.
+  std::optional<LoadRequest> load;
   std::vector<Send> sends;
   std::vector<Close> closes;  // after the sends
   std::vector<Reply> replies;

@@ -13,6 +13,10 @@ Partition partition_at(std::uint32_t cursor) {
   return Partition{static_cast<std::uint16_t>(cursor / kLeaves)};
 }
 
+LeafId leaf_at(std::uint32_t cursor) {
+  return {partition_at(cursor), static_cast<std::uint8_t>(cursor % kLeaves)};
+}
+
 std::uint32_t end_of_partition(std::uint32_t cursor) {
   return (cursor / std::uint32_t{kLeaves} + 1) * std::uint32_t{kLeaves};
 }
@@ -51,9 +55,7 @@ void Listing::on_list(Instant now, ClientId client, const List& list) {
   walk.client = client;
   walk.id = list.id;
   walk.limit = std::clamp<std::uint32_t>(list.limit, 1, kMaxListKeys);
-  walk.deadline =
-      now + (list.timeout_ms == 0 ? settings_.request_timeout
-                                  : Duration(std::chrono::milliseconds(list.timeout_ms)));
+  walk.deadline = settings_.deadline(now, list.timeout_ms);
   // No key is as long as a longer prefix.
   walk.begin = list.prefix.size() > kMaxKey ? kListEnd : std::min(list.cursor, kListEnd);
   if (walk.begin < kListEnd) walk.prefix = list.prefix;
@@ -77,25 +79,39 @@ Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std:
                              std::uint32_t limit) const {
   Found found{{}, cursor};
   std::vector<Entry*> entries;
-  while (found.next < end && view_.tells_of(partition_at(found.next))) {
+  while (found.next < end && can_tell(found.next)) {
     const Partition partition = partition_at(found.next);
     entries.clear();
     if (executor_.map().counters(partition) != 0) {
       executor_.map().collect_from(partition, static_cast<std::uint8_t>(found.next % kLeaves),
                                    entries);
     }
-    found.next = end_of_partition(found.next);
+    const std::uint32_t told = end_of_memory(found.next);
     for (EntryIterator at = entries.begin(); at != entries.end();) {
-      const std::uint8_t leaf = (*at)->leaf();
+      const std::uint32_t leaf = raw(partition) * std::uint32_t{kLeaves} + (*at)->leaf();
+      if (leaf >= told) break;
       std::vector<std::string> names = names_in_leaf(at, entries.end(), prefix);
       if (!found.keys.empty() && found.keys.size() + names.size() > limit) {
-        found.next = raw(partition) * std::uint32_t{kLeaves} + leaf;
+        found.next = leaf;
         return found;
       }
       std::move(names.begin(), names.end(), std::back_inserter(found.keys));
     }
+    found.next = told;
   }
   return found;
+}
+
+bool Listing::can_tell(std::uint32_t cursor) const {
+  const Partition partition = partition_at(cursor);
+  return view_.tells_of(partition) && executor_.map().resident(leaf_at(cursor));
+}
+
+// In front of the next leaf of the partition that is in the store alone, or at its end.
+std::uint32_t Listing::end_of_memory(std::uint32_t cursor) const {
+  const std::uint32_t end = end_of_partition(cursor);
+  while (cursor < end && executor_.map().resident(leaf_at(cursor))) ++cursor;
+  return cursor;
 }
 
 // ---- others ----
@@ -131,8 +147,10 @@ void Listing::ask(Walks::iterator at) {
   Walk& walk = at->second;
   for (const MemberIndex owner : view_.owners(partition_at(walk.cursor))) {
     const std::uint64_t position = bit(walk, owner);
-    if (owner == view_.self() || !view_.up(owner) || ((walk.asked | walk.vain) & position) != 0)
-      continue;
+    // Itself only for what it must fetch from its store.
+    const bool mine = owner == view_.self();
+    if (mine && (!view_.tells_of(partition_at(walk.cursor)) || can_tell(walk.cursor))) continue;
+    if (!view_.up(owner) || ((walk.asked | walk.vain) & position) != 0) continue;
     walk.asked |= position;
     out_.send(owner, ListPart{at->first, walk.prefix, walk.cursor, walk.limit});
     return;

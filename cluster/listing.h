@@ -68,6 +68,8 @@ class Listing {
   };
   [[nodiscard]] Found held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
                            std::uint32_t limit) const;
+  [[nodiscard]] bool can_tell(std::uint32_t cursor) const;
+  [[nodiscard]] std::uint32_t end_of_memory(std::uint32_t cursor) const;
   [[nodiscard]] bool sound(const Walk& walk, MemberIndex from, const ListedPart& answer) const;
   [[nodiscard]] std::uint64_t bit(const Walk& walk, MemberIndex member) const;
   void advance(Walk walk);

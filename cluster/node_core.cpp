@@ -9,10 +9,20 @@ namespace {
 bool needs_room(const PeerMessage& message) {
   return std::holds_alternative<DeltaFrame>(message) ||
          std::holds_alternative<WriteBack>(message) || std::holds_alternative<Pulled>(message) ||
-         std::holds_alternative<Collect>(message) || std::holds_alternative<Pull>(message);
+         std::holds_alternative<Collect>(message) || std::holds_alternative<Pull>(message) ||
+         std::holds_alternative<ListPart>(message);
 }
 
 }  // namespace
+
+ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
+                                 const NodeSettings& settings) {
+  ExecutorOptions options;
+  options.tokens = settings.tokens;
+  options.checkpoint = settings.checkpoint;
+  options.memory = {settings.memory_limit, config.owners.owned_by(self)};
+  return options;
+}
 
 NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
                    std::unique_ptr<Executor> executor, Random random)
@@ -24,7 +34,8 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       view_(config_, self, executor_->meta().lineage.back().boot),
       out_(view_),
       waits_(view_, out_),
-      replicator_(view_, *executor_, out_, waits_, settings_),
+      residency_(*executor_),
+      replicator_(view_, *executor_, out_, waits_, residency_, settings_),
       freshness_(view_, *executor_, settings_.gossip_interval),
       replica_(view_, *executor_, out_, freshness_, settings_),
       anti_entropy_(now, view_, *executor_, out_, settings_, random_.split()),
@@ -33,9 +44,9 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
       listing_(view_, *executor_, out_, settings_),
       sizing_(view_, *executor_, out_, settings_),
-      coordinator_(
-          {view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_, settings_},
-          random_.split()),
+      coordinator_({view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_,
+                    residency_, settings_},
+                   random_.split()),
       greeting_(view_, *executor_),
       settle_by_(now + settings_.confirm_wait),
       confirmed_(config_.members.size()),
@@ -140,6 +151,7 @@ void NodeCore::on_link_closed(Instant now, LinkId link, Effects& effects) {
 
 // What was pulled over it says nothing of who answers over the next one.
 void NodeCore::on_link_lost(MemberIndex member) {
+  residency_.on_link_lost(member);
   std::erase_if(repairing_, [member](const auto& repaired) { return repaired.peer == member; });
   collector_.on_link_lost(member);
   forwarder_.on_link_lost(member);
@@ -194,9 +206,17 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
   anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
 }
 
-void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message) {
-  if (swamped_ && needs_room(message)) {
+void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn) {
+  // What was held has its room already.
+  if (swamped_ && turn == Turn::first && needs_room(message)) {
     unheard_[from] = true;
+    return;
+  }
+  Residency::Needs needs = Residency::needs(message, executor_->map());
+  if (!residency_.resident(needs)) {
+    const auto kept = std::make_shared<PeerMessage>(std::move(message));
+    residency_.hold(std::move(needs), turn, from,
+                    [this, from, kept](Instant then) { dispatch(then, from, *kept, Turn::again); });
     return;
   }
   std::visit(
@@ -238,69 +258,6 @@ void NodeCore::on_beat(Instant now, MemberIndex from, const Beat& beat) {
   if (freshness_.needs_pull(from) && !on_its_way) anti_entropy_.urge(now, from, lost);
 }
 
-// ---- identity ----
-
-void NodeCore::adopt_pins() {
-  if (!view_.adopt(executor_->meta())) return;
-  collector_.on_fence_changed();
-  replicator_.on_fence_changed();
-}
-
-void NodeCore::confirm(MemberIndex member) {
-  if (confirmed_[member]) return;
-  confirmed_[member] = true;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    const auto owners = view_.owners(Partition{p});
-    executor_->set_confirmed(Partition{p},
-                             std::all_of(owners.begin(), owners.end(),
-                                         [this](MemberIndex owner) { return confirmed_[owner]; }));
-  }
-}
-
-// A partition keeps its actor only if every other owner has testified that this
-// store lost nothing; for the silent ones it draws a new one.
-void NodeCore::settle(Instant now) {
-  if (settled_ || abandoned_ || !executor_->meta().pins.founded) return;
-  const bool all = std::all_of(confirmed_.begin(), confirmed_.end(), [](bool one) { return one; });
-  if (!all && now < settle_by_) return;
-  settled_ = true;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    const auto owners = view_.owners(Partition{p});
-    const bool confirmed = std::all_of(owners.begin(), owners.end(),
-                                       [this](MemberIndex owner) { return confirmed_[owner]; });
-    executor_->set_confirmed(Partition{p}, confirmed);
-    if (!confirmed) executor_->forget_actor(Partition{p});
-  }
-}
-
-// A peer remembers what this disk has forgotten: from now on it is another store.
-void NodeCore::abandon_identity() {
-  if (abandoned_) return;
-  abandoned_ = true;
-  settled_ = false;
-  executor_->become(random_.id<StoreId>());
-  executor_->seal();
-}
-
-// What is executed from now on would count nowhere: nobody may be told otherwise.
-void NodeCore::retire(Effects& effects) {
-  for (MemberIndex member = 0; member < config_.members.size(); ++member) {
-    if (member != self_ && view_.up(member)) on_link_lost(member);
-  }
-  greeting_.part(state(), effects);
-}
-
-void NodeCore::on_repaired(const AntiEntropy::Repaired& repaired) {
-  freshness_.set_pulled(repaired.peer, repaired.epoch);
-  view_.set_hollow(repaired.peer, !repaired.whole);
-  if (!repaired.whole) return;
-  const NodeId source = config_.members[repaired.peer].id;
-  const Meta& meta = executor_->meta();
-  const auto at = std::find(meta.filled_from.begin(), meta.filled_from.end(), source);
-  if (!meta.marked || at != meta.filled_from.end()) return;
-  executor_->edit_meta().filled_from.push_back(source);
-}
-
 // ---- the store, and time ----
 
 void NodeCore::on_storage_full(bool full) { coordinator_.on_storage_full(full); }
@@ -326,6 +283,12 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
     }
   }
   adopt_pins();
+  finish_event(now, effects);
+}
+
+void NodeCore::on_loaded(Instant now, const Loaded& loaded, Effects& effects) {
+  if (abandoned_) return;
+  residency_.on_loaded(now, loaded);
   finish_event(now, effects);
 }
 
@@ -382,6 +345,7 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
     route_internal(now);
   }
   seal_what_is_due(effects);
+  residency_.finish_event(durable_, effects);
   out_.flush(greeting_.links(), effects);
 }
 
@@ -397,16 +361,30 @@ void NodeCore::route_internal(Instant now) {
       busy = true;
       coordinator_.reroute(now, unsent);
     }
-    for (const Collector::Finished& finished : collector_.take_finished()) {
+    for (Collector::Finished& finished : collector_.take_finished()) {
       busy = true;
-      coordinator_.on_finished(now, finished);
-      reads_.on_finished(now, finished);
+      route_finished(now, finished, Turn::first);
     }
     for (Outbound::Internal& internal : out_.take_internal()) {
       busy = true;
       coordinator_.on_internal(now, std::move(internal));
     }
   }
+}
+
+void NodeCore::route_finished(Instant now, Collector::Finished& finished, Turn turn) {
+  if (!executor_->map().all_resident()) {
+    // What this node holds of them is merged, and may be newer than what a peer said.
+    Residency::Needs needs{finished.shards, {}, 0};
+    if (!residency_.resident(needs)) {
+      const auto kept = std::make_shared<Collector::Finished>(std::move(finished));
+      residency_.hold(std::move(needs), turn, std::nullopt,
+                      [this, kept](Instant then) { route_finished(then, *kept, Turn::again); });
+      return;
+    }
+  }
+  coordinator_.on_finished(now, finished);
+  reads_.on_finished(now, finished);
 }
 
 // A record is sealed when the store is idle, so that it holds all that came while
@@ -426,7 +404,8 @@ void NodeCore::seal_what_is_due(Effects& effects) {
 // to where peers are not listened to either: their acks empty our outboxes, and a
 // link that is closed for want of room costs a repair.
 void NodeCore::weigh_backlog(Effects& effects) {
-  const std::size_t backlog = unsynced_bytes_ + executor_->open_bytes() + out_.held_bytes();
+  const std::size_t backlog = unsynced_bytes_ + executor_->open_bytes() + out_.held_bytes() +
+                              residency_.held_bytes() + executor_->map().dirty_excess();
   const auto above = [backlog](bool already, std::size_t limit) {
     return backlog > (already ? limit / 2 : limit);
   };
@@ -463,7 +442,7 @@ bool NodeCore::quiet() const {
   return !executor_->has_open() && executor_->sealed() <= durable_ && !out_.holding() &&
          waits_.size() == 0 && forwarder_.size() == 0 && reads_.size() == 0 &&
          listing_.size() == 0 && sizing_.size() == 0 && coordinator_.size() == 0 &&
-         replicator_.drained();
+         residency_.quiet() && replicator_.drained();
 }
 
 }  // namespace quipu

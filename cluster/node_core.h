@@ -12,7 +12,7 @@
 //   anti_entropy   what replication missed    collector     states of a majority
 //   replica        what others ask of us      reads         how a read is answered
 //   listing        which counters exist       sizing        how many do
-//   outbound       what must wait for a commit
+//   outbound       what must wait for a commit   residency    … or for the store
 //
 // After each call: do the effects in order, then arm one timer at deadline().
 #pragma once
@@ -28,10 +28,15 @@
 #include "cluster/greeting.h"
 #include "cluster/listing.h"
 #include "cluster/replica.h"
+#include "cluster/residency.h"
 #include "cluster/sizing.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
+
+// For recover(). What others own is never evicted: it is kept until they have it.
+[[nodiscard]] ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
+                                               const NodeSettings& settings);
 
 class NodeCore {
  public:
@@ -75,6 +80,8 @@ class NodeCore {
   // ---- the store ----
   // All writes up to this commit are durable.
   void on_durable(Instant now, Commit commit, Effects& effects);
+  // What Effects::load asked for.
+  void on_loaded(Instant now, const Loaded& loaded, Effects& effects);
   // The store has no room (it will try again), or has again.
   void on_storage_full(bool full);
 
@@ -94,7 +101,8 @@ class NodeCore {
 
  private:
   void on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
-  void dispatch(Instant now, MemberIndex from, PeerMessage& message);
+  using Turn = Residency::Turn;
+  void dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn = Turn::first);
   void on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
   void on_met(Instant now, const Greeting::Met& met);
   void on_link_up(Instant now, MemberIndex member);
@@ -108,6 +116,7 @@ class NodeCore {
   void gossip(Instant now);
   void finish_event(Instant now, Effects& effects);
   void route_internal(Instant now);
+  void route_finished(Instant now, Collector::Finished& finished, Turn turn);
   void seal_what_is_due(Effects& effects);
   void weigh_backlog(Effects& effects);
   void take_records(Effects& effects);
@@ -124,6 +133,7 @@ class NodeCore {
   View view_;
   Outbound out_;
   QuorumWaits waits_;
+  Residency residency_;
   Replicator replicator_;
   Freshness freshness_;
   Replica replica_;

@@ -77,7 +77,9 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"dirty_shards", executor_->map().dirty()},
       {"frames_merged", sent.frames_merged},
       {"frames_sent", sent.frames_sent},
+      {"held_bytes", residency_.held_bytes()},
       {"memory_bytes", executor_->map().bytes()},
+      {"memory_used_bytes", executor_->map().footprint()},
       {"ops_forwarded", ops.forwarded},
       {"ops_refused", ops.refused},
       {"outboxes_lost", sent.outboxes_lost},
@@ -89,6 +91,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"resets_executed", ops.resets_executed},
       {"sessions", executor_->tokens().sessions()},
       {"shards", executor_->map().size()},
+      {"shards_loaded", residency_.shards_loaded()},
       {"unsynced_bytes", unsynced_bytes_},
   };
   return reply;

@@ -20,7 +20,7 @@ struct NodeSettings {
   // How long a started store waits for the other owners' testimony before it
   // draws new actors for the partitions of those that are silent.
   Duration confirm_wait = std::chrono::seconds(1);
-  // For requests that name none.
+  // For requests that name none, which they do by 0.
   Duration request_timeout = std::chrono::seconds(5);
   // Between looks at each peer, ± 20%; and from a first look to the second.
   Duration repair_interval = std::chrono::seconds(10);
@@ -40,8 +40,16 @@ struct NodeSettings {
   // Beyond this, what peers bring is dropped where it takes room. Well above, so that
   // clients alone, who wait from there on, never cause it.
   std::size_t backlog_bytes = 32u << 20;
+  // Of counters in memory, about; 0: none. Beyond, those that are not used are in the
+  // store alone, and brought back when they are.
+  std::size_t memory_limit = 0;
   TokenLimits tokens;
   CheckpointLimits checkpoint;
+
+  // Of a request that came at `now` and names that timeout.
+  [[nodiscard]] Instant deadline(Instant now, std::uint32_t timeout_ms) const {
+    return now + (timeout_ms == 0 ? request_timeout : std::chrono::milliseconds(timeout_ms));
+  }
 };
 
 }  // namespace quipu

@@ -27,11 +27,11 @@ void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
       after);
 }
 
-void Outbound::answer(const Origin& origin, Done done, Commit after) {
+void Outbound::answer(const Origin& origin, Done&& done, Commit after) {
   done.id = origin.id;
   if (at_once_ != nullptr && origin.kind == Origin::Kind::client &&
       origin.who == raw(at_once_client_)) {
-    at_once_->push_back({std::move(done), after <= durable_ ? Commit{} : after});
+    at_once_->emplace_back(std::move(done), after <= durable_ ? Commit{} : after);
     return;
   }
   put(ToOrigin{origin, std::move(done)}, after);

@@ -36,7 +36,7 @@ class Outbound {
     Fence fence;
   };
   void reply(const Request& request, PeerMessage answer, Commit after);
-  void answer(const Origin& origin, Done done, Commit after = {});
+  void answer(const Origin& origin, Done&& done, Commit after = {});
   void answer(ClientId client, Answer answer);
 
   // While one is set, what this client may be told goes there, with the commit that it

@@ -48,9 +48,17 @@ class Outbox {
   template <class Size>
   [[nodiscard]] const Frame& take(Commit as_of, std::size_t max_bytes, Size&& size_of) {
     std::size_t bytes = 0, count = 0;
-    while (count < waiting_.size() && (count == 0 || bytes < max_bytes))
+    const std::size_t most = std::min(waiting_.size(), kFrameItems);
+    while (count < most && (count == 0 || bytes < max_bytes))
       bytes += size_of(waiting_[count++].shard);
     return cut(as_of, count);
+  }
+
+  // All that the next frame may show, and perhaps more.
+  template <class Visit>
+  void for_next(Visit&& visit) const {
+    for (std::size_t i = 0; i < std::min(waiting_.size(), kFrameItems); ++i)
+      visit(waiting_[i].shard);
   }
 
   // What that frame held, and the commit that its states were read at; nothing
@@ -82,6 +90,8 @@ class Outbox {
   [[nodiscard]] std::size_t size() const;
 
  private:
+  static constexpr std::size_t kFrameItems = 4096;
+
   struct Sent {
     Commit as_of{};
     Frame frame;

@@ -1,7 +1,6 @@
 #include "cluster/reads.h"
 
 #include <algorithm>
-#include <array>
 
 namespace quipu {
 namespace {
@@ -44,38 +43,50 @@ void Reads::refuse(const Read& read, ClientId client, Code code, const char* why
   out_.answer(client, std::move(values));
 }
 
-// The memory of a group is fetched ahead, as in Coordinator::on_ops.
+// What a counter's shards come to, piece_of(shard) each. Of a strong read, no age is told.
+template <class PieceOf>
+Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piece_of) const {
+  Value value;
+  value.shards = shards;
+  value.complete = true;
+  Total sum;
+  for (ShardIndex shard = 0; shard < shards; ++shard) {
+    const Piece& piece = piece_of(shard);
+    sum += piece.total;
+    if (level == ReadLevel::strong) continue;
+    value.complete = value.complete && piece.complete && !piece.missing &&
+                     now - piece.as_of <= kCompleteIntervals * settings_.gossip_interval;
+    const std::uint32_t age =
+        piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
+    value.age_ms = std::max(value.age_ms, age);
+  }
+  const auto narrowed = narrow(sum.sum);
+  if (!narrowed) {
+    value.code = Code::out_of_range;
+    value.detail = "the counter's total is outside the signed 64-bit range";
+    return value;
+  }
+  value.value = *narrowed;
+  value.exists = sum.exists;
+  return value;
+}
+
 void Reads::read_now(Instant now, std::span<const std::string_view> keys,
                      std::span<Value> values) const {
-  constexpr std::size_t kGroup = 16;
   const ShardMap& map = executor_.map();
   const Age age = freshness_.age(now);
-  while (!keys.empty()) {
-    const std::size_t count = std::min(kGroup, keys.size());
-    std::array<Placement, kGroup> placements;
-    for (std::size_t i = 0; i < count; ++i) placements[i] = map.place({keys[i], 0});
-    map.prefetch(std::span(placements).first(count));
-    for (std::size_t i = 0; i < count; ++i) {
-      Value& value = values[i];
-      value = {};
-      value.shards = 0;
-      const Partition partition = placements[i].partition();
-      if (keys[i].empty() || keys[i].size() > kMaxKey) continue;
-      if (view_.live_owner(partition) != view_.self()) continue;
-      const Entry* const entry = map.find(placements[i], {keys[i], 0});
-      if (entry != nullptr && entry->has(Entry::kCounted)) continue;
-      const Total total = entry == nullptr ? Total{} : entry->total();
-      const auto narrowed = narrow(total.sum);
-      if (!narrowed) continue;
-      value.shards = 1;
-      value.value = *narrowed;
-      value.exists = total.exists;
-      value.complete = age.complete && view_.counts(partition);
-      value.age_ms = age.age ? to_ms(*age.age) : kUnknownAge;
-    }
-    keys = keys.subspan(count);
-    values = values.subspan(count);
-  }
+  const auto shard = [&](std::size_t i) { return ShardRef{keys[i], 0}; };
+  map.for_each_fetched(keys.size(), shard, [&](std::size_t i, const Placement& placement) {
+    values[i] = {};
+    values[i].shards = 0;
+    if (keys[i].empty() || keys[i].size() > kMaxKey) return;
+    if (!answers_itself(placement) || !map.resident(placement, shard(i))) return;
+    const Entry* const entry = map.find(placement, shard(i));
+    if (entry != nullptr && entry->has(Entry::kCounted)) return;
+    const Piece piece = held(now, age, placement.partition(), entry);
+    Value told = value(now, ReadLevel::local, 1, [&](ShardIndex) -> const Piece& { return piece; });
+    if (told.code == Code::ok) values[i] = std::move(told);
+  });
 }
 
 bool Reads::answer_now(Instant now, ClientId client, const Read& read) {
@@ -99,9 +110,7 @@ void Reads::on_read(Instant now, ClientId client, const Read& read) {
   operation.client = client;
   operation.id = read.id;
   operation.level = read.level;
-  operation.deadline =
-      now + (read.timeout_ms == 0 ? settings_.request_timeout
-                                  : Duration(std::chrono::milliseconds(read.timeout_ms)));
+  operation.deadline = settings_.deadline(now, read.timeout_ms);
   operation.refused.resize(read.keys.size());
   for (std::size_t i = 0; i < read.keys.size(); ++i) {
     operation.keys.emplace_back(read.keys[i]);
@@ -187,31 +196,34 @@ std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
   return shards;
 }
 
-Piece Reads::held(Instant now, const ShardKey& shard) const {
-  const ShardMap& map = executor_.map();
-  const Placement placement = map.place(shard);
+// The entry: what this node holds of the shard, if anything.
+Piece Reads::held(Instant now, const Age& age, Partition partition, const Entry* entry) const {
   Piece piece;
-  if (const Entry* entry = map.find(placement, shard)) {
+  if (entry != nullptr) {
     piece.total = entry->total();
     if (entry->has(Entry::kCounted)) {
       ShardState state;
-      map.unpack(*entry, state);
+      executor_.map().unpack(*entry, state);
       piece.count = state.count;
       piece.usable = state.usable;
     }
   }
-  const Age age = freshness_.age(now);
   piece.age_unknown = !age.age.has_value();
   piece.as_of = now - age.age.value_or(Duration::zero());
-  piece.complete = age.complete && view_.counts(placement.partition());
+  piece.complete = age.complete && view_.counts(partition);
   return piece;
 }
 
 std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
                                     const ShardKey& shard) {
   if (operation.level == ReadLevel::strong) return std::nullopt;
-  if (view_.live_owner(executor_.map().place(shard).partition()) == view_.self())
-    return held(now, shard);
+  const ShardMap& map = executor_.map();
+  const Placement placement = map.place(shard);
+  if (answers_itself(placement)) {
+    // What is in the store alone it asks itself for, as it would another owner.
+    if (!map.resident(placement, shard)) return std::nullopt;
+    return held(now, freshness_.age(now), placement.partition(), map.find(placement, shard));
+  }
   if (operation.level == ReadLevel::fresh) return std::nullopt;
   return cache_.read(now, shard);
 }
@@ -225,7 +237,8 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
     if (auto piece = at_hand(now, operation, shard)) {
       operation.pieces.emplace(std::move(shard), *piece);
     } else if (const auto round = cache_.asking(shard);
-               round && operation.level == ReadLevel::local) {
+               round && operation.level == ReadLevel::local &&
+               !answers_itself(executor_.map().place(shard))) {
       shared.insert(*round);
     } else {
       unknown.push_back(std::move(shard));
@@ -250,7 +263,14 @@ void Reads::ask(Instant now, std::uint64_t number, Operation& operation,
   operation.waiting.insert(round);
   waiters_.emplace(round, number);
   if (operation.level != ReadLevel::local) return;
-  for (const ShardKey& shard : shards) cache_.on_asked(shard, round);
+  for (const ShardKey& shard : shards) {
+    if (!answers_itself(executor_.map().place(shard))) cache_.on_asked(shard, round);
+  }
+}
+
+// Then each read is asked for anew: it must show what was added here just before.
+bool Reads::answers_itself(const Placement& shard) const {
+  return view_.live_owner(shard.partition()) == view_.self();
 }
 
 void Reads::on_finished(Instant now, const Collector::Finished& finished) {
@@ -267,7 +287,9 @@ void Reads::on_finished(Instant now, const Collector::Finished& finished) {
     const ShardKey& shard = finished.shards[i];
     ShardState state = finished.states[i];
     // What this node executed for lack of an owner counts too, where no majority is asked for.
-    if (!strong && executor_.map().read(shard, own)) merge(state, own);
+    const Placement placement = executor_.map().place(shard);
+    const bool here = !strong && executor_.map().resident(placement, shard);
+    if (here && executor_.map().read(placement, shard, own)) merge(state, own);
     const Piece piece = from_round(finished, i, state);
     if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
     for (const std::uint64_t number : numbers) operations_.at(number).pieces.emplace(shard, piece);
@@ -291,38 +313,28 @@ void Reads::refresh(Instant now) {
 
 std::optional<ShardIndex> Reads::usable(Instant now, std::string_view key) {
   const ShardKey shard{std::string(key), 0};
-  if (view_.owned(executor_.map().place(shard).partition())) return held(now, shard).usable;
+  const Placement placement = executor_.map().place(shard);
+  if (!executor_.map().resident(placement, shard)) return std::nullopt;
+  if (view_.owned(placement.partition())) return executor_.map().usable(placement, shard);
   const auto piece = cache_.read(now, shard);
   if (!piece || piece->missing) return std::nullopt;
   return piece->usable;
 }
 
+RoundId Reads::ask_usable(Instant now, std::string_view key, Instant deadline) {
+  const ShardKey first{std::string(key), 0};
+  if (const auto round = cache_.asking(first)) return *round;
+  const RoundId round = collector_.collect(now, Collector::Mode::one, {first}, deadline);
+  cache_.on_asked(first, round);
+  return round;
+}
+
 Value Reads::value(Instant now, const Operation& operation, std::size_t key) const {
-  Value value = operation.refused[key];
-  if (value.code != Code::ok) return value;
-  const bool strong = operation.level == ReadLevel::strong;
-  value.shards = operation.pieces.at({operation.keys[key], 0}).count;
-  value.complete = true;
-  Total sum;
-  for (ShardIndex shard = 0; shard < value.shards; ++shard) {
-    const Piece& piece = operation.pieces.at({operation.keys[key], shard});
-    sum += piece.total;
-    if (strong) continue;
-    value.complete = value.complete && piece.complete && !piece.missing &&
-                     now - piece.as_of <= kCompleteIntervals * settings_.gossip_interval;
-    const std::uint32_t age =
-        piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
-    value.age_ms = std::max(value.age_ms, age);
-  }
-  const auto narrowed = narrow(sum.sum);
-  if (!narrowed) {
-    value.code = Code::out_of_range;
-    value.detail = "the counter's total is outside the signed 64-bit range";
-    return value;
-  }
-  value.value = *narrowed;
-  value.exists = sum.exists;
-  return value;
+  if (operation.refused[key].code != Code::ok) return operation.refused[key];
+  const auto piece_of = [&](ShardIndex shard) -> const Piece& {
+    return operation.pieces.at({operation.keys[key], shard});
+  };
+  return value(now, operation.level, piece_of(0).count, piece_of);
 }
 
 }  // namespace quipu

@@ -40,6 +40,8 @@ class Reads {
 
   // How many shards of the counter adds may use, if that is known here.
   [[nodiscard]] std::optional<ShardIndex> usable(Instant now, std::string_view key);
+  // Asks an owner of its first shard for that: with the round that asks already, if one does.
+  [[nodiscard]] RoundId ask_usable(Instant now, std::string_view key, Instant deadline);
 
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
 
@@ -68,9 +70,14 @@ class Reads {
   bool gather(Instant now, std::uint64_t number, Operation& operation);
   [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
   std::optional<Piece> at_hand(Instant now, const Operation& operation, const ShardKey& shard);
-  [[nodiscard]] Piece held(Instant now, const ShardKey& shard) const;
+  [[nodiscard]] bool answers_itself(const Placement& shard) const;
+  [[nodiscard]] Piece held(Instant now, const Age& age, Partition partition,
+                           const Entry* entry) const;
   bool answer_now(Instant now, ClientId client, const Read& read);
   void ask(Instant now, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards);
+  template <class PieceOf>
+  [[nodiscard]] Value value(Instant now, ReadLevel level, ShardIndex shards,
+                            PieceOf piece_of) const;
   [[nodiscard]] Value value(Instant now, const Operation& operation, std::size_t key) const;
   void refuse(const Read& read, ClientId client, Code code, const char* why);
 

@@ -8,8 +8,13 @@
 namespace quipu {
 
 Replicator::Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
-                       const NodeSettings& settings)
-    : view_(view), executor_(executor), out_(out), waits_(waits), settings_(settings) {
+                       Residency& residency, const NodeSettings& settings)
+    : view_(view),
+      executor_(executor),
+      out_(out),
+      waits_(waits),
+      residency_(residency),
+      settings_(settings) {
   for (std::size_t i = 0; i < view.size(); ++i) {
     peers_.push_back(
         {Outbox(settings.outbox_shards, settings.frames_in_flight, view.first_number())});
@@ -79,7 +84,7 @@ void Replicator::send_frames(MemberIndex member) {
     map.read(shard, state);
     return state_bytes(shard, state);
   };
-  while (peers_[member].outbox.can_take()) {
+  while (peers_[member].outbox.can_take() && bring_back(member)) {
     const Outbox::Frame& frame = peers_[member].outbox.take(as_of, settings_.frame_bytes, size_of);
     DeltaFrame message{frame.number, view_.fence(), Delta(as_of)};
     for (const Outbox::Item& item : frame.items) {
@@ -89,6 +94,22 @@ void Replicator::send_frames(MemberIndex member) {
     out_.send(member, std::move(message), as_of);
     ++counts_.frames_sent;
   }
+}
+
+// False: a load will. What waits for a peer that is away may have been evicted meanwhile.
+bool Replicator::bring_back(MemberIndex member) {
+  Peer& peer = peers_[member];
+  if (executor_.map().all_resident()) return true;
+  if (peer.loading) return false;
+  Residency::Needs shown;
+  peer.outbox.for_next([&](const ShardKey& shard) { shown.shards.push_back(shard); });
+  if (residency_.resident(shown)) return true;
+  peer.loading = true;
+  residency_.hold(std::move(shown), Residency::Turn::again, std::nullopt, [this, member](Instant) {
+    peers_[member].loading = false;
+    if (view_.up(member)) send_frames(member);
+  });
+  return false;
 }
 
 void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {

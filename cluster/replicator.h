@@ -17,6 +17,7 @@
 #include "cluster/outbound.h"
 #include "cluster/outbox.h"
 #include "cluster/quorum_waits.h"
+#include "cluster/residency.h"
 #include "cluster/view.h"
 
 namespace quipu {
@@ -25,7 +26,7 @@ class Replicator {
  public:
   // All must outlive it.
   Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
-             const NodeSettings& settings);
+             Residency& residency, const NodeSettings& settings);
 
   // A record was sealed: its local changes go to the owners.
   void on_sealed(const Sealed& sealed);
@@ -68,6 +69,7 @@ class Replicator {
   struct Peer {
     Outbox outbox;
     bool urgent = false;
+    bool loading = false;            // what its next frame shows comes from the store
     std::uint64_t lost_epoch = 1;    // how often its outbox was lost: once by starting
     std::uint64_t pulled_epoch = 0;  // what it has repaired of that, on this link
   };
@@ -75,12 +77,14 @@ class Replicator {
   void offer_foreign();
   void push(MemberIndex member, const ShardKey& shard, Commit since);
   void send_frames(MemberIndex member);
+  bool bring_back(MemberIndex member);
   [[nodiscard]] bool settled(Partition partition) const;
 
   const View& view_;
   Executor& executor_;
   Outbound& out_;
   QuorumWaits& waits_;
+  Residency& residency_;
   const NodeSettings& settings_;
   std::vector<Peer> peers_;
   std::set<Partition> foreign_;  // held here, owned by others

@@ -24,9 +24,7 @@ void Sizing::on_size(Instant now, ClientId client, const Size& size) {
   Sum sum;
   sum.client = client;
   sum.id = size.id;
-  sum.deadline =
-      now + (size.timeout_ms == 0 ? settings_.request_timeout
-                                  : Duration(std::chrono::milliseconds(size.timeout_ms)));
+  sum.deadline = settings_.deadline(now, size.timeout_ms);
   PartitionSet others;
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     if (view_.tells_of(Partition{p})) {

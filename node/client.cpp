@@ -13,7 +13,8 @@ ClientCore::Change to_change(CounterChange&& change) {
   return {.key = std::move(change.key),
           .amount = change.amount,
           .ack = change.ack,
-          .timeout = std::min(change.timeout, kLongestTimeout)};
+          .timeout = std::min(change.timeout, kLongestTimeout),
+          .affinity = change.affinity};
 }
 
 }  // namespace

@@ -10,26 +10,11 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "node/core_port.h"
+#include "node/client_context.h"
 #include "protocol/read_buffer.h"
 
 namespace quipu {
-
-// What all connections share, whatever they speak; outlives them.
-struct ClientContext {
-  CorePort& port;
-  // For whoever takes a turn: changes that go to the core together.
-  std::vector<Op> ops{};
-  std::vector<AtOnce> at_once{};         // for whoever gives them
-  std::vector<std::string_view> keys{};  // to be read together
-  std::vector<Value> values{};
-  // Answer everything with `unavailable`: whoever is told that nothing happened can
-  // go elsewhere at once, while bytes left unread would leave it in doubt.
-  bool closing = false;
-};
-inline constexpr const char* kClosing = "the node is closing";
 
 class ClientProtocol {
  public:
@@ -51,6 +36,8 @@ class ClientProtocol {
   // Last words: this connection is to be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
   [[nodiscard]] virtual State state() const = 0;
+  // Whether a request still waits for the core's answer.
+  [[nodiscard]] virtual bool owes() const = 0;
   // The connection is gone; this may live on for a while, and what all share may not.
   virtual void on_closed() {}
 

@@ -168,8 +168,9 @@ void ClientSession::reply(const Answer& answer) {
   const bool waited = protocol_->state() == ClientProtocol::State::waiting;
   protocol_->reply(answer, output_.tail());
   on_said(from);
-  if (waited) request_since_ = NodeClock::now();  // nothing was read meanwhile
-  go_on();                                        // it may have waited for this
+  answered_ = NodeClock::now();
+  if (waited) request_since_ = answered_;  // nothing was read meanwhile
+  go_on();                                 // it may have waited for this
 }
 
 void ClientSession::end() {

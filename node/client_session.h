@@ -13,6 +13,7 @@
 // pending callbacks and by ClientSessions.
 #pragma once
 
+#include <algorithm>
 #include <asio/ip/tcp.hpp>
 #include <deque>
 #include <memory>
@@ -21,6 +22,7 @@
 
 #include "node/client_protocol.h"
 #include "node/clock.h"
+#include "node/connection_limits.h"
 #include "node/socket_output.h"
 
 namespace quipu {
@@ -42,6 +44,9 @@ struct SessionLimits {
   std::chrono::milliseconds soft_output_time{10'000};
   std::size_t hard_output = std::size_t{8} << 20;
   std::chrono::milliseconds idle{0};  // without a request; 0: for ever
+  // Of those beyond: see turned_away.h.
+  std::size_t turned_away = kMaxTurnedAway;
+  std::chrono::milliseconds turned_away_time{1'000};
 };
 
 // What all sessions share; outlives them.
@@ -79,10 +84,10 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void flush();
   // Says why, waits a little for that to be fetched, and closes. Then: port.finish().
   void turn_out(const Status& why);
-  // No request was finished for so long, and it is owed nothing that we know of.
+  // No request was finished or answered for so long, and it is owed nothing.
   [[nodiscard]] bool idle_since(Instant then) const {
-    const bool waits = protocol_ != nullptr && protocol_->state() == ClientProtocol::State::waiting;
-    return request_since_ < then && output_.waiting() == 0 && !ending_ && !waits;
+    const bool owed = output_.waiting() > 0 || (protocol_ != nullptr && protocol_->owes());
+    return std::max(request_since_, answered_) < then && !owed && !ending_;
   }
   [[nodiscard]] std::size_t held() const { return held_; }
   [[nodiscard]] ClientId id() const { return id_; }
@@ -118,6 +123,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   bool turn_over_ = false;                    // … they may be whole
   std::size_t held_ = 0;                      // of shared_.held: left_over_'s
   Instant request_since_ = NodeClock::now();  // its first request is read since then
+  Instant answered_{};                        // the core's last answer came
   std::unique_ptr<Timer> request_late_;       // set: on_request_late() will look
   SocketOutput output_;
   std::unique_ptr<Timer> output_late_;  // set: too much is unfetched; dropped when it fires

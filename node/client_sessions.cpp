@@ -1,23 +1,26 @@
 #include "node/client_sessions.h"
 
 #include <algorithm>
-#include <asio/buffer.hpp>
 #include <map>
 #include <utility>
 
 #include "node/native_protocol.h"
 #include "node/resp/resp_connection.h"
-#include "protocol/message_codec.h"
 
 namespace quipu {
 namespace {
 
-// Told in one write, or not at all: nobody waits for one who may not come in.
-void turn_away(asio::ip::tcp::socket socket, Code code, std::string why) {
-  std::string frame;
-  encode(frame, Refusal{code, std::move(why)});
-  asio::error_code ignored;
-  socket.write_some(asio::buffer(frame), ignored);
+// Redis's own words, where it has some.
+TurnedAway::Reason no_room(std::size_t connections) {
+  return {{Code::overloaded, "the node has " + std::to_string(connections) +
+                                 " client connections, its limit: share connections, use another "
+                                 "node, or let it open more files (ulimit -n)"},
+          "ERR max number of clients reached"};
+}
+
+TurnedAway::Reason not_serving() {
+  constexpr const char* kWhy = "the node starts or stops";
+  return {{Code::unavailable, kWhy}, std::string("ERR ") + kWhy};
 }
 
 }  // namespace
@@ -34,18 +37,14 @@ ClientSessions::ClientSessions(CorePort& port, SessionLimits limits, RespSetting
           .on_closed = [this](ClientId id) { sessions_.erase(id); },
           .on_held_too_much = [this] { turn_out_largest(); },
           .speak = [this](ClientSession& session, char first) { return speak(session, first); }},
-      resp_{.context = shared_.context, .settings = std::move(resp), .random = random} {}
+      resp_{.context = shared_.context, .settings = std::move(resp), .random = random},
+      turned_away_(limits.turned_away, limits.turned_away_time) {}
 
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
-  if (shared_.context.port.core == nullptr || shared_.context.closing) {
-    return turn_away(std::move(socket), Code::unavailable, "the node starts or stops");
-  }
-  if (sessions_.size() >= shared_.limits.sessions) {
-    return turn_away(std::move(socket), Code::overloaded,
-                     "the node has " + std::to_string(shared_.limits.sessions) +
-                         " client connections, its limit: share connections, use another node, "
-                         "or let it open more files (ulimit -n)");
-  }
+  if (shared_.context.port.core == nullptr || shared_.context.closing)
+    return turned_away_.add(std::move(socket), not_serving());
+  if (sessions_.size() >= shared_.limits.sessions)
+    return turned_away_.add(std::move(socket), no_room(shared_.limits.sessions));
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + 1});
   const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
   sessions_.emplace(id, session);
@@ -113,6 +112,7 @@ void ClientSessions::close_all() {
   for (const auto& [id, session] : closing) session->close();
   shared_.paused.clear();
   shared_.holding.clear();
+  turned_away_.clear();
 }
 
 }  // namespace quipu

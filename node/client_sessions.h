@@ -12,6 +12,7 @@
 #include "node/client_session.h"
 #include "node/core_port.h"
 #include "node/resp/resp_server.h"
+#include "node/turned_away.h"
 
 namespace quipu {
 
@@ -22,7 +23,7 @@ class ClientSessions {
 
   ClientSessions(CorePort& port, SessionLimits limits, RespSettings resp, Random random);
 
-  // `socket` is non-blocking. Beyond the bound, or without a core, it is refused.
+  // `socket` is non-blocking. Beyond the bound, or without a core, it is turned away.
   void accept(asio::ip::tcp::socket socket);
   // To whoever asked; nothing if that session is gone.
   void reply(ClientId client, const Answer& answer);
@@ -47,6 +48,7 @@ class ClientSessions {
 
   SessionsShared shared_;
   RespServer resp_;
+  TurnedAway turned_away_;
   Instant next_look_{};
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
       sessions_;  // no effect follows its order

@@ -13,9 +13,11 @@
 namespace quipu {
 
 inline constexpr std::size_t kMaxInboundLinks = 1024;
-// For the store, the peers that this node dials, the connection that is being turned
+// For the store, the peers that this node dials, the connections that are being turned
 // away, and what else the process has open.
 inline constexpr std::size_t kReservedDescriptors = 256;
+inline constexpr std::size_t kMaxTurnedAway = 32;  // at once, of the client port
+static_assert(kMaxTurnedAway <= kReservedDescriptors / 4);
 
 struct ConnectionLimits {
   std::size_t clients = 0;

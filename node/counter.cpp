@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "node/counter_backend.h"
+#include "protocol/affinity.h"
 
 namespace quipu {
 namespace {
@@ -31,8 +32,12 @@ std::function<void(Answer)> callable(std::function<void(Answer)> done) {
 }
 
 CounterChange change(OpKind kind, const std::string& key, std::int64_t amount, AddOptions options) {
-  return {
-      .kind = kind, .key = key, .amount = amount, .ack = options.ack, .timeout = options.timeout};
+  return {.kind = kind,
+          .key = key,
+          .amount = amount,
+          .ack = options.ack,
+          .timeout = options.timeout,
+          .affinity = kind == OpKind::add ? affinity_of(options.affinity) : Affinity{}};
 }
 
 // The backend is held by the caller: the Counter may go while its call waits.

@@ -26,6 +26,7 @@ struct CounterChange {
   std::int64_t amount = 0;  // of an add; of a raise: how many shards
   Ack ack = Ack::disk;
   std::chrono::milliseconds timeout{5000};
+  Affinity affinity{};  // of an add
 };
 
 struct CounterQuestion {

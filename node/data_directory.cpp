@@ -111,17 +111,18 @@ bool DataDirectory::held_store() const {
   return fs::exists(marker(path_), error) || leveldb_exists(store());
 }
 
-Result<std::unique_ptr<Store>> DataDirectory::open_store() const {
+Result<std::unique_ptr<Store>> DataDirectory::open_store(bool filter) const {
   if (!leveldb_exists(store())) {
     return {Code::corrupt, path_.string() + " held a store, and " + store().string() +
                                " is gone: put it back if it was moved"};
   }
   // Missing only if the process ended between the rename and it.
   if (Status marked = write_marker(path_); !marked.ok()) return marked;
-  return open_leveldb({.directory = store(), .open = LevelDbOptions::Open::existing});
+  return open_leveldb(
+      {.directory = store(), .open = LevelDbOptions::Open::existing, .filter = filter});
 }
 
-Result<std::unique_ptr<Store>> DataDirectory::create_store(const Meta& meta) const {
+Result<std::unique_ptr<Store>> DataDirectory::create_store(const Meta& meta, bool filter) const {
   const fs::path fresh = path_ / "store.new";
   {
     auto created = open_leveldb({.directory = fresh, .open = LevelDbOptions::Open::create});
@@ -129,7 +130,7 @@ Result<std::unique_ptr<Store>> DataDirectory::create_store(const Meta& meta) con
     if (Status written = initialize(**created, meta); !written.ok()) return written;
   }
   if (Status moved = move_durably(fresh, store()); !moved.ok()) return moved;
-  return open_store();
+  return open_store(filter);
 }
 
 Result<fs::path> DataDirectory::move_store_aside() const {

@@ -35,9 +35,10 @@ class DataDirectory {
   // Whether there is a store, or should be one.
   [[nodiscard]] bool held_store() const;
   // cannot_start, corrupt, storage_full.
-  [[nodiscard]] Result<std::unique_ptr<Store>> open_store() const;
+  // `filter`: see LevelDbOptions.
+  [[nodiscard]] Result<std::unique_ptr<Store>> open_store(bool filter) const;
   // REQUIRES: no store/ is there.
-  [[nodiscard]] Result<std::unique_ptr<Store>> create_store(const Meta& meta) const;
+  [[nodiscard]] Result<std::unique_ptr<Store>> create_store(const Meta& meta, bool filter) const;
   // Where store/ went; empty: there was none.
   [[nodiscard]] Result<std::filesystem::path> move_store_aside() const;
 

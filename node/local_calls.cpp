@@ -33,6 +33,7 @@ Op to_op(const CounterChange& change, std::uint64_t id) {
   op.amount = change.amount;
   op.ack = change.ack;
   op.timeout_ms = on_wire(change.timeout);
+  op.affinity = change.affinity;
   return op;
 }
 

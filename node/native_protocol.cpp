@@ -3,16 +3,6 @@
 #include "node/clock.h"
 
 namespace quipu {
-namespace {
-
-Values refuse_all(const Read& read) {
-  Value refused;
-  refused.code = Code::unavailable;
-  refused.detail = kClosing;
-  return {read.id, std::vector<Value>(read.keys.size(), refused)};
-}
-
-}  // namespace
 
 // The views in ops borrow the buffer, which stands still until the next read.
 void NativeProtocol::take(ReadBuffer& in, std::string& out) {
@@ -39,37 +29,38 @@ void NativeProtocol::take(ReadBuffer& in, std::string& out) {
   give_ops(out);
 }
 
+template <class Question>
+void NativeProtocol::ask(const Question& question) {
+  ++unanswered_;
+  context_.ask(NodeClock::now(), id_, question);
+}
+
 void NativeProtocol::handle(const Frame& frame, std::string& out) {
-  CorePort& port = context_.port;
+  const NodeCore& core = *context_.port.core;
   switch (frame.type) {
     case FrameType::read: {
       const Result<Read> read = decode_read(frame.payload);
       if (!read.ok()) return refuse(read.status(), out);
-      if (context_.closing) return encode(out, refuse_all(*read));
-      return port.core->on_read(NodeClock::now(), id_, *read, port.effects);
+      return ask(*read);
     }
     case FrameType::list: {
       const Result<List> list = decode_list(frame.payload);
       if (!list.ok()) return refuse(list.status(), out);
       state_ = State::turn_over;
-      if (context_.closing)
-        return encode(out, Keys{list->id, {}, list->cursor, Code::unavailable, kClosing});
-      return port.core->on_list(NodeClock::now(), id_, *list, port.effects);
+      return ask(*list);
     }
     case FrameType::size: {
       const Result<Size> size = decode_size(frame.payload);
       if (!size.ok()) return refuse(size.status(), out);
       state_ = State::turn_over;
-      if (context_.closing) return encode(out, Sized{size->id, 0, Code::unavailable, kClosing});
-      return port.core->on_size(NodeClock::now(), id_, *size, port.effects);
+      return ask(*size);
     }
     case FrameType::config:
       return answer(decode_config_request(frame.payload), out,
-                    [&](const ConfigRequest& it) { return port.core->config(it.id); });
+                    [&](const ConfigRequest& it) { return core.config(it.id); });
     case FrameType::status:
-      return answer(decode_status_request(frame.payload), out, [&](const StatusRequest& it) {
-        return port.core->status(NodeClock::now(), it.id);
-      });
+      return answer(decode_status_request(frame.payload), out,
+                    [&](const StatusRequest& it) { return core.status(NodeClock::now(), it.id); });
     default:
       return refuse({Code::protocol_error, "frame of type " +
                                                std::to_string(static_cast<unsigned>(frame.type)) +
@@ -88,21 +79,19 @@ void NativeProtocol::answer(const Result<Request>& request, std::string& out, As
 void NativeProtocol::give_ops(std::string& out) {
   std::vector<Op>& ops = context_.ops;
   if (ops.empty()) return;
-  if (context_.closing) {
-    for (const Op& op : ops) encode(out, Done{op.id, Code::unavailable, kClosing});
-  } else {
-    std::vector<AtOnce>& at_once = context_.at_once;
-    context_.port.core->on_ops(NodeClock::now(), id_, ops, context_.port.effects, &at_once);
-    for (const AtOnce& known : at_once) {
-      encode(out, known.done);
-      wait_for(known.after);
-    }
-    at_once.clear();
+  std::vector<AtOnce>& at_once = context_.at_once;
+  context_.ask(NodeClock::now(), id_, ops, at_once);
+  unanswered_ += ops.size() - at_once.size();
+  for (const AtOnce& known : at_once) {
+    encode(out, known.done);
+    wait_for(known.after);
   }
+  at_once.clear();
   ops.clear();
 }
 
 void NativeProtocol::reply(const Answer& answer, std::string& out) {
+  --unanswered_;
   std::visit([&out](const auto& one) { encode(out, one); }, answer);
 }
 

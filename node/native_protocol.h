@@ -18,8 +18,11 @@ class NativeProtocol final : public ClientProtocol {
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
   [[nodiscard]] State state() const override { return state_; }
+  [[nodiscard]] bool owes() const override { return unanswered_ > 0; }
 
  private:
+  template <class Question>
+  void ask(const Question& question);
   void handle(const Frame& frame, std::string& out);
   template <class Request, class Ask>
   void answer(const Result<Request>& request, std::string& out, Ask ask);
@@ -28,6 +31,7 @@ class NativeProtocol final : public ClientProtocol {
   const ClientId id_;
   ClientContext& context_;
   State state_ = State::reading;
+  std::size_t unanswered_ = 0;
 };
 
 }  // namespace quipu

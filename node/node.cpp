@@ -54,8 +54,7 @@ class Node::Impl {
 
 Node::Impl::Impl(NodePlan plan, DataDirectory directory, Log log, Random random)
     : owner_(plan.owner()),
-      executor_options_{
-          .placement = {}, .tokens = plan.settings.tokens, .checkpoint = plan.settings.checkpoint},
+      executor_options_(executor_options(plan.config, plan.self, plan.settings)),
       directory_(std::move(directory)),
       log_(log),
       random_(random.split()),

@@ -35,6 +35,7 @@ Status check_numbers(const NodeOptions& options) {
   if (checked.ok()) checked = check_range("outbox_shards", kOutboxShards, options.outbox_shards);
   if (checked.ok())
     checked = check_range("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
+  if (checked.ok()) checked = check_range("memory_limit", kMemoryLimit, options.memory_limit);
   const ClientPortOptions& port = options.client_port;
   const auto seconds = [](std::chrono::seconds time) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
@@ -116,6 +117,7 @@ NodeSettings settings_of(const NodeOptions& options) {
   settings.outbox_shards = options.outbox_shards;
   settings.checkpoint.journal_bytes = options.checkpoint_bytes;
   settings.checkpoint.record_bytes = 256;
+  settings.memory_limit = options.memory_limit;
   return settings;
 }
 

@@ -19,6 +19,7 @@ struct Range {
 inline constexpr Range kGossipMilliseconds{10, 10'000};
 inline constexpr Range kOutboxShards{1, 10'000'000};
 inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
+inline constexpr Range kMemoryLimit{0, std::uint64_t{1} << 44};
 inline constexpr Range kConnections{1, 1'000'000};
 inline constexpr Range kIdleSeconds{0, 31'536'000};
 // An answer may be as long as a frame, and must never drop who asked for it.

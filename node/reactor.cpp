@@ -10,8 +10,9 @@ namespace {
 constexpr std::chrono::milliseconds kSweep{100};
 
 bool any(const Effects& effects) {
-  return !effects.writes.empty() || !effects.sends.empty() || !effects.closes.empty() ||
-         !effects.replies.empty() || effects.released != Commit{} || effects.restart;
+  return !effects.writes.empty() || effects.load || !effects.sends.empty() ||
+         !effects.closes.empty() || !effects.replies.empty() || effects.released != Commit{} ||
+         effects.restart;
 }
 
 }  // namespace
@@ -40,6 +41,8 @@ void Reactor::finish_later() {
 
 void Reactor::perform(Effects effects) {
   if (!effects.writes.empty()) storage_->write(std::move(effects.writes));
+  if (effects.load)
+    storage_->load(port_.core->executor().map().placement_key(), std::move(*effects.load));
   for (Effects::Send& send : effects.sends) links_.send(send.link, std::move(send.frame));
   for (const Effects::Close& close : effects.closes) links_.close(close.link, close.reason);
   for (const Effects::Reply& reply : effects.replies) {
@@ -122,6 +125,12 @@ void Reactor::tell_filled() {
 void Reactor::on_durable(Commit commit) {
   if (port_.core == nullptr) return;
   port_.core->on_durable(NodeClock::now(), commit, port_.effects);
+  finish();
+}
+
+void Reactor::on_loaded(const Loaded& loaded) {
+  if (port_.core == nullptr) return;
+  port_.core->on_loaded(NodeClock::now(), loaded, port_.effects);
   finish();
 }
 

@@ -76,6 +76,7 @@ class Reactor {
   static constexpr const char* kBeingFilled =
       "the new disk is being filled from the other owners: it does not count yet";
   void on_durable(Commit commit);
+  void on_loaded(const Loaded& loaded);
   void on_full(const Status& status);
 
   // reactor_life.cpp: from start to end

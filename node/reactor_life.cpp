@@ -35,7 +35,8 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       calls_(std::make_shared<LocalCalls>(io_, port_)),
       limits_(connection_limits(descriptor_limit(), plan_.client_port.connections)),
       sessions_(port_, session_limits(plan_.client_port, limits_),
-                resp_settings(plan_.client_port, limits_.clients), random_.split()),
+                resp_settings(plan_.client_port, limits_.clients, plan_.settings.memory_limit),
+                random_.split()),
       links_(io_, port_, log_, random_.split(), limits_.inbound_peers),
       client_listener_(io_),
       peer_listener_(io_),
@@ -88,6 +89,10 @@ StorageThread::Events Reactor::storage_events() {
       .durable = [this](Commit commit) { asio::post(io_, [this, commit] { on_durable(commit); }); },
       .full =
           [this](const Status& status) { asio::post(io_, [this, status] { on_full(status); }); },
+      .loaded =
+          [this](Loaded loaded) {
+            asio::post(io_, [this, loaded = std::move(loaded)] { on_loaded(loaded); });
+          },
       .failed =
           [this](const Status& status) { asio::post(io_, [this, status] { fail(status); }); }};
 }
@@ -121,8 +126,7 @@ void Reactor::restart() {
 
 // Behind all that the old core wrote.
 void Reactor::recover_anew() {
-  const ExecutorOptions options{
-      .placement = {}, .tokens = plan_.settings.tokens, .checkpoint = plan_.settings.checkpoint};
+  const ExecutorOptions options = executor_options(plan_.config, plan_.self, plan_.settings);
   storage_->run([this, options, random = random_.split()](Store& store) mutable {
     auto executor = recover(store, plan_.owner(), options, random);
     asio::post(io_,

@@ -25,14 +25,16 @@ bool is_replacement(const Meta& meta) { return meta.marked && !retired(meta.pins
 Result<RecoveredStore> recover_directory(const DataDirectory& directory, const StoreOwner& owner,
                                          const ExecutorOptions& options, Rebuild rebuild,
                                          Random& random, const Log& log) {
+  // What is evicted is read by its name, and most names were never stored.
+  const bool filter = options.memory.bytes != 0;
   const auto create = [&](NewStore kind) {
-    return recover_store(directory.create_store(new_meta(owner, kind, random)), directory, owner,
-                         options, random);
+    return recover_store(directory.create_store(new_meta(owner, kind, random), filter), directory,
+                         owner, options, random);
   };
   if (!directory.held_store()) {
     return create(rebuild == Rebuild::yes ? NewStore::marked : NewStore::unmarked);
   }
-  auto held = recover_store(directory.open_store(), directory, owner, options, random);
+  auto held = recover_store(directory.open_store(filter), directory, owner, options, random);
   if (rebuild == Rebuild::no) return held;
   if (held.ok() && is_replacement(held->executor->meta())) {
     log.info("the store was rebuilt already and is sound: it stays");

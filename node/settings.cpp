@@ -1,171 +1,27 @@
 #include "node/settings.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "node/address.h"
 #include "node/node_plan.h"
 #include "node/raw_settings.h"
+#include "node/setting_table.h"
 
 namespace quipu {
 namespace {
 
 using Type = RawSetting::Type;
 
-// A setter answers with what is wrong with the text, or with nothing.
-using Set = std::string (*)(Settings&, const std::string& text);
-
-struct Row {
-  std::string_view key;
-  const char* variable;
-  Type type;
-  Set set;
-  std::string_view flag = {};  // empty: none
-  std::string_view help = {};
-};
-
-bool parse(const std::string& text, std::uint64_t& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stopped == end && !text.empty();
-}
-
-// Puts a number within `range` into `to`.
-template <class Number>
-std::string set_number(Range range, const std::string& text, Number& to) {
-  std::uint64_t number = 0;
-  if (!parse(text, number)) {
-    return "must be a number from " + std::to_string(range.low) + " to " +
-           std::to_string(range.high) + ", not \"" + text + '"';
-  }
-  if (std::string why = outside(range, number); !why.empty()) return why;
-  to = static_cast<Number>(number);
-  return {};
-}
-
-std::string set_gossip(Settings& settings, const std::string& text) {
-  std::int64_t milliseconds = 0;
-  std::string why = set_number(kGossipMilliseconds, text, milliseconds);
-  if (why.empty()) settings.node.gossip_interval = std::chrono::milliseconds(milliseconds);
-  return why;
-}
-
-std::string set_yes_no(bool& to, const std::string& text) {
-  if (text != "true" && text != "false") return "must be true or false, not \"" + text + '"';
-  to = text == "true";
-  return {};
-}
-
-std::string set_log_format(Settings& settings, const std::string& text) {
-  if (text != "logfmt" && text != "json") return "must be logfmt or json, not \"" + text + '"';
-  settings.log_format = text == "json" ? LogFormat::json : LogFormat::logfmt;
-  return {};
-}
-
-std::string set_log_level(Settings& settings, const std::string& text) {
-  constexpr std::array<std::string_view, 4> kLevels{"debug", "info", "warning", "error"};
-  const auto at = std::find(kLevels.begin(), kLevels.end(), text);
-  if (at == kLevels.end()) return "must be debug, info, warning or error, not \"" + text + '"';
-  settings.log_level = static_cast<LogLevel>(at - kLevels.begin());
-  return {};
-}
-
-template <std::string NodeOptions::*member>
-std::string set_text(Settings& settings, const std::string& text) {
-  settings.node.*member = text;
-  return {};
-}
-
-// Where to listen; empty: nowhere.
-template <std::string NodeOptions::*member>
-std::string set_address(Settings& settings, const std::string& text) {
-  settings.node.*member = text;
-  const Result<Address> address = parse_address(text);
-  return text.empty() || address.ok() ? "" : "is no address: " + address.status().detail();
-}
-
-template <std::size_t NodeOptions::*member, const Range& range>
-std::string set_size(Settings& settings, const std::string& text) {
-  return set_number(range, text, settings.node.*member);
-}
-
-template <std::size_t ClientPortOptions::*member, const Range& range>
-std::string set_port_size(Settings& settings, const std::string& text) {
-  return set_number(range, text, settings.node.client_port.*member);
-}
-
-template <std::chrono::seconds ClientPortOptions::*member, const Range& range>
-std::string set_port_seconds(Settings& settings, const std::string& text) {
-  std::int64_t seconds = 0;
-  std::string why = set_number(range, text, seconds);
-  if (why.empty()) settings.node.client_port.*member = std::chrono::seconds(seconds);
-  return why;
-}
-
-std::string set_ack(Settings& settings, const std::string& text) {
-  constexpr std::array<std::string_view, 3> kLevels{"memory", "disk", "quorum"};
-  const auto at = std::find(kLevels.begin(), kLevels.end(), text);
-  if (at == kLevels.end()) return "must be memory, disk or quorum, not \"" + text + '"';
-  settings.node.client_port.resp_ack = static_cast<Ack>(at - kLevels.begin());
-  return {};
-}
-
-constexpr std::array kRows{
-    Row{"cluster.name", "QUIPU_CLUSTER_NAME", Type::text, set_text<&NodeOptions::cluster>},
-    Row{"cluster.replication", "QUIPU_CLUSTER_REPLICATION", Type::number,
-        [](Settings& settings, const std::string& text) {
-          return set_number(kReplication, text, settings.node.replication);
-        }},
-    Row{"node.name", "QUIPU_NODE_NAME", Type::text, set_text<&NodeOptions::name>, "--name",
-        "this node's name, one of the members"},
-    Row{"node.data_directory", "QUIPU_DATA_DIRECTORY", Type::text,
-        set_text<&NodeOptions::data_directory>, "--data", "where the counters are kept"},
-    Row{"node.client_address", "QUIPU_CLIENT_ADDRESS", Type::text,
-        set_address<&NodeOptions::client_address>, "--client", "host:port to serve clients on"},
-    Row{"node.peer_address", "QUIPU_PEER_ADDRESS", Type::text,
-        set_address<&NodeOptions::peer_address>, "--peer",
-        "host:port to listen on for other members"},
-    Row{"node.insecure", "QUIPU_INSECURE", Type::yes_no,
-        [](Settings& settings, const std::string& text) {
-          return set_yes_no(settings.node.insecure, text);
-        },
-        "--insecure", "allow addresses that others can reach"},
-    Row{"node.gossip_interval_ms", "QUIPU_GOSSIP_INTERVAL_MS", Type::number, set_gossip},
-    Row{"node.outbox_shards", "QUIPU_OUTBOX_SHARDS", Type::number,
-        set_size<&NodeOptions::outbox_shards, kOutboxShards>},
-    Row{"node.checkpoint_bytes", "QUIPU_CHECKPOINT_BYTES", Type::number,
-        set_size<&NodeOptions::checkpoint_bytes, kCheckpointBytes>},
-    Row{"client.resp_ack", "QUIPU_CLIENT_RESP_ACK", Type::text, set_ack},
-    Row{"client.flushall", "QUIPU_CLIENT_FLUSHALL", Type::yes_no,
-        [](Settings& settings, const std::string& text) {
-          return set_yes_no(settings.node.client_port.flushall, text);
-        }},
-    Row{"client.connections", "QUIPU_CLIENT_CONNECTIONS", Type::number,
-        set_port_size<&ClientPortOptions::connections, kConnections>},
-    Row{"client.idle_seconds", "QUIPU_CLIENT_IDLE_SECONDS", Type::number,
-        set_port_seconds<&ClientPortOptions::idle, kIdleSeconds>},
-    Row{"client.soft_output_bytes", "QUIPU_CLIENT_SOFT_OUTPUT_BYTES", Type::number,
-        set_port_size<&ClientPortOptions::soft_output, kSoftOutput>},
-    Row{"client.soft_output_seconds", "QUIPU_CLIENT_SOFT_OUTPUT_SECONDS", Type::number,
-        set_port_seconds<&ClientPortOptions::soft_output_time, kSoftOutputSeconds>},
-    Row{"client.hard_output_bytes", "QUIPU_CLIENT_HARD_OUTPUT_BYTES", Type::number,
-        set_port_size<&ClientPortOptions::hard_output, kHardOutput>},
-    Row{"node.log_format", "QUIPU_LOG_FORMAT", Type::text, set_log_format, "--log-format",
-        "logfmt or json"},
-    Row{"node.log_level", "QUIPU_LOG_LEVEL", Type::text, set_log_level, "--log-level",
-        "debug, info, warning or error"},
-};
 constexpr const char* kMembersVariable = "QUIPU_CLUSTER_MEMBERS";
 
 std::string unknown_key(const std::string& key) {
   const std::string table = key.substr(0, key.find('.') + 1);
   std::string known = table == "cluster." ? "members" : "";
-  for (const Row& row : kRows) {
+  for (const SettingRow& row : setting_table()) {
     if (table.empty() || !row.key.starts_with(table)) continue;
-    known.append(known.empty() ? "" : ", ").append(row.key.substr(table.size()));
+    known.append(known.empty() ? "" : ", ").append(row.name());
   }
   if (known.empty()) return "unknown key \"" + key + "\": there are [cluster], [node] and [client]";
   return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
@@ -191,9 +47,11 @@ std::string mistyped(const RawSetting& raw, Type wanted) {
 }
 
 void apply(const RawSetting& raw, LoadedSettings& loaded) {
-  const auto row = std::find_if(kRows.begin(), kRows.end(),
-                                [&](const Row& candidate) { return candidate.key == raw.key; });
-  if (row == kRows.end()) {
+  const auto table = setting_table();
+  const auto row = std::find_if(table.begin(), table.end(), [&](const SettingRow& candidate) {
+    return candidate.key == raw.key;
+  });
+  if (row == table.end()) {
     loaded.errors.push_back(raw.where + ": " + unknown_key(raw.key));
     return;
   }
@@ -211,8 +69,11 @@ std::string undialable(const std::string& text) {
 
 std::string set_field(NodeMember& member, const RawSetting& field) {
   if (field.key == "weight") {
+    std::uint64_t weight = 0;
     std::string why = mistyped(field, Type::number);
-    return why.empty() ? set_number(kMemberWeight, field.text, member.weight) : why;
+    if (why.empty()) why = read_number(kMemberWeight, field.text, weight);
+    if (why.empty()) member.weight = static_cast<std::uint32_t>(weight);
+    return why;
   }
   std::string* const to = field.key == "name"     ? &member.name
                           : field.key == "peer"   ? &member.peer_address
@@ -277,7 +138,7 @@ RawSettings read_environment(const SettingSources& sources) {
   if (const auto members = sources.environment(kMembersVariable)) {
     raw = read_member_list(*members, kMembersVariable);
   }
-  for (const Row& row : kRows) {
+  for (const SettingRow& row : setting_table()) {
     if (auto text = sources.environment(row.variable)) {
       raw.settings.push_back({std::string(row.key), std::move(*text), row.variable, Type::any});
     }
@@ -288,7 +149,7 @@ RawSettings read_environment(const SettingSources& sources) {
 RawSettings read_flags(const SettingSources& sources) {
   RawSettings raw;
   for (const auto& [flag, text] : sources.flags) {
-    for (const Row& row : kRows) {
+    for (const SettingRow& row : setting_table()) {
       if (row.flag == flag) raw.settings.push_back({std::string(row.key), text, flag, Type::any});
     }
   }
@@ -313,7 +174,16 @@ class Layers {
     }
     return where;
   }
-  // The same, of a member's field.
+  // The same, of the first member; nothing if there is none.
+  [[nodiscard]] std::optional<std::string> place_of_members() const {
+    std::optional<std::string> where;
+    for (const RawSettings& layer : layers_) {
+      if (layer.members) where.reset();
+      if (layer.members && !layer.members->empty()) where = layer.members->front().where;
+    }
+    return where;
+  }
+  // The same, of a member's field; empty: nowhere.
   [[nodiscard]] std::string place(const std::string& member, std::string_view key) const {
     std::string where;
     for (const RawSettings& layer : layers_) {
@@ -376,6 +246,31 @@ void check_reach(const Layers& layers, LoadedSettings& loaded) {
   }
 }
 
+// What was written, and where, is quoted, and that may drive a terminal or forge a line.
+void keep_to_one_line(std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      line += c;
+    } else {
+      line.append("\\x").append({"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]});
+    }
+  }
+  text = std::move(line);
+}
+
+// Where clients dial this member is where it listens for them, unless told otherwise.
+void note_places(const Layers& layers, LoadedSettings& loaded) {
+  const auto note = [&loaded](std::string_view key, std::string where) {
+    keep_to_one_line(where);
+    if (!where.empty()) loaded.places.emplace(key, std::move(where));
+  };
+  note(kMembersKey, layers.place_of_members().value_or(""));
+  for (const SettingRow& row : setting_table()) note(row.key, layers.place(row.key).value_or(""));
+  note("node.client_address", layers.place(loaded.settings.node.name, "client"));
+}
+
 // What has no default, and what contradicts each other. Not where something could
 // not be read: the rest would only follow from that.
 void check_whole(const Layers& layers, const std::string& file, LoadedSettings& loaded) {
@@ -397,20 +292,6 @@ void check_whole(const Layers& layers, const std::string& file, LoadedSettings& 
   loaded.errors.push_back((file.empty() ? "" : file + ": ") + plan.status().detail());
 }
 
-// Errors quote what was written, and that may drive a terminal or forge a line.
-void keep_to_one_line(std::string& error) {
-  std::string line;
-  for (const char c : error) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      line += c;
-    } else {
-      line.append("\\x").append({"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]});
-    }
-  }
-  error = std::move(line);
-}
-
 }  // namespace
 
 Settings::Settings() { node.name.clear(); }
@@ -425,6 +306,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
   layers.apply(loaded);
   default_client_address(layers, loaded.settings.node);
   loaded.settings.node.rebuild = sources.rebuild;
+  note_places(layers, loaded);
   check_whole(layers, sources.file.string(), loaded);
   for (std::string& error : loaded.errors) keep_to_one_line(error);
   return loaded;
@@ -432,7 +314,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
 
 std::vector<SettingFlag> setting_flags() {
   std::vector<SettingFlag> flags;
-  for (const Row& row : kRows) {
+  for (const SettingRow& row : setting_table()) {
     if (!row.flag.empty())
       flags.push_back({row.flag, row.variable, row.help, row.type != Type::yes_no});
   }
@@ -441,7 +323,7 @@ std::vector<SettingFlag> setting_flags() {
 
 std::vector<std::string> setting_variables() {
   std::vector<std::string> variables{kMembersVariable};
-  for (const Row& row : kRows) variables.emplace_back(row.variable);
+  for (const SettingRow& row : setting_table()) variables.emplace_back(row.variable);
   return variables;
 }
 

@@ -16,6 +16,7 @@
 //   gossip_interval_ms = 100         QUIPU_GOSSIP_INTERVAL_MS
 //   outbox_shards = 100000           QUIPU_OUTBOX_SHARDS
 //   checkpoint_bytes = 268435456     QUIPU_CHECKPOINT_BYTES
+//   memory_limit = 0                 QUIPU_MEMORY_LIMIT          bytes; 0: none
 //   log_format = "logfmt"            QUIPU_LOG_FORMAT            --log-format   logfmt, json
 //   log_level = "info"               QUIPU_LOG_LEVEL             --log-level    debug … error
 //   [client]                         QUIPU_CLIENT_ and the key in capitals
@@ -32,6 +33,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +44,8 @@
 #include "quipu/node.h"
 
 namespace quipu {
+
+inline constexpr std::string_view kMembersKey = "cluster.members";
 
 struct Settings {
   Settings();  // quipud's defaults
@@ -63,6 +67,9 @@ struct LoadedSettings {
   Settings settings;
   // One line each: where, what is wrong, what to do. Empty: settings may be used.
   std::vector<std::string> errors;
+  // Where each that is no default was written, by its key: "quipu.toml:3". The members'
+  // is kMembersKey.
+  std::map<std::string, std::string, std::less<>> places;
 };
 
 [[nodiscard]] LoadedSettings load_settings(const SettingSources& sources);

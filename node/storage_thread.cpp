@@ -7,6 +7,8 @@ namespace quipu {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryFull{200};
+// Of the disk, between two writes: some milliseconds where it is slow.
+constexpr std::size_t kReadsAtATime = 256;
 
 template <class T>
 void move_behind(std::vector<T>& to, std::vector<T>&& from) {
@@ -33,6 +35,15 @@ void StorageThread::write(std::vector<Sealed> sealed) {
   wake_.notify_one();
 }
 
+void StorageThread::load(HashKey placement, LoadRequest request) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    queued_.load.emplace(placement, std::move(request));
+  }
+  wake_.notify_one();
+}
+
 void StorageThread::run(Task task) {
   {
     const std::lock_guard lock(mutex_);
@@ -53,7 +64,7 @@ void StorageThread::stop() {
 
 void StorageThread::loop() {
   for (Work work; take(work);) {
-    if (!write_all(work.writes)) break;
+    if (!load_some() || !write_all(work.writes)) break;
     for (const Task& task : work.tasks) task(*store_);
   }
   store_.reset();
@@ -62,10 +73,40 @@ void StorageThread::loop() {
 // Waits for work; false: there is none and there will be none.
 bool StorageThread::take(Work& work) {
   std::unique_lock lock(mutex_);
-  const auto queued = [this] { return !queued_.writes.empty() || !queued_.tasks.empty(); };
-  wake_.wait(lock, [&] { return stopping_ || queued(); });
+  const auto any = [](const Work& of) {
+    return of.load || !of.writes.empty() || !of.tasks.empty();
+  };
+  wake_.wait(lock, [&] { return stopping_ || loading_ || any(queued_); });
   work = std::exchange(queued_, {});
-  return !work.writes.empty() || !work.tasks.empty();
+  if (work.load) loading_ = std::move(work.load);
+  return loading_ || any(work);
+}
+
+// A part of the load, if there is one. False: the store is damaged, and serves no more.
+bool StorageThread::load_some() {
+  if (!loading_) return true;
+  const Status read = loading_->step(*store_, kReadsAtATime);
+  if (read.code() == Code::storage_full) {  // the store is closed until there is room
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, kRetryFull, [this] { return stopping_; })) loading_.reset();
+    return true;
+  }
+  if (!read.ok()) return fail(read);
+  if (!loading_->finished()) return true;
+  Loaded loaded = loading_->take();
+  loading_.reset();
+  events_.loaded(std::move(loaded));
+  return true;
+}
+
+bool StorageThread::fail(const Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    queued_ = {};
+  }
+  events_.failed(status);
+  return false;
 }
 
 // As one batch, as far as may be: a store puts before it deletes, so what deletes
@@ -87,14 +128,8 @@ bool StorageThread::write_one(const Batch& batch, Commit last) {
     events_.durable(last);
     return true;
   }
-  if (written.code() == Code::storage_full) return false;  // stopped meanwhile
-  {
-    const std::lock_guard lock(mutex_);
-    failed_ = true;
-    queued_ = {};
-  }
-  events_.failed(written);
-  return false;
+  if (written.code() == Code::storage_full) return false;  // stopped or failed meanwhile
+  return fail(written);
 }
 
 Status StorageThread::write_with_retries(const Batch& batch) {
@@ -112,8 +147,16 @@ Status StorageThread::write_with_retries(const Batch& batch) {
 
 // False: do not, the node stops.
 bool StorageThread::wait_to_retry() {
-  std::unique_lock lock(mutex_);
-  return !wake_.wait_for(lock, kRetryFull, [this] { return stopping_; });
+  const auto until = std::chrono::steady_clock::now() + kRetryFull;
+  while (std::chrono::steady_clock::now() < until) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_until(lock, until, [this] { return stopping_ || loading_ || queued_.load; });
+    if (stopping_) return false;
+    if (queued_.load) loading_ = std::exchange(queued_.load, std::nullopt);
+    lock.unlock();
+    if (!load_some()) return false;
+  }
+  return true;
 }
 
 }  // namespace quipu

@@ -2,6 +2,8 @@
 //
 //   write(sealed…) ─▶ queue ─all at once, one batch, one sync─▶ store ─▶ durable(last commit)
 //
+//   load(shards) ──▶ store ──▶ loaded(states)
+//
 //   writing ──no space──▶ full ──the same batch, every 200 ms──▶ writing
 //      └──── failed sync ────▶ failed, for ever
 //
@@ -14,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -27,7 +30,8 @@ class StorageThread {
   // Called on the storage thread; each must only post.
   struct Events {
     std::function<void(Commit)> durable;
-    std::function<void(Status)> full;    // storage_full: none left; ok: there is room again
+    std::function<void(Status)> full;  // storage_full: none left; ok: there is room again
+    std::function<void(Loaded)> loaded;
     std::function<void(Status)> failed;  // the last event
   };
   using Task = std::function<void(Store&)>;
@@ -39,6 +43,9 @@ class StorageThread {
 
   // Any thread; never waits for the disk.
   void write(std::vector<Sealed> sealed);
+  // Reads a few at a time, with the writes in between, and while the disk is full.
+  // REQUIRES: the one before was told as loaded.
+  void load(HashKey placement, LoadRequest request);
   // Runs `task` once everything written before it is durable; never after a failure.
   void run(Task task);
 
@@ -48,18 +55,22 @@ class StorageThread {
 
  private:
   struct Work {
+    std::optional<Load> load;
     std::vector<Sealed> writes;
     std::vector<Task> tasks;
   };
 
   void loop();
   [[nodiscard]] bool take(Work& work);
+  [[nodiscard]] bool load_some();
+  [[nodiscard]] bool fail(const Status& status);
   [[nodiscard]] bool write_all(std::vector<Sealed>& writes);
   [[nodiscard]] bool write_one(const Batch& batch, Commit last);
   [[nodiscard]] Status write_with_retries(const Batch& batch);
   [[nodiscard]] bool wait_to_retry();
 
-  std::unique_ptr<Store> store_;  // the thread's own
+  std::unique_ptr<Store> store_;  // the thread's own, and so is the next
+  std::optional<Load> loading_;
   const Events events_;
 
   std::mutex mutex_;

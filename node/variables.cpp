@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <string_view>
 
 #include "node/settings.h"
@@ -30,6 +31,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::optional<std::string> read_variable(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
 
 std::vector<std::string> known_variables() {
   std::vector<std::string> known = setting_variables();

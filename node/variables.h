@@ -1,11 +1,15 @@
-// variables.h: names of environment variables that are nearly ours. Pure.
+// variables.h: the environment variables that are ours, or nearly.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace quipu {
+
+// Its value, if it is set.
+[[nodiscard]] std::optional<std::string> read_variable(const std::string& name);
 
 // All that quipud and quipu read.
 [[nodiscard]] std::vector<std::string> known_variables();

@@ -43,6 +43,9 @@ struct Op {
   Ack ack = Ack::disk;
   std::uint32_t timeout_ms = 0;  // 0: the server's default; at most kMaxTimeoutMs arrives
   Token token{};                 // store 0: none, so never retried by anyone
+  // Of an add to kAnyShard: it decides the shard (affinity.h). Between members, the shard
+  // stands beside it: the coordinator chose that one, knowing that adds may use it.
+  Affinity affinity{};
 };
 
 struct Done {

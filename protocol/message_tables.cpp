@@ -29,7 +29,7 @@ Offset<wire::Op> build(Builder& builder, const Op& op) {
                           op.token.floor);
   return wire::CreateOp(builder, op.id, static_cast<wire::OpKind>(op.kind), key, op.shard,
                         op.amount, static_cast<wire::Ack>(op.ack), op.timeout_ms,
-                        op.token == Token{} ? nullptr : &token);
+                        op.token == Token{} ? nullptr : &token, raw(op.affinity));
 }
 
 // Any key passes here: a bad one is answered for itself, by the coordinator, and
@@ -45,6 +45,7 @@ void read(Reader& in, const wire::Op& from, Op& op) {
   if (const wire::Token* token = from.token(); token != nullptr) {
     op.token = {StoreId{token->store()}, Serial{token->serial()}, token->number(), token->floor()};
   }
+  op.affinity = Affinity{from.affinity()};
 }
 
 Offset<wire::Done> build(Builder& builder, const Done& done, std::size_t room) {

@@ -100,12 +100,6 @@ struct WrittenBack {
 };
 
 // Anti-entropy is a pull: the asker compares and asks for what differs.
-struct LeafId {
-  Partition partition{};
-  std::uint8_t leaf = 0;
-  auto operator<=>(const LeafId&) const = default;
-};
-
 struct ShardDigest {
   ShardKey shard{};
   Hash128 hash{};

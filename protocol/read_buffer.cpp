@@ -35,11 +35,6 @@ void ReadBuffer::commit(std::size_t read) {
   end_ += read;
 }
 
-void ReadBuffer::consume(std::size_t bytes) {
-  assert(bytes <= buffered());
-  begin_ += bytes;
-}
-
 void ReadBuffer::fit() {
   std::vector<std::uint64_t> fitting(words(buffered()));
   if (buffered() > 0) std::memcpy(fitting.data(), unread_bytes(), buffered());

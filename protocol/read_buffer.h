@@ -6,6 +6,7 @@
 // message aligned.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,7 +28,10 @@ class ReadBuffer {
   }
   // For whoever must write into what it reads for a moment.
   [[nodiscard]] char* unread_bytes() { return reinterpret_cast<char*>(words_.data()) + begin_; }
-  void consume(std::size_t bytes);
+  void consume(std::size_t bytes) {
+    assert(bytes <= buffered());
+    begin_ += bytes;
+  }
 
   // Gives back the room that nothing is in, of a buffer that may wait for long.
   void fit();

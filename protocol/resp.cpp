@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace quipu {
@@ -13,14 +14,36 @@ constexpr std::string_view kEnd = "\r\n";
 // An idle connection keeps no room for more: there may be ten thousand.
 constexpr std::size_t kKeptWords = 256;
 // "$0\r\n\r\n": no word of an array takes less.
-constexpr std::size_t kShortestWord = 6;
+constexpr std::int64_t kShortestWord = 6;
+constexpr std::int64_t kMaxLength = kMaxRespRequest;
+constexpr std::int64_t kMaxWords = kMaxLength / kShortestWord;
 // A number, its type and its line's end.
 constexpr std::size_t kMaxNumberLine = 32;
 
-Status refused(std::string why) { return {Code::protocol_error, std::move(why)}; }
+// "$14\r\n": a type, a number, the line's end.
+struct NumberLine {
+  std::size_t size;     // 0: it does not end yet
+  std::int64_t number;  // what is none is larger than all that are allowed
+};
 
-Status too_long() {
-  return refused("a request has more than " + std::to_string(kMaxRespRequest) + " bytes");
+NumberLine read_any_number(std::string_view bytes) {
+  const std::size_t end = bytes.substr(0, kMaxNumberLine).find(kEnd);
+  if (end == bytes.npos) return {0, 0};
+  const auto number = to_integer(bytes.substr(1, end - 1));
+  return {end + kEnd.size(), number.value_or(std::numeric_limits<std::int64_t>::max())};
+}
+
+// The same; nearly all are lengths of a few digits, which tell by themselves where they end.
+inline NumberLine read_number(std::string_view bytes) {
+  const char* const few = bytes.data() + std::min<std::size_t>(bytes.size(), 8);
+  const char* at = bytes.data() + 1;
+  std::int64_t number = 0;
+  for (; at < few && *at >= '0' && *at <= '9'; ++at) number = number * 10 + (*at - '0');
+  const auto size = static_cast<std::size_t>(at - bytes.data());
+  const bool plain = size == 2 || (size > 2 && bytes[1] != '0');
+  if (!plain || size + 2 > bytes.size() || at[0] != '\r' || at[1] != '\n')
+    return read_any_number(bytes);
+  return {size + 2, number};
 }
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -98,12 +121,18 @@ bool split_word(std::string_view& line, char*& to) {
 }  // namespace
 
 std::optional<std::int64_t> to_integer(std::string_view word) {
-  std::int64_t number = 0;
-  const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || stopped != word.data() + word.size()) return std::nullopt;
-  const std::size_t sign = word.starts_with('-') ? 1 : 0;
-  if (word[sign] == '0' && word.size() > 1) return std::nullopt;
-  return number;
+  constexpr std::size_t kMostDigits = 19;  // cannot overflow 64 bits
+  const bool negative = word.starts_with('-');
+  const std::string_view digits = word.substr(negative ? 1 : 0);
+  if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
+  if (digits.front() == '0' && word.size() > 1) return std::nullopt;
+  std::uint64_t magnitude = 0;
+  for (const char c : digits) {
+    if (c < '0' || c > '9') return std::nullopt;
+    magnitude = magnitude * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  if (magnitude > (std::uint64_t{1} << 63) - (negative ? 0 : 1)) return std::nullopt;
+  return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
 }
 
 Result<std::optional<RespRequests::Words>> RespRequests::next(ReadBuffer& in) {
@@ -112,82 +141,98 @@ Result<std::optional<RespRequests::Words>> RespRequests::next(ReadBuffer& in) {
   if (in.buffered() == 0) return incomplete;
   const std::string_view bytes = in.unread();
   const bool array = at_ > 0 || bytes.front() == '*';
-  const Result<bool> whole = array ? read_array(bytes) : read_inline(in);
-  if (!whole.ok()) return whole.status();
-  if (*whole) return std::optional<Words>(take(in));
-  if (bytes.size() > kMaxRespRequest) return too_long();
-  return incomplete;
+  switch (array ? read_array(bytes) : read_inline(in)) {
+    case Read::whole:
+      return std::optional<Words>(take(in));
+    case Read::refused:
+      return {Code::protocol_error, refused_};
+    case Read::incomplete:
+      if (bytes.size() <= kMaxRespRequest) return incomplete;
+      break;
+    case Read::too_long:
+      break;
+  }
+  return {Code::protocol_error,
+          "a request has more than " + std::to_string(kMaxRespRequest) + " bytes"};
 }
 
 RespRequests::Words RespRequests::take(ReadBuffer& in) {
   const std::string_view bytes = in.unread();
-  words_.clear();
-  for (const Range& range : ranges_) words_.push_back(bytes.substr(range.begin, range.size));
+  words_.resize(ranges_.size());
+  for (std::size_t i = 0; i < words_.size(); ++i)
+    words_[i] = {bytes.data() + ranges_[i].begin, ranges_[i].size};
   ranges_.clear();
   if (ranges_.capacity() > kKeptWords) ranges_ = std::vector<Range>();
   in.consume(std::exchange(at_, 0));
   return words_;
 }
 
-Result<bool> RespRequests::read_array(std::string_view bytes) {
-  if (at_ == 0) {
-    const Result<bool> counted = read_count(bytes);
-    if (!counted.ok() || !*counted) return counted;
-  }
-  while (missing_ > 0) {
-    const Result<bool> read = read_word(bytes);
-    if (!read.ok() || !*read) return read;
-  }
-  return true;
+RespRequests::Read RespRequests::refuse(std::string_view why) {
+  refused_ = why;
+  return Read::refused;
 }
 
-Result<bool> RespRequests::read_count(std::string_view bytes) {
-  const std::size_t end = bytes.substr(0, kMaxNumberLine).find(kEnd);
-  if (end == bytes.npos) {
-    if (bytes.size() >= kMaxNumberLine) return refused("too big mbulk count string");
-    return false;
-  }
-  const auto count = to_integer(bytes.substr(1, end - 1));
-  if (!count || *count > static_cast<std::int64_t>(kMaxRespRequest / kShortestWord))
-    return refused("invalid multibulk length");
-  missing_ = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
-  at_ = end + kEnd.size();
-  return true;
+RespRequests::Read RespRequests::refuse_type(char type) {
+  return refuse(std::string("expected '$', got '") + type + "'");
 }
 
-Result<bool> RespRequests::read_word(std::string_view bytes) {
+inline RespRequests::Read RespRequests::read_count(std::string_view bytes) {
+  const auto [size, number] = read_number(bytes);
+  if (size == 0) {
+    if (bytes.size() >= kMaxNumberLine) return refuse("too big mbulk count string");
+    return Read::incomplete;
+  }
+  if (number > kMaxWords) return refuse("invalid multibulk length");
+  missing_ = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
+  at_ = size;
+  return Read::whole;
+}
+
+inline RespRequests::Read RespRequests::read_length(std::string_view bytes) {
+  const std::string_view rest = bytes.substr(at_);
+  if (rest.empty()) return Read::incomplete;
+  if (rest.front() != '$') return refuse_type(rest.front());
+  const auto [size, number] = read_number(rest);
+  if (size == 0) {
+    if (rest.size() >= kMaxNumberLine) return refuse("too big bulk count string");
+    return Read::incomplete;
+  }
+  if (number < 0 || number > kMaxLength) return refuse("invalid bulk length");
+  length_ = static_cast<std::size_t>(number);
+  at_ += size;
+  return Read::whole;
+}
+
+inline RespRequests::Read RespRequests::read_word(std::string_view bytes) {
   if (!length_) {
-    const std::string_view rest = bytes.substr(at_);
-    if (rest.empty()) return false;
-    if (rest.front() != '$')
-      return refused(std::string("expected '$', got '") + rest.front() + "'");
-    const std::size_t end = rest.substr(0, kMaxNumberLine).find(kEnd);
-    if (end == rest.npos) {
-      if (rest.size() >= kMaxNumberLine) return refused("too big bulk count string");
-      return false;
-    }
-    const auto length = to_integer(rest.substr(1, end - 1));
-    if (!length || *length < 0 || *length > static_cast<std::int64_t>(kMaxRespRequest))
-      return refused("invalid bulk length");
-    length_ = static_cast<std::size_t>(*length);
-    at_ += end + kEnd.size();
+    if (const Read read = read_length(bytes); read != Read::whole) return read;
   }
   const std::size_t end = at_ + *length_ + kEnd.size();
-  if (end > kMaxRespRequest) return too_long();
-  if (bytes.size() < end) return false;
+  if (end > kMaxRespRequest) return Read::too_long;
+  if (bytes.size() < end) return Read::incomplete;
   ranges_.push_back({at_, *length_});
   at_ = end;
   length_.reset();
-  --missing_;
-  return true;
+  return Read::whole;
 }
 
-Result<bool> RespRequests::read_inline(ReadBuffer& in) {
+RespRequests::Read RespRequests::read_array(std::string_view bytes) {
+  if (at_ == 0) {
+    if (const Read counted = read_count(bytes); counted != Read::whole) return counted;
+  }
+  while (missing_ > 0) {
+    if (const Read read = read_word(bytes); read != Read::whole) return read;
+    --missing_;
+  }
+  return Read::whole;
+}
+
+RespRequests::Read RespRequests::read_inline(ReadBuffer& in) {
   const std::string_view bytes = in.unread();
   const std::size_t end = bytes.find('\n');
   if (end > kMaxRespInline && bytes.size() > kMaxRespInline)
-    return refused("too big inline request");
-  if (end == bytes.npos) return false;
+    return refuse("too big inline request");
+  if (end == bytes.npos) return Read::incomplete;
   std::string_view line = bytes.substr(0, end);
   if (line.ends_with('\r')) line.remove_suffix(1);
   char* to = in.unread_bytes();
@@ -195,12 +240,12 @@ Result<bool> RespRequests::read_inline(ReadBuffer& in) {
     while (!line.empty() && is_space(line.front())) line.remove_prefix(1);
     if (line.empty()) break;
     const char* const begin = to;
-    if (!split_word(line, to)) return refused("unbalanced quotes in request");
+    if (!split_word(line, to)) return refuse("unbalanced quotes in request");
     ranges_.push_back(
         {static_cast<std::size_t>(begin - bytes.data()), static_cast<std::size_t>(to - begin)});
   }
   at_ = end + 1;
-  return true;
+  return Read::whole;
 }
 
 void RespWriter::head(char type, std::int64_t number) {
@@ -209,7 +254,7 @@ void RespWriter::head(char type, std::int64_t number) {
   char* end = std::to_chars(line.data() + 1, line.data() + line.size(), number).ptr;
   *end++ = '\r';
   *end++ = '\n';
-  out_.append(line.data(), end);
+  out_.append(line.data(), static_cast<std::size_t>(end - line.data()));
 }
 
 void RespWriter::simple(std::string_view text) { out_.append("+").append(text).append(kEnd); }

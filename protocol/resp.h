@@ -45,11 +45,16 @@ class RespRequests {
     std::size_t size;
   };
 
-  [[nodiscard]] Result<bool> read_array(std::string_view bytes);
-  [[nodiscard]] Result<bool> read_count(std::string_view bytes);
-  [[nodiscard]] Result<bool> read_word(std::string_view bytes);
-  [[nodiscard]] Result<bool> read_inline(ReadBuffer& in);
+  enum class Read { whole, incomplete, too_long, refused };
+
+  [[nodiscard]] Read read_array(std::string_view bytes);
+  [[nodiscard]] Read read_count(std::string_view bytes);
+  [[nodiscard]] Read read_length(std::string_view bytes);
+  [[nodiscard]] Read read_word(std::string_view bytes);
+  [[nodiscard]] Read read_inline(ReadBuffer& in);
   [[nodiscard]] Words take(ReadBuffer& in);
+  [[nodiscard]] Read refuse(std::string_view why);
+  [[nodiscard]] Read refuse_type(char type);
 
   // Of the request that is being read; offsets count from its first byte.
   std::size_t at_ = 0;                 // understood up to here; 0: nothing yet
@@ -57,6 +62,7 @@ class RespRequests {
   std::optional<std::size_t> length_;  // of the word at at_
   std::vector<Range> ranges_;
   std::vector<std::string_view> words_;  // of the last request
+  std::string refused_;                  // why
 };
 
 // Appends replies. What RESP2 has no form for takes the one that Redis gives it.

@@ -40,14 +40,16 @@ void Delta::push(const DeltaEntry& entry) {
   assert(entry.ref.shard < kMaxShards && entry.count <= kMaxShards);
   assert(entry.usable >= 1 && entry.usable <= entry.count);
   assert(entry.cells.size() < kNoSum);
-  const auto own = std::find_if(entry.cells.begin(), entry.cells.end(), [this](const Cell& cell) {
-    return cell == Cell{cell.actor, commit_, cell.sum};
-  });
-  const std::uint16_t actor = own == entry.cells.end() ? kNoSum : index_of(own->actor);
-  for (auto cell = entry.cells.begin(); cell != entry.cells.end(); ++cell) {
-    if (cell != own || actor == kNoSum) cells_.push_back(*cell);
+  std::uint16_t actor = kNoSum;  // of the cell that changed under this number
+  for (const Cell& cell : entry.cells) {
+    const bool own = actor == kNoSum && cell == Cell{cell.actor, commit_, cell.sum};
+    if (own) actor = index_of(cell.actor);
+    if (own && actor != kNoSum) {
+      sums_.push_back(cell.sum);
+    } else {
+      cells_.push_back(cell);
+    }
   }
-  if (actor != kNoSum) sums_.push_back(own->sum);
   keys_.append(entry.ref.key);
   const std::size_t full = entry.cells.size() - (actor == kNoSum ? 0 : 1);
   entries_.push_back({static_cast<std::uint16_t>(entry.ref.key.size()), entry.ref.shard,

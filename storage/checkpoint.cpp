@@ -27,7 +27,7 @@ ShardKey name(const Entry& entry) { return {std::string(entry.ref().key), entry.
 
 bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch,
                       Commit& journal_first) {
-  if (phase_ == Phase::idle && journal_bytes_ >= limits_.journal_bytes) {
+  if (phase_ == Phase::idle && (journal_bytes_ >= limits_.journal_bytes || map.dirty_enough())) {
     phase_ = Phase::slices;
     first_slice_ = sealing;
     partition_ = 0;
@@ -35,7 +35,7 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
     journal_bytes_ = 0;
   }
   if (phase_ == Phase::slices) {
-    slice(std::exchange(owed_, 0), map, tokens, batch);
+    slice(std::exchange(owed_, 0), sealing, map, tokens, batch);
     return false;
   }
   owed_ = 0;
@@ -44,7 +44,8 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
   return phase_ == Phase::cut && cut(batch, journal_first);
 }
 
-void Checkpoint::slice(std::size_t owed, ShardMap& map, TokenTable& tokens, Batch& batch) {
+void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTable& tokens,
+                       Batch& batch) {
   std::size_t states = 0, bytes = 0;
   const auto goes_on = [&] { return states < limits_.slice_states || bytes < owed; };
   ShardState state;
@@ -54,7 +55,7 @@ void Checkpoint::slice(std::size_t owed, ShardMap& map, TokenTable& tokens, Batc
     auto at = entries_.begin();
     for (; at != entries_.end() && goes_on(); ++at, ++states) {
       bytes += put_state(map, **at, state, batch);
-      map.mark_clean(partition, *at);
+      map.mark_clean(partition, *at, sealing);
     }
     if (at == entries_.end()) {
       ++partition_;

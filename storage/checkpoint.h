@@ -59,7 +59,7 @@ class Checkpoint {
  private:
   enum class Phase { idle, slices, cut };
 
-  void slice(std::size_t owed, ShardMap& map, TokenTable& tokens, Batch& batch);
+  void slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch);
   bool cut(Batch& batch, Commit& journal_first);
 
   CheckpointLimits limits_;

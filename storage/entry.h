@@ -43,6 +43,7 @@ class Entry {
     kDirty = 8,  // changed since it was last put by a checkpoint
     kCounted = 16,
     kMoved = 32,  // a forwarding stub: the entry is at moved_to()
+    kUsed = 64,   // looked up since eviction last came by
   };
 
   static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
@@ -70,6 +71,8 @@ class Entry {
 
   void unpack(const ActorNames& actors, ShardState& state) const;
   [[nodiscard]] Total total() const;
+  // Holds nothing: it stands for a shard that is known not to be in the store.
+  [[nodiscard]] bool is_bottom() const { return cells_ == 0 && !has(kCounted); }
   // Whether its counter exists: shard 0 counts something since its last clear, or
   // says that there are other shards, which may. The others say nothing by themselves.
   [[nodiscard]] bool shows_counter() const {

@@ -1,7 +1,6 @@
 #include "storage/executor.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <utility>
 
@@ -50,30 +49,18 @@ bool fully_cleared(const Cell& cell) {
 Executor::Executor(Meta meta, ExecutorOptions options, Random random)
     : meta_(std::move(meta)),
       random_(random),
-      map_(options.placement),
+      map_(options.placement, options.memory),
       tokens_(options.tokens, first_serial(random_)),
       checkpoint_(options.checkpoint),
       actors_(kPartitions) {
   sealed_ = Commit{raw(meta_.journal_first) - 1};
 }
 
-// Small groups: fetch all slots, then all entries, then work on warm memory.
-void Executor::apply(std::span<const Change> changes, std::span<Applied> applied) {
-  constexpr std::size_t kGroup = 16;
-  while (!changes.empty()) {
-    const std::size_t count = std::min(kGroup, changes.size());
-    std::array<Placement, kGroup> placements;
-    for (std::size_t i = 0; i < count; ++i) placements[i] = map_.place(changes[i].ref);
-    map_.prefetch(std::span(placements).first(count));
-    for (std::size_t i = 0; i < count; ++i) applied[i] = apply_one(changes[i], placements[i]);
-    changes = changes.subspan(count);
-    applied = applied.subspan(count);
-  }
-}
-
-Applied Executor::apply_one(const Change& change, const Placement& placement) {
+Applied Executor::apply(const Change& change, const Placement& placement) {
   Applied applied = apply_new(change, placement);
-  if (applied.code == Code::ok && applied.usable == 0 && change.ref.shard == 0)
+  // What an earlier start applied needs no look at the shard, which may not be here.
+  if (applied.code == Code::ok && applied.usable == 0 && change.ref.shard == 0 &&
+      map_.resident(placement, change.ref))
     applied.usable = map_.usable(placement, change.ref);
   return applied;
 }
@@ -340,6 +327,23 @@ bool Executor::replay(const Record& record, std::size_t bytes) {
   checkpoint_.replayed(bytes);
   sealed_ = record.delta.commit();
   return sound;
+}
+
+// What records brought first is not all of it.
+bool Executor::load(ShardRef ref, const ShardState& state) {
+  const Placement placement = map_.place(ref);
+  if (!map_.has_entry(placement, ref)) {
+    map_.load(ref, state);
+    return true;
+  }
+  const bool sound = merge_entry({ref, state.count, state.usable, state.cells}, placement, 0);
+  map_.take_open([](const Entry&) {});
+  return sound;
+}
+
+void Executor::restore(const Loaded& loaded) {
+  for (const auto& [shard, state] : loaded.shards) map_.restore(shard, state);
+  for (const LeafId leaf : loaded.leaves) map_.set_resident(leaf);
 }
 
 void Executor::start(BootId boot) {

@@ -25,6 +25,7 @@
 #include "protocol/random.h"
 #include "storage/checkpoint.h"
 #include "storage/lineage.h"
+#include "storage/loader.h"
 #include "storage/shard_list.h"
 #include "storage/shard_map.h"
 #include "storage/store.h"
@@ -36,6 +37,7 @@ struct ExecutorOptions {
   HashKey placement{};
   TokenLimits tokens;
   CheckpointLimits checkpoint;
+  MemoryLimit memory{};
 };
 
 // An add or a reset of one shard. Borrows; with or without a token.
@@ -68,8 +70,9 @@ class Executor {
   Executor(Meta meta, ExecutorOptions options, Random random);
 
   // ---- changes ----
-  // One by one in order; faster together, as their memory is fetched ahead.
-  void apply(std::span<const Change> changes, std::span<Applied> applied);
+  // `placement`: of the change's shard. Many are faster if their memory is fetched ahead
+  // (ShardMap::for_each_fetched).
+  Applied apply(const Change& change, const Placement& placement);
   // Takes over what another node knows. Returns the partitions, ascending, of the
   // states that would have had more than kMaxCells: of these nothing was taken, so
   // this copy must not count for them.
@@ -90,8 +93,8 @@ class Executor {
   // The commit that makes all that memory now holds durable.
   [[nodiscard]] Commit covering() const { return has_open() ? next(sealed_) : sealed_; }
   [[nodiscard]] Commit sealed() const { return sealed_; }
-  // Whether a checkpoint waits to go on, though nothing may be open.
-  [[nodiscard]] bool checkpointing() const { return checkpoint_.running(); }
+  // Whether a checkpoint waits to go on, or should begin, though nothing may be open.
+  [[nodiscard]] bool checkpointing() const { return checkpoint_.running() || map_.dirty_enough(); }
   // Closes the open record, and takes a checkpoint a step further, at most once for
   // each time that the records are taken.
   void seal();
@@ -114,12 +117,16 @@ class Executor {
   // Deletes all that is held of a partition, actor included.
   void drop(Partition partition);
 
+  // ---- memory: see ShardMap ----
+  void restore(const Loaded& loaded);
+  void evict(Partition partition, Commit put_by) { map_.evict(partition, put_by); }
+
   // ---- recovery: in this order, before anything else ----
-  void load(ShardRef ref, const ShardState& state) { map_.load(ref, state); }
+  // False, twice: it cannot be what an executor wrote.
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
-  // False: it cannot be what an executor wrote.
   [[nodiscard]] bool replay(const Record& record, std::size_t bytes);
+  [[nodiscard]] bool load(ShardRef ref, const ShardState& state);
   void start(BootId boot);
 
   [[nodiscard]] const ShardMap& map() const { return map_; }
@@ -131,7 +138,6 @@ class Executor {
     std::uint32_t index = 0;  // in the map's names
   };
 
-  Applied apply_one(const Change& change, const Placement& placement);
   Applied apply_new(const Change& change, const Placement& placement);
   Applied answer_token(const TokenTable::Found& found) const;
   Applied add(const Change& change, const Placement& placement);

@@ -1,6 +1,7 @@
 #include "storage/leveldb_store.h"
 
 #include <leveldb/db.h>
+#include <leveldb/filter_policy.h>
 #include <leveldb/write_batch.h>
 
 #include <string>
@@ -28,12 +29,14 @@ class LevelDbStore final : public Store {
   explicit LevelDbStore(const LevelDbOptions& options)
       : base_(options.env != nullptr ? *options.env : *leveldb::Env::Default()),
         directory_((options.directory / "").parent_path().string()),  // no slash at the end
-        write_buffer_(options.write_buffer) {}
+        write_buffer_(options.write_buffer),
+        filter_(options.filter ? leveldb::NewBloomFilterPolicy(10) : nullptr) {}
 
   Status create();
   Status open_existing();
 
   Status write(const Batch& batch) override;
+  Result<std::optional<std::string>> read(std::string_view key) override;
   Status scan(std::string_view from, std::string_view to, const Visit& visit) override;
 
  private:
@@ -41,11 +44,13 @@ class LevelDbStore final : public Store {
   Status lock();
   Status open(bool create);
   Status reopen();
+  Status check_open();
   Status explain(const leveldb::Status& status, Code otherwise);
 
   leveldb::Env& base_;
   const std::string directory_;
   const std::size_t write_buffer_;
+  const std::unique_ptr<const leveldb::FilterPolicy> filter_;  // outlives db_
   Silence silence_;
   std::unique_ptr<LevelDbEnv> env_;
   std::unique_ptr<leveldb::DB> db_;  // null: a reopening failed
@@ -108,6 +113,7 @@ Status LevelDbStore::open(bool create) {
   options.reuse_logs = false;  // so that what was replayed is synced before it is shown
   options.write_buffer_size = write_buffer_;
   options.compression = leveldb::kSnappyCompression;
+  options.filter_policy = filter_.get();
   leveldb::DB* opened = nullptr;
   const leveldb::Status status = leveldb::DB::Open(options, directory_, &opened);
   db_.reset(opened);
@@ -138,8 +144,25 @@ Status LevelDbStore::write(const Batch& batch) {
   return refusal_;
 }
 
+// A reopening that found no room is tried again, as by a write.
+Status LevelDbStore::check_open() {
+  if (db_ == nullptr && refusal_.code() == Code::storage_full) refusal_ = reopen();
+  return db_ == nullptr ? refusal_ : Status();
+}
+
+Result<std::optional<std::string>> LevelDbStore::read(std::string_view key) {
+  if (Status open = check_open(); !open.ok()) return open;
+  leveldb::ReadOptions options;
+  options.verify_checksums = true;
+  std::string value;
+  const leveldb::Status status = db_->Get(options, slice(key), &value);
+  if (status.IsNotFound()) return std::optional<std::string>();
+  if (!status.ok()) return explain(status, Code::corrupt);
+  return std::optional(std::move(value));
+}
+
 Status LevelDbStore::scan(std::string_view from, std::string_view to, const Visit& visit) {
-  if (db_ == nullptr) return refusal_;
+  if (Status open = check_open(); !open.ok()) return open;
   leveldb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;

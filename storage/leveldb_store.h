@@ -26,6 +26,9 @@ struct LevelDbOptions {
   // false: the directory must hold a store already; true: it must not.
   enum class Open { existing, create } open = Open::existing;
   std::size_t write_buffer = std::size_t{16} << 20;
+  // 10 bits for each key: finding that one was never stored needs no look at the disk.
+  // A bit that flips there is not noticed; it only makes lookups slower.
+  bool filter = false;
   leveldb::Env* env = nullptr;  // null: the operating system's; must outlive the store
 };
 

@@ -22,6 +22,13 @@ Status MemoryStore::write(const Batch& batch) {
   return {};
 }
 
+Result<std::optional<std::string>> MemoryStore::read(std::string_view key) {
+  const Map& seen = disk_.sync ? disk_.durable : seen_;
+  const auto at = seen.find(key);
+  if (at == seen.end()) return std::optional<std::string>();
+  return std::optional(at->second);
+}
+
 Status MemoryStore::scan(std::string_view from, std::string_view to, const Visit& visit) {
   const Map& seen = disk_.sync ? disk_.durable : seen_;
   for (auto at = seen.lower_bound(from); at != seen.end() && at->first < to; ++at) {

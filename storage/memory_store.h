@@ -25,6 +25,7 @@ class MemoryStore final : public Store {
   }
 
   Status write(const Batch& batch) override;
+  Result<std::optional<std::string>> read(std::string_view key) override;
   Status scan(std::string_view from, std::string_view to, const Visit& visit) override;
 
  private:

@@ -25,7 +25,8 @@ Entry* PartitionTable::find(const Placement& placement, ShardRef ref) const {
 }
 
 void PartitionTable::insert(const Placement& placement, Entry* entry) {
-  if (std::uint64_t{size_ + 1} * 8 > std::uint64_t{capacity_} * 7) grow();
+  if (std::uint64_t{size_ + 1} * 8 > std::uint64_t{capacity_} * 7)
+    resize(std::max<std::uint32_t>(8, capacity_ + capacity_ / 2));
   place(low(placement), make(placement, entry));
   ++size_;
 }
@@ -43,11 +44,11 @@ void PartitionTable::replace(const Placement& placement, Entry* old, Entry* now)
   slots_[i] = make(placement, now);
 }
 
-void PartitionTable::grow() {
+void PartitionTable::resize(std::uint32_t capacity) {
   const std::unique_ptr<Slot[]> before = std::move(slots_);
   const std::uint32_t count = capacity_;
-  capacity_ = std::max<std::uint32_t>(8, count + count / 2);
-  slots_ = std::make_unique<Slot[]>(capacity_);
+  capacity_ = capacity;
+  if (capacity > 0) slots_ = std::make_unique<Slot[]>(capacity);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (before[i] != 0) place(pointer(before[i])->hash(), before[i]);
   }

@@ -3,9 +3,11 @@
 // Open addressing over 8-byte slots [tag 16 | pointer 48], linear probing. One
 // table per partition keeps a rehash short (0.3 ms at 5 million counters); an
 // order-preserving range reduction lets it grow by half instead of doubling.
-// Shards are never removed one by one, so there are no tombstones.
+// Shards are never removed one by one, only when the whole table is built anew
+// (retain), so there are no tombstones.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -22,6 +24,17 @@ class PartitionTable {
   void insert(const Placement& placement, Entry* entry);
   // REQUIRES: `old` is in the table.
   void replace(const Placement& placement, Entry* old, Entry* now);
+
+  // Removes those that `keep` says false of; after that call nothing looks at them.
+  template <class Keep>
+  void retain(Keep&& keep) {
+    for (std::uint32_t i = 0; i < capacity_; ++i) {
+      if (slots_[i] == 0 || keep(pointer(slots_[i]))) continue;
+      slots_[i] = 0;
+      --size_;
+    }
+    resize(size_ == 0 ? 0 : std::max<std::uint32_t>(8, size_ + size_ / 2));
+  }
 
   // First brings the slot, then the entry behind it, into the cache.
   void prefetch_slot(const Placement& placement) const;
@@ -56,7 +69,7 @@ class PartitionTable {
     return i + 1 == capacity_ ? 0 : i + 1;
   }
   void place(std::uint32_t hash, Slot slot);
-  void grow();
+  void resize(std::uint32_t capacity);
 
   std::unique_ptr<Slot[]> slots_;
   std::uint32_t capacity_ = 0;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "protocol/state_codec.h"
+#include "storage/loader.h"
 #include "storage/stored_keys.h"
 
 namespace quipu {
@@ -69,15 +70,12 @@ Status load_actors(Store& store, Executor& executor) {
 
 Status load_states(Store& store, Executor& executor) {
   return scan_all(store, Kind::shard, [&](std::string_view key, std::string_view value) -> Status {
-    const auto name = stored::parse_shard(key);
-    // Elsewhere than where it belongs, it would stand beside the one that is there.
-    if (!name || key != stored::shard(executor.map().place(name->ref), name->ref))
-      return damaged("state");
-    Result<ShardState> state = decode_shard_state(key, value);
-    if (!state.ok()) return state.status();
-    if (state->cells.size() > kMaxCells)
-      return {Code::corrupt, "a stored state has more cells than any may have"};
-    executor.load(name->ref, *state);
+    const Result<StoredState> found = decode_stored(executor.map().placement_key(), key, value);
+    if (!found.ok()) return found.status();
+    if (!executor.load(found->ref, found->state)) {
+      return {Code::corrupt,
+              "a stored state and its records have more cells than a shard may have"};
+    }
     return {};
   });
 }
@@ -161,7 +159,7 @@ Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
 
   auto executor = std::make_unique<Executor>(std::move(*meta), options, random.split());
   for (const auto load :
-       {load_actors, load_states, load_tokens, replay_records, check_founded, check_last_start}) {
+       {load_actors, load_tokens, replay_records, load_states, check_founded, check_last_start}) {
     if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
   }
   // Also makes durable whatever the last process wrote and never synced.

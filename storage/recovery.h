@@ -1,10 +1,11 @@
 // recovery.h: from a store to an executor, and nothing shown before it is whole.
 //
-//   meta → actors → states → tokens → records, in order and without a gap
+//   meta → actors → tokens → records, in order and without a gap → states
 //        → this start's lineage, synced
 //
 // Replay is merge, so states that a checkpoint put before the crash, and records
-// that it had not cut yet, may overlap freely.
+// that it had not cut yet, may overlap freely, in any order. What the records name is
+// dirty and must be in memory; of the states that follow, as many as there is room for.
 #pragma once
 
 #include <memory>

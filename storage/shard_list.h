@@ -1,9 +1,12 @@
 // shard_list.h: the names of many shards, packed.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
 
 namespace quipu {
@@ -24,7 +27,6 @@ class ShardList {
       at += name.key_size;
     }
   }
-  [[nodiscard]] std::size_t size() const { return names_.size(); }
   bool operator==(const ShardList&) const = default;
 
  private:

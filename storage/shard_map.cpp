@@ -21,8 +21,11 @@ struct Name {
 
 }  // namespace
 
-ShardMap::ShardMap(HashKey placement)
-    : placement_(placement), digest_key_(derive_digest_key(placement)), parts_(kPartitions) {}
+ShardMap::ShardMap(HashKey placement, const MemoryLimit& limit)
+    : placement_(placement),
+      digest_key_(derive_digest_key(placement)),
+      parts_(kPartitions),
+      limit_(limit) {}
 
 void ShardMap::rekey(HashKey placement) {
   placement_ = placement;
@@ -31,7 +34,7 @@ void ShardMap::rekey(HashKey placement) {
 
 bool ShardMap::read(const Placement& placement, ShardRef ref, ShardState& state) const {
   const Entry* entry = find(placement, ref);
-  if (entry == nullptr) {
+  if (entry == nullptr || entry->is_bottom()) {
     state.cells.clear();
     state.count = state.usable = 1;
     return false;
@@ -62,9 +65,10 @@ Hash128 ShardMap::hash(const Entry& entry) const {
 void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flags) {
   if (!entry->has(Entry::kDirty)) {
     Part& home = part(placement);
-    home.clean.remove(placement.leaf(), hash(*entry));
+    if (!entry->is_bottom()) home.clean.remove(placement.leaf(), hash(*entry));
     ++home.dirty;
     ++dirty_;
+    dirty_bytes_ += entry->size();
   }
   if (!entry->has(Entry::kOpen)) {
     open_.push_back(entry);
@@ -80,31 +84,92 @@ void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& s
   if (old != nullptr) touch(placement, old, flags);
   Entry* now = Entry::create(slab_, actors_, placement, ref, state);
   open_bytes_ += now->size();
-  if (old != nullptr && old->shows_counter()) --home.counters;
-  if (now->shows_counter()) ++home.counters;
+  dirty_bytes_ += now->size();
   if (old != nullptr) {
-    now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty));
+    if (old->shows_counter()) --home.counters;
+    if (!old->is_bottom()) --home.states, --size_;
+    count(home, *now);
+    now->set(old->flags() &
+             (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty | Entry::kUsed));
+    dirty_bytes_ -= old->size();
     home.table.replace(placement, old, now);
     old->move_to(now);
     stubs_.push_back(old);
     return;
   }
-  home.table.insert(placement, now);
-  now->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | flags));
+  insert(home, placement, now);
+  count(home, *now);
+  now->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | Entry::kUsed | flags));
   open_.push_back(now);
   ++home.dirty;
   ++dirty_;
+}
+
+void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {
+  ++inserted_;
+  table_bytes_ -= home.table.bytes();
+  home.table.insert(placement, entry);
+  table_bytes_ += home.table.bytes();
+}
+
+void ShardMap::count(Part& home, const Entry& entry) {
+  if (entry.shows_counter()) ++home.counters;
+  ++home.states;
   ++size_;
 }
 
 void ShardMap::load(ShardRef ref, const ShardState& state) {
   const Placement placement = place(ref);
-  Entry* entry = Entry::create(slab_, actors_, placement, ref, state);
   Part& home = part(placement);
-  home.table.insert(placement, entry);
+  Entry* const entry = Entry::create(slab_, actors_, placement, ref, state);
   home.clean.add(placement.leaf(), hash_state(digest_key_, ref, state));
-  if (entry->shows_counter()) ++home.counters;
-  ++size_;
+  count(home, *entry);
+  // What is left makes room for what is needed first.
+  const bool room = limit_.bytes == 0 || footprint() <= limit_.bytes - limit_.bytes / 4;
+  if (room || !limit_.evictable[raw(placement.partition())]) return insert(home, placement, entry);
+  set_evicted(home, placement.leaf());
+  entry->destroy(slab_);
+}
+
+// ---- what is in the store alone ----
+
+void ShardMap::set_evicted(Part& home, std::uint8_t leaf) {
+  if (home.evicted == nullptr) home.evicted = std::make_unique<std::bitset<kLeaves>>();
+  home.evicted->set(leaf);
+  ++evictions_;
+}
+
+void ShardMap::restore(ShardRef ref, const std::optional<ShardState>& state) {
+  const Placement placement = place(ref);
+  Part& home = part(placement);
+  if (resident(placement, ref)) return;
+  insert(home, placement,
+         Entry::create(slab_, actors_, placement, ref, state.value_or(ShardState{})));
+}
+
+void ShardMap::set_resident(LeafId leaf) {
+  if (Part& home = parts_[raw(leaf.partition)]; home.evicted != nullptr)
+    home.evicted->reset(leaf.leaf);
+}
+
+// The clock of second chances (CLOCK, Corbató 1968), whose hand moves from partition
+// to partition.
+void ShardMap::evict(Partition partition, Commit put_by) {
+  Part& home = parts_[raw(partition)];
+  if (!limit_.evictable[raw(partition)] || home.put_by > put_by) return;
+  if (home.dirty == home.table.size()) return;
+  table_bytes_ -= home.table.bytes();
+  home.table.retain([&](Entry* entry) {
+    if (entry->has(Entry::kDirty)) return true;
+    if (entry->has(Entry::kUsed)) {
+      entry->clear(Entry::kUsed);
+      return true;
+    }
+    if (!entry->is_bottom()) set_evicted(home, entry->leaf());
+    entry->destroy(slab_);
+    return false;
+  });
+  table_bytes_ += home.table.bytes();
 }
 
 void ShardMap::free_stubs() {
@@ -116,7 +181,7 @@ template <class Wanted>
 void ShardMap::collect(Partition partition, std::vector<Entry*>& entries, Wanted wanted) const {
   entries.clear();
   for_each(partition, [&](Entry* entry) {
-    if (wanted(*entry)) entries.push_back(entry);
+    if (!entry->is_bottom() && wanted(*entry)) entries.push_back(entry);
   });
   std::sort(entries.begin(), entries.end(),
             [](const Entry* a, const Entry* b) { return Name(*a) < Name(*b); });
@@ -143,9 +208,11 @@ void ShardMap::collect_leaf(Partition partition, std::uint8_t leaf,
   collect(partition, entries, [leaf](const Entry& entry) { return entry.leaf() == leaf; });
 }
 
-void ShardMap::mark_clean(Partition partition, Entry* entry) {
+void ShardMap::mark_clean(Partition partition, Entry* entry, Commit put_by) {
   Part& home = parts_[raw(partition)];
   entry->clear(Entry::kDirty);
+  home.put_by = put_by;
+  dirty_bytes_ -= entry->size();
   home.clean.add(entry->leaf(), hash(*entry));
   --home.dirty;
   --dirty_;
@@ -173,9 +240,14 @@ Digest::Leaves ShardMap::leaves(Partition partition) const {
 
 void ShardMap::drop(Partition partition) {
   Part& home = parts_[raw(partition)];
-  for_each(partition, [&](Entry* entry) { entry->destroy(slab_); });
-  size_ -= home.table.size();
+  assert(home.evicted == nullptr);
+  for_each(partition, [&](Entry* entry) {
+    if (entry->has(Entry::kDirty)) dirty_bytes_ -= entry->size();
+    entry->destroy(slab_);
+  });
+  size_ -= home.states;
   dirty_ -= home.dirty;
+  table_bytes_ -= home.table.bytes();
   home = Part{};
 }
 

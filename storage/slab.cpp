@@ -6,6 +6,7 @@
 namespace quipu {
 
 void* Slab::allocate(std::size_t units) {
+  used_ += units * kUnit;
   if (units >= kSmall) {
     auto bytes = std::make_unique_for_overwrite<std::byte[]>(units * kUnit);
     reserved_ += units * kUnit;
@@ -31,6 +32,7 @@ void* Slab::allocate(std::size_t units) {
 }
 
 void Slab::free(void* piece, std::size_t units) {
+  used_ -= units * kUnit;
   if (units >= kSmall) {
     reserved_ -= units * kUnit;
     large_.erase(piece);

@@ -22,6 +22,8 @@ class Slab {
 
   // Bytes asked of the operating system.
   [[nodiscard]] std::size_t reserved() const { return reserved_; }
+  // Of them, in pieces that are not free.
+  [[nodiscard]] std::size_t used() const { return used_; }
 
  private:
   static constexpr std::size_t kChunk = std::size_t{1} << 20;
@@ -36,6 +38,7 @@ class Slab {
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;  // bytes behind next_
   std::size_t reserved_ = 0;
+  std::size_t used_ = 0;
   std::array<Free*, kSmall> free_{};
   std::unordered_map<void*, std::unique_ptr<std::byte[]>> large_;  // never iterated
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ class Store {
   // batch did is unknown: storage_failed: a sync failed; corrupt: damage was found,
   // named by file.
   virtual Status write(const Batch& batch) = 0;
+
+  // What stands under that key, if anything does. Whatever the disk still has room for.
+  virtual Result<std::optional<std::string>> read(std::string_view key) = 0;
 
   // Every key in [from, to) in byte order. Stops at, and returns, the first
   // status of `visit` that is not ok. corrupt: damage, named by file.

@@ -28,6 +28,18 @@ T big_endian(std::string_view bytes) {
 
 KeyRange all(Kind kind) { return {{letter(kind)}, {static_cast<char>(letter(kind) + 1)}}; }
 
+KeyRange leaf(LeafId leaf) {
+  const std::size_t place = raw(leaf.partition) * kLeaves + leaf.leaf;
+  const auto begin = [](std::size_t at) {  // behind the last partition, of another kind
+    std::string key{letter(Kind::shard)};
+    if (at == kPartitions * kLeaves) return std::string{static_cast<char>(letter(Kind::shard) + 1)};
+    append(key, static_cast<std::uint16_t>(at / kLeaves));
+    append(key, static_cast<std::uint8_t>(at % kLeaves));
+    return key;
+  };
+  return {begin(place), begin(place + 1)};
+}
+
 std::string meta() { return {letter(Kind::meta)}; }
 
 std::string actor(Partition partition) {

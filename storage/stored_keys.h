@@ -26,6 +26,8 @@ struct KeyRange {
   std::string to;
 };
 [[nodiscard]] KeyRange all(Kind kind);
+// All shards of a leaf.
+[[nodiscard]] KeyRange leaf(LeafId leaf);
 
 [[nodiscard]] std::string meta();
 [[nodiscard]] std::string actor(Partition partition);

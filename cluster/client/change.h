@@ -18,7 +18,8 @@ struct ClientChange {
   CallId call{};
   OpKind kind = OpKind::add;
   std::string key;
-  std::optional<ShardIndex> only;  // a reset's; an add goes where it likes
+  std::optional<ShardIndex> only;  // a reset's; an add goes where it likes,
+  Affinity affinity{};             // or where this says
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
   Instant deadline{};

@@ -34,8 +34,10 @@ void ClientChanges::move(Entry entry, ChangeList& to) {
   entry->list = &to;
 }
 
+// REQUIRES: a link
 void ClientChanges::assign(Instant now, Entry entry, ClientEffects& effects) {
-  const auto choice = directory_.choose(now, entry->key, entry->only);
+  if (entry->affinity != Affinity{} && !entry->only && wait_for_shards(now, entry, effects)) return;
+  const auto choice = directory_.choose(now, *entry);
   if (!choice) {
     rest(now, entry);
     return;
@@ -44,6 +46,48 @@ void ClientChanges::assign(Instant now, Entry entry, ClientEffects& effects) {
   RemoteExecutor& to = executor(choice->executor);
   move(entry, to.queue());
   flush(now, to, effects);
+}
+
+// What is known is asked for again now and then, but nobody waits for that.
+bool ClientChanges::wait_for_shards(Instant now, Entry entry, ClientEffects& effects) {
+  const auto knowledge = directory_.knows_usable(now, entry->key);
+  if (knowledge == ClientDirectory::Knowledge::recent) return false;
+  Ask& ask = ask_shards(entry->key, effects);
+  if (knowledge == ClientDirectory::Knowledge::old) return false;
+  move(entry, ask.waiting);
+  return true;
+}
+
+ClientChanges::Ask& ClientChanges::ask_shards(const std::string& key, ClientEffects& effects) {
+  const auto [at, fresh] = asking_.try_emplace(key);
+  if (!fresh) return asks_.at(at->second);
+  Read read;
+  read.id = at->second = ids_.take();
+  read.timeout_ms = server_timeout(settings_.try_timeout, settings_.try_timeout);
+  read.keys.push_back(key);
+  encode(effects.frames(*link_), read);
+  return asks_.emplace(read.id, Ask{key}).first->second;
+}
+
+// If the node cannot tell, the counter passes for one that is not spread: adds must go on.
+bool ClientChanges::on_values(Instant now, const Values& values, ClientEffects& effects) {
+  const auto at = asks_.find(values.id);
+  if (at == asks_.end()) return false;
+  const auto ask = asks_.extract(at);
+  asking_.erase(ask.mapped().key);
+  const Value* const value = values.values.empty() ? nullptr : &values.values.front();
+  const bool told =
+      value != nullptr && (value->code == Code::ok || value->code == Code::out_of_range);
+  const ShardIndex shards = told ? value->shards : ShardIndex{1};
+  directory_.learn_usable(now, ask.mapped().key, std::max<ShardIndex>(shards, 1));
+  unassign(ask.mapped().waiting);
+  assign_all(now, effects);
+  return true;
+}
+
+void ClientChanges::unassign(ChangeList& changes) {
+  for (ClientChange& change : changes) change.list = &unassigned_;
+  unassigned_.splice(unassigned_.end(), changes);
 }
 
 void ClientChanges::assign_all(Instant now, ClientEffects& effects) {
@@ -116,11 +160,15 @@ bool ClientChanges::on_done(Instant now, const Done& done, ClientEffects& effect
   }
   const Entry entry = at->second;
   if (entry->list != &sent_) return true;  // nobody asked twice: a confused server
-  directory_.learn_usable(entry->key, done.usable);
+  if (entry->affinity != Affinity{} || done.usable > 1)
+    directory_.learn_usable(now, entry->key, done.usable);
   executor(entry->token.store).on_answered(now);
   // An executor that has not heard of a shard yet refuses it, but for now only.
   const bool unheard_of = done.code == Code::invalid_argument && entry->shard > 0;
-  if (unheard_of) directory_.forget_usable(entry->key);
+  if (unheard_of) {
+    directory_.forget_usable(entry->key);
+    if (entry->affinity != Affinity{}) entry->only = 0;  // of a raise that stopped half-way, say
+  }
   switch (judge(unheard_of ? Code::stale_config : done.code, entry->sends)) {
     case Verdict::complete:
       if (done.code == Code::ok) directory_.trust(entry->token.store);
@@ -204,8 +252,7 @@ void ClientChanges::suspect(Instant now, RemoteExecutor& who, ClientEffects& eff
   directory_.suspect(who.store(), now);
   who.retire_all();
   who.opening = 0;
-  for (ClientChange& change : who.queue()) change.list = &unassigned_;
-  unassigned_.splice(unassigned_.end(), who.queue());
+  unassign(who.queue());
   if (link_) assign_all(now, effects);
 }
 
@@ -231,6 +278,9 @@ void ClientChanges::unlink() {
   link_.reset();
   for (ClientChange& change : sent_) change.list = &lost_;
   lost_.splice(lost_.end(), sent_);
+  for (auto& [id, ask] : asks_) unassign(ask.waiting);
+  asks_.clear();
+  asking_.clear();
   for (auto& [store, executor] : executors_) executor.on_lost_connection();
 }
 
@@ -245,10 +295,7 @@ void ClientChanges::on_link(Instant now, ConnectionId link, ClientEffects& effec
 // Whoever was not sent yet is assigned anew: to the connected node, if it can.
 void ClientChanges::on_config(Instant now, ClientEffects& effects) {
   if (!link_) return;
-  for (auto& [store, executor] : executors_) {
-    for (ClientChange& change : executor.queue()) change.list = &unassigned_;
-    unassigned_.splice(unassigned_.end(), executor.queue());
-  }
+  for (auto& [store, executor] : executors_) unassign(executor.queue());
   assign_all(now, effects);
   std::erase_if(executors_, [this](auto& entry) {
     return entry.second.idle() && !directory_.is_member(entry.first);
@@ -284,6 +331,7 @@ void ClientChanges::expire(Instant now, ClientEffects& effects) {
     }
   };
   for (ChangeList* list : {&unassigned_, &sent_, &lost_, &resting_}) look(*list);
+  for (auto& [id, ask] : asks_) look(ask.waiting);
   for (auto& [store, executor] : executors_) look(executor.queue());
   for (const Entry entry : expired) {
     give_up(now, entry, "no executor answered in time", effects);
@@ -309,7 +357,7 @@ Instant ClientChanges::deadline() const {
 }
 
 bool ClientChanges::waiting() const {
-  if (!sent_.empty()) return true;
+  if (!sent_.empty() || !asks_.empty()) return true;
   return std::any_of(executors_.begin(), executors_.end(),
                      [](const auto& entry) { return entry.second.opening != 0; });
 }

@@ -11,6 +11,10 @@
 //   2. A number is settled only when its change will never be sent again.
 //   3. Every change ends in exactly one completion, at its deadline at the latest:
 //      in_doubt if it is bound then, else the reason why it could not be sent.
+//
+// An add with an affinity must know how many shards its counter has before an executor
+// is chosen, for others choose by that number, too. If this client never heard, it asks,
+// and the add waits with the question.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +58,7 @@ class ClientChanges {
 
   // False: not an answer to anything here.
   bool on_done(Instant now, const Done& done, ClientEffects& effects);
+  bool on_values(Instant now, const Values& values, ClientEffects& effects);
   // The connected node broke off: nothing can be sent until on_link, and new
   // changes take no session of that node for granted.
   void on_lost_link(Instant now, ClientEffects& effects);
@@ -74,6 +79,11 @@ class ClientChanges {
 
  private:
   using Entry = ChangeList::iterator;
+  // How many shards a counter has was asked of the connected node.
+  struct Ask {
+    std::string key;
+    ChangeList waiting{};
+  };
 
   RemoteExecutor& executor(StoreId store) {
     return executors_.try_emplace(store, store).first->second;
@@ -81,6 +91,9 @@ class ClientChanges {
   void unlink();
   void move(Entry entry, ChangeList& to);
   void assign(Instant now, Entry entry, ClientEffects& effects);
+  [[nodiscard]] bool wait_for_shards(Instant now, Entry entry, ClientEffects& effects);
+  [[nodiscard]] Ask& ask_shards(const std::string& key, ClientEffects& effects);
+  void unassign(ChangeList& changes);
   void assign_all(Instant now, ClientEffects& effects);
   void flush(Instant now, RemoteExecutor& to, ClientEffects& effects);
   void open_session(Instant now, RemoteExecutor& at, ClientEffects& effects);
@@ -108,10 +121,12 @@ class ClientChanges {
 
   std::map<StoreId, RemoteExecutor> executors_;  // each with its queue
   ChangeList unassigned_;
-  ChangeList sent_;                                 // on link_, not answered
-  ChangeList lost_;                                 // bound, to be sent on the next link
-  ChangeList resting_;                              // in the order of `wake`
-  std::unordered_map<std::uint64_t, Entry> by_id_;  // never iterated
+  std::map<std::uint64_t, Ask> asks_;                      // by id, on link_
+  std::unordered_map<std::string, std::uint64_t> asking_;  // their ids; never iterated
+  ChangeList sent_;                                        // on link_, not answered
+  ChangeList lost_;                                        // bound, to be sent on the next link
+  ChangeList resting_;                                     // in the order of `wake`
+  std::unordered_map<std::uint64_t, Entry> by_id_;         // never iterated
   ClientStats stats_;
 };
 

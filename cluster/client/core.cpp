@@ -49,6 +49,7 @@ void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& eff
   add.key = std::move(change.key);
   add.amount = change.amount;
   add.ack = change.ack;
+  add.affinity = change.affinity;
   add.deadline = deadline_of(now, change.timeout);
   changes_.submit(now, std::move(add), effects);
   links_.set_waiting(now, changes_.waiting() || questions_.waiting());
@@ -231,7 +232,8 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
   } else if (type == FrameType::values) {
     Result<Values> values = decode_values(payload);
     understood = values.ok();
-    if (values.ok()) questions_.on_values(now, std::move(*values), effects);
+    if (values.ok() && !changes_.on_values(now, *values, effects))
+      questions_.on_values(now, std::move(*values), effects);
   }
   if (understood) {
     after(now, ClientLinks::Event::none, effects);

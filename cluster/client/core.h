@@ -37,6 +37,7 @@ class ClientCore {
     std::int64_t amount = 0;  // of an add; of a raise, the shard count
     Ack ack = Ack::disk;
     Duration timeout{};
+    Affinity affinity{};  // of an add
   };
   void add(Instant now, CallId call, Change change, ClientEffects& effects);
   void reset(Instant now, CallId call, Change change, ClientEffects& effects);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/affinity.h"
+
 namespace quipu {
 namespace {
 
@@ -36,11 +38,18 @@ void ClientDirectory::learn(const ConfigReply& reply) {
   std::erase_if(suspects_, [&](const auto& suspect) { return !is_member(suspect.first); });
 }
 
-void ClientDirectory::learn_usable(std::string_view key, ShardIndex usable) {
-  if (usable <= 1 || usable > kMaxShards) return;
-  if (usable_.size() >= settings_.max_spread_keys) usable_.clear();
-  ShardIndex& known = usable_[std::string(key)];
-  known = std::max(known, usable);
+void ClientDirectory::learn_usable(Instant now, std::string_view key, ShardIndex usable) {
+  if (usable == 0 || usable > kMaxShards) return;
+  if (spreads_.size() >= settings_.max_spread_keys) spreads_.clear();
+  Spread& spread = spreads_[std::string(key)];
+  spread = {std::max(spread.usable, usable), now};
+}
+
+ClientDirectory::Knowledge ClientDirectory::knows_usable(Instant now,
+                                                         const std::string& key) const {
+  const auto at = spreads_.find(key);
+  if (at == spreads_.end()) return Knowledge::none;
+  return now - at->second.as_of < settings_.shards_age ? Knowledge::recent : Knowledge::old;
 }
 
 void ClientDirectory::suspect(StoreId store, Instant now) {
@@ -56,14 +65,18 @@ Partition ClientDirectory::place(std::string_view key, ShardIndex shard) const {
   return Placement(placement_key_, {key, shard}).partition();
 }
 
-ShardIndex ClientDirectory::pick_shard(std::string_view key) {
-  if (usable_.empty()) return 0;
-  const auto at = usable_.find(std::string(key));
-  if (at == usable_.end()) return 0;
+ShardIndex ClientDirectory::pick_shard(const ClientChange& change) {
+  if (change.only) return *change.only;
+  if (spreads_.empty()) return 0;
+  const auto at = spreads_.find(change.key);
+  if (at == spreads_.end() || at->second.usable == 1) return 0;
+  const ShardIndex usable = at->second.usable;
+  if (change.affinity != Affinity{})
+    return shard_for(change.affinity, Placement(placement_key_, {change.key, 0}), usable);
   ShardIndex shard = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
-    shard = static_cast<ShardIndex>(random_.below(at->second));
-    if (owners_.owns(connected_, place(key, shard))) break;
+    shard = static_cast<ShardIndex>(random_.below(usable));
+    if (owners_.owns(connected_, place(change.key, shard))) break;
   }
   return shard;
 }
@@ -73,11 +86,11 @@ bool ClientDirectory::can_execute(MemberIndex member, Instant now) const {
   return info.weight != 0 && info.store != StoreId{} && !suspected(info.store, now);
 }
 
-std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now, std::string_view key,
-                                                               std::optional<ShardIndex> shard) {
+std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now,
+                                                               const ClientChange& change) {
   if (!known()) return std::nullopt;
-  const ShardIndex index = shard ? *shard : pick_shard(key);
-  const Partition partition = place(key, index);
+  const ShardIndex index = pick_shard(change);
+  const Partition partition = place(change.key, index);
   if (owners_.owns(connected_, partition) && can_execute(connected_, now)) {
     return Choice{index, members_[connected_].store};
   }

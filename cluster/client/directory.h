@@ -2,7 +2,8 @@
 // add goes to and who executes it.
 //
 //   shard      0 until the counter is known to be spread; then any of the usable
-//              ones at random, rather one that the connected node owns
+//              ones at random, rather one that the connected node owns; or the one
+//              that the add's affinity says
 //   executor   the connected node if it owns the shard, else the first owner, else
 //              the connected node anyway; never one that is suspected
 //
@@ -16,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster/client/change.h"
 #include "cluster/client/settings.h"
 #include "cluster/config.h"
 #include "protocol/client_messages.h"
@@ -38,9 +40,12 @@ class ClientDirectory {
   [[nodiscard]] bool known() const { return owners_.replication() != 0; }
 
   // How many shards of a counter adds may use; 0 says nothing.
-  void learn_usable(std::string_view key, ShardIndex usable);
+  void learn_usable(Instant now, std::string_view key, ShardIndex usable);
   // An executor has not heard of so many.
-  void forget_usable(const std::string& key) { usable_.erase(key); }
+  void forget_usable(const std::string& key) { spreads_.erase(key); }
+  // Whether that is known, and how lately: all that an affinity needs.
+  enum class Knowledge : std::uint8_t { none, old, recent };
+  [[nodiscard]] Knowledge knows_usable(Instant now, const std::string& key) const;
 
   void suspect(StoreId store, Instant now);
   void trust(StoreId store) { suspects_.erase(store); }
@@ -54,8 +59,7 @@ class ClientDirectory {
     StoreId executor{};
   };
   // Nothing: everybody who could is suspected or not known yet; ask again later.
-  [[nodiscard]] std::optional<Choice> choose(Instant now, std::string_view key,
-                                             std::optional<ShardIndex> shard);
+  [[nodiscard]] std::optional<Choice> choose(Instant now, const ClientChange& change);
 
   [[nodiscard]] bool is_member(StoreId store) const;
   // REQUIRES: known()
@@ -65,8 +69,12 @@ class ClientDirectory {
   [[nodiscard]] const std::string& connected_name() const;
 
  private:
+  struct Spread {
+    ShardIndex usable = 1;
+    Instant as_of{};
+  };
   [[nodiscard]] Partition place(std::string_view key, ShardIndex shard) const;
-  [[nodiscard]] ShardIndex pick_shard(std::string_view key);
+  [[nodiscard]] ShardIndex pick_shard(const ClientChange& change);
   [[nodiscard]] bool can_execute(MemberIndex member, Instant now) const;
 
   const ClientSettings& settings_;
@@ -75,8 +83,8 @@ class ClientDirectory {
   OwnerTable owners_;
   HashKey placement_key_{};
   MemberIndex connected_ = 0;
-  std::map<StoreId, Instant> suspects_;                 // until when
-  std::unordered_map<std::string, ShardIndex> usable_;  // above 1 only; never iterated
+  std::map<StoreId, Instant> suspects_;              // until when
+  std::unordered_map<std::string, Spread> spreads_;  // never iterated
 };
 
 }  // namespace quipu

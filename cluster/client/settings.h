@@ -38,8 +38,11 @@ struct ClientSettings {
   Duration executor_patience = std::chrono::milliseconds(500);
   // … for so long.
   Duration suspicion = std::chrono::seconds(1);
-  // Counters known to have several shards; forgotten all together beyond.
+  // Counters whose shards are known; forgotten all together beyond.
   std::size_t max_spread_keys = 65'536;
+  // How old that may be for an add with an affinity, which stays away from the others of
+  // its affinity if they know more; older, it is asked for.
+  Duration shards_age = std::chrono::seconds(1);
 };
 
 // What a server is asked to take at most: a little less than is left, so that its

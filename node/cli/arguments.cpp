@@ -10,6 +10,7 @@
 #include "node/address.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/output.h"
+#include "node/settings.h"
 #include "protocol/ids.h"
 
 namespace quipu::cli {
@@ -21,8 +22,8 @@ const std::map<std::string, ReadLevel> kLevels{
     {"local", ReadLevel::local}, {"fresh", ReadLevel::fresh}, {"strong", ReadLevel::strong}};
 
 constexpr const char* kCommands =
-    "write a command: add, get, reset, shards, ls, ingest, cluster status or bench (see quipu "
-    "--help)";
+    "write a command: add, get, reset, shards, ls, ingest, cluster status, config show or bench "
+    "(see quipu --help)";
 constexpr const char* kAckHelp = "memory, disk or quorum: what a counted add survives (disk)";
 
 constexpr const char* kExitCodes =
@@ -40,6 +41,7 @@ struct Raw {
   bool fresh = false;
   bool strong = false;
   std::optional<std::string> count;
+  std::optional<std::string> affinity;
 };
 
 struct Usage {
@@ -173,6 +175,7 @@ class Arguments {
     for (CLI::App* command : app_.get_subcommands({})) command->fallthrough()->footer(common);
     describe_changes();
     describe_questions(common);
+    describe_config(common);
     describe_ingest();
     describe_bench();
   }
@@ -190,6 +193,9 @@ class Arguments {
     add_->add_option("KEY", add_command_.key, "the counter")->required();
     add_text(*add_, "N", raw_.count, "how much, may be negative (1)");
     add_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    add_text(*add_, "--affinity", raw_.affinity,
+             "whose add it is, such as a user's id: all of one NAME meet in one shard")
+        .type_name("NAME");
     reset_->add_option("KEY", reset_command_.key, "the counter")->required();
     reset_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
     shards_->add_option("KEY", shards_command_.key, "the counter")->required();
@@ -206,6 +212,30 @@ class Arguments {
     cluster_->add_subcommand("status", "every member, its links and its stats")
         ->fallthrough()
         ->footer(common);
+  }
+
+  // With quipud's own flags, so that its command line can be asked about.
+  void describe_config(const std::string& common) {
+    config_->require_subcommand(0, 1);
+    CLI::App* const show = config_->add_subcommand("show", "what quipud would run with, and why");
+    show->fallthrough()->footer(common);
+    show->add_option("--config", config_show_command_.file,
+                     "the settings' file, in TOML [QUIPU_CONFIG]")
+        ->envname("QUIPU_CONFIG");
+    for (const SettingFlag& setting : setting_flags()) {
+      const std::string flag(setting.flag);
+      const auto set = [this, flag](const std::string& text) {
+        config_show_command_.flags.emplace_back(flag, text);
+      };
+      const std::string help =
+          std::string(setting.help) + " [" + std::string(setting.variable) + "]";
+      if (setting.takes_value) {
+        show->add_option_function<std::string>(flag, set, help);
+      } else {
+        show->add_flag_callback(
+            flag, [set] { set("true"); }, help);
+      }
+    }
   }
 
   void describe_ingest() {
@@ -246,6 +276,7 @@ class Arguments {
     if (ingest_->parsed()) return ingest_command();
     if (bench_->parsed()) return bench_command();
     if (!cluster_->get_subcommands().empty()) return StatusCommand{};
+    if (!config_->get_subcommands().empty()) return config_show_command();
     throw Usage{kCommands};
   }
 
@@ -253,7 +284,15 @@ class Arguments {
     check_key(add_command_.key);
     if (raw_.count) add_command_.amount = check_amount(*raw_.count);
     add_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+    if (raw_.affinity && raw_.affinity->empty())
+      throw Usage{"--affinity \"\": write a name, or leave it out"};
+    add_command_.affinity = raw_.affinity.value_or("");
     return add_command_;
+  }
+
+  Command config_show_command() {
+    if (raw_.output != "table") throw Usage{"config show prints TOML: leave --output out"};
+    return config_show_command_;
   }
 
   Command get_command() {
@@ -297,6 +336,7 @@ class Arguments {
   CLI::App* ls_ = app_.add_subcommand("ls", "list counters");
   CLI::App* ingest_ = app_.add_subcommand("ingest", "count a file's lines, each exactly once");
   CLI::App* cluster_ = app_.add_subcommand("cluster", "look at the cluster");
+  CLI::App* config_ = app_.add_subcommand("config", "look at quipud's settings");
   CLI::App* bench_ = app_.add_subcommand("bench", "measure");
 
   Raw raw_;
@@ -310,6 +350,7 @@ class Arguments {
   ShardsCommand shards_command_;
   ListCommand list_command_;
   IngestCommand ingest_command_;
+  ConfigShowCommand config_show_command_;
   BenchCommand bench_command_;
 };
 

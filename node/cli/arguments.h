@@ -9,7 +9,7 @@
 namespace quipu::cli {
 
 using Command = std::variant<AddCommand, GetCommand, ResetCommand, ShardsCommand, ListCommand,
-                             IngestCommand, StatusCommand, BenchCommand>;
+                             IngestCommand, StatusCommand, ConfigShowCommand, BenchCommand>;
 
 struct Parsed {
   Environment environment;

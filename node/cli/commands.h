@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "node/cli/environment.h"
@@ -18,6 +19,7 @@ struct AddCommand {
   std::string key;
   std::int64_t amount = 1;
   Ack ack = Ack::disk;
+  std::string affinity;  // empty: none
 };
 int run(const Environment& environment, const AddCommand& command);
 
@@ -55,6 +57,12 @@ int run(const Environment& environment, const IngestCommand& command);
 
 struct StatusCommand {};
 int run(const Environment& environment, const StatusCommand& command);
+
+struct ConfigShowCommand {
+  std::string file;                                        // empty: none
+  std::vector<std::pair<std::string, std::string>> flags;  // quipud's: ("--name", "n1")
+};
+int run(const Environment& environment, const ConfigShowCommand& command);
 
 struct BenchCommand {
   enum class What { adds, reads };

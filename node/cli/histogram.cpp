@@ -18,9 +18,9 @@ std::uint64_t Histogram::upper_end(std::size_t bucket) {
   return begin + (std::uint64_t{1} << shift) - 1;
 }
 
-void Histogram::add(std::chrono::nanoseconds value) {
-  ++counts_[bucket(static_cast<std::uint64_t>(std::max<std::int64_t>(value.count(), 0)))];
-  ++count_;
+void Histogram::add(std::chrono::nanoseconds value, std::uint64_t times) {
+  counts_[bucket(static_cast<std::uint64_t>(std::max<std::int64_t>(value.count(), 0)))] += times;
+  count_ += times;
 }
 
 void Histogram::add(const Histogram& other) {

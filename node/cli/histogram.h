@@ -11,7 +11,7 @@ namespace quipu::cli {
 
 class Histogram {
  public:
-  void add(std::chrono::nanoseconds value);
+  void add(std::chrono::nanoseconds value, std::uint64_t times = 1);
   void add(const Histogram& other);
   [[nodiscard]] std::uint64_t count() const { return count_; }
   // The value that this share of all does not exceed; 0 if there are none.

@@ -3,10 +3,8 @@
 #include <unistd.h>  // environ
 
 #include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <optional>
 
 #include "node/daemon/arguments.h"
 #include "node/daemon/dev.h"
@@ -16,11 +14,6 @@
 
 namespace quipu {
 namespace {
-
-std::optional<std::string> read_variable(const std::string& name) {
-  const char* const value = std::getenv(name.c_str());
-  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
-}
 
 int complain(const std::vector<std::string>& errors) {
   for (const std::string& error : errors) std::cerr << "quipud: " << error << '\n';

@@ -165,6 +165,28 @@ void command_docs(RespConnection& connection, Words words) {
   for (const RespCommand* one : wanted) write_docs(to, *one, nullptr);
 }
 
+// The command that would run, were the request sent; null: none. REQUIRES: two words.
+const RespCommand* find_requested(Words request) {
+  const RespCommand* const one = find_command(request[0]);
+  const bool contains = one != nullptr && !one->subcommands.empty();
+  return contains ? find_subcommand(*one, request[1]) : one;
+}
+
+void command_getkeys(RespConnection& connection, Words words) {
+  const Words request = words.subspan(2);
+  const RespCommand* const asked = find_requested(request);
+  if (asked == nullptr) return connection.error("ERR Invalid command specified");
+  if (asked->keys.first == 0) return connection.error("ERR The command has no key arguments");
+  if (!asked->accepts(request.size()))
+    return connection.error("ERR Invalid number of arguments specified for command");
+  const auto [first, last, step] = asked->keys;
+  const auto end = static_cast<std::size_t>(last) + (last < 0 ? request.size() : 0);
+  const auto stride = static_cast<std::size_t>(step);
+  RespWriter to = connection.writer();
+  to.array((end - static_cast<std::size_t>(first)) / stride + 1);
+  for (auto at = static_cast<std::size_t>(first); at <= end; at += stride) to.bulk(request[at]);
+}
+
 constexpr std::string_view kFlags = "loading stale";
 constexpr std::string_view kCategories = "@slow @connection";
 
@@ -180,6 +202,15 @@ constexpr std::array kCommand{
                 "Tells how many commands there are."},
     RespCommand{
         "docs", -2, command_docs, kFlags, {}, kCategories, "server", "7.0.0", "Explains commands."},
+    RespCommand{"getkeys",
+                -4,
+                command_getkeys,
+                kFlags,
+                {},
+                kCategories,
+                "server",
+                "2.8.13",
+                "Tells the keys that a request names."},
     RespCommand{"info",
                 -2,
                 command_info,

@@ -142,15 +142,14 @@ const RespCommand* RespConnection::find(std::string_view name) {
 
 RespWriter RespConnection::writer() {
   if (waiting() == 0) return {*out_, version_};
-  Slot& last = slots_.back();
-  if (last.known == nullptr) last.known = std::make_unique<std::string>();
-  return {*last.known, version_};
+  if (behind_.empty() || behind_.back().id != last_id()) behind_.push_back({last_id()});
+  return {behind_.back().replies, version_};
 }
 
 void RespConnection::count_known() {
-  if (waiting() == 0 || slots_.back().known == nullptr) return;
-  Slot& last = slots_.back();
-  known_bytes_ += last.known->size() - std::exchange(last.counted, last.known->size());
+  if (behind_.empty()) return;
+  Behind& last = behind_.back();
+  known_bytes_ += last.replies.size() - std::exchange(last.counted, last.replies.size());
 }
 
 void RespConnection::error(std::string_view text) {
@@ -186,12 +185,13 @@ void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit a
 
 void RespConnection::answer_front(const RespAnswer& answer, Commit after) {
   wait_for(after);
-  const Slot& slot = slots_[slots_begin_];
+  Slot& slot = slots_[slots_begin_];
   RespWriter to(*out_, slot.version);
   if (!slot.write(*this, answer, to)) return;
-  if (slot.known != nullptr) {
-    out_->append(*slot.known);
-    known_bytes_ -= slot.counted;
+  if (!behind_.empty() && behind_.front().id == first_) {
+    out_->append(behind_.front().replies);
+    known_bytes_ -= behind_.front().counted;
+    behind_.pop_front();
   }
   keys_begin_ += slot.key_size;
   ++slots_begin_;
@@ -231,12 +231,12 @@ void RespConnection::refuse(const Status& why, std::string& out) {
 std::uint64_t RespConnection::expect(Write write, std::string_view key) {
   const std::string_view kept = key.substr(0, kMaxKey + 1);  // one more is as wrong as any
   keys_.append(kept);
-  slots_.push_back({write, nullptr, 0, version_, static_cast<std::uint16_t>(kept.size())});
+  slots_.push_back({write, version_, static_cast<std::uint16_t>(kept.size())});
   return last_id();
 }
 
 void RespConnection::change(Op op, Write write) {
-  give_reads();
+  if (!reads_.empty()) give_reads();
   op.id = expect(write, op.key);
   server_.context.ops.push_back(op);
 }
@@ -257,11 +257,10 @@ void RespConnection::read_local(Words keys, Write write) {
 // Of ops and reads, only one kind waits at a time, so that they keep their order.
 void RespConnection::give_questions() {
   give_ops();
-  give_reads();
+  if (!reads_.empty()) give_reads();
 }
 
 void RespConnection::give_reads() {
-  if (reads_.empty()) return;
   const auto reads = std::exchange(reads_, {});
   std::vector<std::string_view> keys = std::exchange(server_.context.keys, {});
   std::vector<Value> values = std::exchange(server_.context.values, {});
@@ -309,38 +308,23 @@ void RespConnection::again(std::vector<std::string_view> keys, ReadLevel level) 
 
 void RespConnection::again(List list) {
   list.id = last_id();
-  CorePort& port = server_.context.port;
-  if (!server_.context.closing) return port.core->on_list(now_, id_, list, port.effects);
-  Keys refused;
-  refused.id = list.id;
-  refused.code = Code::unavailable;
-  refused.detail = kClosing;
-  answer_self(std::move(refused));
+  server_.context.ask(now_, id_, list);
 }
 
 void RespConnection::again(Size size) {
   size.id = last_id();
-  CorePort& port = server_.context.port;
-  if (!server_.context.closing) return port.core->on_size(now_, id_, size, port.effects);
-  Sized refused;
-  refused.id = size.id;
-  refused.code = Code::unavailable;
-  refused.detail = kClosing;
-  answer_self(std::move(refused));
+  server_.context.ask(now_, id_, size);
+}
+
+bool RespConnection::holds_alone(std::string_view key) const {
+  Value value;
+  server_.context.port.core->read_now(now_, std::span(&key, 1), std::span(&value, 1));
+  return value.shards == 1;
 }
 
 void RespConnection::read_front() { ask({first_, ReadLevel::local, 0, {front_key()}}); }
 
-void RespConnection::ask(const Read& read) {
-  CorePort& port = server_.context.port;
-  if (!server_.context.closing) return port.core->on_read(now_, id_, read, port.effects);
-  Values refused{read.id, std::vector<Value>(read.keys.size())};
-  for (Value& value : refused.values) {
-    value.code = Code::unavailable;
-    value.detail = kClosing;
-  }
-  answer_self(std::move(refused));
-}
+void RespConnection::ask(const Read& read) { server_.context.ask(now_, id_, read); }
 
 void RespConnection::give_ops() {
   give(server_.context.ops);
@@ -349,21 +333,11 @@ void RespConnection::give_ops() {
 
 void RespConnection::give(const std::vector<Op>& ops) {
   if (ops.empty()) return;
-  CorePort& port = server_.context.port;
-  if (server_.context.closing) {
-    for (const Op& op : ops) answer_self(Done{op.id, Code::unavailable, kClosing});
-  } else {
-    std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
-    port.core->on_ops(now_, id_, ops, port.effects, &known);
-    for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
-    known.clear();
-    server_.context.at_once = std::move(known);  // for its memory
-  }
-}
-
-// With the effects, as the core's answers come.
-void RespConnection::answer_self(Answer answer) {
-  server_.context.port.effects.replies.push_back({id_, std::move(answer)});
+  std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
+  server_.context.ask(now_, id_, ops, known);
+  for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
+  known.clear();
+  server_.context.at_once = std::move(known);  // for its memory
 }
 
 // ---- itself ----

@@ -12,8 +12,8 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +54,7 @@ class RespConnection final : public ClientProtocol {
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
   [[nodiscard]] State state() const override;
+  [[nodiscard]] bool owes() const override { return waiting() > 0; }
   void on_closed() override;
 
   // ---- for commands ----
@@ -77,6 +78,9 @@ class RespConnection final : public ClientProtocol {
   void again(std::vector<std::string_view> keys, ReadLevel level);
   void again(List list);
   void again(Size size);
+  // Whether this node executes the counter's changes by itself, as one shard: then those
+  // that go to the core together are applied, or refused, together and in their order.
+  [[nodiscard]] bool holds_alone(std::string_view key) const;
   // For a Write: its command's key, if there is one, and the question what that counts now.
   [[nodiscard]] std::string_view front_key() const;
   void read_front();
@@ -91,7 +95,6 @@ class RespConnection final : public ClientProtocol {
   [[nodiscard]] RespServer& server() const { return server_; }
   [[nodiscard]] ClientId id() const { return id_; }
   [[nodiscard]] RespWriter::Version version() const { return version_; }
-  [[nodiscard]] const RespPeer& peer() const { return peer_; }
   struct Labels {
     std::string name, library, library_version;
   };
@@ -102,10 +105,14 @@ class RespConnection final : public ClientProtocol {
   // A request that waits for its answer.
   struct Slot {
     Write write;
-    std::unique_ptr<std::string> known;  // replies behind it
-    std::size_t counted;                 // of it, in known_bytes_
     RespWriter::Version version;
     std::uint16_t key_size;  // of keys_
+  };
+  // Replies that are known, behind a slot.
+  struct Behind {
+    std::uint64_t id;  // the slot's
+    std::string replies{};
+    std::size_t counted = 0;  // of them, in known_bytes_
   };
 
   void execute(Words words);
@@ -120,7 +127,6 @@ class RespConnection final : public ClientProtocol {
   void give_ops();
   void give_reads();
   void give(const std::vector<Op>& ops);
-  void answer_self(Answer answer);
   static bool run_task(RespConnection& connection, const RespAnswer& answer, RespWriter& to);
   [[nodiscard]] std::size_t waiting() const { return slots_.size() - slots_begin_; }
   [[nodiscard]] std::uint64_t last_id() const { return first_ + waiting() - 1; }
@@ -147,13 +153,14 @@ class RespConnection final : public ClientProtocol {
   std::uint64_t first_ = 1;  // the id of the first of them, which counts up
   std::string keys_;         // of all slots, from keys_begin_ on
   std::size_t keys_begin_ = 0;
+  std::list<Behind> behind_;  // ascending by slot
   struct Early {
     Answer answer;
     Commit after;
     std::size_t bytes;  // of known_bytes_
   };
   std::multimap<std::uint64_t, Early> early_;  // answers that came before their turn
-  std::size_t known_bytes_ = 0;                // of all slots, and of early_
+  std::size_t known_bytes_ = 0;                // of behind_ and early_
   Task task_;                                  // the last slot's; none: false
   bool settling_ = false;
   bool turn_over_ = false;

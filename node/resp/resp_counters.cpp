@@ -10,18 +10,18 @@ namespace {
 
 using Words = RespConnection::Words;
 
-void incr(RespConnection& connection, Words words) {
-  add(connection, words[1], 1, connection.server().settings.ack);
+void count(RespConnection& connection, std::string_view key, std::int64_t amount) {
+  add(connection, {.key = key, .amount = amount, .ack = connection.server().settings.ack});
 }
 
-void decr(RespConnection& connection, Words words) {
-  add(connection, words[1], -1, connection.server().settings.ack);
-}
+void incr(RespConnection& connection, Words words) { count(connection, words[1], 1); }
+
+void decr(RespConnection& connection, Words words) { count(connection, words[1], -1); }
 
 void incrby(RespConnection& connection, Words words) {
   const auto amount = to_integer(words[2]);
   if (!amount) return connection.error(kNotAnInteger);
-  add(connection, words[1], *amount, connection.server().settings.ack);
+  count(connection, words[1], *amount);
 }
 
 void decrby(RespConnection& connection, Words words) {
@@ -29,7 +29,7 @@ void decrby(RespConnection& connection, Words words) {
   if (!amount) return connection.error(kNotAnInteger);
   if (*amount == std::numeric_limits<std::int64_t>::min())
     return connection.error("ERR decrement would overflow");
-  add(connection, words[1], -*amount, connection.server().settings.ack);
+  count(connection, words[1], -*amount);
 }
 
 void get(RespConnection& connection, Words words) {

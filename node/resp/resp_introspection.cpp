@@ -16,9 +16,14 @@ using Words = RespConnection::Words;
 
 // ---- INFO ----
 
+struct Facts {
+  const RespServer& server;
+  StatusReply status;
+};
+
 struct Section {
   std::string_view name;
-  void (*write)(const RespServer&, std::string& to);
+  void (*write)(const Facts&, std::string& to);
 };
 
 void line(std::string& to, std::string_view name, std::string_view value) {
@@ -34,22 +39,21 @@ std::uint64_t seconds_up(const RespServer& server) {
       std::chrono::duration_cast<std::chrono::seconds>(NodeClock::now() - server.started).count());
 }
 
-void info_server(const RespServer& server, std::string& to) {
-  const NodeCore& core = *server.context.port.core;
+void info_server(const Facts& facts, std::string& to) {
   line(to, "redis_version", kRedisVersion);
   line(to, "quipu_version", kVersion);
   line(to, "redis_mode", "standalone");
   line(to, "arch_bits", 8 * sizeof(void*));
   line(to, "process_id", static_cast<std::uint64_t>(::getpid()));
-  line(to, "node_name", core.status(NodeClock::now(), 0).name);
-  line(to, "node_state", core.state());
-  line(to, "uptime_in_seconds", seconds_up(server));
-  line(to, "uptime_in_days", seconds_up(server) / 86'400);
+  line(to, "node_name", facts.status.name);
+  line(to, "node_state", facts.status.state);
+  line(to, "uptime_in_seconds", seconds_up(facts.server));
+  line(to, "uptime_in_days", seconds_up(facts.server) / 86'400);
 }
 
-void info_clients(const RespServer& server, std::string& to) {
-  line(to, "connected_clients", server.connections.size());
-  line(to, "maxclients", server.settings.connections);
+void info_clients(const Facts& facts, std::string& to) {
+  line(to, "connected_clients", facts.server.connections.size());
+  line(to, "maxclients", facts.server.settings.connections);
   line(to, "blocked_clients", 0);
 }
 
@@ -72,43 +76,42 @@ std::string human(std::uint64_t bytes) {
   return std::string(text.data(), static_cast<std::size_t>(length)).append(kUnits[unit]);
 }
 
-void info_memory(const RespServer&, std::string& to) {
+void info_memory(const Facts& facts, std::string& to) {
   const std::uint64_t resident = resident_bytes();
   line(to, "used_memory", resident);
   line(to, "used_memory_human", human(resident));
   line(to, "used_memory_rss", resident);
   line(to, "used_memory_rss_human", human(resident));
-  line(to, "maxmemory", 0);
+  line(to, "maxmemory", facts.server.settings.memory_limit);
   line(to, "maxmemory_policy", "noeviction");
 }
 
 // Every add at disk is synced before it is acknowledged.
-void info_persistence(const RespServer& server, std::string& to) {
-  const NodeCore& core = *server.context.port.core;
-  line(to, "loading", core.ready() ? 0 : 1);
+void info_persistence(const Facts& facts, std::string& to) {
+  line(to, "loading", facts.server.context.port.core->ready() ? 0 : 1);
   line(to, "rdb_bgsave_in_progress", 0);
   line(to, "aof_enabled", 1);
   line(to, "aof_rewrite_in_progress", 0);
 }
 
-void info_stats(const RespServer& server, std::string& to) {
+void info_stats(const Facts& facts, std::string& to) {
+  const RespServer& server = facts.server;
   line(to, "total_connections_received", server.connections_received);
   line(to, "total_commands_processed", server.commands_processed);
   line(to, "instantaneous_ops_per_sec", server.per_second);
   line(to, "total_error_replies", server.errors);
   line(to, "keyspace_hits", server.hits);
   line(to, "keyspace_misses", server.misses);
-  for (const Stat& stat : server.context.port.core->status(NodeClock::now(), 0).stats)
-    line(to, "quipu_" + stat.name, stat.value);
+  for (const Stat& stat : facts.status.stats) line(to, "quipu_" + stat.name, stat.value);
 }
 
 // Every node takes writes; none is another's copy.
-void info_replication(const RespServer&, std::string& to) {
+void info_replication(const Facts&, std::string& to) {
   line(to, "role", "master");
   line(to, "connected_slaves", 0);
 }
 
-void info_cpu(const RespServer&, std::string& to) {
+void info_cpu(const Facts&, std::string& to) {
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
   const auto seconds = [](const timeval& time) {
@@ -122,18 +125,14 @@ void info_cpu(const RespServer&, std::string& to) {
   line(to, "used_cpu_user", seconds(usage.ru_utime));
 }
 
-void info_cluster(const RespServer&, std::string& to) { line(to, "cluster_enabled", 0); }
+void info_cluster(const Facts&, std::string& to) { line(to, "cluster_enabled", 0); }
 
-// This node's: those of other owners' partitions are not asked for.
-std::uint64_t counters(const ShardMap& map) {
-  std::uint64_t all = 0;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) all += map.counters(Partition{p});
-  return all;
-}
-
-void info_keyspace(const RespServer& server, std::string& to) {
-  const std::uint64_t keys = counters(server.context.port.core->executor().map());
-  if (keys > 0) line(to, "db0", "keys=" + std::to_string(keys) + ",expires=0,avg_ttl=0");
+// Those that this node owns: others are not asked. DBSIZE asks.
+void info_keyspace(const Facts& facts, std::string& to) {
+  for (const Stat& stat : facts.status.stats) {
+    if (stat.name == "counters" && stat.value > 0)
+      line(to, "db0", "keys=" + std::to_string(stat.value) + ",expires=0,avg_ttl=0");
+  }
 }
 
 constexpr std::array kSections{
@@ -153,12 +152,14 @@ void info(RespConnection& connection, Words words) {
              same_word(one, lowered(section.name));
     });
   };
+  const RespServer& server = connection.server();
+  const Facts facts{server, server.context.port.core->status(NodeClock::now(), 0)};
   std::string text;
   for (const Section& section : kSections) {
     if (!is_wanted(section)) continue;
     if (!text.empty()) text.append("\r\n");
     text.append("# ").append(section.name).append("\r\n");
-    section.write(connection.server(), text);
+    section.write(facts, text);
   }
   connection.writer().verbatim(text);
 }

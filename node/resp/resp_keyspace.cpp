@@ -4,7 +4,6 @@
 #include <charconv>
 #include <chrono>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "node/resp/resp_questions.h"

@@ -26,9 +26,7 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
 
 const Value& only_value(const RespAnswer& answer) { return answer.values.front(); }
 
-void add(RespConnection& connection, std::string_view key, std::int64_t amount, Ack ack) {
-  connection.change({.key = key, .amount = amount, .ack = ack}, write_total);
-}
+void add(RespConnection& connection, const Op& op) { connection.change(op, write_total); }
 
 Op reset_of(const RespConnection& connection, std::string_view key) {
   return {.kind = OpKind::reset, .key = key, .ack = connection.server().settings.ack};

@@ -16,7 +16,7 @@ inline constexpr RespCommand::Keys kAllKeys{1, -1, 1};
 [[nodiscard]] const Value& only_value(const RespAnswer& answer);
 
 // The reply is the total as this node sees it then.
-void add(RespConnection& connection, std::string_view key, std::int64_t amount, Ack ack);
+void add(RespConnection& connection, const Op& op);
 
 [[nodiscard]] Op reset_of(const RespConnection& connection, std::string_view key);
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "node/resp/resp_questions.h"
+#include "protocol/affinity.h"
 
 namespace quipu {
 namespace {
@@ -15,14 +16,38 @@ std::optional<ReadLevel> read_level(std::string_view word) {
   return std::nullopt;
 }
 
-// Of "… [ACK level]", from words[at] on; nothing: that is something else.
-std::optional<Ack> ack_level(const RespConnection& connection, Words words, std::size_t at) {
-  if (words.size() == at) return connection.server().settings.ack;
-  if (words.size() != at + 2 || !same_word(words[at], "ack")) return std::nullopt;
-  if (same_word(words[at + 1], "memory")) return Ack::memory;
-  if (same_word(words[at + 1], "disk")) return Ack::disk;
-  if (same_word(words[at + 1], "quorum")) return Ack::quorum;
+struct ChangeOptions {
+  Ack ack;
+  Affinity affinity{};
+};
+
+std::optional<Ack> ack_level(std::string_view word) {
+  if (same_word(word, "memory")) return Ack::memory;
+  if (same_word(word, "disk")) return Ack::disk;
+  if (same_word(word, "quorum")) return Ack::quorum;
   return std::nullopt;
+}
+
+// Of "… [ACK level] [AFFINITY name]", in any order, from words[at] on; nothing: that is
+// something else.
+std::optional<ChangeOptions> change_options(const RespConnection& connection, Words words,
+                                            std::size_t at) {
+  ChangeOptions options{connection.server().settings.ack};
+  bool has_ack = false;
+  for (; at + 1 < words.size(); at += 2) {
+    const std::string_view value = words[at + 1];
+    const auto ack = ack_level(value);
+    if (same_word(words[at], "ack") && ack && !has_ack) {
+      options.ack = *ack;
+      has_ack = true;
+    } else if (same_word(words[at], "affinity") && !value.empty() &&
+               options.affinity == Affinity{}) {
+      options.affinity = affinity_of(value);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return at == words.size() ? std::optional(options) : std::nullopt;
 }
 
 bool write_details(RespConnection& connection, const RespAnswer& answer, RespWriter& to) {
@@ -52,17 +77,21 @@ void quipu_get(RespConnection& connection, Words words) {
 void quipu_add(RespConnection& connection, Words words) {
   const auto amount = to_integer(words[2]);
   if (!amount) return connection.error(kNotAnInteger);
-  const auto ack = ack_level(connection, words, 3);
-  if (!ack)
-    return connection.error("ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM]");
-  add(connection, words[1], *amount, *ack);
+  const auto options = change_options(connection, words, 3);
+  if (!options) {
+    return connection.error(
+        "ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name]");
+  }
+  add(connection,
+      {.key = words[1], .amount = *amount, .ack = options->ack, .affinity = options->affinity});
 }
 
 void quipu_reset(RespConnection& connection, Words words) {
-  const auto ack = ack_level(connection, words, 2);
-  if (!ack) return connection.error("ERR syntax error: QUIPU.RESET key [ACK MEMORY|DISK|QUORUM]");
+  const auto options = change_options(connection, words, 2);
+  if (!options || options->affinity != Affinity{})
+    return connection.error("ERR syntax error: QUIPU.RESET key [ACK MEMORY|DISK|QUORUM]");
   Op op = reset_of(connection, words[1]);
-  op.ack = *ack;
+  op.ack = options->ack;
   connection.change(op, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
     const Done& done = *answer.done;
     done.code == Code::ok ? to.simple("OK") : write_failure(from, done, to);

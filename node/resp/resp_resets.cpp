@@ -1,6 +1,7 @@
 // Commands that reset counters: several questions, one after the other.
 #include <array>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -102,30 +103,68 @@ std::string unsupported_option(std::string_view option) {
   return std::string(kSyntaxError);
 }
 
-// An observed reset, and then an add: what others add meanwhile is kept.
+// An observed reset, and then an add: what others add meanwhile is kept. Where this node
+// executes both by itself they go together, and share a sync.
+class Setting {
+ public:
+  Setting(RespConnection& connection, std::string_view key, std::int64_t amount)
+      : connection_(connection),
+        key_(key),
+        amount_(amount),
+        together_(connection.server().settings.ack != Ack::quorum && connection.holds_alone(key)) {}
+
+  void begin() {
+    std::vector<Op> ops{reset_of(connection_, key_)};
+    if (together_) ops.push_back(addition());
+    for (Op& op : ops) op.shard = together_ ? ShardIndex{0} : kAnyShard;
+    connection_.again(std::move(ops));
+  }
+  bool operator()(const RespAnswer& answer, RespWriter& to) {
+    const Done& done = *answer.done;
+    if (!reset_) {
+      reset_ = done;
+      if (together_) return false;
+      if (done.code != Code::ok) return tell(done, to);
+      connection_.again({addition()});
+      return false;
+    }
+    // What refused the reset has refused the add, too: nothing came between them.
+    return tell(reset_->code == Code::ok ? done : *reset_, to);
+  }
+
+ private:
+  [[nodiscard]] Op addition() const {
+    return {.key = key_, .amount = amount_, .ack = connection_.server().settings.ack};
+  }
+  bool tell(const Done& worst, RespWriter& to) const {
+    const bool half_done =
+        reset_->code == Code::ok && describe(worst.code).outcome == Outcome::not_applied;
+    if (worst.code == Code::ok) {
+      to.simple("OK");
+    } else if (half_done) {
+      connection_.fail(to, "PARTIAL the counter was reset, and the number not added: " +
+                               reason(worst.code, worst.detail));
+    } else {
+      write_failure(connection_, worst, to);
+    }
+    return true;
+  }
+
+  RespConnection& connection_;
+  const std::string key_;
+  const std::int64_t amount_;
+  const bool together_;
+  std::optional<Done> reset_;  // what came of it
+};
+
 void set(RespConnection& connection, Words words) {
   if (words.size() > 3) return connection.error(unsupported_option(words[3]));
   const auto number = to_integer(words[2]);
   if (!number) return connection.error(kNotAnInteger);
-  const std::string key(words[1]);
-  connection.run([&connection, key, amount = *number, cleared = false](const RespAnswer& answer,
-                                                                       RespWriter& to) mutable {
-    const Done& done = *answer.done;
-    if (done.code != Code::ok) {
-      const bool half_done = cleared && describe(done.code).outcome == Outcome::not_applied;
-      connection.fail(to, half_done ? "PARTIAL the counter was reset, and the number not added: " +
-                                          reason(done.code, done.detail)
-                                    : change_error(done.code, done.detail));
-      return true;
-    }
-    if (std::exchange(cleared, true)) {
-      to.simple("OK");
-      return true;
-    }
-    connection.again({Op{.key = key, .amount = amount, .ack = connection.server().settings.ack}});
-    return false;
-  });
-  connection.again({reset_of(connection, words[1])});
+  const auto setting = std::make_shared<Setting>(connection, words[1], *number);
+  connection.run(
+      [setting](const RespAnswer& answer, RespWriter& to) { return (*setting)(answer, to); });
+  setting->begin();
 }
 
 constexpr std::array kCommands{

@@ -5,12 +5,14 @@
 namespace quipu {
 
 // Only what is true of this server, in Redis's words.
-RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections) {
+RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections,
+                           std::size_t memory_limit) {
   const auto text = [](auto number) { return std::to_string(number); };
   const bool synced = port.resp_ack != Ack::memory;
   return {.ack = port.resp_ack,
           .flushall = port.flushall,
           .connections = connections,
+          .memory_limit = memory_limit,
           .shown = {{"appendfsync", synced ? "always" : "no"},
                     {"appendonly", "yes"},
                     {"client-output-buffer-limit", "normal " + text(port.hard_output) + ' ' +
@@ -18,7 +20,7 @@ RespSettings resp_settings(const ClientPortOptions& port, std::size_t connection
                                                        text(port.soft_output_time.count())},
                     {"databases", "1"},
                     {"maxclients", text(connections)},
-                    {"maxmemory", "0"},
+                    {"maxmemory", text(memory_limit)},
                     {"maxmemory-policy", "noeviction"},
                     {"proto-max-bulk-len", text(kMaxRespRequest)},
                     {"save", ""},

@@ -21,13 +21,15 @@ struct RespSettings {
   // Of all commands that change something and name no level.
   Ack ack = Ack::disk;
   bool flushall = false;
-  std::size_t connections = 0;  // at most
+  std::size_t connections = 0;   // at most
+  std::size_t memory_limit = 0;  // 0: none
   // What CONFIG GET tells, by Redis's names or ours.
   std::vector<std::pair<std::string, std::string>> shown{};
 };
 
-// `connections` may be, at most.
-[[nodiscard]] RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections);
+// `connections` may be, at most; `memory_limit` as in NodeSettings.
+[[nodiscard]] RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections,
+                                         std::size_t memory_limit);
 
 struct RespServer {
   ClientContext& context;

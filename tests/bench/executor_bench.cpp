@@ -31,9 +31,11 @@ void add_batch(Executor& executor, const std::vector<std::string>& keys, Random&
   for (std::size_t i = 0; i < kBatch; ++i) {
     changes.push_back({.ref = {keys[random.below(keys.size())], 0}, .amount = 1, .token = {}});
   }
-  std::vector<Applied> applied(kBatch);
-  executor.apply(changes, applied);
-  benchmark::DoNotOptimize(applied.data());
+  executor.map().for_each_fetched(
+      kBatch, [&](std::size_t i) { return changes[i].ref; },
+      [&](std::size_t i, const Placement& placement) {
+        benchmark::DoNotOptimize(executor.apply(changes[i], placement));
+      });
 }
 
 // Arguments: counters; batches per record.
@@ -59,8 +61,7 @@ void read_total(benchmark::State& state) {
   Random random(2);
   for (const std::string& key : keys) {
     const Change change{.ref = {key, 0}, .amount = 1, .token = {}};
-    Applied applied;
-    executor.apply({&change, 1}, {&applied, 1});
+    executor.apply(change, executor.map().place(change.ref));
   }
   for (auto _ : state) {
     benchmark::DoNotOptimize(executor.map().total({keys[random.below(keys.size())], 0}));

@@ -47,10 +47,8 @@ void HandDriven::boot(MemberIndex index) {
       !initialize(*node.store, new_meta(owner, node.kind, random_)).ok()) {
     throw std::runtime_error("cannot initialize a store");
   }
-  ExecutorOptions options;
-  options.tokens = node.settings.tokens;
-  options.checkpoint = node.settings.checkpoint;
-  auto executor = recover(*node.store, owner, options, random_);
+  auto executor =
+      recover(*node.store, owner, executor_options(config_, index, node.settings), random_);
   if (!executor.ok()) throw std::runtime_error(executor.status().message());
   node.core = std::make_unique<NodeCore>(now_, config_, index, node.settings, std::move(*executor),
                                          random_.split());
@@ -68,6 +66,7 @@ void HandDriven::crash(MemberIndex node) {
   nodes_[node].core.reset();
   nodes_[node].writes.clear();
   nodes_[node].stalled = false;
+  nodes_[node].loaded.reset();
   for (Link& link : links_) {
     for (int i = 0; i < 2; ++i) {
       if (link.sides[i].node != node || !link.sides[i].open) continue;
@@ -118,6 +117,29 @@ bool HandDriven::write_some(MemberIndex index) {
   if (!node.store->write(sealed.batch).ok()) throw std::runtime_error("the disk failed unasked");
   Effects effects;
   node.core->on_durable(now_, sealed.commit, effects);
+  perform(index, effects);
+  return true;
+}
+
+void HandDriven::release_loads(MemberIndex node) {
+  nodes_[node].loads_held = false;
+  run();
+}
+
+void HandDriven::release_one_load(MemberIndex node) {
+  nodes_[node].loads_held = false;
+  (void)load_some(node);
+  nodes_[node].loads_held = true;
+  run();
+}
+
+// It was read when it was asked for.
+bool HandDriven::load_some(MemberIndex index) {
+  Node& node = nodes_[index];
+  if (!node.core || node.loads_held || !node.loaded) return false;
+  const Loaded loaded = *std::exchange(node.loaded, std::nullopt);
+  Effects effects;
+  node.core->on_loaded(now_, loaded, effects);
   perform(index, effects);
   return true;
 }
@@ -249,6 +271,13 @@ bool HandDriven::close_some(Link& link) {
 void HandDriven::perform(MemberIndex index, Effects& effects) {
   Node& node = nodes_[index];
   for (Sealed& sealed : effects.writes) node.writes.push_back(std::move(sealed));
+  if (effects.load) {
+    if (node.loaded) throw std::runtime_error("a second load while one is under way");
+    auto loaded = load_states(*node.store, node.core->executor().map().placement_key(),
+                              std::move(*effects.load));
+    if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
+    node.loaded = std::move(*loaded);
+  }
   for (Effects::Send& send : effects.sends) {
     for (Link& link : links_) {
       for (int i = 0; i < 2; ++i) {
@@ -290,7 +319,8 @@ void HandDriven::run() {
   constexpr std::size_t kMany = 50'000;
   for (std::size_t steps = 0; steps < kMany; ++steps) {
     bool busy = false;
-    for (MemberIndex node = 0; node < nodes_.size(); ++node) busy |= write_some(node);
+    for (MemberIndex node = 0; node < nodes_.size(); ++node)
+      busy |= write_some(node) || load_some(node);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       for (int side = 0; side < 2; ++side) busy |= deliver_some(links_[i], side);
     }

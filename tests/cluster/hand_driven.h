@@ -31,6 +31,7 @@ struct Ask {
   ShardIndex shard = kAnyShard;
   Token token{};
   std::uint32_t timeout_ms = 0;
+  Affinity affinity{};
 };
 
 class HandDriven {
@@ -70,6 +71,11 @@ class HandDriven {
   void stall(MemberIndex node) { nodes_[node].stalled = true; }
   void resume(MemberIndex node);
 
+  // What is read from the store waits until release_loads().
+  void hold_loads(MemberIndex node) { nodes_[node].loads_held = true; }
+  void release_loads(MemberIndex node);
+  void release_one_load(MemberIndex node);
+
   // ---- network ----
   void connect(MemberIndex a, MemberIndex b);
   void connect(MemberIndex node);  // to all that run
@@ -96,6 +102,8 @@ class HandDriven {
   // Each returns the id that its answer carries.
   std::uint64_t op(MemberIndex node, Op op);
   std::uint64_t add(MemberIndex node, std::string_view key, std::int64_t amount, Ask ask = {});
+  // Of 1 to each, in one batch; nobody asks what became of them.
+  void add_all(MemberIndex node, const std::vector<std::string>& keys);
   std::uint64_t reset(MemberIndex node, std::string_view key, Ask ask = {});
   std::uint64_t raise(MemberIndex node, std::string_view key, ShardIndex count);
   std::uint64_t read(MemberIndex node, std::string_view key, ReadLevel level,
@@ -145,6 +153,8 @@ class HandDriven {
     std::unique_ptr<NodeCore> core;
     std::deque<Sealed> writes;
     bool stalled = false;
+    std::optional<Loaded> loaded;  // on its way back from the store
+    bool loads_held = false;
     NewStore kind = NewStore::unmarked;
     std::size_t restarts = 0;
   };
@@ -162,6 +172,7 @@ class HandDriven {
   void perform(MemberIndex node, Effects& effects);
   void boot(MemberIndex node);
   bool write_some(MemberIndex node);
+  bool load_some(MemberIndex node);
   bool deliver_some(Link& link, int to);
   bool close_some(Link& link);
   void close(Side& side);

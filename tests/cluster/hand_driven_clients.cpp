@@ -18,11 +18,23 @@ std::uint64_t HandDriven::op(MemberIndex node, Op op) {
 
 std::uint64_t HandDriven::add(MemberIndex node, std::string_view key, std::int64_t amount,
                               Ask ask) {
-  return op(node, {0, OpKind::add, key, ask.shard, amount, ask.ack, ask.timeout_ms, ask.token});
+  return op(node, {0, OpKind::add, key, ask.shard, amount, ask.ack, ask.timeout_ms, ask.token,
+                   ask.affinity});
+}
+
+void HandDriven::add_all(MemberIndex node, const std::vector<std::string>& keys) {
+  std::vector<Op> ops;
+  for (const std::string& key : keys)
+    ops.push_back({next_id_++, OpKind::add, key, kAnyShard, 1, Ack::disk, 0, {}});
+  Effects effects;
+  nodes_[node].core->on_ops(now_, ClientId{1}, ops, effects);
+  perform(node, effects);
+  run();
 }
 
 std::uint64_t HandDriven::reset(MemberIndex node, std::string_view key, Ask ask) {
-  return op(node, {0, OpKind::reset, key, ask.shard, 0, ask.ack, ask.timeout_ms, ask.token});
+  return op(node, {0, OpKind::reset, key, ask.shard, 0, ask.ack, ask.timeout_ms, ask.token,
+                   ask.affinity});
 }
 
 std::uint64_t HandDriven::raise(MemberIndex node, std::string_view key, ShardIndex count) {

@@ -111,6 +111,7 @@ Op some_op(Bytes& bytes, const Known& known) {
   op.amount = op.kind == OpKind::raise ? bytes.number<std::int8_t>() : bytes.amount();
   op.ack = Ack{static_cast<std::uint8_t>(bytes.below(3))};
   op.timeout_ms = bytes.number<std::uint16_t>();
+  if (op.shard == kAnyShard && bytes.flag()) op.affinity = Affinity{bytes.byte()};
   if (!bytes.flag()) return op;
   op.token.store = one_of(bytes, known.stores);
   op.token.serial = one_of(bytes, known.serials);

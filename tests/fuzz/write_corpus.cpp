@@ -49,6 +49,8 @@ void write_frames(const fs::path& root) {
   }
 }
 
+constexpr char kAny = char(245);  // shard: any, followed by whether it has an affinity
+
 // An op: id, kind, key, shard, amount, ack, timeout (2), whether it has a token.
 std::string op_of(char kind, char shard, char amount, char ack, const std::string& token = "\0") {
   return std::string{1, kind, 2, shard, amount, ack, 0, 0} + token;
@@ -62,7 +64,7 @@ void write_client_stories(const fs::path& root) {
       {decisions(kOp, op_of(0, 0, 5, 1)), decisions(kOp, op_of(0, 0, 7, 2)), turn,
        decisions(kRead, {1, 2, 0, 0, 2, 2, 3})},
       {decisions(kOp, op_of(2, 0, 3, 1)), turn, decisions(kOp, op_of(0, 2, 5, 1)),
-       decisions(kOp, op_of(0, 1, 5, 0)), turn, decisions(kOp, op_of(1, char(245), 0, 2)),
+       decisions(kOp, op_of(0, 1, 5, 0)), turn, decisions(kOp, op_of(1, kAny, 0, 2)),
        decisions(kRead, {1, 2, 0, 0, 1, 2})},
       {decisions(kOp, op_of(3, 0, 0, 1, {1, 0, 0, 0, 0})), turn,
        decisions(kOp, op_of(0, 0, 9, 1, token)), decisions(kOp, op_of(0, 0, 9, 1, token)), turn,
@@ -72,6 +74,8 @@ void write_client_stories(const fs::path& root) {
        decisions(kOp, op_of(0, 0, 1, 1)), decisions(kDisk, {0})},
       {decisions(kOp, op_of(0, 0, 5, 1)), turn, decisions(kList, {1, 1, 1}),
        decisions(kLater, {0, 20}), decisions(kRead, {2, 1, 0, 1, 1, 2})},
+      {decisions(kOp, op_of(2, 0, 3, 1)), turn, decisions(kOp, op_of(0, kAny, 5, 1, {1, 9})),
+       decisions(kOp, op_of(0, kAny, 5, 1, {1, 7})), turn, decisions(kRead, {1, 2, 0, 0, 1, 2})},
   };
   for (std::size_t i = 0; i < stories.size(); ++i) {
     const std::string name = "story_" + std::to_string(i);
@@ -112,7 +116,7 @@ void write_peer_stories(const fs::path& root) {
        answer, other_answer},
       {decisions(kRead, {1, 2, 0, 0, 2, 2, 3}), answer, other_answer, answer, other_answer, answer},
       {decisions(kOp, op_of(2, 0, 3, 1)), answer, other_answer, answer, other_answer, answer,
-       other_answer, decisions(kOp, op_of(1, char(245), 0, 2)), answer, other_answer},
+       other_answer, decisions(kOp, op_of(1, kAny, 0, 2)), answer, other_answer},
       {later, later, answer, other_answer, later, answer, other_answer, answer, other_answer},
       {decisions(kStrange, {0}), decisions(kConnect, {0}), decisions(kHonest, {}), later},
       {decisions(kStrange, {12, 0}), later, decisions(kStrange | kSecond, {32, 0, 1, 9}), later},

@@ -125,6 +125,29 @@ TEST(ClientSessions, OfThoseWhoHoldTooMuchTogetherTheLargestIsRefused) {
   EXPECT_TRUE(small.receive().has_value());
 }
 
+TEST(ClientSessions, WhoMayNotComeInIsToldWhyInWhatItSpeaks) {
+  const Served served({.sessions = 1, .turned_away = 2, .turned_away_time = kPatience});
+  RawConnection first(served.address());
+  ASSERT_TRUE(is_served(first));
+  RawConnection native(served.address());
+  RawConnection redis(served.address());
+  RawConnection third(served.address());
+  EXPECT_EQ(third.receive_text(), "");  // beyond these two, without a word
+  ASSERT_TRUE(redis.send("INCR a\r\nINCR a\r\n"));
+  EXPECT_EQ(redis.receive_text("\r\n"), "-ERR max number of clients reached\r\n");
+  ASSERT_TRUE(native.send(config_question().substr(0, 1)));
+  const auto refusal = native.receive();
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->type, FrameType::refusal);
+  EXPECT_TRUE(is_served(first));
+}
+
+TEST(ClientSessions, WhoMayNotComeInAndSaysNothingIsSoonGone) {
+  const Served served({.sessions = 0, .turned_away_time = std::chrono::milliseconds(1)});
+  RawConnection silent(served.address());
+  EXPECT_EQ(silent.receive_text(), "");
+}
+
 TEST(ClientSessions, ManyWhoSentAFewBytesHoldLittle) {
   constexpr std::size_t kClients = 100;
   // Far less than a read's room for each.

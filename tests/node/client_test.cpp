@@ -85,6 +85,20 @@ TEST(Client, ResetsAllShardsOfASpreadCounter) {
   EXPECT_EQ(hot.read()->value, 0);
 }
 
+TEST(Client, AddsOfManyAffinitiesCountTogether) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(alone(directory / "data"));
+  const auto client = connect_to({node->client_address()});
+  Counter hot = client->counter("hot");
+  ASSERT_TRUE(hot.raise_shards(8).ok());
+  for (int i = 0; i < 20; ++i) {
+    const Status added = hot.add(1, {.affinity = "user:" + std::to_string(i)});
+    ASSERT_TRUE(added.ok()) << added.message();
+  }
+  EXPECT_EQ(hot.read({.level = ReadLevel::strong})->value, 20);
+  EXPECT_TRUE(hot.reset({.affinity = "user:1"}).ok());  // of no account to a reset
+}
+
 TEST(Client, SaysWhatIsWrongWithItsSeeds) {
   EXPECT_EQ(Client::connect({}).status().code(), Code::invalid_argument);
   const auto malformed = Client::connect({.seeds = {"localhost"}});

@@ -54,13 +54,17 @@ TEST(ConnectionLimits, AFloodOfClientsLeavesTheNodeItsDescriptors) {
   for (std::size_t i = 0; i < limits.clients; ++i) {
     clients.push_back(std::make_unique<RawConnection>(node->client_address()));
   }
+  std::string question;
+  encode(question, ConfigRequest{1});
   RawConnection one_more(node->client_address());
+  RawConnection redis(node->client_address());
+  ASSERT_TRUE(one_more.send(question));
   const auto refusal = one_more.receive_until_closed();
   ASSERT_TRUE(refusal.has_value());
   EXPECT_EQ(refusal->code, Code::overloaded);
+  ASSERT_TRUE(redis.send("PING\r\n"));
+  EXPECT_EQ(redis.receive_text(), "-ERR max number of clients reached\r\n");
   // Whoever came before is served, and the next to come once one has gone.
-  std::string question;
-  encode(question, ConfigRequest{1});
   ASSERT_TRUE(clients.back()->send(question));
   EXPECT_TRUE(clients.back()->receive().has_value());
   clients.pop_back();

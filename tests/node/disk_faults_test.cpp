@@ -33,6 +33,9 @@ class FaultyStore final : public Store {
     }
     return store_.write(batch);
   }
+  Result<std::optional<std::string>> read(std::string_view key) override {
+    return store_.read(key);
+  }
   Status scan(std::string_view from, std::string_view to, const Visit& visit) override {
     return store_.scan(from, to, visit);
   }

@@ -47,6 +47,27 @@ TEST(Node, ACounterThatNobodyAddedToReadsAsZero) {
   EXPECT_FALSE(reading->exists);
 }
 
+TEST(Node, HoldsMoreCountersThanItsMemoryLimit) {
+  constexpr std::int64_t kCounters = 20'000;
+  const TemporaryDirectory directory;
+  NodeOptions options = alone(directory / "data");
+  options.memory_limit = std::size_t{1} << 20;
+  for (std::int64_t round = 1; round <= 2; ++round) {
+    const auto node = open_node(options);
+    ASSERT_NE(node, nullptr);
+    ASSERT_TRUE(node->wait_ready(kPatience));
+    for (std::int64_t i = 0; i < kCounters; ++i) {
+      const Status added = node->counter("k" + std::to_string(i)).add(i + 1, {.ack = Ack::memory});
+      ASSERT_TRUE(added.ok()) << added.message();
+    }
+    for (std::int64_t i = 0; i < kCounters; i += 11) {
+      const Result<Reading> reading = node->counter("k" + std::to_string(i)).read();
+      ASSERT_TRUE(reading.ok()) << reading.status().message();
+      ASSERT_EQ(reading->value, round * (i + 1)) << i;
+    }
+  }
+}
+
 TEST(Node, ResetClearsAndCountingGoesOn) {
   const TemporaryDirectory directory;
   const auto node = open_node(alone(directory / "data"));
@@ -71,6 +92,20 @@ TEST(Node, RaisedShardsCountTogether) {
   ASSERT_TRUE(reading.ok());
   EXPECT_EQ(reading->value, 51);
   EXPECT_EQ(reading->shards, 8);
+}
+
+TEST(Node, AddsOfManyAffinitiesCountTogetherAndTheNamesNeedNotOutliveTheCall) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(alone(directory / "data"));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  Counter hot = node->counter("hot");
+  ASSERT_TRUE(hot.raise_shards(8).ok());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(hot.add(1, {.affinity = "user:" + std::to_string(i)}).ok());
+    hot.add(1, {.affinity = "user:" + std::to_string(i)}, {});
+  }
+  ASSERT_TRUE(hot.add(1, {.ack = Ack::quorum, .affinity = "user:0"}).ok());
+  EXPECT_EQ(hot.read({.level = ReadLevel::strong})->value, 41);
 }
 
 TEST(Node, BadRequestsAreNotApplied) {

@@ -79,6 +79,22 @@ TEST_F(Resp, SetsAndDeletes) {
                        {"INCR a", ":1 "}});
 }
 
+// The reset and the add go together: 1, and not 2 to sync.
+TEST_F(Resp, ASetTakesOneRecord) {
+  RawConnection client = connect();
+  const auto records = [&client] {
+    const std::string name = "quipu_commit_durable:";
+    const std::string info = client.reply_to("INFO stats");
+    const std::size_t at = info.find(name);
+    return at == info.npos ? 0 : std::stoull(info.substr(at + name.size()));
+  };
+  EXPECT_EQ(client.reply_to("SET a 1"), "+OK\r\n");
+  const auto before = records();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.reply_to("SET a 7"), "+OK\r\n");
+  EXPECT_EQ(records(), before + 3);
+  EXPECT_EQ(client.reply_to("GET a"), "$1\r\n7\r\n");
+}
+
 TEST_F(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
   converse(connect(), {{"INCRBY a 1.5", kNotInteger},
                        {"INCRBY a 9223372036854775808", kNotInteger},
@@ -188,12 +204,27 @@ TEST_F(Resp, QuipusOwnCommandsNameTheirLevel) {
             {"QUIPU.ADD a 5 ACK memory", ":10 "},
             {"QUIPU.ADD a 5 ack QUORUM", ":15 "},
             {"QUIPU.ADD a 5 ACK paper",
-             "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] "},
+             "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name] "},
             {"QUIPU.GET a STRONG", "*6 $5 value :15 $6 age_ms :0 $8 complete :1 "},
             {"QUIPU.GET b FRESH", "*6 $5 value $-1 $6 age_ms :0 $8 complete :1 "},
             {"QUIPU.GET a CLOSE", "-ERR syntax error: QUIPU.GET key [LOCAL|FRESH|STRONG] "},
             {"QUIPU.RESET a ACK QUORUM", "+OK "},
             {"GET a", "$-1 "}});
+}
+
+TEST_F(Resp, AnAffinityIsAnOptionOfAnAddInAnyOrder) {
+  const std::string wrong =
+      "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name] ";
+  const std::string reset = "-ERR syntax error: QUIPU.RESET key [ACK MEMORY|DISK|QUORUM] ";
+  converse(connect(), {{"QUIPU.ADD a 5 AFFINITY user:17", ":5 "},
+                       {"QUIPU.ADD a 5 affinity user:17 ack memory", ":10 "},
+                       {"QUIPU.ADD a 5 ACK QUORUM AFFINITY ack", ":15 "},
+                       {"QUIPU.ADD a 5 AFFINITY", wrong},
+                       {"QUIPU.ADD a 5 AFFINITY x AFFINITY y", wrong},
+                       {"QUIPU.ADD a 5 ACK DISK ACK DISK", wrong},
+                       {"QUIPU.ADD a 5 ACK DISK AFFINITY", wrong},
+                       {"QUIPU.RESET a AFFINITY x", reset},
+                       {"GET a", "$2 15 "}});
 }
 
 TEST_F(Resp, TellsOfItself) {
@@ -230,6 +261,25 @@ TEST_F(Resp, TellsOfItself) {
       get,
       StartsWith("*1\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"));
   EXPECT_THAT(client.reply_to("COMMAND DOCS incr"), HasSubstr("Adds 1 to a counter"));
+}
+
+// As Redis 7.0.15 answers, where it knows the command.
+TEST_F(Resp, TellsWhichKeysARequestNames) {
+  converse(
+      connect(),
+      {{"COMMAND GETKEYS GET a", "*1 $1 a "},
+       {"command getkeys mget a b a", "*3 $1 a $1 b $1 a "},
+       {"COMMAND GETKEYS SET a 1 EX 5", "*1 $1 a "},
+       {"COMMAND GETKEYS INCRBY a b", "*1 $1 a "},
+       {"COMMAND GETKEYS QUIPU.ADD a 1", "*1 $1 a "},
+       {"COMMAND GETKEYS DEL a b", "*2 $1 a $1 b "},
+       {"COMMAND GETKEYS GET a b", "-ERR Invalid number of arguments specified for command "},
+       {"COMMAND GETKEYS PING a", "-ERR The command has no key arguments "},
+       {"COMMAND GETKEYS CONFIG GET save", "-ERR The command has no key arguments "},
+       {"COMMAND GETKEYS CONFIG nonsense", "-ERR Invalid command specified "},
+       {"COMMAND GETKEYS nonsense a", "-ERR Invalid command specified "},
+       {"COMMAND GETKEYS '' a", "-ERR Invalid command specified "},
+       {"COMMAND GETKEYS DEL", "-ERR wrong number of arguments for 'command|getkeys' command "}});
 }
 
 // All names that a whole SCAN tells, sorted, as "a b c ".
@@ -397,17 +447,6 @@ TEST_F(Resp, NobodyMayAskForMoreThanThereIsRoomFor) {
   EXPECT_THAT(client.reply_to("KEYS " + std::string(1025, '*')), StartsWith("-ERR a pattern"));
   EXPECT_THAT(client.reply_to("SCAN 0 MATCH " + std::string(1025, '*')),
               StartsWith("-ERR a pattern"));
-}
-
-class RespThatIsImpatient : public Resp {
- protected:
-  RespThatIsImpatient() : Resp({.idle = std::chrono::seconds(1)}) {}
-};
-
-TEST_F(RespThatIsImpatient, DisconnectsWhoIsIdle) {
-  RawConnection client = connect();
-  EXPECT_EQ(client.reply_to("PING"), "+PONG\r\n");
-  EXPECT_EQ(client.receive_text(), "");  // or the test fails, after a while
 }
 
 // Every member answers for every counter, wherever it is.

@@ -37,6 +37,7 @@ insecure = false
 gossip_interval_ms = 200
 outbox_shards = 5000
 checkpoint_bytes = 1048576
+memory_limit = 1048577
 log_format = "json"
 log_level = "debug"
 )";
@@ -87,6 +88,7 @@ TEST(Settings, AWholeFileIsRead) {
   EXPECT_EQ(node.gossip_interval, std::chrono::milliseconds(200));
   EXPECT_EQ(node.outbox_shards, 5000u);
   EXPECT_EQ(node.checkpoint_bytes, 1048576u);
+  EXPECT_EQ(node.memory_limit, 1048577u);
   EXPECT_EQ(loaded.settings.log_format, LogFormat::json);
   EXPECT_EQ(loaded.settings.log_level, LogLevel::debug);
 }
@@ -164,6 +166,8 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
            Case{"gossip_interval_ms = -1", "must be a number from 10 to 10000, not \"-1\""},
            Case{"gossip_interval_ms = 1.5", "must be a number, without quotes"},
            Case{"outbox_shards = 0", "node.outbox_shards is 0: choose 1 to 10000000"},
+           Case{"memory_limit = 17592186044417",
+                "node.memory_limit is 17592186044417: choose 0 to "},
            Case{"checkpoint_bytes = 65535", "node.checkpoint_bytes is 65535: choose 65536 to "},
            Case{"log_format = \"xml\"", "node.log_format must be logfmt or json, not \"xml\""},
            Case{"log_level = \"loud\"",

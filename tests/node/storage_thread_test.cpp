@@ -18,6 +18,7 @@ struct Script {
   std::mutex mutex;
   std::deque<Status> answers;        // then ok
   std::vector<std::string> written;  // "put a", "delete b", one line per write: "put a, delete b"
+  Status read;                       // not ok: every read's answer
   bool held = false;                 // write() waits
   std::atomic<int> waiting{0};
   std::atomic<bool> closed{false};
@@ -44,6 +45,11 @@ class ScriptedStore final : public Store {
     script_.answers.pop_front();
     return answer;
   }
+  Result<std::optional<std::string>> read(std::string_view) override {
+    const std::lock_guard lock(script_.mutex);
+    if (!script_.read.ok()) return script_.read;
+    return std::optional<std::string>();
+  }
   Status scan(std::string_view, std::string_view, const Visit&) override { return {}; }
 
  private:
@@ -60,6 +66,11 @@ class Told {
   StorageThread::Events events() {
     return {.durable = [this](Commit commit) { say("durable " + std::to_string(raw(commit))); },
             .full = [this](const Status& status) { say(status.ok() ? "room" : "full"); },
+            .loaded =
+                [this](const Loaded& loaded) {
+                  say("loaded " + std::to_string(loaded.number) + " with " +
+                      std::to_string(loaded.shards.size()));
+                },
             .failed = [this](const Status& status) { say("failed " + status.detail()); }};
   }
   void say(std::string word) {
@@ -182,6 +193,33 @@ TEST(StorageThread, ATaskRunsBehindWhatWasWrittenBeforeIt) {
   storage.run([&](Store&) { told.say("task"); });
   ASSERT_TRUE(told.has("task"));
   EXPECT_THAT(told.words(), ElementsAre("durable 1", "task"));
+}
+
+TEST(StorageThread, ReadsWhatIsAskedForWhileTheDiskIsFull) {
+  Script script;
+  script.answers.assign(1'000, {Code::storage_full, "no room"});
+  Told told;
+  StorageThread thread(std::make_unique<ScriptedStore>(script), told.events());
+  thread.write({put(1, "a")});
+  ASSERT_TRUE(told.has("full"));
+  thread.load(HashKey{}, {7, {{"likes", 0}, {"views", 0}}, {}});
+  EXPECT_TRUE(told.has("loaded 7 with 2"));
+  thread.load(HashKey{}, {8, {{"likes", 0}}, {}});
+  EXPECT_TRUE(told.has("loaded 8 with 1"));
+}
+
+TEST(StorageThread, AReadThatFindsDamageIsTheEnd) {
+  Script script;
+  script.read = {Code::corrupt, "damaged"};
+  Told told;
+  StorageThread thread(std::make_unique<ScriptedStore>(script), told.events());
+  thread.load(HashKey{}, {1, {{"likes", 0}}, {}});
+  EXPECT_TRUE(told.has("failed damaged"));
+  thread.load(HashKey{}, {2, {{"likes", 0}}, {}});
+  thread.write({put(1, "a")});
+  thread.stop();
+  EXPECT_THAT(told.words(), ElementsAre("failed damaged"));
+  EXPECT_TRUE(script.written.empty());
 }
 
 TEST(StorageThread, WritesWhatIsQueuedBeforeItStops) {

@@ -18,7 +18,7 @@ namespace quipu {
 // ---- equality: a message that gains a field no longer compiles here ----
 
 // clang-format off
-inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
@@ -128,7 +128,8 @@ inline Op largest_op() {
           .amount = kHighest,
           .ack = Ack::quorum,
           .timeout_ms = kMaxTimeoutMs,
-          .token = largest_token()};
+          .token = largest_token(),
+          .affinity = Affinity{kMax64}};
 }
 
 inline Done largest_done() {
@@ -159,6 +160,7 @@ inline std::vector<ClientMessage> client_messages() {
   return {
       Op{},
       Op{.id = 1, .kind = OpKind::add, .key = "likes:42", .amount = -1},
+      Op{.id = 1, .key = "likes:42", .amount = 1, .affinity = Affinity{1}},
       Op{.id = 2, .kind = OpKind::reset, .key = kOddKey, .amount = kLowest, .ack = Ack::memory},
       Op{.id = 3, .kind = OpKind::raise, .key = "x", .shard = 0, .token = {.floor = 1}},
       largest_op(),

@@ -79,6 +79,10 @@ std::optional<Duration> Disk::begin() {
                     std::make_move_iterator(queued_.end()));
     queued_.clear();
   }
+  return read_time();
+}
+
+Duration Disk::read_time() {
   const auto spread = static_cast<std::uint64_t>((slowest_ - kFastest).count());
   return kFastest + Duration(static_cast<std::int64_t>(random_.below(spread + 1)));
 }

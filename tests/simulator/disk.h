@@ -46,6 +46,12 @@ class Disk {
   // What the store is opened on.
   [[nodiscard]] Store& open();
   void write(Sealed sealed) { queued_.push_back(std::move(sealed)); }
+  // As the storage thread reads, whatever it is writing.
+  [[nodiscard]] Result<Loaded> load(HashKey placement, LoadRequest request) {
+    return load_states(*store_, placement, std::move(request));
+  }
+  // How long a read takes until it sees the disk, or from there on.
+  [[nodiscard]] Duration read_time();
   // Begins the next sync if none is under way: how long it takes; nothing: not now.
   [[nodiscard]] std::optional<Duration> begin();
   // What found no room may be tried again.

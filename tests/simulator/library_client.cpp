@@ -55,7 +55,7 @@ void LibraryClient::work() {
 
 void LibraryClient::call(Task task, Ended ended) {
   const CallId id{next_call_++};
-  const ClientCore::Change change{task.key, task.amount, task.ack, task.timeout};
+  const ClientCore::Change change{task.key, task.amount, task.ack, task.timeout, task.affinity};
   ClientEffects effects;
   const Task& kept = calls_.emplace(id, Call{std::move(task), std::move(ended)}).first->second.task;
   switch (kept.what) {

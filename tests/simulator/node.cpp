@@ -58,10 +58,8 @@ bool SimNode::start() {
     refusal_ = initialize(store, meta);
     if (!refusal_.ok()) return false;
   }
-  ExecutorOptions options;
-  options.tokens = shared_.settings.tokens;
-  options.checkpoint = shared_.settings.checkpoint;
-  Result<std::unique_ptr<Executor>> executor = recover(store, owner, options, random_);
+  Result<std::unique_ptr<Executor>> executor =
+      recover(store, owner, executor_options(shared_.config, self_, shared_.settings), random_);
   refusal_ = executor.ok() ? Status{} : executor.status();
   if (!executor.ok()) return false;
   shared_.oracle.on_start(self_, (*executor)->meta().store);
@@ -296,7 +294,8 @@ bool SimNode::needs_nobody(const Op& op) const {
     return false;
   const ShardMap& map = core_->executor().map();
   const Placement first = map.place({op.key, 0});
-  if (map.usable(first, {op.key, 0}) > 1) return false;  // it goes to one of several
+  // It may go to one of several.
+  if (!map.resident(first, {op.key, 0}) || map.usable(first, {op.key, 0}) > 1) return false;
   const Partition partition = first.partition();
   const StatusReply status = core_->status(clock_.now(), 0);
   if (shared_.config.owners.owns(self_, partition) && status.state == "ready") return true;
@@ -323,6 +322,7 @@ void SimNode::answer_client(ClientId client, const std::string& bytes) {
 void SimNode::perform(Effects& effects) {
   for (Sealed& sealed : effects.writes) disk_.write(std::move(sealed));
   begin_sync();
+  if (effects.load) begin_load(std::move(*effects.load));
   for (Effects::Send& send : effects.sends) {
     const auto at = links_.find(send.link);
     if (at == links_.end()) continue;
@@ -378,6 +378,19 @@ void SimNode::read_clients_again() {
 void SimNode::begin_sync() {
   const auto takes = disk_.begin();
   if (takes) later(shared_.time.now() + *takes, [this] { end_sync(); });
+}
+
+// What it sees and when that arrives are two moments, and syncs end in between.
+void SimNode::begin_load(LoadRequest request) {
+  later(shared_.time.now() + disk_.read_time(), [this, request = std::move(request)] {
+    auto loaded = disk_.load(core_->executor().map().placement_key(), request);
+    if (!loaded.ok()) return broken("a load: " + loaded.status().message());
+    later(shared_.time.now() + disk_.read_time(), [this, loaded = std::move(*loaded)] {
+      Effects effects;
+      core_->on_loaded(clock_.now(), loaded, effects);
+      perform(effects);
+    });
+  });
 }
 
 // As the storage thread does.

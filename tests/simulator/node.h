@@ -92,6 +92,7 @@ class SimNode {
   void read_clients_again();
   void answer_client(ClientId client, const std::string& bytes);
   void perform(Effects& effects);
+  void begin_load(LoadRequest request);
   void begin_sync();
   void end_sync();
   void arm();

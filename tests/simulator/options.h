@@ -55,6 +55,7 @@ enum class Knob : std::uint8_t {
   small_checkpoint,
   small_tokens,
   small_queues,
+  small_memory,
   count_  // how many there are
 };
 

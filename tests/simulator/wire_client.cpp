@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/affinity.h"
+
 namespace quipu::sim {
 namespace {
 
@@ -141,9 +143,11 @@ void WireClient::read(const Task& task) {
 void WireClient::prepare(ChangeId id, unsigned patience) {
   Change& change = changes_.at(id);
   const auto usable = usable_.find(change.task.key);
-  change.shard = usable == usable_.end() || usable->second < 2
-                     ? ShardIndex{0}
-                     : static_cast<ShardIndex>(random_.below(usable->second));
+  change.shard =
+      usable == usable_.end() || usable->second < 2 ? ShardIndex{0}
+      : change.task.affinity != Affinity{}
+          ? shard_for(change.task.affinity, {placement_, {change.task.key, 0}}, usable->second)
+          : static_cast<ShardIndex>(random_.below(usable->second));
   const Placement placement{placement_, {change.task.key, change.shard}};
   const auto owners = config_.owners.of(placement.partition());
   MemberIndex executor = random_.below(10) == 0
@@ -211,6 +215,8 @@ void WireClient::send(ChangeId id, Ack level) {
     for (const Session& one : sessions_) {
       if (one.store == change.store && one.serial == change.serial) op.token.floor = one.floor();
     }
+  } else {
+    op.affinity = change.task.affinity;
   }
   ++change.sends;
   requests_[op.id] = {id, level, false};

@@ -73,6 +73,8 @@ std::optional<Task> Workload::next(Random& client) {
     choose_key(random, task);
     task.op = ledger_.begin_add(task.begun, task.key, task.amount);
     task.amount = ledger_.change(task.op).amount;
+    if (options_.has(Knob::shards) && random.below(3) == 0)
+      task.affinity = Affinity{1 + random.below(3)};
   }
   ++trace_.operations[task.what == Task::What::add     ? "adds"
                       : task.what == Task::What::reset ? "resets"
@@ -88,7 +90,9 @@ std::string Workload::describe(const Task& task) const {
   switch (task.what) {
     case Task::What::add:
       return "add " + std::to_string(ledger_.change(task.op).digit) + " to " + task.key + " (" +
-             std::to_string(task.amount) + ", " + kLevels[static_cast<int>(task.ack)] + ")";
+             std::to_string(task.amount) + ", " + kLevels[static_cast<int>(task.ack)] +
+             (task.affinity == Affinity{} ? "" : ", for " + std::to_string(raw(task.affinity))) +
+             ")";
     case Task::What::reset:
       return "reset " + task.key + " (" + kLevels[static_cast<int>(task.ack)] + ")";
     case Task::What::raise:

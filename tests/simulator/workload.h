@@ -18,6 +18,7 @@ struct Task {
   Ack ack{};
   ReadLevel level{};
   Duration timeout{};
+  Affinity affinity{};  // of an add
   Ledger::OpId op = 0;  // of an add or a reset
   Instant begun{};
 };

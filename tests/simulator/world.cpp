@@ -13,7 +13,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kStep = milliseconds(200);
-constexpr std::size_t kOneEvent = std::size_t{48} << 10;  // bytes that one event may add beyond a bound
+constexpr std::size_t kOneEvent = std::size_t{48}
+                                  << 10;  // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
   std::vector<Member> members;
@@ -48,6 +49,7 @@ NodeSettings make_settings(const Options& options) {
     settings.unsynced_bytes = 2000;
     settings.backlog_bytes = 6000;
   }
+  if (options.has(Knob::small_memory)) settings.memory_limit = 1000;
   return settings;
 }
 
@@ -189,7 +191,10 @@ void World::check_merge() {
   ShardState states[3];
   for (ShardState& state : states) {
     const SimNode& node = *nodes_[random_.below(nodes_.size())];
-    if (node.running()) node.core()->executor().map().read({key, shard}, state);
+    if (!node.running()) continue;
+    const ShardMap& map = node.core()->executor().map();
+    const Placement placement = map.place({key, shard});
+    if (map.resident(placement, {key, shard})) map.read(placement, {key, shard}, state);
   }
   const auto join = [](ShardState a, const ShardState& b) {
     merge(a, b);
@@ -230,6 +235,17 @@ std::string World::who_differs() const {
   return {};
 }
 
+// Nothing, or who keeps more in memory than it may, though nobody asks it anything.
+std::string World::who_is_crowded() const {
+  for (const SimNode* node : nodes_) {
+    const ShardMap& map = node->core()->executor().map();
+    if (!map.crowded()) continue;
+    return node->name() + " has " + std::to_string(map.footprint()) + " bytes in memory, " +
+           std::to_string(map.dirty_bytes()) + " of them dirty";
+  }
+  return {};
+}
+
 void World::check_converged() {
   const Instant healed = time_.now();
   const auto left = [&] { return healed + seconds(30) - time_.now(); };
@@ -261,6 +277,8 @@ void World::check_converged() {
   const auto agree = [this] { return who_differs().empty(); };
   if (!wait_for(std::max<Duration>(left(), seconds(15)), kStep, agree))
     fail(Invariant::owners_agree_after_healing, who_differs());
+  if (!wait_for(seconds(15), kStep, [this] { return who_is_crowded().empty(); }))
+    fail(Invariant::bounded, who_is_crowded());
   nemesis_->check_identities();
   if (!trace_.failure()) check_totals();
 }

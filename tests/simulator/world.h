@@ -37,6 +37,7 @@ class World {
   void check_merge();
   void check_bounds();
   [[nodiscard]] std::string who_differs() const;
+  [[nodiscard]] std::string who_is_crowded() const;
   void check_converged();
   void check_totals();
   void check_it_works();

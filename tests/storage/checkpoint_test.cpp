@@ -154,14 +154,11 @@ TEST(Checkpoint, goes_on_with_empty_records_when_nothing_else_is_to_be_sealed) {
 TEST(Checkpoint, takes_one_step_however_often_one_batch_seals) {
   Executor executor = fresh_executor(1, tiny({.journal_bytes = 1, .slice_states = 10}));
   for (std::size_t i = 0; i < 1000; ++i) add(executor, numbered(i), 1);
-  std::vector<Change> changes;
   const ShardKey hot{"hot", 0};
   for (int i = 0; i < 50; ++i) {
-    changes.push_back({.kind = OpKind::add, .ref = hot, .amount = 1, .token = {}});
-    changes.push_back({.kind = OpKind::reset, .ref = hot, .amount = 0, .token = {}});
+    add(executor, hot, 1);
+    reset(executor, hot);
   }
-  std::vector<Applied> applied(changes.size());
-  executor.apply(changes, applied);
   executor.seal();
   const std::vector<Sealed> sealed = executor.take_sealed();
   ASSERT_GT(sealed.size(), 50u);

@@ -18,51 +18,9 @@ namespace {
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
-// ---- batches ----
+// ---- three executors ----
 
 using Numbers = std::array<std::uint8_t, 4>;
-
-bool same(const Sealed& a, const Sealed& b) {
-  const auto flat = [](const Sealed& sealed) {
-    std::vector<std::string> parts;
-    for (const auto& [key, value] : sealed.batch.puts) parts.insert(parts.end(), {key, value});
-    parts.insert(parts.end(), sealed.batch.deletes.begin(), sealed.batch.deletes.end());
-    return parts;
-  };
-  return a.commit == b.commit && a.local == b.local && flat(a) == flat(b);
-}
-
-RC_GTEST_PROP(ExecutorLaw, a_batch_behaves_as_its_changes_one_by_one,
-              (const std::vector<Numbers>& drawn)) {
-  Executor together = fresh_executor(1);
-  Executor one_by_one = fresh_executor(1);
-  const Serial serial = together.issue_session();
-  RC_ASSERT(one_by_one.issue_session() == serial);
-  std::vector<std::string> keys;
-  for (int i = 0; i < 8; ++i) keys.push_back("k" + std::to_string(i));
-  std::vector<Change> changes;
-  for (const auto& [kind, key, amount, number] : drawn) {
-    Token token;
-    if (number % 2 == 0) token = {StoreId{1}, serial, std::uint64_t{1} + number / 16, number / 64u};
-    const std::int64_t by = amount % 8 == 0 ? kMax : amount % 8 == 1 ? kMin : amount;
-    changes.push_back({.kind = kind % 5 == 0 ? OpKind::reset : OpKind::add,
-                       .ref = {keys[key % 8], 0},
-                       .amount = by,
-                       .token = token});
-  }
-  std::vector<Applied> got(changes.size());
-  together.apply(changes, got);
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const Applied expected = apply(one_by_one, changes[i]);
-    RC_ASSERT(got[i].code == expected.code);
-    RC_ASSERT(got[i].commit == expected.commit);
-  }
-  const std::vector<Sealed> a = seal(together), b = seal(one_by_one);
-  RC_ASSERT(a.size() == b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) RC_ASSERT(same(a[i], b[i]));
-}
-
-// ---- three executors ----
 
 // What each executor should know: which adds it has seen, and which of them it
 // knows to be cleared. An add is named by its place in `amounts`.

@@ -27,9 +27,7 @@ inline Executor fresh_executor(std::uint64_t seed, ExecutorOptions options = {})
 }
 
 inline Applied apply(Executor& executor, const Change& change) {
-  Applied applied;
-  executor.apply({&change, 1}, {&applied, 1});
-  return applied;
+  return executor.apply(change, executor.map().place(change.ref));
 }
 
 inline Applied add(Executor& executor, ShardRef ref, std::int64_t amount, Token token = {}) {

@@ -267,6 +267,25 @@ TEST_P(StoreContract, StopsAScanAtTheVisitorsRefusalAndReturnsIt) {
   EXPECT_EQ(visits, 2);
 }
 
+TEST_P(StoreContract, ReadsOneKey) {
+  const auto machine = make_machine(GetParam());
+  const auto read = [&](std::string_view key) { return machine->store().read(key).value(); };
+  EXPECT_EQ(read("a"), std::nullopt);
+  ASSERT_TRUE(machine->store().write({.puts = {{"a", "1"}, {"b", ""}}, .deletes = {}}).ok());
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("b"), "");
+  EXPECT_EQ(read(""), std::nullopt);
+  EXPECT_EQ(read("aa"), std::nullopt);
+  ASSERT_TRUE(machine->store().write({.puts = {{"a", "2"}}, .deletes = {"b"}}).ok());
+  ASSERT_TRUE(machine->lose_power().ok());
+  EXPECT_EQ(read("a"), "2");
+  EXPECT_EQ(read("b"), std::nullopt);
+  machine->set_full(true);
+  EXPECT_EQ(machine->store().write(put("c", std::string(5000, 'c'))).code(), Code::storage_full);
+  EXPECT_EQ(read("a"), "2") << "reads go on";
+  EXPECT_EQ(read("c"), std::nullopt);
+}
+
 TEST_P(StoreContract, KeepsAnyBytesOfAnySize) {
   const auto machine = make_machine(GetParam());
   Contents expected;

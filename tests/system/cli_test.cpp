@@ -5,6 +5,7 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "quipu/node.h"
@@ -54,6 +55,36 @@ TEST_F(Cli, AddsAndGets) {
   EXPECT_EQ(got.exit, 0);
   EXPECT_EQ(got.out, "-3\n");
   EXPECT_EQ(got.err, "");
+}
+
+TEST_F(Cli, AddsOfOneAffinityCountInASpreadCounter) {
+  EXPECT_EQ(quipu({"shards", "likes", "8"}).exit, 0);
+  EXPECT_EQ(quipu({"add", "likes", "5", "--affinity", "user:17"}).exit, 0);
+  EXPECT_EQ(quipu({"add", "--affinity", "user:17", "likes"}).exit, 0);
+  EXPECT_EQ(quipu({"get", "likes", "--strong"}).out, "6\n");
+}
+
+TEST_F(Cli, ShowsTheSettingsThatQuipudWouldRunWith) {
+  const std::string file = directory_ / "quipu.toml";
+  std::ofstream(file) << "[node]\nname = \"n1\"\n[client]\nconnections = 7\n";
+  const CliResult shown = run_cli({"config", "show", "--data", "d"},
+                                  {.variables = {"QUIPU_CONFIG=" + file, "QUIPU_INSECURE=true"}});
+  EXPECT_EQ(shown.exit, 0);
+  EXPECT_EQ(shown.err, "");
+  for (const char* const line :
+       {"quipu.toml:4\n", "data_directory = \"d\"  # --data\n",
+        "insecure = true  # QUIPU_INSECURE\n", "flushall = false  # default\n"})
+    EXPECT_THAT(shown.out, HasSubstr(line));
+  std::ofstream(file) << shown.out;
+  const CliResult again = run_cli({"config", "show", "--config", file});
+  EXPECT_EQ(again.exit, 0);
+  EXPECT_THAT(again.out, HasSubstr("connections = 7  # "));
+
+  std::ofstream(file) << "[node]\nnam = \"n1\"\n";
+  const CliResult refused = run_cli({"config", "show", "--config", file});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err, HasSubstr("unknown key"));
 }
 
 TEST_F(Cli, GetsSeveralAtEveryLevel) {
@@ -310,6 +341,8 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
       {{"get", "k", "--node", "127.0.0.1:1", "--node", ""}, "--node: address \"\""},
       {{"get", "k", "-o", ""}, "choose one of json, table"},
       {{"add", "k", "--ack", ""}, "choose one of disk, memory, quorum"},
+      {{"add", "k", "--affinity", ""}, "--affinity \"\": write a name"},
+      {{"get", "k", "--affinity", "x"}, "is not expected"},
       {{"ingest", ""}, "No such file"},
       {{"bench", "--keys", ""}, "--keys"},
       {{"bench", "--seconds", ""}, "--seconds"},

@@ -22,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "quipu/export.h"
 #include "quipu/levels.h"
@@ -33,6 +34,13 @@ struct AddOptions {
   Ack ack = Ack::disk;
   // After it the answer is in_doubt, or a reason why nothing was applied.
   std::chrono::milliseconds timeout{5000};
+  // Of an add to a counter that is spread over shards: whose it is, such as a user's id,
+  // any bytes. All adds of one affinity meet in one shard, through whichever node or client
+  // they come, as long as the counter is not spread further: so strong reads that overlap
+  // them are less likely to see them differently. The price is a hop where another node
+  // owns that shard. Empty: a shard that is near. Borrowed until the call returns or, with
+  // a callback, has begun.
+  std::string_view affinity{};
 };
 
 struct ReadOptions {

@@ -39,7 +39,8 @@ struct ClientPortOptions {
   Ack resp_ack = Ack::disk;
   bool flushall = false;             // whether FLUSHALL may reset every counter
   std::size_t connections = 10'000;  // at most; see above
-  std::chrono::seconds idle{0};      // a client that is silent for so long goes; 0: never
+  // A client that is silent for so long, and waits for no answer, goes; 0: never.
+  std::chrono::seconds idle{0};
   // Replies that a client does not fetch: of more than `soft_output` bytes for
   // `soft_output_time`, or ever more than `hard_output`, and it is dropped.
   std::size_t soft_output = std::size_t{1} << 20;
@@ -59,7 +60,7 @@ struct NodeOptions {
   std::uint8_t replication = 3;
   std::string client_address;  // where to listen; empty: no client port
   ClientPortOptions client_port;
-  std::string peer_address;    // where to listen; empty: as in `members`
+  std::string peer_address;  // where to listen; empty: as in `members`
   // Required if an address is not loopback: nothing is encrypted yet.
   bool insecure = false;
   // Moves a corrupt store aside and fills a new one from the peers.
@@ -67,6 +68,9 @@ struct NodeOptions {
   std::chrono::milliseconds gossip_interval{100};
   std::size_t outbox_shards = 100'000;
   std::size_t checkpoint_bytes = std::size_t{256} << 20;
+  // Bytes that counters may take in memory, about; 0: as many as there are. Beyond, the
+  // ones that are not used are on disk alone, and read from there when they are.
+  std::size_t memory_limit = 0;
   // Called on the node's threads; may be empty. `fields` is logfmt, "key=value …".
   std::function<void(LogLevel, std::string_view message, std::string_view fields)> log;
 };

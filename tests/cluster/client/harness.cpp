@@ -146,6 +146,13 @@ void ClientHarness::add(std::uint64_t call, const std::string& key, std::int64_t
   perform();
 }
 
+void ClientHarness::add_for(Affinity affinity, std::uint64_t call, const std::string& key,
+                            std::chrono::milliseconds timeout) {
+  core.add(now, CallId{call}, {.key = key, .amount = 1, .timeout = timeout, .affinity = affinity},
+           effects_);
+  perform();
+}
+
 void ClientHarness::reset(std::uint64_t call, const std::string& key, Ack ack) {
   core.reset(now, CallId{call}, {.key = key, .ack = ack, .timeout = std::chrono::seconds(5)},
              effects_);

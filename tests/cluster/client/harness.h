@@ -59,6 +59,8 @@ class ClientHarness {
   // ---- calls ----
   void add(std::uint64_t call, const std::string& key, std::int64_t amount = 1,
            std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  void add_for(Affinity affinity, std::uint64_t call, const std::string& key,
+               std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void reset(std::uint64_t call, const std::string& key, Ack ack = Ack::disk);
   void raise(std::uint64_t call, const std::string& key, std::int64_t count);
   void read(std::uint64_t call, const std::string& key, ReadLevel level = ReadLevel::local);

@@ -1,0 +1,36 @@
+// client_context.h: what all connections on the client port share, whatever they
+// speak: the way to the core, and memory for whoever has its turn.
+//
+//   ask ──▶ core ──▶ at_once, or an effect ──▶ ClientProtocol::reply
+//    └─once closing─▶ a refusal, on the same way
+//
+// Invariant: each question gets one answer. Reactor thread; outlives the connections.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "node/core_port.h"
+
+namespace quipu {
+
+struct ClientContext {
+  CorePort& port;
+  // For whoever takes a turn: changes that go to the core together.
+  std::vector<Op> ops{};
+  std::vector<AtOnce> at_once{};         // for whoever gives them
+  std::vector<std::string_view> keys{};  // to be read together
+  std::vector<Value> values{};
+  // Answer everything with `unavailable`: whoever is told that nothing happened can
+  // go elsewhere at once, while bytes left unread would leave it in doubt.
+  bool closing = false;
+
+  // The answers that are known at once are appended; the others come as effects.
+  void ask(Instant now, ClientId client, std::span<const Op> ops, std::vector<AtOnce>& known);
+  void ask(Instant now, ClientId client, const Read& read);
+  void ask(Instant now, ClientId client, const List& list);
+  void ask(Instant now, ClientId client, const Size& size);
+};
+
+}  // namespace quipu

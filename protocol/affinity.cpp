@@ -1,0 +1,26 @@
+#include "protocol/affinity.h"
+
+#include <array>
+#include <cassert>
+
+namespace quipu {
+
+// Two names that meet in one number only share a shard, so this needs no key, and may
+// be worked out by whoever speaks the protocol.
+Affinity affinity_of(std::string_view name) {
+  if (name.empty()) return Affinity{};
+  const std::uint64_t hash = hash64(HashKey{0}, name);
+  return Affinity{hash == 0 ? 1 : hash};
+}
+
+ShardIndex shard_for(Affinity affinity, const Placement& first, ShardIndex usable) {
+  assert(usable > 0);
+  if (usable == 1) return 0;
+  std::array<char, sizeof(Affinity)> bytes;  // little-endian, on any machine
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(raw(affinity) >> (8 * i));
+  const std::string_view text(bytes.data(), bytes.size());
+  return static_cast<ShardIndex>(hash64(HashKey{first.hash}, text) % usable);
+}
+
+}  // namespace quipu

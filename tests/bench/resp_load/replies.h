@@ -1,0 +1,33 @@
+// replies.h: counts the replies in a stream of RESP2, exactly and with little work.
+//
+//   bytes ──▶ lines and bulks ──▶ items ──▶ a reply is whole with its last item
+//
+// What is no reply of the kind that was asked for, an error above all, throws
+// std::runtime_error: it must end the run, not count in it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace quipu::bench {
+
+class Replies {
+ public:
+  // `kind` is the first byte that every reply must have; items of an array are bulks.
+  explicit Replies(char kind) : kind_(kind) {}
+
+  // How many replies the bytes have made whole.
+  [[nodiscard]] std::size_t take(std::string_view bytes);
+
+ private:
+  [[nodiscard]] std::size_t read_line(std::string_view line);
+  [[nodiscard]] std::size_t end_item();
+
+  char kind_;
+  std::string partial_;    // a line whose end has not come yet
+  std::size_t skip_ = 0;   // bytes that are left of a bulk, its end of line included
+  std::size_t items_ = 0;  // that are left of an array
+};
+
+}  // namespace quipu::bench
