@@ -46,7 +46,7 @@ struct Effects {
   };
 
   std::vector<Sealed> writes;  // to the store, in order; report each as durable
-  // From the store (load_states), whatever is still to be written; one at a time.
+  // From the store (storage/loader.h), whatever is still to be written; one at a time.
   std::optional<LoadRequest> load;
   std::vector<Send> sends;
   std::vector<Close> closes;  // after the sends

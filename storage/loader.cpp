@@ -17,6 +17,7 @@ Result<StoredState> decode_stored(HashKey placement, std::string_view key, std::
   if (!state.ok()) return state.status();
   if (state->cells.size() > kMaxCells)
     return Status{Code::corrupt, "a stored state has more cells than any may have"};
+  if (*state == ShardState{}) return Status{Code::corrupt, "a stored state holds nothing"};
   return StoredState{name->ref, std::move(*state)};
 }
 
@@ -64,14 +65,6 @@ Status Load::read_leaf(Store& store, LeafId leaf) {
                                 std::move(found->state));
     return Status{};
   });
-}
-
-Result<Loaded> load_states(Store& store, HashKey placement, LoadRequest request) {
-  Load load(placement, std::move(request));
-  while (!load.finished()) {
-    if (Status read = load.step(store, 1'000); !read.ok()) return read;
-  }
-  return load.take();
 }
 
 }  // namespace quipu

@@ -52,9 +52,6 @@ class Load {
   std::size_t leaf_ = 0;   // the next, behind all shards
 };
 
-// All at once.
-[[nodiscard]] Result<Loaded> load_states(Store& store, HashKey placement, LoadRequest request);
-
 // A state as it stands in the store, with its name, which borrows `key`.
 struct StoredState {
   ShardRef ref;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tests/storage/load_all.h"
+
 namespace quipu::test {
 namespace {
 
@@ -273,8 +275,8 @@ void HandDriven::perform(MemberIndex index, Effects& effects) {
   for (Sealed& sealed : effects.writes) node.writes.push_back(std::move(sealed));
   if (effects.load) {
     if (node.loaded) throw std::runtime_error("a second load while one is under way");
-    auto loaded = load_states(*node.store, node.core->executor().map().placement_key(),
-                              std::move(*effects.load));
+    auto loaded = load_all(*node.store, node.core->executor().map().placement_key(),
+                           std::move(*effects.load));
     if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
     node.loaded = std::move(*loaded);
   }

@@ -15,6 +15,7 @@
 #include "storage/executor.h"
 #include "storage/memory_store.h"
 #include "tests/simulator/oracle.h"
+#include "tests/storage/load_all.h"
 
 namespace quipu::sim {
 
@@ -48,7 +49,7 @@ class Disk {
   void write(Sealed sealed) { queued_.push_back(std::move(sealed)); }
   // As the storage thread reads, whatever it is writing.
   [[nodiscard]] Result<Loaded> load(HashKey placement, LoadRequest request) {
-    return load_states(*store_, placement, std::move(request));
+    return load_all(*store_, placement, std::move(request));
   }
   // How long a read takes until it sees the disk, or from there on.
   [[nodiscard]] Duration read_time();

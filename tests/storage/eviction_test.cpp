@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "storage/loader.h"
 #include "tests/storage/executors.h"
 #include "tests/storage/lives.h"
+#include "tests/storage/load_all.h"
 
 namespace quipu::test {
 namespace {
@@ -38,7 +38,7 @@ LeafId leaf_of(const Executor& executor, ShardRef ref) {
 
 void load(MemoryDisk& disk, Executor& executor, LoadRequest request) {
   MemoryStore store(disk);
-  executor.restore(load_states(store, executor.map().placement_key(), std::move(request)).value());
+  executor.restore(load_all(store, executor.map().placement_key(), std::move(request)).value());
 }
 
 // An executor and its disk, with counters of which k<i> counts i + 1, all put by a
@@ -167,7 +167,7 @@ TEST(Eviction, is_not_undone_over_what_memory_knows_better) {
   evict_all(executor, executor.sealed());
   MemoryStore store(filled.disk);
   const Loaded early =
-      load_states(store, executor.map().placement_key(), {1, {{key(1), 0}}, {}}).value();
+      load_all(store, executor.map().placement_key(), {1, {{key(1), 0}}, {}}).value();
   executor.restore(early);
   add(executor, {key(1), 0}, 40);
   executor.restore(early);
@@ -179,7 +179,7 @@ TEST(Eviction, is_not_undone_for_what_was_dropped_meanwhile) {
   Executor& executor = *filled.executor;
   MemoryStore store(filled.disk);
   const Loaded early =
-      load_states(store, executor.map().placement_key(), {1, {{key(1), 0}}, {}}).value();
+      load_all(store, executor.map().placement_key(), {1, {{key(1), 0}}, {}}).value();
   executor.drop(partition_of(executor, {key(1), 0}));
   executor.restore(early);
   EXPECT_FALSE(exists(executor, {key(1), 0}));
@@ -294,9 +294,9 @@ TEST(Loader, calls_damage_corrupt) {
   std::string& value = filled.disk.durable.at(name);
   value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
   MemoryStore store(filled.disk);
-  EXPECT_EQ(load_states(store, placement, {1, {shard}, {}}).status().code(), Code::corrupt);
+  EXPECT_EQ(load_all(store, placement, {1, {shard}, {}}).status().code(), Code::corrupt);
   const LeafId leaf = leaf_of(*filled.executor, shard);
-  EXPECT_EQ(load_states(store, placement, {1, {}, {leaf}}).status().code(), Code::corrupt);
+  EXPECT_EQ(load_all(store, placement, {1, {}, {leaf}}).status().code(), Code::corrupt);
 }
 
 }  // namespace

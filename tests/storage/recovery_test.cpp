@@ -158,6 +158,14 @@ TEST(Recovery, gives_no_serial_out_twice_even_from_an_old_copy) {
   }
 }
 
+TEST(Recovery, finds_a_state_that_holds_nothing_corrupt) {
+  MemoryDisk disk = new_disk();
+  const auto executor = std::move(*start(disk));
+  const std::string key = stored::shard(executor->map().place(kLikes), kLikes);
+  disk.durable[key] = encode_shard_state(key, ShardState());
+  EXPECT_EQ(start_code(disk), Code::corrupt);
+}
+
 TEST(Recovery, finds_a_state_with_more_cells_than_any_may_have_corrupt) {
   ShardState too_many;
   for (std::uint64_t i = 1; i <= kMaxCells + 1; ++i)
