@@ -90,6 +90,7 @@ class Outbox {
   [[nodiscard]] std::size_t size() const;
 
  private:
+  // What one frame shows is brought back from the store first (Residency): not more at once.
   static constexpr std::size_t kFrameItems = 4096;
 
   struct Sent {

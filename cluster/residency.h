@@ -39,7 +39,7 @@ class Residency {
     std::vector<LeafId> leaves;  // whole
     std::size_t bytes = 0;       // about what the event takes while it is held
   };
-  // Of a message of this sort, that one looks at.
+  // What of the store handling `message` looks at; nothing for the other sorts of message.
   [[nodiscard]] static Needs needs(const PeerMessage& message, const ShardMap& map);
   // Whether all of it is in memory.
   [[nodiscard]] bool resident(const Needs& needs) const;

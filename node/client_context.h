@@ -17,10 +17,10 @@ namespace quipu {
 
 struct ClientContext {
   CorePort& port;
-  // For whoever takes a turn: changes that go to the core together.
+  // For whoever takes a turn, what goes to the core together and what comes back at once.
   std::vector<Op> ops{};
-  std::vector<AtOnce> at_once{};         // for whoever gives them
-  std::vector<std::string_view> keys{};  // to be read together
+  std::vector<AtOnce> at_once{};
+  std::vector<std::string_view> keys{};  // to be read
   std::vector<Value> values{};
   // Answer everything with `unavailable`: whoever is told that nothing happened can
   // go elsewhere at once, while bytes left unread would leave it in doubt.

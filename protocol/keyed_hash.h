@@ -48,14 +48,14 @@ struct Placement {
   [[nodiscard]] std::uint8_t leaf() const { return static_cast<std::uint8_t>(hash >> 44); }
 };
 
+static_assert(kPartitions == std::size_t{1} << 12 && kLeaves == std::size_t{1} << 8,
+              "Placement cuts 12 and 8 bits");
+
 // A 256th of a partition: the least that two replicas compare by one number.
 struct LeafId {
   Partition partition{};
   std::uint8_t leaf = 0;
   auto operator<=>(const LeafId&) const = default;
 };
-
-static_assert(kPartitions == std::size_t{1} << 12 && kLeaves == std::size_t{1} << 8,
-              "Placement cuts 12 and 8 bits");
 
 }  // namespace quipu

@@ -28,11 +28,13 @@ class PartitionTable {
   // Removes those that `keep` says false of; after that call nothing looks at them.
   template <class Keep>
   void retain(Keep&& keep) {
+    const std::uint32_t before = size_;
     for (std::uint32_t i = 0; i < capacity_; ++i) {
       if (slots_[i] == 0 || keep(pointer(slots_[i]))) continue;
       slots_[i] = 0;
       --size_;
     }
+    if (size_ == before) return;
     resize(size_ == 0 ? 0 : std::max<std::uint32_t>(8, size_ + size_ / 2));
   }
 

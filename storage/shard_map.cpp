@@ -136,7 +136,7 @@ void ShardMap::load(ShardRef ref, const ShardState& state) {
 void ShardMap::set_evicted(Part& home, std::uint8_t leaf) {
   if (home.evicted == nullptr) home.evicted = std::make_unique<std::bitset<kLeaves>>();
   home.evicted->set(leaf);
-  ++evictions_;
+  evicted_ = true;
 }
 
 void ShardMap::restore(ShardRef ref, const std::optional<ShardState>& state) {

@@ -98,7 +98,7 @@ class ShardMap {
   [[nodiscard]] bool has_entry(const Placement& placement, ShardRef ref) const {
     return part(placement).table.find(placement, ref) != nullptr;
   }
-  [[nodiscard]] bool all_resident() const { return evictions_ == 0; }
+  [[nodiscard]] bool all_resident() const { return !evicted_; }
   // What the store holds of a shard, or nothing. What memory knows by itself it knows
   // better, also that a shard is not held (any more).
   void restore(ShardRef ref, const std::optional<ShardState>& state);
@@ -232,7 +232,7 @@ class ShardMap {
   std::size_t size_ = 0;
   std::size_t dirty_ = 0;
   std::size_t dirty_bytes_ = 0;
-  std::uint64_t evictions_ = 0;
+  bool evicted_ = false;  // ever, anything
   std::uint64_t inserted_ = 0;
 };
 

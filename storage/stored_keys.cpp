@@ -30,9 +30,8 @@ KeyRange all(Kind kind) { return {{letter(kind)}, {static_cast<char>(letter(kind
 
 KeyRange leaf(LeafId leaf) {
   const std::size_t place = raw(leaf.partition) * kLeaves + leaf.leaf;
-  const auto begin = [](std::size_t at) {  // behind the last partition, of another kind
+  const auto begin = [](std::size_t at) {  // also of the one behind the last
     std::string key{letter(Kind::shard)};
-    if (at == kPartitions * kLeaves) return std::string{static_cast<char>(letter(Kind::shard) + 1)};
     append(key, static_cast<std::uint16_t>(at / kLeaves));
     append(key, static_cast<std::uint8_t>(at % kLeaves));
     return key;

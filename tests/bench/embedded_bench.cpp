@@ -6,8 +6,6 @@
 //
 // CPU is the whole process's: node, callers and LevelDB. An add that is not answered with
 // ok ends the run. Prints Markdown.
-#include <sys/resource.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -26,6 +24,7 @@
 #include "protocol/random.h"
 #include "quipu/client.h"
 #include "quipu/node.h"
+#include "tests/bench/cpu_seconds.h"
 
 namespace quipu::bench {
 namespace {
@@ -72,15 +71,6 @@ class Failure {
   std::atomic<bool> failed_ = false;
   std::string why_;
 };
-
-double cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto of = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return of(usage.ru_utime) + of(usage.ru_stime);
-}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -242,6 +232,7 @@ void measure(const Options& options) {
 class Directory {
  public:
   Directory() {
+    // mkdtemp() writes over the X's.
     path_ = (std::filesystem::temp_directory_path() / "embedded_bench.XXXXXX").string();
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no directory under TMPDIR");
   }

@@ -1,4 +1,4 @@
-// Where the adds of one client meet: DESIGN's `hash` choice of a shard.
+// Where the adds of one client meet: the `hash` choice of a shard.
 #include "protocol/affinity.h"
 
 #include <gtest/gtest.h>

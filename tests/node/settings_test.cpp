@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
-
 #include "cluster/config.h"
 #include "node/node_plan.h"
+#include "tests/node/settings_text.h"
 #include "tests/node/temporary_directory.h"
 
 namespace quipu::test {
@@ -16,9 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-using Variables = std::map<std::string, std::string>;
-using Flags = std::vector<std::pair<std::string, std::string>>;
 
 constexpr const char* kWhole = R"(
 [cluster]
@@ -41,27 +36,6 @@ memory_limit = 1048577
 log_format = "json"
 log_level = "debug"
 )";
-
-LoadedSettings load(const std::string& toml, const Variables& variables = {},
-                    const Flags& flags = {}) {
-  const TemporaryDirectory directory;
-  const std::string file = directory / "quipu.toml";
-  std::ofstream(file) << toml;
-  LoadedSettings loaded =
-      load_settings({.file = file,
-                     .environment =
-                         [&](const std::string& name) {
-                           const auto at = variables.find(name);
-                           return at == variables.end() ? std::nullopt : std::optional(at->second);
-                         },
-                     .flags = flags});
-  // What remains of a place is "quipu.toml:3".
-  for (std::string& error : loaded.errors) {
-    const std::size_t at = error.find(directory.path().string());
-    if (at != std::string::npos) error.erase(at, directory.path().string().size() + 1);
-  }
-  return loaded;
-}
 
 // A sound [node], with `line` as the file's line 4.
 LoadedSettings load_with(const std::string& line) {

@@ -4,34 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
-
 #include "node/setting_table.h"
-#include "tests/node/temporary_directory.h"
+#include "tests/node/settings_text.h"
 
 namespace quipu::test {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-using Variables = std::map<std::string, std::string>;
-using Flags = std::vector<std::pair<std::string, std::string>>;
-
-LoadedSettings load(const std::string& toml, const Variables& variables = {},
-                    const Flags& flags = {}) {
-  const TemporaryDirectory directory;
-  const std::string file = directory / "quipu.toml";
-  std::ofstream(file) << toml;
-  return load_settings({.file = file,
-                        .environment = [&](const std::string& name) -> std::optional<std::string> {
-                          const auto at = variables.find(name);
-                          if (at == variables.end()) return std::nullopt;
-                          return at->second;
-                        },
-                        .flags = flags});
-}
 
 std::string shown(const LoadedSettings& loaded) {
   EXPECT_THAT(loaded.errors, IsEmpty());

@@ -4,12 +4,11 @@
 //   resp_load --port 6379 --what add --keys 1000000 --pipeline 16 --seconds 5
 //
 // Prints one JSON object. Exit 1: a connection ended, hung, or had an error for an answer.
-#include <sys/resource.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "tests/bench/cpu_seconds.h"
 #include "tests/bench/resp_load/load.h"
 
 namespace quipu::bench {
@@ -17,15 +16,6 @@ namespace {
 
 double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 double ms(Clock::duration time) { return seconds(time) * 1e3; }
-
-double cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto of = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return of(usage.ru_utime) + of(usage.ru_stime);
-}
 
 nlohmann::json to_json(const LoadResult& result) {
   const auto operations = static_cast<double>(result.latency.count());

@@ -1,0 +1,18 @@
+// cpu_seconds.h: what a bench program has cost so far.
+#pragma once
+
+#include <sys/resource.h>
+
+namespace quipu::bench {
+
+// The whole process's, in user space and in the kernel.
+inline double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+}  // namespace quipu::bench
