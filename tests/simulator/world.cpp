@@ -49,7 +49,12 @@ NodeSettings make_settings(const Options& options) {
     settings.unsynced_bytes = 2000;
     settings.backlog_bytes = 6000;
   }
-  if (options.has(Knob::small_memory)) settings.memory_limit = 1000;
+  if (options.has(Knob::small_memory)) {
+    settings.memory_limit = 1000;
+    // A message that waits for the store weighs 1,300. All peers may bring a question and an
+    // answer at once; without room for those, no repair would ever end.
+    settings.backlog_bytes = std::max<std::size_t>(settings.backlog_bytes, 16'000);
+  }
   return settings;
 }
 
