@@ -56,17 +56,25 @@ void Delta::push(const DeltaEntry& entry) {
                       entry.count, entry.usable, actor, static_cast<std::uint16_t>(full)});
 }
 
-DeltaEntry Delta::unpack(const Packed& packed, std::size_t& key, std::size_t& sum,
-                         std::size_t& cell, std::vector<Cell>& scratch) const {
-  const ShardRef ref(std::string_view(keys_).substr(key, packed.key_length), packed.shard);
-  std::span<const Cell> cells = std::span(cells_).subspan(cell, packed.cells);
-  key += packed.key_length;
-  cell += packed.cells;
+ShardRef Delta::Cursor::next_ref() {
+  const Packed& packed = delta_.entries_[entry_++];
+  const ShardRef ref(std::string_view(delta_.keys_).substr(key_, packed.key_length), packed.shard);
+  key_ += packed.key_length;
+  return ref;
+}
+
+DeltaEntry Delta::Cursor::next() {
+  const Packed& packed = delta_.entries_[entry_];
+  const ShardRef ref = next_ref();
+  std::span<const Cell> cells = std::span(delta_.cells_).subspan(cell_, packed.cells);
+  cell_ += packed.cells;
   if (packed.actor != kNoSum) {
-    const Cell own{actors_[packed.actor], commit_, sums_[sum++]};
-    scratch.assign(cells.begin(), cells.end());
-    scratch.insert(std::upper_bound(scratch.begin(), scratch.end(), own, by_actor), own);
-    cells = scratch;
+    const Cell own{delta_.actors_[packed.actor], delta_.commit_, delta_.sums_[sum_++]};
+    const auto behind = std::upper_bound(cells.begin(), cells.end(), own, by_actor);
+    scratch_.assign(cells.begin(), behind);
+    scratch_.push_back(own);
+    scratch_.insert(scratch_.end(), behind, cells.end());
+    cells = scratch_;
   }
   return {ref, packed.count, packed.usable, cells};
 }

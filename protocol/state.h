@@ -71,12 +71,24 @@ class Delta {
   // Approximate encoded size.
   [[nodiscard]] std::size_t bytes() const;
 
-  // In the order of push.
+  // In the order of push. REQUIRES of each call: there is one more.
+  class Cursor {
+   public:
+    explicit Cursor(const Delta& delta) : delta_(delta) {}
+    // What it shows is valid until the next call.
+    [[nodiscard]] DeltaEntry next();
+    // Its name alone. Of one cursor, either this or next().
+    [[nodiscard]] ShardRef next_ref();
+
+   private:
+    const Delta& delta_;
+    std::size_t entry_ = 0, key_ = 0, sum_ = 0, cell_ = 0;
+    std::vector<Cell> scratch_;
+  };
   template <class Visit>
   void for_each(Visit&& visit) const {
-    std::vector<Cell> scratch;
-    std::size_t key = 0, sum = 0, cell = 0;
-    for (const Packed& packed : entries_) visit(unpack(packed, key, sum, cell, scratch));
+    Cursor cursor(*this);
+    for (std::size_t i = 0; i < size(); ++i) visit(cursor.next());
   }
 
   std::vector<Sighting> sightings{};
@@ -94,8 +106,6 @@ class Delta {
     std::uint16_t cells;  // how many full ones follow
   };
 
-  DeltaEntry unpack(const Packed& packed, std::size_t& key, std::size_t& sum, std::size_t& cell,
-                    std::vector<Cell>& scratch) const;
   std::uint16_t index_of(ActorId actor);
 
   Commit commit_{};

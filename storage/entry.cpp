@@ -10,7 +10,7 @@ namespace quipu {
 std::uint32_t ActorNames::intern(ActorId actor) {
   const auto [at, fresh] = indices_.try_emplace(actor, static_cast<std::uint32_t>(names_.size()));
   if (fresh) names_.push_back(actor);
-  return at->second;
+  return last_ = at->second;
 }
 
 namespace {
@@ -39,34 +39,55 @@ T get(const char* at) {
 // The key stands at the very end, so that ref() need not walk the cells.
 Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
                      const ShardState& state) {
-  static_assert(bytes_of(kMaxCells) <= std::numeric_limits<decltype(units_)>::max() * Slab::kUnit);
-  assert(state.cells.size() <= kMaxCells);
-  std::size_t size = kHeader + ref.key.size() + (is_counted(state) ? 4 : 0);
-  for (const Cell& cell : state.cells) size += was_cleared(cell) ? kClearedCell : kPlainCell;
-  const std::size_t units = (size + Slab::kUnit - 1) / Slab::kUnit;
-
-  auto* entry = new (slab.allocate(units)) Entry;
+  const std::size_t taken = units(ref.key.size(), state);
+  auto* entry = new (slab.allocate(taken)) Entry;
   entry->hash_ = static_cast<std::uint32_t>(placement.hash);
   entry->leaf_ = placement.leaf();
   entry->key_length_ = static_cast<std::uint16_t>(ref.key.size());
   entry->shard_ = ref.shard;
-  entry->cells_ = static_cast<std::uint16_t>(state.cells.size());
-  entry->units_ = static_cast<std::uint16_t>(units);
-  entry->flags_ = is_counted(state) ? kCounted : 0;
+  entry->units_ = static_cast<std::uint16_t>(taken);
+  entry->flags_ = 0;
+  entry->write(actors, state, [&](const char*) { return actors.last(); });
+  std::memcpy(entry->bytes() + entry->size() - ref.key.size(), ref.key.data(), ref.key.size());
+  return entry;
+}
 
-  char* at = entry->bytes() + kHeader;
+bool Entry::rewrite(ActorNames& actors, const ShardState& state) {
+  if (units(key_length_, state) != units_) return false;
+  write(actors, state, [](const char* at) { return get<std::uint32_t>(at) & ~kClearedBit; });
+  return true;
+}
+
+std::size_t Entry::units(std::size_t key, const ShardState& state) {
+  static_assert(bytes_of(kMaxCells) <= std::numeric_limits<decltype(units_)>::max() * Slab::kUnit);
+  assert(state.cells.size() <= kMaxCells);
+  std::size_t size = kHeader + key + (is_counted(state) ? 4 : 0);
+  for (const Cell& cell : state.cells) size += was_cleared(cell) ? kClearedCell : kPlainCell;
+  return (size + Slab::kUnit - 1) / Slab::kUnit;
+}
+
+// All but the header's other fields and the key. guess(at): what the actor of the cell to
+// be written there may be called.
+template <class Guess>
+void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
+  cells_ = static_cast<std::uint16_t>(state.cells.size());
+  clear(kCounted);
+  char* at = bytes() + kHeader;
   for (const Cell& cell : state.cells) {
     const bool cleared = was_cleared(cell);
-    at = put(at, actors.intern(cell.actor) | (cleared ? kClearedBit : 0));
+    const std::uint32_t guessed = guess(at);
+    const bool right = actors.is(guessed, cell.actor);
+    const std::uint32_t actor = right ? guessed : actors.intern(cell.actor);
+    at = put(at, actor | (cleared ? kClearedBit : 0));
     at = put(at, cell.commit);
     at = put(at, cell.sum);
     if (!cleared) continue;
     at = put(at, cell.cleared_commit);
     at = put(at, cell.cleared_sum);
   }
-  if (is_counted(state)) put(put(at, state.count), state.usable);
-  std::memcpy(entry->bytes() + entry->size() - ref.key.size(), ref.key.data(), ref.key.size());
-  return entry;
+  if (!is_counted(state)) return;
+  set(kCounted);
+  put(put(at, state.count), state.usable);
 }
 
 // Returns where the cells end.

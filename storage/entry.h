@@ -28,10 +28,17 @@ class ActorNames {
  public:
   [[nodiscard]] std::uint32_t intern(ActorId actor);
   [[nodiscard]] ActorId name(std::uint32_t index) const { return names_[index]; }
+  // Whether that is its number, which is cheaper to see than to find.
+  [[nodiscard]] bool is(std::uint32_t index, ActorId actor) const {
+    return index < names_.size() && names_[index] == actor;
+  }
+  // The last that was asked for: neighbours mostly have the same writer.
+  [[nodiscard]] std::uint32_t last() const { return last_; }
 
  private:
   std::vector<ActorId> names_;
   std::unordered_map<ActorId, std::uint32_t> indices_;  // never iterated
+  std::uint32_t last_ = 0;
 };
 
 class Entry {
@@ -49,6 +56,8 @@ class Entry {
   static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
                        const ShardState& state);
   void destroy(Slab& slab) { slab.free(this, units_); }
+  // Holds that state from now on; false, and nothing happens, if it needs another size.
+  [[nodiscard]] bool rewrite(ActorNames& actors, const ShardState& state);
 
   // Most entries stand on two lines of the cache.
   void prefetch() const {
@@ -122,6 +131,9 @@ class Entry {
   static constexpr std::size_t kHeader = 16;
 
   Entry() = default;
+  [[nodiscard]] static std::size_t units(std::size_t key, const ShardState& state);
+  template <class Guess>
+  void write(ActorNames& actors, const ShardState& state, Guess guess);
   [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this); }
   [[nodiscard]] const char* bytes() const { return reinterpret_cast<const char*>(this); }
   template <class Visit>

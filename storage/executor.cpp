@@ -165,10 +165,18 @@ void Executor::reset(const Change& change, const Placement& placement) {
   if (clear(scratch_)) map_.put(placement, change.ref, scratch_, Entry::kLocal | Entry::kWhole);
 }
 
+template <class Visit>
+void Executor::for_each_fetched(const Delta& delta, Visit visit) {
+  Delta::Cursor ahead(delta);
+  Delta::Cursor entries(delta);
+  map_.for_each_fetched(
+      delta.size(), [&](std::size_t) { return ahead.next_ref(); },
+      [&](std::size_t, const Placement& placement) { visit(entries.next(), placement); });
+}
+
 std::vector<Partition> Executor::merge(const Delta& delta) {
   std::vector<Partition> refused;
-  delta.for_each([&](const DeltaEntry& entry) {
-    const Placement placement = map_.place(entry.ref);
+  for_each_fetched(delta, [&](const DeltaEntry& entry, const Placement& placement) {
     doubt_actor(entry, placement);
     if (!merge_entry(entry, placement, Entry::kWhole)) refused.push_back(placement.partition());
   });
@@ -319,8 +327,9 @@ void Executor::drop(Partition partition) {
 
 bool Executor::replay(const Record& record, std::size_t bytes) {
   bool sound = true;
-  record.delta.for_each(
-      [&](const DeltaEntry& entry) { sound &= merge_entry(entry, map_.place(entry.ref), 0); });
+  for_each_fetched(record.delta, [&](const DeltaEntry& entry, const Placement& placement) {
+    sound &= merge_entry(entry, placement, 0);
+  });
   map_.take_open([](const Entry&) {});
   merge_sightings(meta_.sightings, record.delta.sightings);
   for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);

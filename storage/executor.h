@@ -144,6 +144,8 @@ class Executor {
   Applied add_first(const Change& change, const Placement& placement);
   void reset(const Change& change, const Placement& placement);
   void rebase(const Change& change, const Placement& placement, ShardState& state);
+  template <class Visit>
+  void for_each_fetched(const Delta& delta, Visit visit);  // ShardMap's
   [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement,
                                  std::uint8_t flags);
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);

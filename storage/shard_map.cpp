@@ -80,29 +80,37 @@ void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flag
 void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& state,
                    std::uint8_t flags) {
   Part& home = part(placement);
-  Entry* old = home.table.find(placement, ref);
-  if (old != nullptr) touch(placement, old, flags);
-  Entry* now = Entry::create(slab_, actors_, placement, ref, state);
-  open_bytes_ += now->size();
-  dirty_bytes_ += now->size();
-  if (old != nullptr) {
+  if (Entry* const old = home.table.find(placement, ref)) {
+    touch(placement, old, flags);
     if (old->shows_counter()) --home.counters;
     if (!old->is_bottom()) --home.states, --size_;
-    count(home, *now);
-    now->set(old->flags() &
-             (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty | Entry::kUsed));
-    dirty_bytes_ -= old->size();
-    home.table.replace(placement, old, now);
-    old->move_to(now);
-    stubs_.push_back(old);
+    count(home, old->rewrite(actors_, state) ? *old : *resized(home, placement, old, state));
     return;
   }
+  Entry* const now = Entry::create(slab_, actors_, placement, ref, state);
   insert(home, placement, now);
   count(home, *now);
+  open_bytes_ += now->size();
+  dirty_bytes_ += now->size();
   now->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | Entry::kUsed | flags));
   open_.push_back(now);
   ++home.dirty;
   ++dirty_;
+}
+
+// Of an open entry, one in its place.
+Entry* ShardMap::resized(Part& home, const Placement& placement, Entry* old,
+                         const ShardState& state) {
+  Entry* const now = Entry::create(slab_, actors_, placement, old->ref(), state);
+  open_bytes_ += now->size();
+  dirty_bytes_ += now->size();
+  dirty_bytes_ -= old->size();
+  now->set(old->flags() &
+           (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty | Entry::kUsed));
+  home.table.replace(placement, old, now);
+  old->move_to(now);
+  stubs_.push_back(old);
+  return now;
 }
 
 void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {

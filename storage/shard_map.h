@@ -217,6 +217,7 @@ class ShardMap {
   void free_stubs();
   void insert(Part& home, const Placement& placement, Entry* entry);
   void count(Part& home, const Entry& entry);
+  Entry* resized(Part& home, const Placement& placement, Entry* old, const ShardState& state);
   void set_evicted(Part& home, std::uint8_t leaf);
 
   HashKey placement_;
