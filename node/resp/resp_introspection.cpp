@@ -1,4 +1,4 @@
-// Commands that describe the server: INFO, CONFIG.
+// Commands that describe the server: INFO, CONFIG, FUNCTION.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -109,6 +109,7 @@ void info_stats(const Facts& facts, std::string& to) {
 void info_replication(const Facts&, std::string& to) {
   line(to, "role", "master");
   line(to, "connected_slaves", 0);
+  line(to, "master_repl_offset", 0);
 }
 
 void info_cpu(const Facts&, std::string& to) {
@@ -235,7 +236,39 @@ constexpr std::array kConfig{
     RespCommand{"help", 2, help, kFlags, {}, "@slow", "server", "5.0.0", "Tells these lines."},
 };
 
+// ---- FUNCTION ----
+
+// There is none to remove. Redis's own tests ask for it before each.
+void function_flush(RespConnection& connection, Words words) {
+  if (words.size() > 2 && !same_word(words[2], "async") && !same_word(words[2], "sync"))
+    return connection.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
+  connection.ok();
+}
+
+constexpr std::array kFunction{
+    RespCommand{"flush",
+                -2,
+                function_flush,
+                "write noscript",
+                {},
+                "@write @slow @scripting",
+                "scripting",
+                "7.0.0",
+                "Removes all functions: there are none."},
+    RespCommand{"help", 2, help, kFlags, {}, "@slow", "scripting", "7.0.0", "Tells these lines."},
+};
+
 constexpr std::array kCommands{
+    RespCommand{"function",
+                -2,
+                nullptr,
+                "",
+                {},
+                "@slow",
+                "scripting",
+                "7.0.0",
+                "Commands about functions.",
+                kFunction},
     RespCommand{"info",
                 -1,
                 info,
