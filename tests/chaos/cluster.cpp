@@ -32,6 +32,21 @@ std::string describe_end(int status) {
                            : "signal " + std::to_string(WTERMSIG(status));
 }
 
+// After SIGSTOP: no thread executes its own code any more. One that is within a system call
+// (state D) stops before it returns.
+bool stands_still(pid_t pid) {
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    std::ifstream file(thread.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    const std::size_t name_end = stat.rfind(") ");
+    if (name_end == std::string::npos) continue;  // it has ended
+    if (const char state = stat[name_end + 2]; state != 'T' && state != 'D') return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Cluster::Cluster(Programs programs, std::filesystem::path directory, Network& network,
@@ -107,6 +122,7 @@ void Cluster::kill(std::size_t node) {
   ::kill(at.pid, SIGKILL);
   test::wait_for(at.pid);
   at.pid = 0;
+  at.paused = false;
 }
 
 void Cluster::stop(std::size_t node) {
@@ -127,6 +143,8 @@ void Cluster::pause(std::size_t node) {
   if (nodes_[node].pid == 0) return;
   ::kill(nodes_[node].pid, SIGSTOP);
   nodes_[node].paused = true;
+  if (!test::eventually([&] { return stands_still(nodes_[node].pid); }))
+    throw std::runtime_error(name_of(node) + " goes on in spite of SIGSTOP");
 }
 
 void Cluster::resume(std::size_t node) {

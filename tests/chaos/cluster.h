@@ -42,6 +42,7 @@ class Cluster {
   void kill(std::size_t node);
   // SIGTERM; returns when it has ended.
   void stop(std::size_t node);
+  // SIGSTOP; returns when nothing of it goes on, but for system calls that it is in.
   void pause(std::size_t node);
   void resume(std::size_t node);
   // Each sync fails, while `broken`.
