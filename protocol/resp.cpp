@@ -135,25 +135,16 @@ std::optional<std::int64_t> to_integer(std::string_view word) {
   return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
 }
 
-Result<std::optional<RespRequests::Words>> RespRequests::next(ReadBuffer& in) {
-  const std::optional<Words> incomplete;
+std::optional<RespRequests::Words> RespRequests::next(ReadBuffer& in) {
   if (words_.capacity() > kKeptWords) words_ = std::vector<std::string_view>();
-  if (in.buffered() == 0) return incomplete;
+  if (in.buffered() == 0) return std::nullopt;
   const std::string_view bytes = in.unread();
   const bool array = at_ > 0 || bytes.front() == '*';
-  switch (array ? read_array(bytes) : read_inline(in)) {
-    case Read::whole:
-      return std::optional<Words>(take(in));
-    case Read::refused:
-      return {Code::protocol_error, refused_};
-    case Read::incomplete:
-      if (bytes.size() <= kMaxRespRequest) return incomplete;
-      break;
-    case Read::too_long:
-      break;
-  }
-  return {Code::protocol_error,
-          "a request has more than " + std::to_string(kMaxRespRequest) + " bytes"};
+  const Read read = array ? read_array(bytes) : read_inline(in);
+  if (read == Read::whole) return take(in);
+  if (read == Read::too_long || (read == Read::incomplete && bytes.size() > kMaxRespRequest))
+    refused_ = "a request has more than " + std::to_string(kMaxRespRequest) + " bytes";
+  return std::nullopt;
 }
 
 RespRequests::Words RespRequests::take(ReadBuffer& in) {

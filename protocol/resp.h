@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "protocol/read_buffer.h"
-#include "quipu/status.h"
 
 namespace quipu {
 
@@ -34,10 +33,12 @@ class RespRequests {
   using Words = std::span<const std::string_view>;  // the first names the command
 
   // The next whole request, of no words if the line was empty; nothing if more bytes
-  // are needed; protocol_error with Redis's text, after which the connection must be
-  // closed. The list of words is valid until the next call; each word, which is in the
-  // buffer (quotes are taken off in place), as long as that stands still.
-  [[nodiscard]] Result<std::optional<Words>> next(ReadBuffer& in);
+  // are needed, or if what came is refused(). The list of words is valid until the next
+  // call; each word, which is in the buffer (quotes are taken off in place), as long as
+  // that stands still.
+  [[nodiscard]] std::optional<Words> next(ReadBuffer& in);
+  // Redis's text for it, after which the connection must be closed; empty: it is not.
+  [[nodiscard]] const std::string& refused() const { return refused_; }
 
  private:
   struct Range {
@@ -62,7 +63,7 @@ class RespRequests {
   std::optional<std::size_t> length_;  // of the word at at_
   std::vector<Range> ranges_;
   std::vector<std::string_view> words_;  // of the last request
-  std::string refused_;                  // why
+  std::string refused_;
 };
 
 // Appends replies. What RESP2 has no form for takes the one that Redis gives it.

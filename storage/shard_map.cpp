@@ -49,6 +49,7 @@ Total ShardMap::total(ShardRef ref) const {
 }
 
 ShardIndex ShardMap::usable(const Placement& placement, ShardRef ref) const {
+  if (!part(placement).spread) return 1;
   const Entry* entry = find(placement, ref);
   if (entry == nullptr || !entry->has(Entry::kCounted)) return 1;
   ShardState state;
@@ -84,7 +85,9 @@ void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& s
     touch(placement, old, flags);
     if (old->shows_counter()) --home.counters;
     if (!old->is_bottom()) --home.states, --size_;
-    count(home, old->rewrite(actors_, state) ? *old : *resized(home, placement, old, state));
+    const Entry* now = old->rewrite(actors_, state) ? old : resized(home, placement, old, state);
+    count(home, *now);
+    home.spread |= now->has(Entry::kCounted);
     return;
   }
   Entry* const now = Entry::create(slab_, actors_, placement, ref, state);
@@ -118,6 +121,7 @@ void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {
   table_bytes_ -= home.table.bytes();
   home.table.insert(placement, entry);
   table_bytes_ += home.table.bytes();
+  home.spread |= entry->has(Entry::kCounted);
 }
 
 void ShardMap::count(Part& home, const Entry& entry) {

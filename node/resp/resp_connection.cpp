@@ -86,16 +86,17 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
   const std::size_t begin = out.size();
   bool all = false;
   while (!all && state() == State::reading && out.size() - begin <= kTurnOutput) {
-    const Result<std::optional<Words>> words = requests_.next(in);
-    if (!words.ok()) {
-      error("ERR Protocol error: " + words.status().detail());
-      ending_ = true;
-    } else if (!*words) {
+    const std::optional<Words> words = requests_.next(in);
+    if (!words) {
       all = true;
-    } else if (!(*words)->empty()) {
-      execute(**words);
+    } else if (!words->empty()) {
+      execute(*words);
       count_known();
     }
+  }
+  if (const std::string& why = requests_.refused(); !why.empty()) {
+    error("ERR Protocol error: " + why);
+    ending_ = true;
   }
   give_questions();
   turn_over_ = !all;

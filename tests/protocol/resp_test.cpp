@@ -21,16 +21,9 @@ void put(ReadBuffer& in, std::string_view bytes) {
 }
 
 void drain(RespRequests& requests, ReadBuffer& in, Drained& into) {
-  while (into.error.empty()) {
-    const auto request = requests.next(in);
-    if (!request.ok()) {
-      into.error = request.status().detail();
-    } else if (!*request) {
-      return;
-    } else {
-      into.requests.emplace_back((*request)->begin(), (*request)->end());
-    }
-  }
+  while (const auto request = requests.next(in))
+    into.requests.emplace_back(request->begin(), request->end());
+  into.error = requests.refused();
 }
 
 Drained parse(std::string_view bytes, std::size_t step = ~std::size_t{0}) {
