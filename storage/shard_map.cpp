@@ -49,6 +49,7 @@ Total ShardMap::total(ShardRef ref) const {
 }
 
 ShardIndex ShardMap::usable(const Placement& placement, ShardRef ref) const {
+  assert(resident(placement, ref));
   if (!part(placement).spread) return 1;
   const Entry* entry = find(placement, ref);
   if (entry == nullptr || !entry->has(Entry::kCounted)) return 1;
