@@ -10,8 +10,8 @@ namespace quipu {
 
 TemporaryDirectory::TemporaryDirectory() {
   std::error_code error;
-  // mkdtemp() writes over the X's.
-  std::string name = (std::filesystem::temp_directory_path(error) / "quipu-dev-XXXXXX").string();
+  const std::string pattern = "quipu-dev-XXXXXX";  // mkdtemp() writes over the X's
+  std::string name = (std::filesystem::temp_directory_path(error) / pattern).string();
   if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
 }
 

@@ -232,8 +232,8 @@ void measure(const Options& options) {
 class Directory {
  public:
   Directory() {
-    // mkdtemp() writes over the X's.
-    path_ = (std::filesystem::temp_directory_path() / "embedded_bench.XXXXXX").string();
+    const std::string pattern = "embedded_bench.XXXXXX";  // mkdtemp() writes over the X's
+    path_ = (std::filesystem::temp_directory_path() / pattern).string();
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no directory under TMPDIR");
   }
   ~Directory() { std::filesystem::remove_all(path_); }

@@ -5,45 +5,12 @@
 #include <set>
 #include <sstream>
 
-#include "tests/node/eventually.h"
-#include "tests/node/nodes.h"
-#include "tests/node/raw_connection.h"
-#include "tests/node/temporary_directory.h"
+#include "tests/node/resp_conversation.h"
 
 namespace quipu::test {
 namespace {
 
-using testing::HasSubstr;
-using testing::MatchesRegex;
 using testing::StartsWith;
-
-class Resp : public testing::Test {
- protected:
-  explicit Resp(ClientPortOptions port = {}) {
-    NodeOptions options = alone(directory_ / "data");
-    options.client_port = port;
-    node_ = open_node(options);
-    EXPECT_TRUE(node_->wait_ready(kPatience));
-  }
-  [[nodiscard]] RawConnection connect() const { return RawConnection(node_->client_address()); }
-
-  TemporaryDirectory directory_;
-  std::unique_ptr<Node> node_;
-};
-
-// Each line of a conversation: a request, inline, and its reply. RESP's line ends are
-// written as one space.
-struct Said {
-  std::string request;
-  std::string reply;
-};
-void converse(RawConnection client, const std::vector<Said>& conversation) {
-  for (const auto& [request, reply] : conversation) {
-    std::string got = client.reply_to(request);
-    for (std::size_t at = 0; (at = got.find("\r\n", at)) != got.npos;) got.replace(at, 2, " ");
-    EXPECT_EQ(got, reply) << request;
-  }
-}
 
 const std::string kNotInteger = "-ERR value is not an integer or out of range ";
 
@@ -225,65 +192,6 @@ TEST_F(Resp, AnAffinityIsAnOptionOfAnAddInAnyOrder) {
                        {"QUIPU.ADD a 5 ACK DISK AFFINITY", wrong},
                        {"QUIPU.RESET a AFFINITY x", reset},
                        {"GET a", "$2 15 "}});
-}
-
-TEST_F(Resp, TellsOfItself) {
-  RawConnection client = connect();
-  (void)client.reply_to("INCR a");
-  const std::string info = client.reply_to("INFO");
-  for (const char* line :
-       {"redis_version:7.4.0\r\n", "quipu_version:0.1.0\r\n", "redis_mode:standalone\r\n",
-        "role:master\r\n", "loading:0\r\n", "connected_clients:1\r\n", "# Keyspace\r\n",
-        "db0:keys=1,expires=0,avg_ttl=0\r\n"})
-    EXPECT_THAT(info, HasSubstr(line));
-  EXPECT_THAT(client.reply_to("INFO server"), testing::Not(HasSubstr("# Clients")));
-  EXPECT_THAT(client.reply_to("CLIENT LIST"), HasSubstr(" laddr=" + node_->client_address()));
-  converse(connect(),
-           {{"CONFIG GET save", "*2 $4 save $0  "},
-            {"CONFIG GET append*", "*4 $11 appendfsync $6 always $10 appendonly $3 yes "},
-            {"CONFIG GET nonsense", "*0 "},
-            {"CONFIG GET MaxMemory", "*2 $9 MaxMemory $1 0 "},
-            {"FUNCTION FLUSH", "+OK "},
-            {"FUNCTION FLUSH async", "+OK "},
-            {"FUNCTION FLUSH soon", "-ERR FUNCTION FLUSH only supports SYNC|ASYNC option "},
-            {"FUNCTION LOAD x", "-ERR unknown subcommand 'LOAD'. Try FUNCTION HELP. "},
-            {"COMMAND INFO nonsense", "*1 $-1 "},
-            {"COMMAND LIST FILTERBY PATTERN 'CLIENT|NO*'",
-             "*2 $15 client|no-evict $15 client|no-touch "},
-            {"COMMAND LIST FILTERBY ACLCAT Admin",
-             "*3 $10 config|get $16 config|resetstat $10 config|set "},
-            {"COMMAND LIST FILTERBY MODULE json", "*0 "},
-            {"COMMAND LIST FILTERBY PATTERN", "-ERR syntax error "},
-            {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
-  EXPECT_THAT(client.reply_to("CLIENT LIST"), HasSubstr(" cmd=client|list "));
-  EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
-  EXPECT_THAT(client.reply_to("CLIENT HELP"),
-              StartsWith("*19\r\n+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"
-                         "\r\n+ID\r\n+    Tells this connection's number.\r\n"));
-  const std::string get = client.reply_to("COMMAND INFO get");
-  EXPECT_THAT(
-      get,
-      StartsWith("*1\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"));
-  EXPECT_THAT(client.reply_to("COMMAND DOCS incr"), HasSubstr("Adds 1 to a counter"));
-}
-
-// As Redis 7.0.15 answers, where it knows the command.
-TEST_F(Resp, TellsWhichKeysARequestNames) {
-  converse(
-      connect(),
-      {{"COMMAND GETKEYS GET a", "*1 $1 a "},
-       {"command getkeys mget a b a", "*3 $1 a $1 b $1 a "},
-       {"COMMAND GETKEYS SET a 1 EX 5", "*1 $1 a "},
-       {"COMMAND GETKEYS INCRBY a b", "*1 $1 a "},
-       {"COMMAND GETKEYS QUIPU.ADD a 1", "*1 $1 a "},
-       {"COMMAND GETKEYS DEL a b", "*2 $1 a $1 b "},
-       {"COMMAND GETKEYS GET a b", "-ERR Invalid number of arguments specified for command "},
-       {"COMMAND GETKEYS PING a", "-ERR The command has no key arguments "},
-       {"COMMAND GETKEYS CONFIG GET save", "-ERR The command has no key arguments "},
-       {"COMMAND GETKEYS CONFIG nonsense", "-ERR Invalid command specified "},
-       {"COMMAND GETKEYS nonsense a", "-ERR Invalid command specified "},
-       {"COMMAND GETKEYS '' a", "-ERR Invalid command specified "},
-       {"COMMAND GETKEYS DEL", "-ERR wrong number of arguments for 'command|getkeys' command "}});
 }
 
 // All names that a whole SCAN tells, sorted, as "a b c ".

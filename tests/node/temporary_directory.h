@@ -11,8 +11,8 @@ namespace quipu::test {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    // mkdtemp() writes over the X's.
-    std::string name = (std::filesystem::temp_directory_path() / "quipu-test-XXXXXX").string();
+    const std::string pattern = "quipu-test-XXXXXX";  // mkdtemp() writes over the X's
+    std::string name = (std::filesystem::temp_directory_path() / pattern).string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = name;
   }
