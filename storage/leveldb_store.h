@@ -27,7 +27,7 @@ struct LevelDbOptions {
   enum class Open { existing, create } open = Open::existing;
   std::size_t write_buffer = std::size_t{16} << 20;
   // 10 bits for each key: finding that one was never stored needs no look at the disk.
-  // A bit that flips there is not noticed; it only makes lookups slower.
+  // A filter whose checksum is wrong is not used (paranoid_checks), and nobody is told.
   bool filter = false;
   leveldb::Env* env = nullptr;  // null: the operating system's; must outlive the store
 };

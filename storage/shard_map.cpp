@@ -86,9 +86,7 @@ void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& s
     touch(placement, old, flags);
     if (old->shows_counter()) --home.counters;
     if (!old->is_bottom()) --home.states, --size_;
-    const Entry* now = old->rewrite(actors_, state) ? old : resized(home, placement, old, state);
-    count(home, *now);
-    home.spread |= now->has(Entry::kCounted);
+    count(home, old->rewrite(actors_, state) ? *old : *resized(home, placement, old, state));
     return;
   }
   Entry* const now = Entry::create(slab_, actors_, placement, ref, state);
@@ -122,11 +120,11 @@ void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {
   table_bytes_ -= home.table.bytes();
   home.table.insert(placement, entry);
   table_bytes_ += home.table.bytes();
-  home.spread |= entry->has(Entry::kCounted);
 }
 
 void ShardMap::count(Part& home, const Entry& entry) {
   if (entry.shows_counter()) ++home.counters;
+  home.spread |= entry.has(Entry::kCounted);
   ++home.states;
   ++size_;
 }

@@ -196,7 +196,7 @@ class ShardMap {
     std::uint32_t counters = 0;                     // those that show a counter
     std::unique_ptr<std::bitset<kLeaves>> evicted;  // leaves that lack some; null: none
     Commit put_by{};                                // the last of it that was put
-    bool spread = false;                            // once, an entry of it was kCounted
+    bool spread = false;                            // a state of it was, once
   };
   [[nodiscard]] const Part& part(const Placement& placement) const {
     return parts_[raw(placement.partition())];
