@@ -86,8 +86,9 @@ void LibraryClient::complete(CallId id, const ClientAnswer& answer) {
   const Task& task = call.task;
   if (task.what == Task::What::add || task.what == Task::What::reset) {
     workload_.on_done(task, task.ack, std::get<Status>(answer).code(), Workload::Finality::final);
-  } else if (const auto* values = std::get_if<Values>(&answer);
-             values != nullptr && task.what == Task::What::read) {
+  } else if (task.what == Task::What::raise) {
+    workload_.on_raised(task, std::get<Status>(answer).code());
+  } else if (const auto* values = std::get_if<Values>(&answer); values != nullptr) {
     // It answers reads as their frames come; should it ever not, their age says less.
     const Instant answered = host_.sent() == kNever ? task.begun : host_.sent();
     workload_.on_value(task, values->values.front(), answered);

@@ -108,12 +108,7 @@ void WireClient::work() {
   if (task->what == Task::What::read) {
     read(*task);
   } else if (task->what == Task::What::raise) {
-    Op op;
-    op.id = next_++;
-    op.kind = OpKind::raise;
-    op.key = task->key;
-    op.amount = task->amount;
-    if (const auto connection = any()) ask(*connection, op);
+    raise(*task);
   } else {
     const ChangeId id = next_++;
     changes_[id].task = *task;
@@ -124,6 +119,18 @@ void WireClient::work() {
       prepare(id, kPatience);
     }
   }
+}
+
+void WireClient::raise(const Task& task) {
+  const auto connection = any();
+  if (!connection) return;
+  Op op;
+  op.id = next_++;
+  op.kind = OpKind::raise;
+  op.key = task.key;
+  op.amount = task.amount;
+  raises_[op.id] = task;
+  ask(*connection, op);
 }
 
 void WireClient::read(const Task& task) {
@@ -329,6 +336,8 @@ void WireClient::on_done(const Done& done) {
     if (done.code == Code::ok) sessions_.push_back({done.store, done.serial, 1, {}});
     return;
   }
+  if (const auto raised = raises_.extract(done.id))
+    return workload_.on_raised(raised.mapped(), done.code);
   const auto at = requests_.find(done.id);
   if (at == requests_.end()) return;
   const Request request = at->second;
@@ -375,14 +384,16 @@ void WireClient::on_done(const Done& done) {
 }
 
 // Nobody can tell any more, and may say so where the store that knew is gone, or knows
-// only so many sessions. And the shard that a change names may be none any more, if the
-// disks were lost that knew of a raise: it has not been applied then, and is not.
+// only so many sessions. And the shard that a change names may be none any more: an
+// executor tells of a raise that stops half-way, and forgets it if it dies; and the disks
+// may be lost that knew of it. The change has not been applied then, and is not.
 void WireClient::on_lost(Change& change, Code code) {
   const bool gone = std::find(stores_.begin(), stores_.end(), change.store) == stores_.end();
   const bool disks_go =
       options_.has(Knob::wipes) || options_.has(Knob::old_copies) || options_.has(Knob::lost_tails);
+  const bool no_shard = disks_go || change.shard >= workload_.shards(change.task.key);
   const bool lost = code == Code::executor_gone      ? gone
-                    : code == Code::invalid_argument ? disks_go
+                    : code == Code::invalid_argument ? no_shard
                                                      : code == Code::token_expired;
   if (lost) change.answered = true;
 }

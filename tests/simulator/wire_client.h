@@ -73,6 +73,7 @@ class WireClient {
   template <class Message>
   void ask(ConnectionId connection, const Message& message);
   void read(const Task& task);
+  void raise(const Task& task);
   void prepare(ChangeId id, unsigned patience);
   [[nodiscard]] Session* session(StoreId store);
   void open_session(StoreId store);
@@ -105,6 +106,7 @@ class WireClient {
   std::map<ChangeId, Change> changes_;
   std::map<std::uint64_t, Request> requests_;
   std::map<std::uint64_t, Task> reads_;
+  std::map<std::uint64_t, Task> raises_;
   std::map<std::uint64_t, ConnectionId> unanswered_;
   std::vector<Change> doubts_;  // given up without a firm answer
   std::optional<MemberIndex> favourite_;

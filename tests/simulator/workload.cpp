@@ -123,6 +123,19 @@ void Workload::on_done(const Task& task, Ack level, Code code, Finality finality
   }
 }
 
+void Workload::on_raised(const Task& task, Code code) {
+  trace_.say(time_.now(),
+             [&] { return describe(task) + ": " + std::string(quipu::describe(code).name); });
+  if (code != Code::ok) return;
+  ShardIndex& shards = raised_.try_emplace(task.key, 1).first->second;
+  shards = std::max(shards, static_cast<ShardIndex>(task.amount));
+}
+
+ShardIndex Workload::shards(const std::string& key) const {
+  const auto at = raised_.find(key);
+  return at == raised_.end() ? 1 : at->second;
+}
+
 void Workload::check_session(const Task& task) {
   if (ledger_.disks_lost_since(Instant::min()) == 0)
     fail(Invariant::session_is_kept, describe(task) + " was called expired");

@@ -2,6 +2,7 @@
 // ledger before it is sent, and every answer is checked as it comes.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -37,6 +38,9 @@ class Workload {
   // else that was sent of it can be carried out any more.
   enum class Finality { final, may_follow };
   void on_done(const Task& task, Ack level, Code code, Finality finality);
+  void on_raised(const Task& task, Code code);
+  // As many as a raise was acked for; no disk may forget them.
+  [[nodiscard]] ShardIndex shards(const std::string& key) const;
   // That a node answered then.
   void on_value(const Task& task, const Value& value, Instant answered);
   // Its token was called expired, though it never fell below a floor.
@@ -59,6 +63,7 @@ class Workload {
   const Options& options_;
   std::size_t left_;
   std::vector<std::string> open_;  // keys that take adds
+  std::map<std::string, ShardIndex> raised_;
 };
 
 }  // namespace quipu::sim
