@@ -98,6 +98,7 @@ class NodeCore {
 
   [[nodiscard]] const Executor& executor() const { return *executor_; }
   [[nodiscard]] const ClusterConfig& cluster() const { return config_; }
+  [[nodiscard]] const View& view() const { return view_; }
 
  private:
   void on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);

@@ -9,6 +9,7 @@ namespace quipu {
 View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
     : config_(config),
       self_(self),
+      owned_(config.owners.owned_by(self)),
       first_number_(raw(boot) >> 1 | 1),  // far from the end, too, and not 0
       up_(config.members.size()),
       stores_(config.members.size()),

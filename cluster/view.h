@@ -4,6 +4,7 @@
 // Liveness only steers routing; it never changes who owns what.
 #pragma once
 
+#include <bitset>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ class View {
   [[nodiscard]] bool owns(MemberIndex member, Partition partition) const {
     return config_.owners.owns(member, partition);
   }
-  [[nodiscard]] bool owned(Partition partition) const { return owns(self_, partition); }
+  [[nodiscard]] bool owned(Partition partition) const { return owned_[raw(partition)]; }
   [[nodiscard]] std::size_t majority() const { return config_.owners.majority(); }
   [[nodiscard]] bool edge() const { return config_.members[self_].weight == 0; }
 
@@ -73,6 +74,7 @@ class View {
  private:
   const ClusterConfig& config_;
   MemberIndex self_;
+  std::bitset<kPartitions> owned_;  // asked for with every op
   std::uint64_t first_number_;
   std::vector<bool> up_;
   std::vector<StoreId> stores_;

@@ -297,10 +297,11 @@ bool SimNode::needs_nobody(const Op& op) const {
   // It may go to one of several.
   if (!map.resident(first, {op.key, 0}) || map.usable(first, {op.key, 0}) > 1) return false;
   const Partition partition = first.partition();
-  const StatusReply status = core_->status(clock_.now(), 0);
-  if (shared_.config.owners.owns(self_, partition) && status.state == "ready") return true;
-  return std::none_of(status.peers.begin(), status.peers.end(),
-                      [](const PeerStatus& peer) { return peer.state == "up"; });
+  if (shared_.config.owners.owns(self_, partition) && core_->state() == "ready") return true;
+  for (MemberIndex member = 0; member < core_->view().size(); ++member) {
+    if (member != self_ && core_->view().up(member)) return false;
+  }
+  return true;
 }
 
 void SimNode::check_served(ClientId client, const Done& done) {
