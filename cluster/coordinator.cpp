@@ -238,9 +238,14 @@ void Coordinator::apply(const Job& job, Code refuse) {
   take(job, refuse);
 }
 
-// Who is refused waits for nothing.
+// Who is refused waits for nothing. What was on its way here when another store took
+// this one's place would count nowhere.
 void Coordinator::take(const Job& job, Code refuse) {
   const Op& op = job.op;
+  if (parts_.view.retired()) {
+    return this->refuse(job.origin, tokened(op) ? Code::executor_gone : Code::unavailable,
+                        "another store was pinned in this one's place");
+  }
   const ShardRef shard{op.key, op.shard};
   const ShardMap& map = parts_.executor.map();
   if (refuse == Code::ok && !map.all_resident() && !map.resident(job.placement, shard))
@@ -261,15 +266,12 @@ void Coordinator::park(const Job& job, ShardIndex shard) {
                         });
 }
 
-// It was let in before it was parked.
+// What let it in may have changed since it was parked.
 void Coordinator::go_on(Instant now, Job&& job) {
-  if (parts_.view.retired()) {
-    refuse(job.origin, tokened(job.op) ? Code::executor_gone : Code::unavailable,
-           "another store was pinned in this one's place");
-  } else if (job.op.shard == kAnyShard) {
+  if (job.op.shard == kAnyShard) {
     route_by_owner(now, std::move(job));
   } else {
-    take(job, Code::ok);
+    apply(job);
   }
   parts_.forwarder.flush(now);
 }

@@ -73,6 +73,32 @@ TEST(ReplacedStore, TheOldStoreStopsExecutingOnceItLearnsOfIt) {
   }
 }
 
+// An add that was to be forwarded finds no owner any more, and may not stay here either.
+TEST(ReplacedStore, TheOldStoreDoesNotExecuteWhatWasOnItsWayElsewhere) {
+  HandDriven nodes({.replication = 1});
+  const std::string key = nodes.key_of(0);
+  nodes.pass(1s);
+  const MemoryDisk old_disk = nodes.disk(1);
+  nodes.cut_off(0);
+  nodes.wipe(1, NewStore::marked);
+  nodes.start(1);
+  nodes.connect(1, 2);
+  nodes.pass(2s);
+  nodes.crash(1);
+  nodes.disk(1) = old_disk;
+  nodes.start(1);
+  nodes.connect(0, 1);
+  nodes.pass(2s);
+  ASSERT_TRUE(nodes.up(0, 1)) << nodes.peer_state(1, 0);
+
+  nodes.hold(1, 0);
+  const std::uint64_t add = nodes.add(1, key, 1);
+  ASSERT_FALSE(nodes.code(add));
+  nodes.connect(1, 2);
+  EXPECT_FALSE(nodes.core(1).ready());
+  EXPECT_EQ(nodes.code(add), Code::unavailable);
+}
+
 TEST(ReplacedStore, TheOldStoreDoesNotComeBackByARollback) {
   HandDriven nodes;
   const MemoryDisk old_disk = nodes.disk(1);
