@@ -147,9 +147,10 @@ void Listing::ask(Walks::iterator at) {
   Walk& walk = at->second;
   for (const MemberIndex owner : view_.owners(partition_at(walk.cursor))) {
     const std::uint64_t position = bit(walk, owner);
-    // Itself only for what it must fetch from its store.
+    // Itself only for what it must fetch from its store; it may have come since.
     const bool mine = owner == view_.self();
-    if (mine && (!view_.tells_of(partition_at(walk.cursor)) || can_tell(walk.cursor))) continue;
+    if (mine && can_tell(walk.cursor)) return advance(take(at));
+    if (mine && !view_.tells_of(partition_at(walk.cursor))) continue;
     if (!view_.up(owner) || ((walk.asked | walk.vain) & position) != 0) continue;
     walk.asked |= position;
     out_.send(owner, ListPart{at->first, walk.prefix, walk.cursor, walk.limit});

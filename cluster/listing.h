@@ -1,7 +1,9 @@
 // listing.h: answers which counters exist, across owners.
 //
-//   cursor ──own partitions, from memory──▶ another's ──ListPart──▶ one of its live
+//   cursor ──own partitions, in memory──▶ another's ──ListPart──▶ one of its live
 //            owners ──ListedPart──▶ the answer, or on from there if it has no keys
+//
+// What stands in the own store alone is asked of oneself, like another's.
 //
 // Partitions are walked in their order, so that a cursor means the same on every
 // node. An owner tells only of partitions where its copy counts, and asks nobody: it

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cluster/state_size.h"
+
 namespace quipu {
 namespace {
 
@@ -34,7 +36,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       view_(config_, self, executor_->meta().lineage.back().boot),
       out_(view_),
       waits_(view_, out_),
-      residency_(*executor_),
+      residency_(*executor_, view_.first_number()),
       replicator_(view_, *executor_, out_, waits_, residency_, settings_),
       freshness_(view_, *executor_, settings_.gossip_interval),
       replica_(view_, *executor_, out_, freshness_, settings_),
@@ -376,6 +378,8 @@ void NodeCore::route_finished(Instant now, Collector::Finished& finished, Turn t
   if (!executor_->map().all_resident()) {
     // What this node holds of them is merged, and may be newer than what a peer said.
     Residency::Needs needs{finished.shards, {}, 0};
+    for (std::size_t i = 0; i < finished.shards.size(); ++i)
+      needs.bytes += state_bytes(finished.shards[i], finished.states[i]);
     if (!residency_.resident(needs)) {
       const auto kept = std::make_shared<Collector::Finished>(std::move(finished));
       residency_.hold(std::move(needs), turn, std::nullopt,
@@ -422,7 +426,10 @@ void NodeCore::hear_again(Effects& effects) {
   for (MemberIndex member = 0; member < unheard_.size(); ++member) {
     if (!unheard_[member]) continue;
     unheard_[member] = false;
-    if (member == self_) collector_.on_link_lost(self_);
+    if (member == self_) {
+      collector_.on_link_lost(self_);
+      listing_.on_link_lost(self_);
+    }
     if (const auto link = greeting_.links()[member])
       effects.closes.push_back({*link, "there was no room for what it brought"});
   }

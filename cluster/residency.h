@@ -30,8 +30,10 @@ namespace quipu {
 
 class Residency {
  public:
-  // `executor` must outlive it.
-  explicit Residency(Executor& executor) : executor_(executor) {}
+  // `executor` must outlive it. Loads are numbered from `first_number` on: one that a
+  // core before this one asked for may still come.
+  Residency(Executor& executor, std::uint64_t first_number)
+      : executor_(executor), number_(first_number) {}
 
   // ---- what an event looks at ----
   struct Needs {
@@ -71,12 +73,12 @@ class Residency {
   void make_room(Commit durable);
 
   Executor& executor_;
-  std::uint64_t number_ = 0;  // of the last load asked for
-  bool loading_ = false;      // it has not come yet
-  LoadRequest asked_;         // what it brings, sorted
-  LoadRequest next_;          // being filled
-  Commit asked_at_{};         // durable when it was asked for
-  std::deque<Held> held_;     // for the one under way
+  std::uint64_t number_;   // of the last load asked for
+  bool loading_ = false;   // it has not come yet
+  LoadRequest asked_;      // what it brings, sorted
+  LoadRequest next_;       // being filled
+  Commit asked_at_{};      // durable when it was asked for
+  std::deque<Held> held_;  // for the one under way
   std::deque<Held> held_for_next_;
   std::size_t held_bytes_ = 0;
   std::size_t hand_ = 0;        // the partition whose turn it is to be evicted from

@@ -83,7 +83,7 @@ struct Values {
   std::vector<Value> values{};  // in the order of Read::keys
 };
 
-// The counters that exist, each as one of its owners has it in memory, in bounded
+// The counters that exist, each as one of its owners holds it, in bounded
 // steps: start at cursor 0, go on at Keys::next, stop at kListEnd. In no order. One
 // that exists from the first step to the last is told, and told once.
 struct List {

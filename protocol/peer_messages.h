@@ -141,7 +141,7 @@ struct Pulled {
 };
 
 // Asks for the keys of the counters that exist, as List does, but only for what the
-// asked one has in memory: it asks nobody else.
+// asked one holds: it asks nobody else.
 struct ListPart {
   std::uint64_t id = 0;
   std::string prefix{};  // at most kMaxKey

@@ -299,6 +299,26 @@ TEST(Evicted, CountersLeaveMemoryAsFastAsOthersCome) {
   EXPECT_LT(most, 4 * kLimit);
 }
 
+// What this node asks itself goes the way of what a peer asks.
+TEST(ListThatWaitsForTheStore, IsToldThoughThereWasNoRoomForItsQuestion) {
+  HandDriven::Options options = cramped(1);
+  options.settings.backlog_bytes = 4000;
+  HandDriven nodes(options);
+  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(0, key(i), i);
+  nodes.pass(30s);
+  nodes.stall(0);
+  for (int i = 0; i < 100; ++i) nodes.add(0, "new" + std::to_string(i), 1);
+  const Placement missing = nodes.core(0).executor().map().place({key(evicted(nodes, 0)), 0});
+  List from_there;
+  from_there.cursor = raw(missing.partition()) * std::uint32_t{kLeaves} + missing.leaf();
+  const std::uint64_t list = nodes.list(0, from_there);
+  EXPECT_FALSE(nodes.keys(list));
+  nodes.resume(0);
+  nodes.pass(1s);
+  ASSERT_TRUE(nodes.keys(list));
+  EXPECT_EQ(nodes.keys(list)->code, Code::ok);
+}
+
 // Peers are heard for so long as there is room for what they bring, and no longer.
 TEST(MessageThatWaitsForTheStore, CountsAsBacklog) {
   HandDriven::Options options = cramped();
