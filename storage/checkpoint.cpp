@@ -10,6 +10,8 @@ namespace quipu {
 namespace {
 
 constexpr std::size_t kTokenBytes = 16;  // of an entry, in a record and at rest
+// Of states, in one record, while memory has too little room for those that change.
+constexpr std::size_t kExcessBytes = std::size_t{4} << 20;
 
 // Returns the bytes that it takes.
 std::size_t put_state(const ShardMap& map, const Entry& entry, ShardState& state, Batch& batch) {
@@ -47,7 +49,10 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
 void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTable& tokens,
                        Batch& batch) {
   std::size_t states = 0, bytes = 0;
-  const auto goes_on = [&] { return states < limits_.slice_states || bytes < owed; };
+  const auto goes_on = [&] {
+    return states < limits_.slice_states || bytes < owed ||
+           (bytes < kExcessBytes && map.dirty_excess() > 0);
+  };
   ShardState state;
   while (partition_ < kPartitions && goes_on()) {
     const Partition partition{static_cast<std::uint16_t>(partition_)};

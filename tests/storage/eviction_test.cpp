@@ -228,6 +228,19 @@ TEST(Eviction, holds_at_a_start_what_there_is_room_for) {
     EXPECT_EQ(again->map().digest(Partition{p}), filled.executor->map().digest(Partition{p}));
 }
 
+// More than a slice is dirty, and may not wait for thousands of them.
+TEST(Eviction, catches_up_with_what_is_dirty_after_a_start) {
+  MemoryDisk disk = new_disk();
+  ExecutorOptions options = kTiny;
+  options.checkpoint.journal_bytes = std::size_t{1} << 40;
+  auto executor = std::move(*start(disk, options));
+  for (std::size_t i = 0; i < 2000; ++i) add(*executor, {key(i), 0}, 1);
+  write(disk, seal(*executor));
+  EXPECT_GT(executor->map().dirty_bytes(), 50'000u);
+  executor = std::move(*start(disk, with_limit(10'000)));
+  EXPECT_EQ(executor->map().dirty_excess(), 0u);
+}
+
 // Whatever is added, put, evicted, brought back and started anew: as if all of it had
 // stayed in memory.
 RC_GTEST_PROP(Eviction, changes_no_answer, ()) {
