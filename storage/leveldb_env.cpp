@@ -1,6 +1,8 @@
 #include "storage/leveldb_env.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -84,14 +86,22 @@ leveldb::Status sync_directory(leveldb::Env& env, const std::string& directory) 
   return status;
 }
 
+namespace {
+
 // LevelDB keeps of an errno only its text.
-bool is_out_of_space(const leveldb::Status& status) {
-  if (!status.IsIOError()) return false;
+bool is_one_of(const leveldb::Status& status, std::initializer_list<int> errors) {
   const std::string text = status.ToString();
-  for (const int error : {ENOSPC, EDQUOT}) {
-    if (text.ends_with(std::generic_category().message(error))) return true;
-  }
-  return false;
+  return status.IsIOError() && std::any_of(errors.begin(), errors.end(), [&text](int error) {
+           return text.ends_with(std::generic_category().message(error));
+         });
+}
+
+}  // namespace
+
+bool is_out_of_space(const leveldb::Status& status) { return is_one_of(status, {ENOSPC, EDQUOT}); }
+
+bool is_refused(const leveldb::Status& status) {
+  return is_one_of(status, {EMFILE, ENFILE, ENOMEM, EACCES, EPERM});
 }
 
 Status to_status(const leveldb::Status& status, Code otherwise) {

@@ -47,6 +47,8 @@ class LevelDbEnv final : public leveldb::EnvWrapper {
 leveldb::Status sync_directory(leveldb::Env& env, const std::string& directory);
 
 [[nodiscard]] bool is_out_of_space(const leveldb::Status& status);
+// By the system, for want of descriptors, memory or permission: no damage.
+[[nodiscard]] bool is_refused(const leveldb::Status& status);
 
 // `otherwise` stands for what is neither lack of space nor corruption.
 Status to_status(const leveldb::Status& status, Code otherwise);

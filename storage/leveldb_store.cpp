@@ -46,6 +46,7 @@ class LevelDbStore final : public Store {
   Status reopen();
   Status check_open();
   Status explain(const leveldb::Status& status, Code otherwise);
+  Status explain_read(const leveldb::Status& status);
 
   leveldb::Env& base_;
   const std::string directory_;
@@ -157,7 +158,7 @@ Result<std::optional<std::string>> LevelDbStore::read(std::string_view key) {
   std::string value;
   const leveldb::Status status = db_->Get(options, slice(key), &value);
   if (status.IsNotFound()) return std::optional<std::string>();
-  if (!status.ok()) return explain(status, Code::corrupt);
+  if (!status.ok()) return explain_read(status);
   return std::optional(std::move(value));
 }
 
@@ -170,7 +171,12 @@ Status LevelDbStore::scan(std::string_view from, std::string_view to, const Visi
   for (at->Seek(slice(from)); at->Valid() && view(at->key()) < to; at->Next()) {
     if (Status status = visit(view(at->key()), view(at->value())); !status.ok()) return status;
   }
-  return explain(at->status(), Code::corrupt);
+  return explain_read(at->status());
+}
+
+// A table that ends too early is an error of the file system to LevelDB.
+Status LevelDbStore::explain_read(const leveldb::Status& status) {
+  return explain(status, is_refused(status) ? Code::storage_failed : Code::corrupt);
 }
 
 // Of a damaged table LevelDB says no name.

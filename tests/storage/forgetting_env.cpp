@@ -178,6 +178,11 @@ std::uint64_t ForgettingEnv::used_locked() const {
   return total;
 }
 
+void ForgettingEnv::refuse_reads(std::string error) {
+  const std::lock_guard lock(mutex_);
+  read_error_ = std::move(error);
+}
+
 void ForgettingEnv::fail_syncs(std::string error) {
   const std::lock_guard lock(mutex_);
   sync_error_ = std::move(error);
@@ -297,6 +302,7 @@ leveldb::Status ForgettingEnv::NewRandomAccessFile(const std::string& name,
   const std::lock_guard lock(mutex_);
   InodePointer inode;
   *out = nullptr;
+  if (!read_error_.empty()) return leveldb::Status::IOError(name, read_error_);
   leveldb::Status status = find(name, inode);
   if (status.ok()) *out = new RandomFile(*this, std::move(inode));
   return status;

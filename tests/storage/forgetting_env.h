@@ -54,6 +54,8 @@ class ForgettingEnv final : public leveldb::EnvWrapper {
   [[nodiscard]] std::uint64_t used() const;
   // Every sync answers this text of an errno; empty: they work.
   void fail_syncs(std::string error);
+  // Files for reads at random open no more, for the reason of that errno's text.
+  void refuse_reads(std::string error);
   // Syncs say ok and do nothing: plants the bug that the suite must find.
   void swallow_syncs() { swallowing_ = true; }
 
@@ -114,6 +116,7 @@ class ForgettingEnv final : public leveldb::EnvWrapper {
   std::optional<std::uint64_t> changes_left_;
   std::optional<std::uint64_t> capacity_;
   std::string sync_error_;
+  std::string read_error_;
   Names seen_;
   Names durable_;
   std::vector<Change> waiting_;

@@ -277,6 +277,22 @@ TEST(LevelDbStore, CallsNoSpaceInASyncAFailedSync) {
   EXPECT_EQ((*store)->write(put("c", "3")).code(), Code::storage_failed);
 }
 
+// As where a program that embeds a node is short of them.
+TEST(LevelDbStore, TakesNoDescriptorsForNoDamage) {
+  const auto env = make_disk(5, 50);
+  ASSERT_TRUE(open(*env).ok());  // from the log into a table
+  const auto store = open(*env);
+  ASSERT_TRUE(store.ok());
+  env->refuse_reads("Too many open files");
+  EXPECT_EQ((*store)->read(key(1)).status().code(), Code::storage_failed);
+  const auto visit = [](std::string_view, std::string_view) { return Status(); };
+  EXPECT_EQ((*store)->scan("", "\xff", visit).code(), Code::storage_failed);
+  env->refuse_reads("Invalid argument");
+  EXPECT_EQ((*store)->read(key(1)).status().code(), Code::corrupt);
+  env->refuse_reads("");
+  EXPECT_TRUE((*store)->read(key(1)).value().has_value());
+}
+
 TEST(LevelDbStore, CannotBeOpenedOnAFullDisk) {
   const auto env = make_disk(5, 50);
   env->set_capacity(env->used() + 10);
