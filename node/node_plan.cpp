@@ -140,9 +140,9 @@ Status check(const NodeOptions& options) {
 }  // namespace
 
 std::string outside(Range range, std::uint64_t value) {
-  if (value >= range.low && value <= range.high) return {};
-  return "is " + std::to_string(value) + ": choose " + std::to_string(range.low) + " to " +
-         std::to_string(range.high);
+  if ((value >= range.low && value <= range.high) || (range.or_none && value == 0)) return {};
+  return "is " + std::to_string(value) + ": choose " + (range.or_none ? "0, or " : "") +
+         std::to_string(range.low) + " to " + std::to_string(range.high);
 }
 
 std::string exposed(const std::string& what, const Address& address) {

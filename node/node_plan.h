@@ -15,11 +15,12 @@ namespace quipu {
 struct Range {
   std::uint64_t low;
   std::uint64_t high;
+  bool or_none = false;  // 0, too
 };
 inline constexpr Range kGossipMilliseconds{10, 10'000};
 inline constexpr Range kOutboxShards{1, 10'000'000};
 inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
-inline constexpr Range kMemoryLimit{0, std::uint64_t{1} << 44};
+inline constexpr Range kMemoryLimit{std::uint64_t{1} << 20, std::uint64_t{1} << 44, true};
 inline constexpr Range kConnections{1, 1'000'000};
 inline constexpr Range kIdleSeconds{0, 31'536'000};
 // An answer may be as long as a frame, and must never drop who asked for it.

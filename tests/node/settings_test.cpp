@@ -141,7 +141,7 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
            Case{"gossip_interval_ms = 1.5", "must be a number, without quotes"},
            Case{"outbox_shards = 0", "node.outbox_shards is 0: choose 1 to 10000000"},
            Case{"memory_limit = 17592186044417",
-                "node.memory_limit is 17592186044417: choose 0 to "},
+                "node.memory_limit is 17592186044417: choose 0, or 1048576 to "},
            Case{"checkpoint_bytes = 65535", "node.checkpoint_bytes is 65535: choose 65536 to "},
            Case{"log_format = \"xml\"", "node.log_format must be logfmt or json, not \"xml\""},
            Case{"log_level = \"loud\"",
