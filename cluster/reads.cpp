@@ -60,6 +60,7 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
         piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
     value.age_ms = std::max(value.age_ms, age);
   }
+  value.exists = sum.exists;
   const auto narrowed = narrow(sum.sum);
   if (!narrowed) {
     value.code = Code::out_of_range;
@@ -67,7 +68,6 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
     return value;
   }
   value.value = *narrowed;
-  value.exists = sum.exists;
   return value;
 }
 

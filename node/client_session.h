@@ -90,6 +90,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     return std::max(request_since_, answered_) < then && !owed && !ending_;
   }
   [[nodiscard]] std::size_t held() const { return held_; }
+  // Bytes of replies.
+  [[nodiscard]] std::size_t unfetched() const { return output_.waiting(); }
   [[nodiscard]] ClientId id() const { return id_; }
   // "host:port" of the client, and of us; empty: it has gone.
   [[nodiscard]] std::string remote() const;

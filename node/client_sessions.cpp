@@ -54,8 +54,11 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
 std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, char first) {
   if (static_cast<std::uint8_t>(first) == kFrameMagic)
     return std::make_unique<NativeProtocol>(session.id(), shared_.context);
-  return std::make_unique<RespConnection>(session.id(), RespPeer{session.remote(), session.local()},
-                                          resp_);
+  const auto buffered = [&session] {  // which owns the connection
+    return RespPeer::Buffered{session.held(), session.unfetched()};
+  };
+  return std::make_unique<RespConnection>(
+      session.id(), RespPeer{session.remote(), session.local(), buffered}, resp_);
 }
 
 void ClientSessions::reply(ClientId client, const Answer& answer) {

@@ -26,12 +26,9 @@ void write_set(RespWriter& to, std::string_view words) {
 }
 
 void write_key_spec(RespWriter& to, const RespCommand& command) {
-  const bool writes = command.flags.starts_with("write");
   to.map(3);
   to.bulk("flags");
-  to.set(2);
-  to.simple(writes ? "RW" : "RO");
-  to.simple(writes ? "UPDATE" : "ACCESS");
+  write_set(to, command.keys.access);
   to.bulk("begin_search");
   to.map(2);
   to.bulk("type");
@@ -179,7 +176,7 @@ void command_getkeys(RespConnection& connection, Words words) {
   if (asked->keys.first == 0) return connection.error("ERR The command has no key arguments");
   if (!asked->accepts(request.size()))
     return connection.error("ERR Invalid number of arguments specified for command");
-  const auto [first, last, step] = asked->keys;
+  const auto [first, last, step, access] = asked->keys;
   const auto end = static_cast<std::size_t>(last) + (last < 0 ? request.size() : 0);
   const auto stride = static_cast<std::size_t>(step);
   RespWriter to = connection.writer();

@@ -59,12 +59,17 @@ void reset(RespConnection& connection, Words) {
 constexpr std::size_t kMaxLabel = 256;
 
 bool printable(std::string_view text) {
-  return text.size() <= kMaxLabel &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '!' && c <= '~'; });
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
 constexpr std::string_view kBadName =
     "ERR Client names cannot contain spaces, newlines or special characters.";
+constexpr std::string_view kLongName = "ERR Client and library names have at most 256 characters";
+
+// Empty: nothing is wrong with it.
+std::string_view objection_to_name(std::string_view name) {
+  return name.size() > kMaxLabel ? kLongName : printable(name) ? "" : kBadName;
+}
 
 // ---- HELLO ----
 
@@ -90,7 +95,8 @@ Greeting read_greeting(const RespConnection& connection, Words words) {
       i += 3;
     } else if (same_word(words[i], "setname") && i + 1 < words.size()) {
       greeting.name = words[i + 1];
-      if (!printable(words[i + 1])) return {greeting.version, {}, std::string(kBadName)};
+      if (const auto why = objection_to_name(words[i + 1]); !why.empty())
+        return {greeting.version, {}, std::string(why)};
       i += 2;
     } else {
       greeting.error = "ERR Syntax error in HELLO option '" + std::string(words[i]) + "'";
@@ -135,7 +141,7 @@ void client_getname(RespConnection& connection, Words) {
 }
 
 void client_setname(RespConnection& connection, Words words) {
-  if (!printable(words[2])) return connection.error(kBadName);
+  if (const auto why = objection_to_name(words[2]); !why.empty()) return connection.error(why);
   connection.labels().name = words[2];
   connection.ok();
 }
@@ -145,6 +151,7 @@ void client_setinfo(RespConnection& connection, Words words) {
   if (!library && !same_word(words[2], "lib-ver")) {
     return connection.error("ERR Unrecognized option '" + std::string(words[2]) + "'");
   }
+  if (words[3].size() > kMaxLabel) return connection.error(kLongName);
   if (!printable(words[3])) {
     return connection.error((library ? "ERR lib-name" : "ERR lib-ver") +
                             std::string(" cannot contain spaces, newlines or special characters."));

@@ -56,6 +56,9 @@ bool takes(std::string_view& pattern, char c) {
   return escaped == c;
 }
 
+// Neither will be other when it is asked again.
+bool is_final(Code code) { return code == Code::invalid_argument || code == Code::out_of_range; }
+
 }  // namespace
 
 std::span<const RespCommand> resp_commands() {
@@ -130,8 +133,11 @@ std::string change_error(Code code, std::string_view detail) {
 }
 
 std::string read_error(Code code, std::string_view detail) {
-  if (code == Code::invalid_argument) return "ERR " + std::string(detail);
-  return "UNAVAILABLE " + reason(code, detail);
+  return is_final(code) ? "ERR " + std::string(detail) : "UNAVAILABLE " + reason(code, detail);
+}
+
+std::string unread_error(Code code, std::string_view detail) {
+  return is_final(code) ? read_error(code, detail) : change_error(code, detail);
 }
 
 }  // namespace quipu

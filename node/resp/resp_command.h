@@ -26,6 +26,7 @@ struct RespCommand {
   std::string_view flags;  // as COMMAND tells them, separated by spaces
   struct Keys {
     int first = 0, last = 0, step = 0;
+    std::string_view access{};  // what is done to them, as COMMAND tells it
   } keys{};
   std::string_view categories{};
   std::string_view group{};
@@ -71,8 +72,10 @@ inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 
 // "no_quorum: what happened"
 [[nodiscard]] std::string reason(Code code, std::string_view detail);
-// What a change that was not applied, or perhaps, is told as; and a read that failed.
+// What a change that was not applied, or perhaps, is told as; and a read that failed, by
+// itself or before a change.
 [[nodiscard]] std::string change_error(Code code, std::string_view detail);
 [[nodiscard]] std::string read_error(Code code, std::string_view detail);
+[[nodiscard]] std::string unread_error(Code code, std::string_view detail);
 
 }  // namespace quipu

@@ -94,7 +94,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
       count_known();
     }
   }
-  if (const std::string& why = requests_.refused(); !why.empty()) {
+  if (const std::string& why = requests_.refused(); !why.empty() && !ending_) {
     error("ERR Protocol error: " + why);
     ending_ = true;
   }
@@ -106,10 +106,12 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
 void RespConnection::execute(Words words) {
   ++server_.commands_processed;
   last_ = now_;
-  const RespCommand* const command = find(words[0]);
   last_subcommand_ = nullptr;
+  if (in_refused_transaction_ && refuse_in_transaction(words)) return;
+  const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
+    in_refused_transaction_ = same_word(words[0], "multi");
     error(unknown_command(words));
   } else if (!command->subcommands.empty() && words.size() > 1) {
     const RespCommand* const sub = find_subcommand(*command, words[1]);
@@ -126,6 +128,23 @@ void RespConnection::execute(Words words) {
   } else {
     command->run(*this, words);
   }
+}
+
+// Most clients send a transaction at once, and tell of its first error when all of it is
+// answered: what stands in it must not have been carried out then.
+bool RespConnection::refuse_in_transaction(Words words) {
+  const std::string_view name = words[0];
+  if (same_word(name, "exec")) {
+    in_refused_transaction_ = false;
+    error("EXECABORT Transaction discarded because of previous errors.");
+    return true;
+  }
+  if (same_word(name, "discard") || same_word(name, "reset") || same_word(name, "quit")) {
+    in_refused_transaction_ = false;
+    return false;
+  }
+  error("NOTAPPLIED MULTI was refused, and so is all that follows, up to EXEC or DISCARD");
+  return true;
 }
 
 // Most clients send the same command again and again.
@@ -352,10 +371,17 @@ std::string RespConnection::describe(Instant now) const {
   const auto seconds = [now](Instant since) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - since).count());
   };
+  const auto [requests, replies] = peer_.buffered();
+  // Arguments are read where the request stands, and replies wait in one piece.
+  const std::string buffers =
+      " qbuf=" + std::to_string(requests) +
+      " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=" + std::to_string(replies) +
+      " oll=0 omem=" + std::to_string(replies) +
+      " tot-mem=" + std::to_string(requests + replies + known_bytes_) + " events=r";
   std::string line = "id=" + std::to_string(raw(id_)) + " addr=" + peer_.remote +
                      " laddr=" + peer_.local + " name=" + labels_.name + " age=" + seconds(since_) +
                      " idle=" + seconds(last_) +
-                     " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0 cmd=";
+                     " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0" + buffers + " cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
   if (last_subcommand_ != nullptr) line.append("|").append(last_subcommand_->name);
   line.append(" user=default redir=-1 resp=")

@@ -34,10 +34,15 @@ struct RespAnswer {
   const Sized* size = nullptr;
 };
 
-// The two ends of a connection, as "host:port".
+// The two ends of a connection, as "host:port", and what is kept for it.
 struct RespPeer {
   std::string remote;
   std::string local;
+  struct Buffered {
+    std::size_t requests = 0;  // bytes
+    std::size_t replies = 0;
+  };
+  std::function<Buffered()> buffered = [] { return Buffered{}; };
 };
 
 class RespConnection final : public ClientProtocol {
@@ -116,6 +121,7 @@ class RespConnection final : public ClientProtocol {
   };
 
   void execute(Words words);
+  [[nodiscard]] bool refuse_in_transaction(Words words);
   const RespCommand* find(std::string_view name);
   void count_known();
   void settle(std::uint64_t id, const RespAnswer& answer, Commit after = {});
@@ -163,6 +169,7 @@ class RespConnection final : public ClientProtocol {
   std::size_t known_bytes_ = 0;                // of behind_ and early_
   Task task_;                                  // the last slot's; none: false
   bool settling_ = false;
+  bool in_refused_transaction_ = false;
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;

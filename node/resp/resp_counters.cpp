@@ -1,4 +1,5 @@
 // Commands that add to a counter or read some: one question each, as a rule.
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
@@ -41,13 +42,13 @@ void get(RespConnection& connection, Words words) {
 }
 
 void type(RespConnection& connection, Words words) {
-  connection.read_local(words.subspan(1),
-                        [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
-                          const Value& value = only_value(answer);
-                          value.code == Code::ok ? to.simple(value.exists ? "string" : "none")
-                                                 : write_failure(from, value, to);
-                          return true;
-                        });
+  connection.read_local(
+      words.subspan(1), [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+        const Value& value = only_value(answer);
+        const bool known = value.code == Code::ok || value.exists;
+        known ? to.simple(value.exists ? "string" : "none") : write_failure(from, value, to);
+        return true;
+      });
 }
 
 void strlen(RespConnection& connection, Words words) {
@@ -61,7 +62,11 @@ void strlen(RespConnection& connection, Words words) {
       });
 }
 
+// All or none: many clients do not look for errors within an array.
 void write_values(RespConnection& connection, std::span<const Value> values, RespWriter& to) {
+  const auto failed = std::find_if(values.begin(), values.end(),
+                                   [](const Value& value) { return value.code != Code::ok; });
+  if (failed != values.end()) return write_failure(connection, *failed, to);
   to.array(values.size());
   for (const Value& value : values) write_value(connection, value, to);
 }
@@ -98,25 +103,28 @@ void exists(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kCommands{
-    RespCommand{"incr", 2, incr, "write denyoom fast", kOneKey, "@write @string @fast", "string",
-                "1.0.0", "Adds 1 to a counter; tells its total as this node sees it."},
-    RespCommand{"decr", 2, decr, "write denyoom fast", kOneKey, "@write @string @fast", "string",
-                "1.0.0", "Subtracts 1 from a counter; tells its total as this node sees it."},
-    RespCommand{"incrby", 3, incrby, "write denyoom fast", kOneKey, "@write @string @fast",
-                "string", "1.0.0", "Adds to a counter; tells its total as this node sees it."},
-    RespCommand{"decrby", 3, decrby, "write denyoom fast", kOneKey, "@write @string @fast",
-                "string", "1.0.0",
+    RespCommand{"incr", 2, incr, "write denyoom fast", one_key("RW access update"),
+                "@write @string @fast", "string", "1.0.0",
+                "Adds 1 to a counter; tells its total as this node sees it."},
+    RespCommand{"decr", 2, decr, "write denyoom fast", one_key("RW access update"),
+                "@write @string @fast", "string", "1.0.0",
+                "Subtracts 1 from a counter; tells its total as this node sees it."},
+    RespCommand{"incrby", 3, incrby, "write denyoom fast", one_key("RW access update"),
+                "@write @string @fast", "string", "1.0.0",
+                "Adds to a counter; tells its total as this node sees it."},
+    RespCommand{"decrby", 3, decrby, "write denyoom fast", one_key("RW access update"),
+                "@write @string @fast", "string", "1.0.0",
                 "Subtracts from a counter; tells its total as this node sees it."},
-    RespCommand{"get", 2, get, "readonly fast", kOneKey, "@read @string @fast", "string", "1.0.0",
-                "Tells a counter's total from this node's memory."},
-    RespCommand{"mget", -2, mget, "readonly fast", kAllKeys, "@read @string @fast", "string",
-                "1.0.0", "Tells the totals of several counters from this node's memory."},
-    RespCommand{"strlen", 2, strlen, "readonly fast", kOneKey, "@read @string @fast", "string",
-                "2.2.0", "Tells how many characters a counter's total has."},
-    RespCommand{"type", 2, type, "readonly fast", kOneKey, "@keyspace @read @fast", "generic",
+    RespCommand{"get", 2, get, "readonly fast", one_key("RO access"), "@read @string @fast",
+                "string", "1.0.0", "Tells a counter's total from this node's memory."},
+    RespCommand{"mget", -2, mget, "readonly fast", all_keys("RO access"), "@read @string @fast",
+                "string", "1.0.0", "Tells the totals of several counters from this node's memory."},
+    RespCommand{"strlen", 2, strlen, "readonly fast", one_key("RO"), "@read @string @fast",
+                "string", "2.2.0", "Tells how many characters a counter's total has."},
+    RespCommand{"type", 2, type, "readonly fast", one_key("RO"), "@keyspace @read @fast", "generic",
                 "1.0.0", "Tells whether a counter exists: string, or none."},
-    RespCommand{"exists", -2, exists, "readonly fast", kAllKeys, "@keyspace @read @fast", "generic",
-                "1.0.0", "Tells how many of the counters exist."},
+    RespCommand{"exists", -2, exists, "readonly fast", all_keys("RO"), "@keyspace @read @fast",
+                "generic", "1.0.0", "Tells how many of the counters exist."},
 };
 
 }  // namespace

@@ -78,8 +78,13 @@ std::string human(std::uint64_t bytes) {
 
 void info_memory(const Facts& facts, std::string& to) {
   const std::uint64_t resident = resident_bytes();
-  line(to, "used_memory", resident);
-  line(to, "used_memory_human", human(resident));
+  // What the limit is of: entries and tables.
+  const auto& stats = facts.status.stats;
+  const auto used = std::find_if(stats.begin(), stats.end(),
+                                 [](const Stat& stat) { return stat.name == "memory_used_bytes"; });
+  const std::uint64_t counters = used == stats.end() ? resident : used->value;
+  line(to, "used_memory", counters);
+  line(to, "used_memory_human", human(counters));
   line(to, "used_memory_rss", resident);
   line(to, "used_memory_rss_human", human(resident));
   line(to, "maxmemory", facts.server.settings.memory_limit);
@@ -240,6 +245,10 @@ constexpr std::array kConfig{
 
 // There is none to remove. Redis's own tests ask for it before each.
 void function_flush(RespConnection& connection, Words words) {
+  if (words.size() > 3) {
+    return connection.error(
+        "ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION HELP.");
+  }
   if (words.size() > 2 && !same_word(words[2], "async") && !same_word(words[2], "sync"))
     return connection.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
   connection.ok();

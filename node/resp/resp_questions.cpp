@@ -10,7 +10,8 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
     const Value& value = only_value(answer);
     value.code == Code::ok
         ? to.integer(value.value)
-        : connection.fail(to, "ERR it was added, but the total cannot be told: " + value.detail);
+        : connection.fail(to,
+                          "PARTIAL it was added, but the total cannot be told: " + value.detail);
   } else if (done->code != Code::ok) {
     write_failure(connection, *done, to);
   } else if (done->total) {
@@ -61,9 +62,10 @@ bool ReadAll::take(const RespAnswer& answer) {
   return false;
 }
 
+// That one exists, and has a total that no reply can tell, is known.
 const Value* ReadAll::failed() const {
   for (const Value& value : values_)
-    if (value.code != Code::ok) return &value;
+    if (value.code != Code::ok && !value.exists) return &value;
   return nullptr;
 }
 

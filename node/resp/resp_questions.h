@@ -9,8 +9,8 @@
 
 namespace quipu {
 
-inline constexpr RespCommand::Keys kOneKey{1, 1, 1};
-inline constexpr RespCommand::Keys kAllKeys{1, -1, 1};
+inline constexpr RespCommand::Keys one_key(std::string_view access) { return {1, 1, 1, access}; }
+inline constexpr RespCommand::Keys all_keys(std::string_view access) { return {1, -1, 1, access}; }
 
 // Of an answer to a question about one key.
 [[nodiscard]] const Value& only_value(const RespAnswer& answer);
@@ -36,7 +36,7 @@ class ReadAll {
   // True: all were read. Else it has asked for the next ones.
   [[nodiscard]] bool take(const RespAnswer& answer);
 
-  // The first that could not be read; nullptr: all could.
+  // The first of which not even is known whether it exists; nullptr: there is none.
   [[nodiscard]] const Value* failed() const;
   [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }

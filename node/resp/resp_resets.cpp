@@ -32,7 +32,7 @@ class Deletion {
  private:
   bool reset_existing(RespWriter& to) {
     if (const Value* failed = read_.failed()) {
-      write_failure(connection_, *failed, to);
+      connection_.fail(to, unread_error(failed->code, failed->detail));
       return true;
     }
     std::set<std::string_view> named;
@@ -83,7 +83,11 @@ void getdel(RespConnection& connection, Words words) {
       return true;
     }
     const Value& read = only_value(answer);
-    if (read.code != Code::ok || !read.exists) {
+    if (read.code != Code::ok) {
+      connection.fail(to, unread_error(read.code, read.detail));
+      return true;
+    }
+    if (!read.exists) {
       write_value(connection, read, to);
       return true;
     }
@@ -168,13 +172,15 @@ void set(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kCommands{
-    RespCommand{"del", -2, del, "write", kAllKeys, "@keyspace @write @slow", "generic", "1.0.0",
-                "Resets counters; tells how many existed."},
-    RespCommand{"unlink", -2, del, "write fast", kAllKeys, "@keyspace @write @fast", "generic",
-                "4.0.0", "Resets counters; tells how many existed."},
-    RespCommand{"getdel", 2, getdel, "write fast", kOneKey, "@write @string @fast", "string",
-                "6.2.0", "Tells a counter's total and resets it."},
-    RespCommand{"set", -3, set, "write denyoom", kOneKey, "@write @string @slow", "string", "1.0.0",
+    RespCommand{"del", -2, del, "write", all_keys("RM delete"), "@keyspace @write @slow", "generic",
+                "1.0.0", "Resets counters; tells how many existed."},
+    RespCommand{"unlink", -2, del, "write fast", all_keys("RM delete"), "@keyspace @write @fast",
+                "generic", "4.0.0", "Resets counters; tells how many existed."},
+    RespCommand{"getdel", 2, getdel, "write fast", one_key("RW access delete"),
+                "@write @string @fast", "string", "6.2.0",
+                "Tells a counter's total and resets it."},
+    RespCommand{"set", -3, set, "write denyoom", one_key("OW update"), "@write @string @slow",
+                "string", "1.0.0",
                 "Resets a counter and adds a number: others' adds meanwhile are kept."},
 };
 

@@ -30,6 +30,9 @@ TEST_F(RespIntrospection, TellsOfItself) {
             {"FUNCTION FLUSH", "+OK "},
             {"FUNCTION FLUSH async", "+OK "},
             {"FUNCTION FLUSH soon", "-ERR FUNCTION FLUSH only supports SYNC|ASYNC option "},
+            {"FUNCTION FLUSH async x",
+             "-ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION "
+             "HELP. "},
             {"FUNCTION LOAD x", "-ERR unknown subcommand 'LOAD'. Try FUNCTION HELP. "},
             {"COMMAND INFO nonsense", "*1 $-1 "},
             {"COMMAND LIST FILTERBY PATTERN 'CLIENT|NO*'",
@@ -39,7 +42,10 @@ TEST_F(RespIntrospection, TellsOfItself) {
             {"COMMAND LIST FILTERBY MODULE json", "*0 "},
             {"COMMAND LIST FILTERBY PATTERN", "-ERR syntax error "},
             {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
-  EXPECT_THAT(client.reply_to("CLIENT LIST"), HasSubstr(" cmd=client|list "));
+  EXPECT_THAT(
+      client.reply_to("CLIENT LIST"),
+      HasSubstr(" watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 "
+                "omem=0 tot-mem=0 events=r cmd=client|list "));
   EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
   EXPECT_THAT(client.reply_to("CLIENT HELP"),
               StartsWith("*19\r\n+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"
@@ -48,6 +54,7 @@ TEST_F(RespIntrospection, TellsOfItself) {
   EXPECT_THAT(
       get,
       StartsWith("*1\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"));
+  EXPECT_THAT(get, HasSubstr("$5\r\nflags\r\n*2\r\n+RO\r\n+access\r\n"));
   EXPECT_THAT(client.reply_to("COMMAND DOCS incr"), HasSubstr("Adds 1 to a counter"));
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -79,7 +80,42 @@ TEST_F(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
                        {"DECRBY a -9223372036854775808", "-ERR decrement would overflow "},
                        {"GET a", "$20 -9223372036854775808 "},
                        {"GET ''", "-ERR a key has 1 to 512 bytes "},
-                       {"INCR ''", "-ERR a key has 1 to 512 bytes "}});
+                       {"INCR ''", "-ERR a key has 1 to 512 bytes "},
+                       {"MGET a ''", "-ERR a key has 1 to 512 bytes "}});
+}
+
+// It exists, and goes, though nobody can tell what it counts.
+TEST_F(Resp, ATotalThatNoReplyCanTellIsDeleted) {
+  auto large = node_->counter("large");
+  ASSERT_TRUE(large.raise_shards(8).ok());
+  for (int added = 0; added < 2;)
+    added += large.add(std::numeric_limits<std::int64_t>::max()).ok() ? 1 : 0;
+  const std::string outside = "-ERR the counter's total is outside the signed 64-bit range ";
+  converse(connect(), {{"GET large", outside},
+                       {"MGET large nothing", outside},
+                       {"GETDEL large", outside},
+                       {"EXISTS large nothing", ":1 "},
+                       {"TYPE large", "+string "},
+                       {"DEL large nothing", ":1 "},
+                       {"EXISTS large", ":0 "}});
+}
+
+// Clients that send all of it at once tell their users only of the first error.
+TEST_F(Resp, ATransactionIsRefusedAsAWhole) {
+  const std::string multi = "-ERR unknown command 'MULTI', with args beginning with: \r\n";
+  const std::string refused =
+      "-NOTAPPLIED MULTI was refused, and so is all that follows, up to EXEC or DISCARD\r\n";
+  RawConnection client = connect();
+  ASSERT_TRUE(client.send("MULTI\r\nINCR a\r\nNONSENSE\r\nEXEC\r\nGET a\r\nEXEC\r\n"));
+  const std::string end = "-ERR unknown command 'EXEC', with args beginning with: \r\n";
+  EXPECT_EQ(client.receive_text(end),
+            multi + refused + refused +
+                "-EXECABORT Transaction discarded because of previous errors.\r\n$-1\r\n" + end);
+  ASSERT_TRUE(client.send("MULTI\r\nDISCARD\r\nINCR a\r\n"));
+  EXPECT_EQ(client.receive_text(":1\r\n"),
+            multi + "-ERR unknown command 'DISCARD', with args beginning with: \r\n" + ":1\r\n");
+  ASSERT_TRUE(client.send("MULTI\r\nRESET\r\nINCR a\r\n"));
+  EXPECT_EQ(client.receive_text(":2\r\n"), multi + "+RESET\r\n" + ":2\r\n");
 }
 
 TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
@@ -92,7 +128,6 @@ TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
             "' 'yyyyy'  "},
        {"n " + std::string(200, 'x') + " y",
         "-ERR unknown command 'n', with args beginning with: '" + std::string(128, 'x') + "'  "},
-       {"multi", "-ERR unknown command 'multi', with args beginning with:  "},
        {"EXPIRE a 1", "-ERR unknown command 'EXPIRE', with args beginning with: 'a' '1'  "},
        {"GET", "-ERR wrong number of arguments for 'get' command "},
        {"GET a b", "-ERR wrong number of arguments for 'get' command "},

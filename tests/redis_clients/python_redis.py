@@ -59,6 +59,14 @@ def speak(**options):
     expect(type(replies[10_000]), redis.ResponseError, "an error in a pipeline")
     expect(replies[10_001], "10000", "get behind an error in a pipeline")
 
+    # A pipeline is a transaction unless it is told not to be: nothing of it may count.
+    pipeline = client.pipeline().incr("transacted").incr("transacted")
+    expect_error(
+        pipeline.execute, "unknown command 'MULTI', with args beginning with: ", "a transaction"
+    )
+    expect(client.get("transacted"), None, "get behind a transaction")
+    expect(client.client_info()["omem"], 0, "client_info")
+
     pipeline = client.pipeline(transaction=False)
     for i in range(1000):
         pipeline.incr(f"page:{i}")
