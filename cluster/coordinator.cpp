@@ -231,8 +231,7 @@ Code Coordinator::reason_to_refuse(const Job& job) const {
 
 // `refuse` goes by the token table too: a retry of what was applied is answered.
 void Coordinator::apply(const Job& job, Code refuse) {
-  const bool checked = storage_full_ || job.op.ack == Ack::quorum;
-  if (refuse == Code::ok && checked) refuse = reason_to_refuse(job);
+  if (refuse == Code::ok) refuse = reason_to_refuse(job);
   if (refuse == Code::ok && swamped_ && job.origin.kind == Origin::Kind::member)
     refuse = Code::overloaded;
   take(job, refuse);
@@ -266,12 +265,12 @@ void Coordinator::park(const Job& job, ShardIndex shard) {
                         });
 }
 
-// What let it in may have changed since it was parked.
+// It was let in when it was parked, so there is room for it; what else it needs may be gone.
 void Coordinator::go_on(Instant now, Job&& job) {
   if (job.op.shard == kAnyShard) {
     route_by_owner(now, std::move(job));
   } else {
-    apply(job);
+    take(job, reason_to_refuse(job));
   }
   parts_.forwarder.flush(now);
 }
