@@ -98,6 +98,8 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
     error("ERR Protocol error: " + why);
     ending_ = true;
   }
+  // Whoever sends nothing along with it waits for what comes of it.
+  if (transaction_ == Refused::multi && in.buffered() == 0) transaction_ = Refused::none;
   give_questions();
   turn_over_ = !all;
   out_ = nullptr;
@@ -107,11 +109,11 @@ void RespConnection::execute(Words words) {
   ++server_.commands_processed;
   last_ = now_;
   last_subcommand_ = nullptr;
-  if (in_refused_transaction_ && refuse_in_transaction(words)) return;
+  if (transaction_ != Refused::none && refuse_in_transaction(words)) return;
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
-    in_refused_transaction_ = same_word(words[0], "multi");
+    if (same_word(words[0], "multi")) transaction_ = Refused::multi;
     error(unknown_command(words));
   } else if (!command->subcommands.empty() && words.size() > 1) {
     const RespCommand* const sub = find_subcommand(*command, words[1]);
@@ -134,15 +136,14 @@ void RespConnection::execute(Words words) {
 // answered: what stands in it must not have been carried out then.
 bool RespConnection::refuse_in_transaction(Words words) {
   const std::string_view name = words[0];
+  transaction_ = Refused::none;
   if (same_word(name, "exec")) {
-    in_refused_transaction_ = false;
     error("EXECABORT Transaction discarded because of previous errors.");
     return true;
   }
-  if (same_word(name, "discard") || same_word(name, "reset") || same_word(name, "quit")) {
-    in_refused_transaction_ = false;
+  if (same_word(name, "discard") || same_word(name, "reset") || same_word(name, "quit"))
     return false;
-  }
+  transaction_ = Refused::transaction;
   error("NOTAPPLIED MULTI was refused, and so is all that follows, up to EXEC or DISCARD");
   return true;
 }

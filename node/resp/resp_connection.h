@@ -169,7 +169,8 @@ class RespConnection final : public ClientProtocol {
   std::size_t known_bytes_ = 0;                // of behind_ and early_
   Task task_;                                  // the last slot's; none: false
   bool settling_ = false;
-  bool in_refused_transaction_ = false;
+  // A MULTI that was refused, and what was sent without waiting for that.
+  enum class Refused { none, multi, transaction } transaction_ = Refused::none;
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;

@@ -11,6 +11,7 @@
 namespace quipu::test {
 namespace {
 
+using testing::EndsWith;
 using testing::StartsWith;
 
 const std::string kNotInteger = "-ERR value is not an integer or out of range ";
@@ -116,6 +117,15 @@ TEST_F(Resp, ATransactionIsRefusedAsAWhole) {
             multi + "-ERR unknown command 'DISCARD', with args beginning with: \r\n" + ":1\r\n");
   ASSERT_TRUE(client.send("MULTI\r\nRESET\r\nINCR a\r\n"));
   EXPECT_EQ(client.receive_text(":2\r\n"), multi + "+RESET\r\n" + ":2\r\n");
+  // It is inside of it that the rest comes late.
+  ASSERT_TRUE(client.send("MULTI\r\nINC"));
+  EXPECT_EQ(client.receive_text(multi), multi);
+  ASSERT_TRUE(client.send("R a\r\n"));
+  EXPECT_EQ(client.receive_text(refused), refused);
+  ASSERT_TRUE(client.send("DISCARD\r\nMULTI\r\n"));
+  EXPECT_THAT(client.receive_text(multi), EndsWith(multi));
+  ASSERT_TRUE(client.send("INCR a\r\n"));  // it knows
+  EXPECT_EQ(client.receive_text("\r\n"), ":3\r\n");
 }
 
 TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
