@@ -288,8 +288,7 @@ void Reads::on_finished(Instant now, const Collector::Finished& finished) {
     ShardState state = finished.states[i];
     // What this node executed for lack of an owner counts too, where no majority is asked for.
     const Placement placement = executor_.map().place(shard);
-    const bool here = !strong && executor_.map().resident(placement, shard);
-    if (here && executor_.map().read(placement, shard, own)) merge(state, own);
+    if (!strong && executor_.map().read(placement, shard, own)) merge(state, own);
     const Piece piece = from_round(finished, i, state);
     if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
     for (const std::uint64_t number : numbers) operations_.at(number).pieces.emplace(shard, piece);

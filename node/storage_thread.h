@@ -43,8 +43,8 @@ class StorageThread {
 
   // Any thread; never waits for the disk.
   void write(std::vector<Sealed> sealed);
-  // Reads a few at a time, with the writes in between, and while the disk is full.
-  // REQUIRES: the one before was told as loaded.
+  // Reads a few at a time, with the writes in between, and while the disk is full. Takes
+  // the place of one before that was not told as loaded yet, as of a core that is gone.
   void load(HashKey placement, LoadRequest request);
   // Runs `task` once everything written before it is durable; never after a failure.
   void run(Task task);

@@ -122,9 +122,9 @@ class Executor {
   void evict(Partition partition, Commit put_by) { map_.evict(partition, put_by); }
 
   // ---- recovery: in this order, before anything else ----
-  // False, twice: it cannot be what an executor wrote.
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
+  // False, of this and the next: it cannot be what an executor wrote.
   [[nodiscard]] bool replay(const Record& record, std::size_t bytes);
   [[nodiscard]] bool load(ShardRef ref, const ShardState& state);
   void start(BootId boot);

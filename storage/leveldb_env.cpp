@@ -90,10 +90,11 @@ namespace {
 
 // LevelDB keeps of an errno only its text.
 bool is_one_of(const leveldb::Status& status, std::initializer_list<int> errors) {
+  if (!status.IsIOError()) return false;
   const std::string text = status.ToString();
-  return status.IsIOError() && std::any_of(errors.begin(), errors.end(), [&text](int error) {
-           return text.ends_with(std::generic_category().message(error));
-         });
+  return std::any_of(errors.begin(), errors.end(), [&text](int error) {
+    return text.ends_with(std::generic_category().message(error));
+  });
 }
 
 }  // namespace

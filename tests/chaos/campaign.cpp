@@ -23,7 +23,7 @@ bool Campaign::let_pass(milliseconds time) const {
   const auto until = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < until) {
     if (options_.interrupted()) return false;
-    std::this_thread::sleep_for(milliseconds(10));  // to look again then
+    std::this_thread::sleep_for(milliseconds(10));  // waits for nothing: faults last so long
   }
   return true;
 }
