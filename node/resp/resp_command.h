@@ -2,7 +2,7 @@
 //
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
-// (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG), resp_catalogue.cpp
+// (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
 // (COMMAND), resp_quipu.cpp.
 #pragma once
 
