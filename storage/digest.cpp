@@ -1,6 +1,7 @@
 #include "storage/digest.h"
 
 #include <array>
+#include <cassert>
 #include <cstring>
 #include <memory_resource>
 #include <string>
@@ -39,14 +40,20 @@ Hash128 hash_state(HashKey key, ShardRef ref, const ShardState& state) {
 }
 
 void Digest::add(std::uint8_t leaf, const Hash128& hash) {
-  if (!leaves_) leaves_ = std::make_unique<Leaves>();
-  (*leaves_)[leaf] += hash;
+  if (leaves_) (*leaves_)[leaf] += hash;
   sum_ += hash;
 }
 
 void Digest::remove(std::uint8_t leaf, const Hash128& hash) {
-  (*leaves_)[leaf] -= hash;
+  if (leaves_) (*leaves_)[leaf] -= hash;
   sum_ -= hash;
+}
+
+void Digest::keep(const Leaves& leaves) {
+  [[maybe_unused]] Hash128 sum;
+  for (const Hash128& leaf : leaves) sum += leaf;
+  assert(sum == sum_);
+  leaves_ = std::make_unique<Leaves>(leaves);
 }
 
 }  // namespace quipu

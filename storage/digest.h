@@ -22,6 +22,9 @@ class Digest {
 
   void add(std::uint8_t leaf, const Hash128& hash);
   void remove(std::uint8_t leaf, const Hash128& hash);
+  // From now on the leaves are kept, 4 KiB; until then, only their sum.
+  // REQUIRES: it is the sum of these.
+  void keep(const Leaves& leaves);
   // Brings the leaf into the cache.
   void prefetch(std::uint8_t leaf) const {
     if (leaves_) __builtin_prefetch(&(*leaves_)[leaf], 1);
@@ -29,11 +32,12 @@ class Digest {
 
   [[nodiscard]] const Hash128& sum() const { return sum_; }
   [[nodiscard]] std::size_t bytes() const { return leaves_ ? sizeof(Leaves) : 0; }
-  [[nodiscard]] Leaves leaves() const { return leaves_ ? *leaves_ : Leaves{}; }
+  // Null unless they are kept.
+  [[nodiscard]] const Leaves* leaves() const { return leaves_.get(); }
 
  private:
   Hash128 sum_;
-  std::unique_ptr<Leaves> leaves_;  // allocated on first use: 4 KiB each
+  std::unique_ptr<Leaves> leaves_;
 };
 
 }  // namespace quipu

@@ -36,64 +36,65 @@ T get(const char* at) {
 
 }  // namespace
 
-// The key stands at the very end, so that ref() need not walk the cells.
 Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
                      const ShardState& state) {
-  const std::size_t taken = units(ref.key.size(), state);
-  auto* entry = new (slab.allocate(taken)) Entry;
-  entry->hash_ = static_cast<std::uint32_t>(placement.hash);
-  entry->leaf_ = placement.leaf();
+  auto* entry = new (slab.allocate(size_for(ref.key.size(), state))) Entry;
   entry->key_length_ = static_cast<std::uint16_t>(ref.key.size());
   entry->shard_ = ref.shard;
-  entry->units_ = static_cast<std::uint16_t>(taken);
   entry->flags_ = 0;
+  entry->leaf_ = placement.leaf();
+  std::memcpy(entry->bytes() + kHeader, ref.key.data(), ref.key.size());
   entry->write(actors, state, [&](const char*) { return actors.last(); });
-  std::memcpy(entry->bytes() + entry->size() - ref.key.size(), ref.key.data(), ref.key.size());
   return entry;
 }
 
 bool Entry::rewrite(ActorNames& actors, const ShardState& state) {
-  if (units(key_length_, state) != units_) return false;
-  write(actors, state, [](const char* at) { return get<std::uint32_t>(at) & ~kClearedBit; });
+  if (size_for(key_length_, state) != size()) return false;
+  write(actors, state, [](const char* at) { return get<std::uint32_t>(at) & kActorBits; });
   return true;
 }
 
-std::size_t Entry::units(std::size_t key, const ShardState& state) {
-  static_assert(bytes_of(kMaxCells) <= std::numeric_limits<decltype(units_)>::max() * Slab::kUnit);
-  assert(state.cells.size() <= kMaxCells);
-  std::size_t size = kHeader + key + (is_counted(state) ? 4 : 0);
-  for (const Cell& cell : state.cells) size += was_cleared(cell) ? kClearedCell : kPlainCell;
-  return (size + Slab::kUnit - 1) / Slab::kUnit;
+std::uint32_t Entry::form(const Cell& cell) {
+  const bool narrow = CellRef::is_narrow(cell.commit, cell.sum) &&
+                      CellRef::is_narrow(cell.cleared_commit, cell.cleared_sum);
+  return (was_cleared(cell) ? kClearedBit : 0) | (narrow ? 0 : kWideBit);
 }
 
-// All but the header's other fields and the key. guess(at): what the actor of the cell to
-// be written there may be called.
+std::size_t Entry::size_for(std::size_t key, const ShardState& state) {
+  static_assert(kMaxCells <= std::numeric_limits<decltype(cells_)>::max());
+  assert(state.cells.size() <= kMaxCells);
+  std::size_t size = kHeader + key + (is_counted(state) ? 2 * sizeof(ShardIndex) : 0);
+  for (const Cell& cell : state.cells) size += CellRef::width(form(cell));
+  return Slab::rounded(size);
+}
+
+std::size_t Entry::size() const {
+  const auto end = static_cast<std::size_t>(for_each_cell([](const CellRef&) {}) - bytes());
+  return Slab::rounded(end + (has(kCounted) ? 2 * sizeof(ShardIndex) : 0));
+}
+
+// What stands behind the key. guess(at): what the actor of the cell to be written there
+// may be called.
 template <class Guess>
 void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
   cells_ = static_cast<std::uint16_t>(state.cells.size());
   clear(kCounted);
-  char* at = bytes() + kHeader;
+  CellRef at(bytes() + kHeader + key_length_);
   for (const Cell& cell : state.cells) {
-    const bool cleared = was_cleared(cell);
-    const std::uint32_t guessed = guess(at);
+    const std::uint32_t guessed = guess(at.at_);
     const bool right = actors.is(guessed, cell.actor);
-    const std::uint32_t actor = right ? guessed : actors.intern(cell.actor);
-    at = put(at, actor | (cleared ? kClearedBit : 0));
-    at = put(at, cell.commit);
-    at = put(at, cell.sum);
-    if (!cleared) continue;
-    at = put(at, cell.cleared_commit);
-    at = put(at, cell.cleared_sum);
+    at.write((right ? guessed : actors.intern(cell.actor)) | form(cell), cell);
+    at.at_ += at.width();
   }
   if (!is_counted(state)) return;
   set(kCounted);
-  put(put(at, state.count), state.usable);
+  put(put(at.at_, state.count), state.usable);
 }
 
 // Returns where the cells end.
 template <class Visit>
 const char* Entry::for_each_cell(Visit&& visit) const {
-  CellRef cell(const_cast<char*>(bytes()) + kHeader);
+  CellRef cell(const_cast<char*>(bytes()) + kHeader + key_length_);
   for (std::uint16_t i = 0; i < cells_; ++i) {
     visit(cell);
     cell.at_ += cell.width();
@@ -101,11 +102,33 @@ const char* Entry::for_each_cell(Visit&& visit) const {
   return cell.at_;
 }
 
+void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
+  put(at_, head);
+  store_pair(4, cell.commit, cell.sum);
+  if (has(kClearedBit)) store_pair(4 + pair_width(), cell.cleared_commit, cell.cleared_sum);
+}
+
+void Entry::CellRef::set(Commit commit, std::int64_t sum) {
+  assert(holds(commit, sum));
+  store_pair(4, commit, sum);
+}
+
+void Entry::CellRef::store_pair(std::size_t offset, Commit commit, std::int64_t sum) {
+  char* const at = at_ + offset;
+  if (has(kWideBit)) {
+    put(put(at, commit), sum);
+  } else {
+    put(put(put(at, static_cast<std::uint32_t>(raw(commit))),
+            static_cast<std::uint16_t>(raw(commit) >> 32)),
+        static_cast<std::int32_t>(sum));
+  }
+}
+
 Cell Entry::CellRef::cell(const ActorNames& actors) const {
-  Cell cell{actors.name(load<std::uint32_t>(0) & ~kClearedBit), load<Commit>(4), sum(), {}, 0};
-  if (cleared()) {
-    cell.cleared_commit = load<Commit>(kPlainCell);
-    cell.cleared_sum = load<std::int64_t>(kPlainCell + 8);
+  Cell cell{actors.name(actor()), commit(), sum(), {}, 0};
+  if (has(kClearedBit)) {
+    cell.cleared_commit = cleared_commit();
+    cell.cleared_sum = cleared_sum();
   }
   return cell;
 }
@@ -126,11 +149,11 @@ Total Entry::total() const {
   for_each_cell([&](const CellRef& cell) {
     Commit cleared{};
     total.sum += cell.sum();
-    if (cell.cleared()) {
-      cleared = cell.load<Commit>(kPlainCell);
-      total.sum -= cell.load<std::int64_t>(kPlainCell + 8);
+    if (cell.has(kClearedBit)) {
+      cleared = cell.cleared_commit();
+      total.sum -= cell.cleared_sum();
     }
-    total.exists = total.exists || cell.load<Commit>(4) > cleared;
+    total.exists = total.exists || cell.commit() > cleared;
   });
   return total;
 }
@@ -138,7 +161,7 @@ Total Entry::total() const {
 Entry::CellRef Entry::find(std::uint32_t actor) {
   CellRef found(nullptr);
   for_each_cell([&](const CellRef& cell) {
-    if ((cell.load<std::uint32_t>(0) & ~kClearedBit) == actor) found = cell;
+    if (cell.actor() == actor) found = cell;
   });
   return found;
 }

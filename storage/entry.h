@@ -1,11 +1,12 @@
 // entry.h: one shard's state in memory, packed.
 //
-//   | hash 4 | key length 2 | shard 2 | cells 2 | units 2 | flags 1 | leaf 1 | zero 2 |
-//   | cells: actor index 4, commit 8, sum 8, and where cleared: commit 8, sum 8 |
-//   | count 2, usable 2 (only where set) | key |
+//   | key length 2 | shard 2 | cells 2 | flags 1 | leaf 1 | key | cells | count 2, usable 2 |
+//   a cell:  actor index 4, commit 6, sum 4  (8 and 8 if one of its numbers needs it),
+//            where cleared: commit and sum once more
+//   count, usable: only where set
 //
-// A counter with one cell and a 14-byte key takes 56 bytes, so most fit one cache
-// line; in a general-purpose map it takes well over 100.
+// A counter with one cell and a 16-byte key takes 40 bytes; in a general-purpose map
+// it takes well over 100. Nothing within is aligned.
 //
 // The plain form is ShardState; only the hot path works on the packed one. An
 // entry that must grow is written anew elsewhere (see PartitionTable::replace).
@@ -55,23 +56,19 @@ class Entry {
 
   static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
                        const ShardState& state);
-  void destroy(Slab& slab) { slab.free(this, units_); }
+  void destroy(Slab& slab) { slab.free(this, size()); }
   // Holds that state from now on; false, and nothing happens, if it needs another size.
   [[nodiscard]] bool rewrite(ActorNames& actors, const ShardState& state);
 
-  // Most entries stand on two lines of the cache.
+  // Most entries stand on one line of the cache, or two.
   void prefetch() const {
     __builtin_prefetch(this);
-    __builtin_prefetch(bytes() + 48);
+    __builtin_prefetch(bytes() + 36);
   }
 
-  // The low half of the shard's placement.
-  [[nodiscard]] std::uint32_t hash() const { return hash_; }
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }
-  [[nodiscard]] ShardRef ref() const {
-    return {{bytes() + size() - key_length_, key_length_}, shard_};
-  }
-  [[nodiscard]] std::size_t size() const { return std::size_t{units_} * Slab::kUnit; }  // bytes
+  [[nodiscard]] ShardRef ref() const { return {{bytes() + kHeader, key_length_}, shard_}; }
+  [[nodiscard]] std::size_t size() const;  // bytes
   [[nodiscard]] bool is(ShardRef other) const { return ref() == other; }
   [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
   void set(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ | flags); }
@@ -92,29 +89,54 @@ class Entry {
   class CellRef {
    public:
     explicit operator bool() const { return at_ != nullptr; }
-    [[nodiscard]] std::int64_t sum() const { return load<std::int64_t>(12); }
-    // Counts `amount` under `commit`. REQUIRES: the sum does not overflow.
-    void add(std::int64_t amount, Commit commit) {
-      store(4, raw(commit));
-      store(12, sum() + amount);
+    [[nodiscard]] Commit commit() const { return load_commit(4); }
+    [[nodiscard]] std::int64_t sum() const { return load_sum(4 + commit_width()); }
+    // Whether there is room for these two.
+    [[nodiscard]] bool holds(Commit commit, std::int64_t sum) const {
+      return has(kWideBit) || is_narrow(commit, sum);
     }
+    // REQUIRES: holds(commit, sum).
+    void set(Commit commit, std::int64_t sum);
     [[nodiscard]] Cell cell(const ActorNames& actors) const;
 
    private:
     friend class Entry;
     explicit CellRef(char* at) : at_(at) {}
+    static bool is_narrow(Commit commit, std::int64_t sum) {
+      return raw(commit) >> 48 == 0 && sum == static_cast<std::int32_t>(sum);
+    }
     template <class T>
     [[nodiscard]] T load(std::size_t offset) const {
       T value;
       std::memcpy(&value, at_ + offset, sizeof value);
       return value;
     }
-    template <class T>
-    void store(std::size_t offset, T value) {
-      std::memcpy(at_ + offset, &value, sizeof value);
+    [[nodiscard]] std::uint32_t head() const { return load<std::uint32_t>(0); }
+    [[nodiscard]] bool has(std::uint32_t bit) const { return (head() & bit) != 0; }
+    [[nodiscard]] std::uint32_t actor() const { return head() & kActorBits; }
+    [[nodiscard]] std::size_t commit_width() const { return has(kWideBit) ? 8 : 6; }
+    [[nodiscard]] Commit load_commit(std::size_t offset) const {
+      if (has(kWideBit)) return load<Commit>(offset);
+      return Commit{load<std::uint32_t>(offset) | std::uint64_t{load<std::uint16_t>(offset + 4)}
+                                                      << 32};
     }
-    [[nodiscard]] bool cleared() const { return (load<std::uint32_t>(0) & kClearedBit) != 0; }
-    [[nodiscard]] std::size_t width() const { return cleared() ? kClearedCell : kPlainCell; }
+    [[nodiscard]] std::int64_t load_sum(std::size_t offset) const {
+      return has(kWideBit) ? load<std::int64_t>(offset) : load<std::int32_t>(offset);
+    }
+    // Of one pair of commit and sum, of which a cleared cell has two.
+    static std::size_t pair_width(std::uint32_t head) { return (head & kWideBit) != 0 ? 16 : 10; }
+    static std::size_t width(std::uint32_t head) {
+      return 4 + pair_width(head) * ((head & kClearedBit) != 0 ? 2 : 1);
+    }
+    [[nodiscard]] std::size_t pair_width() const { return pair_width(head()); }
+    [[nodiscard]] std::size_t width() const { return width(head()); }
+    [[nodiscard]] Commit cleared_commit() const { return load_commit(4 + pair_width()); }
+    [[nodiscard]] std::int64_t cleared_sum() const {
+      return load_sum(4 + pair_width() + commit_width());
+    }
+    // `head`: the actor's number and the cell's form.
+    void write(std::uint32_t head, const Cell& cell);
+    void store_pair(std::size_t offset, Commit commit, std::int64_t sum);
     char* at_;
   };
   // The cell of an actor; false if it has none.
@@ -126,12 +148,13 @@ class Entry {
 
  private:
   static constexpr std::uint32_t kClearedBit = std::uint32_t{1} << 31;
-  static constexpr std::size_t kPlainCell = 20;
-  static constexpr std::size_t kClearedCell = 36;
-  static constexpr std::size_t kHeader = 16;
+  static constexpr std::uint32_t kWideBit = std::uint32_t{1} << 30;
+  static constexpr std::uint32_t kActorBits = kWideBit - 1;
+  static constexpr std::size_t kHeader = 8;
 
   Entry() = default;
-  [[nodiscard]] static std::size_t units(std::size_t key, const ShardState& state);
+  static std::uint32_t form(const Cell& cell);  // of kClearedBit and kWideBit
+  [[nodiscard]] static std::size_t size_for(std::size_t key, const ShardState& state);
   template <class Guess>
   void write(ActorNames& actors, const ShardState& state, Guess guess);
   [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this); }
@@ -139,21 +162,14 @@ class Entry {
   template <class Visit>
   const char* for_each_cell(Visit&& visit) const;
 
-  static constexpr std::size_t bytes_of(std::size_t cells) {
-    return kHeader + kMaxKey + 4 + cells * kClearedCell;
-  }
-
-  std::uint32_t hash_;
   std::uint16_t key_length_;
   ShardIndex shard_;
   std::uint16_t cells_;
-  std::uint16_t units_;
   std::uint8_t flags_;
   std::uint8_t leaf_;
-  [[maybe_unused]] std::uint8_t zero_[2];
 };
 
-static_assert(sizeof(Entry) == 16);
+static_assert(sizeof(Entry) == 8);
 
 // What a shard may hold. An add begins no cell beyond kMaxWriters, so two copies
 // that each have all of those still merge; only who made more than kMaxCells in

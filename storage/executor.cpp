@@ -114,14 +114,16 @@ Applied Executor::add(const Change& change, const Placement& placement) {
   if (!mine) return add_first(change, placement);
   const Total held = entry->total();
   if (!fits(mine.sum(), held.sum, change.amount)) return add_first(change, placement);
+  const std::int64_t sum = mine.sum() + change.amount;
+  if (!mine.holds(next(sealed_), sum)) return add_first(change, placement);
   map_.touch(placement, entry, Entry::kLocal);
-  mine.add(change.amount, next(sealed_));
+  mine.set(next(sealed_), sum);
   if (!held.exists) map_.revived(placement, *entry);
   if (change.ref.shard != 0 || entry->has(Entry::kCounted)) return {};
   return {Code::ok, {}, 1, narrow(held.sum + change.amount)};
 }
 
-// The cell is missing, or its sum has no room: work on the plain form.
+// The cell is missing, or has no room as it is: work on the plain form.
 Applied Executor::add_first(const Change& change, const Placement& placement) {
   ShardState& state = scratch_;
   (void)map_.read(placement, change.ref, state);

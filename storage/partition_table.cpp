@@ -3,23 +3,12 @@
 #include <algorithm>
 
 namespace quipu {
-namespace {
-
-std::uint32_t low(const Placement& placement) { return static_cast<std::uint32_t>(placement.hash); }
-
-// Bits that neither the partition, nor home(), used.
-std::uint64_t tag(const Placement& placement) { return (placement.hash >> 32) & 0xfff; }
-
-}  // namespace
-
-PartitionTable::Slot PartitionTable::make(const Placement& placement, Entry* entry) {
-  return (tag(placement) << 48) | reinterpret_cast<Slot>(entry);
-}
 
 Entry* PartitionTable::find(const Placement& placement, ShardRef ref) const {
   if (capacity_ == 0) return nullptr;
-  for (std::uint32_t i = home(low(placement)); slots_[i] != 0; i = after(i)) {
-    if (slots_[i] >> 48 == tag(placement) && pointer(slots_[i])->is(ref)) return pointer(slots_[i]);
+  const Slot wanted = hash_bits(placement);
+  for (std::uint32_t i = home(wanted); slots_[i] != 0; i = after(i)) {
+    if ((slots_[i] & ~kPointer) == wanted && pointer(slots_[i])->is(ref)) return pointer(slots_[i]);
   }
   return nullptr;
 }
@@ -27,19 +16,19 @@ Entry* PartitionTable::find(const Placement& placement, ShardRef ref) const {
 void PartitionTable::insert(const Placement& placement, Entry* entry) {
   if (std::uint64_t{size_ + 1} * 8 > std::uint64_t{capacity_} * 7)
     resize(std::max<std::uint32_t>(8, capacity_ + capacity_ / 2));
-  place(low(placement), make(placement, entry));
+  place(make(placement, entry));
   ++size_;
 }
 
-void PartitionTable::place(std::uint32_t hash, Slot slot) {
-  std::uint32_t i = home(hash);
+void PartitionTable::place(Slot slot) {
+  std::uint32_t i = home(slot);
   while (slots_[i] != 0) i = after(i);
   slots_[i] = slot;
 }
 
 void PartitionTable::replace(const Placement& placement, Entry* old, Entry* now) {
   const Slot wanted = make(placement, old);
-  std::uint32_t i = home(low(placement));
+  std::uint32_t i = home(wanted);
   while (slots_[i] != wanted) i = after(i);
   slots_[i] = make(placement, now);
 }
@@ -50,18 +39,19 @@ void PartitionTable::resize(std::uint32_t capacity) {
   capacity_ = capacity;
   if (capacity > 0) slots_ = std::make_unique<Slot[]>(capacity);
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (before[i] != 0) place(pointer(before[i])->hash(), before[i]);
+    if (before[i] != 0) place(before[i]);
   }
 }
 
 void PartitionTable::prefetch_slot(const Placement& placement) const {
-  if (capacity_ != 0) __builtin_prefetch(&slots_[home(low(placement))]);
+  if (capacity_ != 0) __builtin_prefetch(&slots_[home(hash_bits(placement))]);
 }
 
 void PartitionTable::prefetch_entry(const Placement& placement) const {
   if (capacity_ == 0) return;
-  for (std::uint32_t i = home(low(placement)); slots_[i] != 0; i = after(i)) {
-    if (slots_[i] >> 48 != tag(placement)) continue;
+  const Slot wanted = hash_bits(placement);
+  for (std::uint32_t i = home(wanted); slots_[i] != 0; i = after(i)) {
+    if ((slots_[i] & ~kPointer) != wanted) continue;
     return pointer(slots_[i])->prefetch();
   }
 }

@@ -110,16 +110,27 @@ Entry* ShardMap::resized(Part& home, const Placement& placement, Entry* old,
   now->set(old->flags() &
            (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty | Entry::kUsed));
   home.table.replace(placement, old, now);
+  stubs_.push_back({old, old->size()});
   old->move_to(now);
-  stubs_.push_back(old);
   return now;
 }
 
 void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {
+  if (home.table.size() == kFew) keep_leaves(home);
   ++inserted_;
   table_bytes_ -= home.table.bytes();
   home.table.insert(placement, entry);
   table_bytes_ += home.table.bytes();
+}
+
+// REQUIRES: what the digest covers is in memory.
+void ShardMap::keep_leaves(Part& home) {
+  if (home.clean.leaves() != nullptr) return;
+  Digest::Leaves leaves{};
+  home.table.for_each([&](const Entry* entry) {
+    if (!entry->has(Entry::kDirty)) leaves[entry->leaf()] += hash(*entry);
+  });
+  home.clean.keep(leaves);
 }
 
 void ShardMap::count(Part& home, const Entry& entry) {
@@ -133,19 +144,25 @@ void ShardMap::load(ShardRef ref, const ShardState& state) {
   const Placement placement = place(ref);
   Part& home = part(placement);
   Entry* const entry = Entry::create(slab_, actors_, placement, ref, state);
-  home.clean.add(placement.leaf(), hash_state(digest_key_, ref, state));
   count(home, *entry);
   // What is left makes room for what is needed first.
   const bool room = limit_.bytes == 0 || footprint() <= limit_.bytes - limit_.bytes / 4;
-  if (room || !limit_.evictable[raw(placement.partition())]) return insert(home, placement, entry);
-  set_evicted(home, placement.leaf());
-  entry->destroy(slab_);
+  if (room || !limit_.evictable[raw(placement.partition())]) {
+    insert(home, placement, entry);
+  } else {
+    set_evicted(home, placement.leaf());
+    entry->destroy(slab_);
+  }
+  home.clean.add(placement.leaf(), hash_state(digest_key_, ref, state));
 }
 
 // ---- what is in the store alone ----
 
 void ShardMap::set_evicted(Part& home, std::uint8_t leaf) {
-  if (home.evicted == nullptr) home.evicted = std::make_unique<std::bitset<kLeaves>>();
+  if (home.evicted == nullptr) {
+    keep_leaves(home);
+    home.evicted = std::make_unique<std::bitset<kLeaves>>();
+  }
   home.evicted->set(leaf);
   evicted_ = true;
 }
@@ -184,7 +201,7 @@ void ShardMap::evict(Partition partition, Commit put_by) {
 }
 
 void ShardMap::free_stubs() {
-  for (Entry* stub : stubs_) stub->destroy(slab_);
+  for (const Stub& stub : stubs_) slab_.free(stub.entry, stub.size);
   stubs_.clear();
 }
 
@@ -241,10 +258,11 @@ Hash128 ShardMap::digest(Partition partition) const {
 
 Digest::Leaves ShardMap::leaves(Partition partition) const {
   const Part& home = parts_[raw(partition)];
-  Digest::Leaves leaves = home.clean.leaves();
-  if (home.dirty == 0) return leaves;
+  const bool kept = home.clean.leaves() != nullptr;
+  Digest::Leaves leaves = kept ? *home.clean.leaves() : Digest::Leaves{};
+  if (kept && home.dirty == 0) return leaves;
   for_each(partition, [&](const Entry* entry) {
-    if (entry->has(Entry::kDirty)) leaves[entry->leaf()] += hash(*entry);
+    if (!kept || entry->has(Entry::kDirty)) leaves[entry->leaf()] += hash(*entry);
   });
   return leaves;
 }

@@ -38,6 +38,10 @@ struct MemoryLimit {
 
 class ShardMap {
  public:
+  // In a partition with no more entries, the leaves of its digest are not kept but
+  // told from all of them (60 us), unless some are in the store alone.
+  static constexpr std::size_t kFew = 1024;
+
   explicit ShardMap(HashKey placement, const MemoryLimit& limit = {});
 
   // Only while empty: the key is known once the cluster is founded.
@@ -220,14 +224,19 @@ class ShardMap {
   void count(Part& home, const Entry& entry);
   Entry* resized(Part& home, const Placement& placement, Entry* old, const ShardState& state);
   void set_evicted(Part& home, std::uint8_t leaf);
+  void keep_leaves(Part& home);
 
   HashKey placement_;
   HashKey digest_key_;
   Slab slab_;
   ActorNames actors_;
   std::vector<Part> parts_;
-  std::vector<Entry*> open_;   // may point at stubs
-  std::vector<Entry*> stubs_;  // freed at the seal
+  std::vector<Entry*> open_;  // may point at stubs
+  struct Stub {
+    Entry* entry;
+    std::size_t size;
+  };
+  std::vector<Stub> stubs_;  // freed at the seal
   std::size_t open_bytes_ = 0;
   const MemoryLimit limit_;
   std::size_t table_bytes_ = 0;

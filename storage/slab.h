@@ -1,6 +1,6 @@
 // slab.h: memory for packed entries, without a header per piece.
 //
-// Pieces are multiples of 8 bytes, cut from 1 MiB chunks and reused by size, so
+// Pieces are multiples of 4 bytes, cut from 1 MiB chunks and reused by size, so
 // a counter costs what it holds. Chunks are given back only with the slab, and so
 // is whatever was never freed.
 #pragma once
@@ -15,10 +15,16 @@ namespace quipu {
 
 class Slab {
  public:
-  static constexpr std::size_t kUnit = 8;  // bytes
+  static constexpr std::size_t kUnit = 4;  // bytes, and what a piece is aligned to
+  static constexpr std::size_t kLeast = 16;
 
-  [[nodiscard]] void* allocate(std::size_t units);
-  void free(void* piece, std::size_t units);
+  // What a piece of so many bytes takes.
+  [[nodiscard]] static constexpr std::size_t rounded(std::size_t bytes) {
+    return bytes < kLeast ? kLeast : (bytes + kUnit - 1) / kUnit * kUnit;
+  }
+  // `size`: from rounded().
+  [[nodiscard]] void* allocate(std::size_t size);
+  void free(void* piece, std::size_t size);
 
   // Bytes asked of the operating system.
   [[nodiscard]] std::size_t reserved() const { return reserved_; }
@@ -27,19 +33,14 @@ class Slab {
 
  private:
   static constexpr std::size_t kChunk = std::size_t{1} << 20;
-  static constexpr std::size_t kSmall =
-      256;  // units; larger pieces are rare and come from the heap
-
-  struct Free {
-    Free* next;
-  };
+  static constexpr std::size_t kLarge = 2048;  // such pieces are rare and come from the heap
 
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;  // bytes behind next_
   std::size_t reserved_ = 0;
   std::size_t used_ = 0;
-  std::array<Free*, kSmall> free_{};
+  std::array<void*, kLarge / kUnit> free_{};  // the last one freed, which names the one before
   std::unordered_map<void*, std::unique_ptr<std::byte[]>> large_;  // never iterated
 };
 

@@ -82,6 +82,29 @@ TEST(Executor, numbers_records_densely_empty_ones_too) {
   EXPECT_EQ(executor.sealed(), Commit{3});
 }
 
+// Also a cell of a merged state, and one that was changed before in the same record.
+TEST(Executor, counts_on_where_a_sum_outgrows_its_place_in_memory) {
+  constexpr std::int64_t k31 = std::int64_t{1} << 31;
+  Executor executor = fresh_executor(1);
+  executor.merge(said(kLikes, cell_of(1, 50, 100)));
+  for (const std::int64_t sign : {1, -1}) {
+    add(executor, kLikes, sign * (k31 - 1));
+    executor.seal();
+    add(executor, kLikes, 0);
+    for (int i = 0; i < 3; ++i) add(executor, kLikes, sign);
+    EXPECT_EQ(value(executor, kLikes), 100 + sign * (k31 + 2));
+    const std::vector<Sealed> sealed = seal(executor);
+    const std::vector<Cell> cells = cells_of(record_of(sealed.back()));
+    ASSERT_EQ(cells.size(), 1u);
+    EXPECT_EQ(cells[0].sum, sign * (k31 + 2));
+    EXPECT_EQ(cells[0].commit, executor.sealed());
+    EXPECT_EQ(executor.open_bytes(), 0u);
+    add(executor, kLikes, sign * -(k31 + 2));
+    executor.seal();
+  }
+  EXPECT_EQ(value(executor, kLikes), 100);
+}
+
 TEST(Executor, writes_all_shards_of_a_partition_under_one_actor) {
   Executor executor = fresh_executor(1);
   std::map<Partition, std::set<ActorId>> actors;

@@ -100,7 +100,7 @@ RC_GTEST_PROP(PartitionTable, holds_what_a_map_holds,
   std::map<std::string, std::pair<std::uint64_t, Entry*>> model;
   for (const auto& [number, spot] : inserts) {
     const std::string key = std::to_string(number);
-    // Twelve bits of tag above the slot's hash; both repeat.
+    // What the slot has of the hash, and what it has not; both repeat.
     const std::uint64_t hash = (std::uint64_t{spot % 3u} << 32) | (0xfffffff0u + spot % 16u);
     const auto held = model.find(key);
     if (held == model.end()) {

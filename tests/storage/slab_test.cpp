@@ -15,44 +15,44 @@ TEST(Slab, asks_for_nothing_before_it_is_used) { EXPECT_EQ(Slab().reserved(), 0u
 
 TEST(Slab, cuts_small_pieces_from_one_chunk) {
   Slab slab;
-  for (int i = 0; i < 1000; ++i) (void)slab.allocate(7);
+  for (int i = 0; i < 1000; ++i) (void)slab.allocate(28);
   EXPECT_EQ(slab.reserved(), kMiB);
 }
 
 TEST(Slab, gives_a_freed_piece_to_the_next_of_its_size) {
   Slab slab;
-  void* first = slab.allocate(5);
-  void* other = slab.allocate(6);
-  slab.free(first, 5);
-  EXPECT_NE(slab.allocate(6), first);
-  EXPECT_EQ(slab.allocate(5), first);
-  EXPECT_NE(slab.allocate(5), other);
+  void* first = slab.allocate(20);
+  void* other = slab.allocate(24);
+  slab.free(first, 20);
+  EXPECT_NE(slab.allocate(24), first);
+  EXPECT_EQ(slab.allocate(20), first);
+  EXPECT_NE(slab.allocate(20), other);
 }
 
 TEST(Slab, gives_large_pieces_back_at_once) {
   Slab slab;
-  void* large = slab.allocate(256);
-  EXPECT_EQ(slab.reserved(), 256 * Slab::kUnit);
-  slab.free(large, 256);
+  void* large = slab.allocate(2048);
+  EXPECT_EQ(slab.reserved(), 2048u);
+  slab.free(large, 2048);
   EXPECT_EQ(slab.reserved(), 0u);
 }
 
 // Proven by the leak checker of the asan build.
 TEST(Slab, takes_large_pieces_with_it) {
   Slab slab;
-  std::memset(slab.allocate(1000), 1, 1000 * Slab::kUnit);
+  std::memset(slab.allocate(8000), 1, 8000);
 }
 
 RC_GTEST_PROP(Slab, pieces_never_overlap, (const std::vector<std::uint16_t>& steps)) {
   struct Piece {
     unsigned char* bytes;
-    std::size_t units;
+    std::size_t size;
     unsigned char mark;
   };
   Slab slab;
   std::vector<Piece> held;
   const auto intact = [](const Piece& piece) {
-    for (std::size_t i = 0; i < piece.units * Slab::kUnit; ++i) {
+    for (std::size_t i = 0; i < piece.size; ++i) {
       if (piece.bytes[i] != piece.mark) return false;
     }
     return true;
@@ -62,17 +62,17 @@ RC_GTEST_PROP(Slab, pieces_never_overlap, (const std::vector<std::uint16_t>& ste
     if (step % 3 == 0 && !held.empty()) {
       const std::size_t victim = step % held.size();
       RC_ASSERT(intact(held[victim]));
-      slab.free(held[victim].bytes, held[victim].units);
+      slab.free(held[victim].bytes, held[victim].size);
       held.erase(held.begin() + static_cast<std::ptrdiff_t>(victim));
       continue;
     }
-    const std::size_t units = std::size_t{1} + step % 300;  // around the border of small pieces
-    auto* bytes = static_cast<unsigned char*>(slab.allocate(units));
-    std::memset(bytes, ++mark, units * Slab::kUnit);
-    held.push_back({bytes, units, mark});
+    const std::size_t size = Slab::rounded(step % 2400);  // around the border of small pieces
+    auto* bytes = static_cast<unsigned char*>(slab.allocate(size));
+    std::memset(bytes, ++mark, size);
+    held.push_back({bytes, size, mark});
   }
   for (const Piece& piece : held) RC_ASSERT(intact(piece));
-  for (const Piece& piece : held) slab.free(piece.bytes, piece.units);
+  for (const Piece& piece : held) slab.free(piece.bytes, piece.size);
 }
 
 }  // namespace
