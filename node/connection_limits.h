@@ -10,14 +10,17 @@
 
 #include <cstddef>
 
+#include "storage/store.h"
+
 namespace quipu {
 
 inline constexpr std::size_t kMaxInboundLinks = 1024;
-// For the store, the peers that this node dials, the connections that are being turned
-// away, and what else the process has open.
-inline constexpr std::size_t kReservedDescriptors = 256;
+// For the peers that this node dials, the connections that are being turned away, and
+// what else the process has open, besides the store.
+inline constexpr std::size_t kOtherDescriptors = 128;
+inline constexpr std::size_t kReservedDescriptors = kMaxStoreFiles + kOtherDescriptors;
 inline constexpr std::size_t kMaxTurnedAway = 32;  // at once, of the client port
-static_assert(kMaxTurnedAway <= kReservedDescriptors / 4);
+static_assert(kMaxTurnedAway <= kOtherDescriptors / 4);
 
 struct ConnectionLimits {
   std::size_t clients = 0;

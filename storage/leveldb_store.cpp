@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "storage/leveldb_env.h"
+#include "storage/leveldb_files.h"
 #include "storage/leveldb_recovery.h"
 
 namespace quipu {
@@ -27,7 +28,7 @@ class Silence final : public leveldb::Logger {
 class LevelDbStore final : public Store {
  public:
   explicit LevelDbStore(const LevelDbOptions& options)
-      : base_(options.env != nullptr ? *options.env : *leveldb::Env::Default()),
+      : base_(options.env != nullptr ? *options.env : leveldb_files()),
         directory_((options.directory / "").parent_path().string()),  // no slash at the end
         write_buffer_(options.write_buffer),
         filter_(options.filter ? leveldb::NewBloomFilterPolicy(10) : nullptr) {}
@@ -113,6 +114,7 @@ Status LevelDbStore::open(bool create) {
   options.paranoid_checks = true;
   options.reuse_logs = false;  // so that what was replayed is synced before it is shown
   options.write_buffer_size = write_buffer_;
+  options.max_open_files = kMaxStoreFiles;
   options.compression = leveldb::kSnappyCompression;
   options.filter_policy = filter_.get();
   leveldb::DB* opened = nullptr;

@@ -39,8 +39,8 @@ struct MemoryLimit {
 class ShardMap {
  public:
   // In a partition with no more entries, the leaves of its digest are not kept but
-  // told from all of them (60 us), unless some are in the store alone.
-  static constexpr std::size_t kFew = 1024;
+  // told from all of them (120 us), unless some are in the store alone.
+  static constexpr std::size_t kFew = 2048;
 
   explicit ShardMap(HashKey placement, const MemoryLimit& limit = {});
 

@@ -31,6 +31,9 @@ struct Batch {
   void append(Batch&& other);
 };
 
+// A store has no more files open at once.
+inline constexpr std::size_t kMaxStoreFiles = 400;
+
 class Store {
  public:
   virtual ~Store() = default;

@@ -19,7 +19,7 @@ TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
   };
   for (const auto& [descriptors, clients, inbound_peers] :
        {Case{0, 0, 0}, Case{kReservedDescriptors, 0, 0}, Case{kReservedDescriptors + 1, 1, 0},
-        Case{1024, 576, 192}, Case{kReservedDescriptors + 11'023, 9'999, 1'024},
+        Case{1024, 372, 124}, Case{kReservedDescriptors + 11'023, 9'999, 1'024},
         Case{kReservedDescriptors + 11'025, 10'000, 1'024}, Case{SIZE_MAX, 10'000, 1'024}}) {
     const ConnectionLimits limits = connection_limits(descriptors, kClients);
     EXPECT_EQ(limits.clients, clients) << descriptors;

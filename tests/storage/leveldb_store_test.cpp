@@ -416,5 +416,29 @@ TEST_F(LevelDbOnDisk, CutsATornEnd) {
   EXPECT_EQ(contents(**store), (Contents{{"a", "1"}}));
 }
 
+// Were tables mapped, reading behind the end of one would end the process.
+TEST_F(LevelDbOnDisk, NamesATableThatWasCutWhileItWasOpen) {
+  const auto store =
+      open_leveldb({.directory = directory_, .open = Open::create, .write_buffer = 64 << 10});
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  Random random(1);  // so that nothing is compressed
+  for (int i = 0; i < 300; ++i) {
+    std::string value(1000, '?');
+    for (char& c : value) c = static_cast<char>(random.below(256));
+    ASSERT_TRUE((*store)->write(put(key(i), value)).ok());
+  }
+  const auto read_all = [&store] {
+    return (*store)->scan("", "\xff", [](std::string_view, std::string_view) { return Status(); });
+  };
+  ASSERT_TRUE(read_all().ok());
+  std::vector<std::filesystem::path> tables;
+  for (const auto& file : std::filesystem::directory_iterator(directory_)) {
+    if (file.path().extension() == ".ldb") tables.push_back(file.path());
+  }
+  ASSERT_FALSE(tables.empty());
+  for (const auto& table : tables) std::filesystem::resize_file(table, 10);
+  expect_corrupt(read_all(), ".ldb");
+}
+
 }  // namespace
 }  // namespace quipu::test
