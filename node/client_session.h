@@ -108,6 +108,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void hold(std::size_t bytes);
   void watch_request();
   void on_request_late();
+  void watch_silence();
+  void on_silence();
   void on_said(std::uint64_t from);
   void end();
   void linger();
@@ -127,6 +129,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   Instant request_since_ = NodeClock::now();  // its first request is read since then
   Instant answered_{};                        // the core's last answer came
   std::unique_ptr<Timer> request_late_;       // set: on_request_late() will look
+  std::unique_ptr<Timer> silence_;            // set: on_silence() will, unless more comes
   SocketOutput output_;
   std::unique_ptr<Timer> output_late_;  // set: too much is unfetched; dropped when it fires
   bool ending_ = false;                 // its last words are in the output

@@ -94,12 +94,12 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
       count_known();
     }
   }
-  if (const std::string& why = requests_.refused(); !why.empty() && !ending_) {
+  const std::string& why = requests_.refused();
+  if (transaction_ == Transaction::begun && (in.buffered() > 0 || !why.empty())) refuse_multi();
+  if (!why.empty() && !ending_) {
     error("ERR Protocol error: " + why);
     ending_ = true;
   }
-  // Whoever sends nothing along with it waits for what comes of it.
-  if (transaction_ == Refused::multi && in.buffered() == 0) transaction_ = Refused::none;
   give_questions();
   turn_over_ = !all;
   out_ = nullptr;
@@ -109,11 +109,12 @@ void RespConnection::execute(Words words) {
   ++server_.commands_processed;
   last_ = now_;
   last_subcommand_ = nullptr;
-  if (transaction_ != Refused::none && refuse_in_transaction(words)) return;
+  if (transaction_ == Transaction::begun) refuse_multi();
+  if (transaction_ == Transaction::refused && refuse_in_transaction(words)) return;
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
-    if (same_word(words[0], "multi")) transaction_ = Refused::multi;
+    if (same_word(words[0], "multi")) return begin_transaction(words);
     error(unknown_command(words));
   } else if (!command->subcommands.empty() && words.size() > 1) {
     const RespCommand* const sub = find_subcommand(*command, words[1]);
@@ -132,18 +133,39 @@ void RespConnection::execute(Words words) {
   }
 }
 
-// Most clients send a transaction at once, and tell of its first error when all of it is
-// answered: what stands in it must not have been carried out then.
+// Many clients send a transaction without waiting for the reply to MULTI, at once or
+// command by command, and tell of its first error when all of it is answered: what stands
+// in it must not have been carried out then. A client that waits goes on without one. So
+// MULTI is answered when the next command comes, or when none comes.
+void RespConnection::begin_transaction(Words words) {
+  transaction_ = Transaction::begun;
+  no_multi_ = unknown_command(words);
+}
+
+void RespConnection::refuse_multi() {
+  transaction_ = Transaction::refused;
+  error(no_multi_);
+}
+
+void RespConnection::on_silence(std::string& out) {
+  out_ = &out;
+  refuse_multi();
+  count_known();
+  transaction_ = Transaction::none;
+  out_ = nullptr;
+}
+
 bool RespConnection::refuse_in_transaction(Words words) {
   const std::string_view name = words[0];
-  transaction_ = Refused::none;
   if (same_word(name, "exec")) {
-    error("EXECABORT Transaction discarded because of previous errors.");
+    transaction_ = Transaction::none;
+    error("EXECABORT Transaction discarded because of previous errors: MULTI is not supported");
     return true;
   }
-  if (same_word(name, "discard") || same_word(name, "reset") || same_word(name, "quit"))
+  if (same_word(name, "discard") || same_word(name, "reset") || same_word(name, "quit")) {
+    transaction_ = Transaction::none;
     return false;
-  transaction_ = Refused::transaction;
+  }
   error("NOTAPPLIED MULTI was refused, and so is all that follows, up to EXEC or DISCARD");
   return true;
 }
@@ -243,6 +265,7 @@ std::string_view RespConnection::front_key() const {
 void RespConnection::refuse(const Status& why, std::string& out) {
   for (std::size_t i = 0; i < waiting(); ++i)
     RespWriter(out, version_).error("INDOUBT the connection is closed: it may still count");
+  if (transaction_ == Transaction::begun) RespWriter(out, version_).error(no_multi_);
   RespWriter(out, version_).error("ERR Protocol error: " + why.detail());
   refused_ = true;
 }

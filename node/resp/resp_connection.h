@@ -59,6 +59,8 @@ class RespConnection final : public ClientProtocol {
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
   [[nodiscard]] State state() const override;
+  [[nodiscard]] bool awaits_more() const override { return transaction_ == Transaction::begun; }
+  void on_silence(std::string& out) override;
   [[nodiscard]] bool owes() const override { return waiting() > 0; }
   void on_closed() override;
 
@@ -121,6 +123,8 @@ class RespConnection final : public ClientProtocol {
   };
 
   void execute(Words words);
+  void begin_transaction(Words words);
+  void refuse_multi();
   [[nodiscard]] bool refuse_in_transaction(Words words);
   const RespCommand* find(std::string_view name);
   void count_known();
@@ -169,8 +173,10 @@ class RespConnection final : public ClientProtocol {
   std::size_t known_bytes_ = 0;                // of behind_ and early_
   Task task_;                                  // the last slot's; none: false
   bool settling_ = false;
-  // A MULTI that was refused, and what was sent without waiting for that.
-  enum class Refused { none, multi, transaction } transaction_ = Refused::none;
+  // begun: a MULTI came, and whether its client waits for the refusal is not known yet.
+  // refused: it does not, and what it sends is refused as well.
+  enum class Transaction { none, begun, refused } transaction_ = Transaction::none;
+  std::string no_multi_;  // the refusal of the last
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;

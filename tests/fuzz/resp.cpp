@@ -223,9 +223,13 @@ class Stranger {
   void hear(const Effects::Reply& reply) {
     if (reply.client == connection_->id()) connection_->reply(reply.answer, out_);
   }
+  void fall_silent() {
+    if (connection_->awaits_more()) connection_->on_silence(out_);
+  }
   // Everything is answered now, or never.
   void finish() {
     turn();
+    fall_silent();
     check(connection_->state() != ClientProtocol::State::waiting, "each request is answered");
     check_replies();
   }
@@ -300,6 +304,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         break;
       case turn:
         strangers[who].turn();
+        if (bytes.byte() != 0) strangers[who].fall_silent();
         server.tick();
         break;
       case disk: {

@@ -111,7 +111,9 @@ TEST_F(Resp, ATransactionIsRefusedAsAWhole) {
   const std::string end = "-ERR unknown command 'EXEC', with args beginning with: \r\n";
   EXPECT_EQ(client.receive_text(end),
             multi + refused + refused +
-                "-EXECABORT Transaction discarded because of previous errors.\r\n$-1\r\n" + end);
+                "-EXECABORT Transaction discarded because of previous errors: MULTI is not "
+                "supported\r\n$-1\r\n" +
+                end);
   ASSERT_TRUE(client.send("MULTI\r\nDISCARD\r\nINCR a\r\n"));
   EXPECT_EQ(client.receive_text(":1\r\n"),
             multi + "-ERR unknown command 'DISCARD', with args beginning with: \r\n" + ":1\r\n");
@@ -126,6 +128,27 @@ TEST_F(Resp, ATransactionIsRefusedAsAWhole) {
   EXPECT_THAT(client.receive_text(multi), EndsWith(multi));
   ASSERT_TRUE(client.send("INCR a\r\n"));  // it knows
   EXPECT_EQ(client.receive_text("\r\n"), ":3\r\n");
+}
+
+// Some send it command by command, and read no reply before the last.
+TEST_F(Resp, ATransactionThatComesBitByBitIsRefusedAsAWhole) {
+  RawConnection client = connect();
+  RawConnection other = connect();
+  int refused = 0;
+  constexpr int kTimes = 20;
+  for (int i = 0; i < kTimes; ++i) {
+    for (const char* command : {"MULTI\r\n", "INCR a\r\n", "EXEC\r\n"}) {
+      ASSERT_TRUE(client.send(command));
+      EXPECT_EQ(other.reply_to("PING"), "+PONG\r\n");  // so that it was read
+    }
+    ASSERT_TRUE(client.send("ECHO end\r\n"));
+    const std::string replies = client.receive_text("$3\r\nend\r\n");
+    EXPECT_THAT(replies, StartsWith("-ERR unknown command 'MULTI'"));
+    refused += replies.find("-NOTAPPLIED") != replies.npos ? 1 : 0;
+  }
+  // On a machine that stands still for 200 ms it looks like a client that waits.
+  EXPECT_GE(refused, kTimes / 2);
+  EXPECT_EQ(connect().reply_to("INCR a"), ":" + std::to_string(kTimes - refused + 1) + "\r\n");
 }
 
 TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
