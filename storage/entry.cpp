@@ -27,6 +27,11 @@ char* put(char* at, T value) {
   return at + sizeof value;
 }
 
+char* put48(char* at, std::uint64_t value) {
+  at = put(at, static_cast<std::uint32_t>(value));
+  return put(at, static_cast<std::uint16_t>(value >> 32));
+}
+
 template <class T>
 T get(const char* at) {
   T value;
@@ -118,9 +123,7 @@ void Entry::CellRef::store_pair(std::size_t offset, Commit commit, std::int64_t 
   if (has(kWideBit)) {
     put(put(at, commit), sum);
   } else {
-    put(put(put(at, static_cast<std::uint32_t>(raw(commit))),
-            static_cast<std::uint16_t>(raw(commit) >> 32)),
-        static_cast<std::int32_t>(sum));
+    put48(put48(at, raw(commit)), static_cast<std::uint64_t>(sum));
   }
 }
 

@@ -1,7 +1,7 @@
 // entry.h: one shard's state in memory, packed.
 //
 //   | key length 2 | shard 2 | cells 2 | flags 1 | leaf 1 | key | cells | count 2, usable 2 |
-//   a cell:  actor index 4, commit 6, sum 4  (8 and 8 if one of its numbers needs it),
+//   a cell:  actor index 4, commit 6, sum 6  (8 and 8 if one of its numbers needs it),
 //            where cleared: commit and sum once more
 //   count, usable: only where set
 //
@@ -9,7 +9,9 @@
 // it takes well over 100. Nothing within is aligned.
 //
 // The plain form is ShardState; only the hot path works on the packed one. An
-// entry that must grow is written anew elsewhere (see PartitionTable::replace).
+// entry that must change its size is written anew elsewhere (see
+// PartitionTable::replace). Its old piece then serves entries of that size alone, so a
+// number that many counters outgrow would cost them twice: 2^47 is beyond most sums.
 #pragma once
 
 #include <cstring>
@@ -85,7 +87,7 @@ class Entry {
     return shard_ == 0 && (has(kCounted) || total().exists);
   }
 
-  // A cell in place. Valid until the entry is destroyed.
+  // A cell in place. Valid until the entry is rewritten or destroyed.
   class CellRef {
    public:
     explicit operator bool() const { return at_ != nullptr; }
@@ -102,8 +104,12 @@ class Entry {
    private:
     friend class Entry;
     explicit CellRef(char* at) : at_(at) {}
+    // Of 48 bits, with their sign.
+    static std::int64_t extended(std::uint64_t low) {
+      return static_cast<std::int64_t>(low << 16) >> 16;
+    }
     static bool is_narrow(Commit commit, std::int64_t sum) {
-      return raw(commit) >> 48 == 0 && sum == static_cast<std::int32_t>(sum);
+      return raw(commit) >> 48 == 0 && sum == extended(static_cast<std::uint64_t>(sum));
     }
     template <class T>
     [[nodiscard]] T load(std::size_t offset) const {
@@ -111,20 +117,23 @@ class Entry {
       std::memcpy(&value, at_ + offset, sizeof value);
       return value;
     }
+    [[nodiscard]] std::uint64_t load48(std::size_t offset) const {
+      return load<std::uint32_t>(offset) | std::uint64_t{load<std::uint16_t>(offset + 4)} << 32;
+    }
     [[nodiscard]] std::uint32_t head() const { return load<std::uint32_t>(0); }
     [[nodiscard]] bool has(std::uint32_t bit) const { return (head() & bit) != 0; }
     [[nodiscard]] std::uint32_t actor() const { return head() & kActorBits; }
     [[nodiscard]] std::size_t commit_width() const { return has(kWideBit) ? 8 : 6; }
     [[nodiscard]] Commit load_commit(std::size_t offset) const {
       if (has(kWideBit)) return load<Commit>(offset);
-      return Commit{load<std::uint32_t>(offset) | std::uint64_t{load<std::uint16_t>(offset + 4)}
-                                                      << 32};
+      return Commit{load48(offset)};
     }
     [[nodiscard]] std::int64_t load_sum(std::size_t offset) const {
-      return has(kWideBit) ? load<std::int64_t>(offset) : load<std::int32_t>(offset);
+      if (has(kWideBit)) return load<std::int64_t>(offset);
+      return extended(load48(offset));
     }
     // Of one pair of commit and sum, of which a cleared cell has two.
-    static std::size_t pair_width(std::uint32_t head) { return (head & kWideBit) != 0 ? 16 : 10; }
+    static std::size_t pair_width(std::uint32_t head) { return (head & kWideBit) != 0 ? 16 : 12; }
     static std::size_t width(std::uint32_t head) {
       return 4 + pair_width(head) * ((head & kClearedBit) != 0 ? 2 : 1);
     }

@@ -2,9 +2,10 @@
 //
 // Open addressing over 8-byte slots, linear probing. A slot is a pointer of 48 bits,
 // which is a multiple of 4, and in the other 18 the low end of the placement's hash:
-// enough to grow without a look at the entries. One table per partition keeps that
-// short (0.3 ms at 5 million counters); an order-preserving range reduction lets it
-// grow by half instead of doubling.
+// enough to grow without a look at the entries. (Beyond 100,000 in a partition, more of
+// them than are wanted look alike, and a look at their keys tells.) One table per
+// partition keeps growing short; an order-preserving range reduction lets it grow by
+// half instead of doubling.
 // Shards are never removed one by one, only when the whole table is built anew
 // (retain), so there are no tombstones.
 #pragma once

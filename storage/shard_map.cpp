@@ -127,10 +127,18 @@ void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {
 void ShardMap::keep_leaves(Part& home) {
   if (home.clean.leaves() != nullptr) return;
   Digest::Leaves leaves{};
-  home.table.for_each([&](const Entry* entry) {
-    if (!entry->has(Entry::kDirty)) leaves[entry->leaf()] += hash(*entry);
-  });
+  add_hashes(home, leaves, [](const Entry& entry) { return !entry.has(Entry::kDirty); });
   home.clean.keep(leaves);
+}
+
+template <class Wanted>
+void ShardMap::add_hashes(const Part& home, Digest::Leaves& leaves, Wanted wanted) const {
+  ShardState state;
+  home.table.for_each([&](const Entry* entry) {
+    if (!wanted(*entry)) return;
+    unpack(*entry, state);
+    leaves[entry->leaf()] += hash_state(digest_key_, entry->ref(), state);
+  });
 }
 
 void ShardMap::count(Part& home, const Entry& entry) {
@@ -261,9 +269,8 @@ Digest::Leaves ShardMap::leaves(Partition partition) const {
   const bool kept = home.clean.leaves() != nullptr;
   Digest::Leaves leaves = kept ? *home.clean.leaves() : Digest::Leaves{};
   if (kept && home.dirty == 0) return leaves;
-  for_each(partition, [&](const Entry* entry) {
-    if (!kept || entry->has(Entry::kDirty)) leaves[entry->leaf()] += hash(*entry);
-  });
+  add_hashes(home, leaves,
+             [kept](const Entry& entry) { return !kept || entry.has(Entry::kDirty); });
   return leaves;
 }
 

@@ -39,8 +39,8 @@ struct MemoryLimit {
 class ShardMap {
  public:
   // In a partition with no more entries, the leaves of its digest are not kept but
-  // told from all of them (120 us), unless some are in the store alone.
-  static constexpr std::size_t kFew = 2048;
+  // told from all of them (100 us), unless some are in the store alone.
+  static constexpr std::size_t kFew = 512;
 
   explicit ShardMap(HashKey placement, const MemoryLimit& limit = {});
 
@@ -225,6 +225,8 @@ class ShardMap {
   Entry* resized(Part& home, const Placement& placement, Entry* old, const ShardState& state);
   void set_evicted(Part& home, std::uint8_t leaf);
   void keep_leaves(Part& home);
+  template <class Wanted>
+  void add_hashes(const Part& home, Digest::Leaves& leaves, Wanted wanted) const;
 
   HashKey placement_;
   HashKey digest_key_;

@@ -224,8 +224,10 @@ TEST(Eviction, holds_at_a_start_what_there_is_room_for) {
   for (std::size_t i = 0; i < 500; ++i) here += resident(*again, {key(i), 0}) ? 1 : 0;
   EXPECT_GT(here, 50u);
   EXPECT_LT(here, 200u);
-  for (std::uint16_t p = 0; p < kPartitions; ++p)
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
     EXPECT_EQ(again->map().digest(Partition{p}), filled.executor->map().digest(Partition{p}));
+    EXPECT_EQ(again->map().leaves(Partition{p}), filled.executor->map().leaves(Partition{p}));
+  }
 }
 
 // More than a slice is dirty, and may not wait for thousands of them.

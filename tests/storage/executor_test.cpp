@@ -84,25 +84,44 @@ TEST(Executor, numbers_records_densely_empty_ones_too) {
 
 // Also a cell of a merged state, and one that was changed before in the same record.
 TEST(Executor, counts_on_where_a_sum_outgrows_its_place_in_memory) {
-  constexpr std::int64_t k31 = std::int64_t{1} << 31;
-  Executor executor = fresh_executor(1);
-  executor.merge(said(kLikes, cell_of(1, 50, 100)));
+  constexpr std::int64_t k47 = std::int64_t{1} << 47;
   for (const std::int64_t sign : {1, -1}) {
-    add(executor, kLikes, sign * (k31 - 1));
+    Executor executor = fresh_executor(1);
+    executor.merge(said(kLikes, cell_of(1, 50, 100)));
+    add(executor, kLikes, sign * (k47 - 1));
     executor.seal();
     add(executor, kLikes, 0);
     for (int i = 0; i < 3; ++i) add(executor, kLikes, sign);
-    EXPECT_EQ(value(executor, kLikes), 100 + sign * (k31 + 2));
+    EXPECT_EQ(value(executor, kLikes), 100 + sign * (k47 + 2));
     const std::vector<Sealed> sealed = seal(executor);
     const std::vector<Cell> cells = cells_of(record_of(sealed.back()));
     ASSERT_EQ(cells.size(), 1u);
-    EXPECT_EQ(cells[0].sum, sign * (k31 + 2));
+    EXPECT_EQ(cells[0].sum, sign * (k47 + 2));
     EXPECT_EQ(cells[0].commit, executor.sealed());
     EXPECT_EQ(executor.open_bytes(), 0u);
-    add(executor, kLikes, sign * -(k31 + 2));
-    executor.seal();
+    const std::size_t wide = executor.map().footprint();
+    add(executor, kLikes, -sign);
+    EXPECT_EQ(executor.map().footprint(), wide) << "in its place";
   }
-  EXPECT_EQ(value(executor, kLikes), 100);
+}
+
+TEST(Executor, counts_on_where_the_commit_outgrows_its_place_in_memory) {
+  Meta meta;
+  meta.store = StoreId{1};
+  meta.journal_first = Commit{(std::uint64_t{1} << 48) - 1};
+  ExecutorOptions options;
+  options.placement = kPlacement;
+  Executor executor(std::move(meta), options, Random(1));
+  for (int i = 1; i <= 3; ++i) {
+    add(executor, kLikes, 1);
+    const std::vector<Sealed> sealed = seal(executor);
+    const std::vector<Cell> cells = cells_of(record_of(sealed.back()));
+    ASSERT_EQ(cells.size(), 1u);
+    EXPECT_EQ(cells[0].sum, i);
+    EXPECT_EQ(cells[0].commit, executor.sealed());
+    EXPECT_EQ(state(executor, kLikes).cells, cells);
+  }
+  EXPECT_GT(executor.sealed(), Commit{std::uint64_t{1} << 48});
 }
 
 TEST(Executor, writes_all_shards_of_a_partition_under_one_actor) {
