@@ -431,8 +431,8 @@ std::size_t bytes_each(const ShardState& state) {
   return map.bytes() / kCounters;
 }
 
-TEST(ShardMap, takes_at_most_52_bytes_per_counter_of_one_cell) {
-  EXPECT_LE(bytes_each(one_cell(1, 1, kMax48)), 52u);
+TEST(ShardMap, takes_at_most_54_bytes_per_counter_of_one_cell) {
+  EXPECT_LE(bytes_each(one_cell(1, 1, kMax48)), 54u);
 }
 
 TEST(ShardMap, takes_at_most_88_bytes_per_counter_of_three_cells) {
