@@ -12,8 +12,6 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::size_t kReadSize = std::size_t{64} << 10;
-// Whoever has sent nothing more for so long waits for a reply.
-constexpr std::chrono::milliseconds kSilence{200};
 // How long a client has to fetch our last words.
 constexpr std::chrono::seconds kLinger{1};
 
@@ -168,7 +166,8 @@ void ClientSession::on_request_late() {
 void ClientSession::watch_silence() {
   silence_.reset();
   if (!protocol_->awaits_more()) return;
-  silence_ = std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + kSilence);
+  silence_ =
+      std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + shared_.limits.silence);
   silence_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && !self->closed_) self->on_silence();
   });

@@ -44,6 +44,8 @@ struct SessionLimits {
   std::chrono::milliseconds soft_output_time{10'000};
   std::size_t hard_output = std::size_t{8} << 20;
   std::chrono::milliseconds idle{0};  // without a request; 0: for ever
+  // Whoever has sent nothing more for so long waits for a reply.
+  std::chrono::milliseconds silence{200};
   // Of those beyond: see turned_away.h.
   std::size_t turned_away = kMaxTurnedAway;
   std::chrono::milliseconds turned_away_time{1'000};

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
 
 namespace quipu {
 namespace {

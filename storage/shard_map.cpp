@@ -161,6 +161,7 @@ void ShardMap::load(ShardRef ref, const ShardState& state) {
     set_evicted(home, placement.leaf());
     entry->destroy(slab_);
   }
+  // Last, since either may begin to keep the leaves of what was there before.
   home.clean.add(placement.leaf(), hash_state(digest_key_, ref, state));
 }
 

@@ -130,27 +130,6 @@ TEST_F(Resp, ATransactionIsRefusedAsAWhole) {
   EXPECT_EQ(client.receive_text("\r\n"), ":3\r\n");
 }
 
-// Some send it command by command, and read no reply before the last.
-TEST_F(Resp, ATransactionThatComesBitByBitIsRefusedAsAWhole) {
-  RawConnection client = connect();
-  RawConnection other = connect();
-  int refused = 0;
-  constexpr int kTimes = 20;
-  for (int i = 0; i < kTimes; ++i) {
-    for (const char* command : {"MULTI\r\n", "INCR a\r\n", "EXEC\r\n"}) {
-      ASSERT_TRUE(client.send(command));
-      EXPECT_EQ(other.reply_to("PING"), "+PONG\r\n");  // so that it was read
-    }
-    ASSERT_TRUE(client.send("ECHO end\r\n"));
-    const std::string replies = client.receive_text("$3\r\nend\r\n");
-    EXPECT_THAT(replies, StartsWith("-ERR unknown command 'MULTI'"));
-    refused += replies.find("-NOTAPPLIED") != replies.npos ? 1 : 0;
-  }
-  // On a machine that stands still for 200 ms it looks like a client that waits.
-  EXPECT_GE(refused, kTimes / 2);
-  EXPECT_EQ(connect().reply_to("INCR a"), ":" + std::to_string(kTimes - refused + 1) + "\r\n");
-}
-
 TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
   converse(
       connect(),
