@@ -11,7 +11,7 @@
 // record only, the last. Its blocks reach the disk in any order, so fragments that
 // *go on* may stand intact behind what was lost, but none that *begins* a record.
 //
-//   whole     nothing behind the last record
+//   whole     nothing behind the last record, but zeros that were written ahead
 //   torn      something, but no record begins in it: never acknowledged
 //   damaged   a later record begins behind it: it was acknowledged once
 //
