@@ -1,9 +1,19 @@
 #include "storage/slab.h"
 
+#include <sys/mman.h>
+
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace quipu {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 20;
+constexpr std::size_t kSmallSlab = 8 * kChunk;
+constexpr std::size_t kHugePage = 2 * kChunk;  // of x86-64, and of AArch64 with 4 KiB pages
+
+}  // namespace
 
 void* Slab::allocate(std::size_t size) {
   used_ += size;
@@ -19,16 +29,21 @@ void* Slab::allocate(std::size_t size) {
     std::memcpy(&last, reused, sizeof last);
     return reused;
   }
-  if (left_ < size) {  // the tail of the old chunk is lost: below 2 KiB in 1 MiB
-    chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kChunk));
-    next_ = chunks_.back().get();
-    left_ = kChunk;
-    reserved_ += kChunk;
-  }
+  if (left_ < size) add_chunk();  // the tail of the old one is lost: below 2 KiB
   void* piece = next_;
   next_ += size;
   left_ -= size;
   return piece;
+}
+
+void Slab::add_chunk() {
+  const bool huge = reserved_ >= kSmallSlab;
+  left_ = huge ? kHugePage : kChunk;
+  chunks_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(left_, left_)));
+  next_ = chunks_.back().get();
+  if (next_ == nullptr) throw std::bad_alloc();
+  if (huge) ::madvise(next_, left_, MADV_HUGEPAGE);  // as far as there are any
+  reserved_ += left_;
 }
 
 void Slab::free(void* piece, std::size_t size) {

@@ -1,12 +1,17 @@
 // slab.h: memory for packed entries, without a header per piece.
 //
-// Pieces are multiples of 4 bytes, cut from 1 MiB chunks and reused by size, so
-// a counter costs what it holds. Chunks are given back only with the slab, and so
-// is whatever was never freed.
+// Pieces are multiples of 4 bytes, cut from chunks and reused by size, so a counter
+// costs what it holds. Chunks are given back only with the slab, and so is whatever
+// was never freed.
+//
+// A small slab has chunks of 1 MiB. What comes beyond 8 MiB are huge pages, if the
+// system has some: of many counters, each that is looked up would else miss the TLB,
+// too.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -32,10 +37,14 @@ class Slab {
   [[nodiscard]] std::size_t used() const { return used_; }
 
  private:
-  static constexpr std::size_t kChunk = std::size_t{1} << 20;
   static constexpr std::size_t kLarge = 2048;  // such pieces are rare and come from the heap
 
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  struct Free {
+    void operator()(void* chunk) const { std::free(chunk); }
+  };
+  void add_chunk();
+
+  std::vector<std::unique_ptr<std::byte, Free>> chunks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;  // bytes behind next_
   std::size_t reserved_ = 0;

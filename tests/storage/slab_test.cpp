@@ -19,6 +19,19 @@ TEST(Slab, cuts_small_pieces_from_one_chunk) {
   EXPECT_EQ(slab.reserved(), kMiB);
 }
 
+TEST(Slab, grows_by_huge_pages_once_it_is_large) {
+  Slab slab;
+  while (slab.reserved() < 8 * kMiB) std::memset(slab.allocate(1000), 1, 1000);
+  const std::size_t small = slab.used();
+  EXPECT_LE(small, 8 * kMiB);
+  while (slab.reserved() == 8 * kMiB) std::memset(slab.allocate(1000), 1, 1000);
+  EXPECT_EQ(slab.reserved(), 10 * kMiB);
+  const auto* const page = static_cast<char*>(slab.allocate(1000)) - 1000;
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page) % (2 * kMiB), 0U) << "or it cannot be one";
+  while (slab.used() < 9 * kMiB) std::memset(slab.allocate(1000), 1, 1000);
+  EXPECT_EQ(slab.reserved(), 10 * kMiB);
+}
+
 TEST(Slab, gives_a_freed_piece_to_the_next_of_its_size) {
   Slab slab;
   void* first = slab.allocate(20);
