@@ -257,10 +257,6 @@ void RespConnection::forget_all() {
   if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = std::string();
 }
 
-std::string_view RespConnection::front_key() const {
-  return std::string_view(keys_).substr(keys_begin_, slots_[slots_begin_].key_size);
-}
-
 // Replies are told apart by their order alone, so each request that waits gets one.
 void RespConnection::refuse(const Status& why, std::string& out) {
   for (std::size_t i = 0; i < waiting(); ++i)
@@ -279,21 +275,21 @@ std::uint64_t RespConnection::expect(Write write, std::string_view key) {
   return last_id();
 }
 
-void RespConnection::change(Op op, Write write) {
+void RespConnection::change(const Op& op, Write write) {
   if (!reads_.empty()) give_reads();
-  op.id = expect(write, op.key);
   server_.context.ops.push_back(op);
+  server_.context.ops.back().id = expect(write, op.key);
 }
 
 void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
   give_questions();
-  ask({expect(write, keys.size() == 1 ? keys.front() : ""), level, 0, std::move(keys)});
+  ask({expect(write), level, 0, std::move(keys)});
 }
 
 // What stands in this node's memory is answered at once, a whole pipeline together.
 void RespConnection::read_local(Words keys, Write write) {
   give_ops();
-  reads_.emplace_back(expect(write, keys.size() == 1 ? keys.front() : ""), keys.size());
+  reads_.emplace_back(expect(write), keys.size());
   std::vector<std::string_view>& all = server_.context.keys;
   all.insert(all.end(), keys.begin(), keys.end());
 }
@@ -331,7 +327,7 @@ void RespConnection::give_reads() {
 void RespConnection::run(Task task) {
   give_questions();
   task_ = std::move(task);
-  expect(run_task, {});
+  expect(run_task);
 }
 
 bool RespConnection::run_task(RespConnection& connection, const RespAnswer& answer,
@@ -366,7 +362,10 @@ bool RespConnection::holds_alone(std::string_view key) const {
   return value.shards == 1;
 }
 
-void RespConnection::read_front() { ask({first_, ReadLevel::local, 0, {front_key()}}); }
+void RespConnection::read_front() {
+  const auto key = std::string_view(keys_).substr(keys_begin_, slots_[slots_begin_].key_size);
+  ask({first_, ReadLevel::local, 0, {key}});
+}
 
 void RespConnection::ask(const Read& read) { server_.context.ask(now_, id_, read); }
 

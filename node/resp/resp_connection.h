@@ -75,7 +75,7 @@ class RespConnection final : public ClientProtocol {
   }
   void ok() { writer().simple("OK"); }
   // One question; `write` gets its answer.
-  void change(Op op, Write write);
+  void change(const Op& op, Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
   void read_local(Words keys, Write write);  // at most kMaxReadKeys
   // Several: `task` gets each answer to what it asks with again(), from right after
@@ -88,8 +88,7 @@ class RespConnection final : public ClientProtocol {
   // Whether this node executes the counter's changes by itself, as one shard: then those
   // that go to the core together are applied, or refused, together and in their order.
   [[nodiscard]] bool holds_alone(std::string_view key) const;
-  // For a Write: its command's key, if there is one, and the question what that counts now.
-  [[nodiscard]] std::string_view front_key() const;
+  // For the Write of a change: the question what its counter counts now.
   void read_front();
 
   // The reply to all that came, then the end.
@@ -113,7 +112,7 @@ class RespConnection final : public ClientProtocol {
   struct Slot {
     Write write;
     RespWriter::Version version;
-    std::uint16_t key_size;  // of keys_
+    std::uint16_t key_size;  // of keys_; 0: a read's
   };
   // Replies that are known, behind a slot.
   struct Behind {
@@ -131,7 +130,7 @@ class RespConnection final : public ClientProtocol {
   void settle(std::uint64_t id, const RespAnswer& answer, Commit after = {});
   void forget_all();
   void answer_front(const RespAnswer& answer, Commit after);
-  std::uint64_t expect(Write write, std::string_view key);
+  std::uint64_t expect(Write write, std::string_view key = {});
   void ask(const Read& read);
   void give_questions();
   void give_ops();
