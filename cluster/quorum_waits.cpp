@@ -54,7 +54,7 @@ void QuorumWaits::hold(ShardAt at, MemberIndex owner, Commit commit) {
   if (shard.waits.empty()) shards_.erase(at);
 }
 
-void QuorumWaits::on_held(ShardRef shard, MemberIndex owner, Commit commit) {
+void QuorumWaits::on_held(const ShardRef& shard, MemberIndex owner, Commit commit) {
   const auto at = shards_.find(ShardKey{std::string(shard.key), shard.shard});
   if (at != shards_.end()) hold(at, owner, commit);
 }

@@ -26,7 +26,7 @@ class QuorumWaits {
             Instant deadline);
 
   // `owner` has the shard's state as of `commit`, durably.
-  void on_held(ShardRef shard, MemberIndex owner, Commit commit);
+  void on_held(const ShardRef& shard, MemberIndex owner, Commit commit);
   // This node's own copies up to `commit` are durable.
   void on_durable(Commit commit);
 

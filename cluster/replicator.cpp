@@ -33,7 +33,7 @@ void Replicator::offer_foreign() {
 
 void Replicator::on_sealed(const Sealed& sealed) {
   if (view_.size() == 1) return;  // nobody is to be told
-  sealed.local.for_each([&](ShardRef ref) {
+  sealed.local.for_each([&](const ShardRef& ref) {
     const ShardKey shard{std::string(ref.key), ref.shard};
     const Partition partition = executor_.map().place(ref).partition();
     const bool waited = waits_.waits_for(shard);

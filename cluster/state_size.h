@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxStateBytes = kStateOverhead + kMaxKey + kMaxCel
 // For the header, the sightings and the tables around the states.
 inline constexpr std::size_t kMaxStatesBytes = kMaxFrame - 128 * 1024;
 
-[[nodiscard]] inline std::size_t state_bytes(ShardRef shard, const ShardState& state) {
+[[nodiscard]] inline std::size_t state_bytes(const ShardRef& shard, const ShardState& state) {
   return kStateOverhead + shard.key.size() + state.cells.size() * sizeof(Cell);
 }
 

@@ -25,13 +25,11 @@ bool View::majority_up(Partition partition) const {
   return static_cast<std::size_t>(live) >= majority();
 }
 
-std::optional<MemberIndex> View::live_owner(Partition partition) const {
-  const bool own = owned(partition);
-  if (own && counts(partition)) return self_;
+std::optional<MemberIndex> View::next_live_owner(Partition partition) const {
   for (const MemberIndex owner : owners(partition)) {
     if (owner != self_ && up(owner)) return owner;
   }
-  return own ? std::optional(self_) : std::nullopt;
+  return owned(partition) ? std::optional(self_) : std::nullopt;
 }
 
 std::string View::owner_names(Partition partition) const {

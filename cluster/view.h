@@ -44,7 +44,10 @@ class View {
   [[nodiscard]] bool majority_up(Partition partition) const;
   // An owner that is up; this node first, but last while it is being filled.
   // Nothing if there is none.
-  [[nodiscard]] std::optional<MemberIndex> live_owner(Partition partition) const;
+  [[nodiscard]] std::optional<MemberIndex> live_owner(Partition partition) const {
+    if (owned(partition) && counts(partition)) return self_;
+    return next_live_owner(partition);
+  }
   // For people.
   [[nodiscard]] std::string owner_names(Partition partition) const;
 
@@ -72,6 +75,8 @@ class View {
                                                 const std::vector<Partition>& refused = {}) const;
 
  private:
+  [[nodiscard]] std::optional<MemberIndex> next_live_owner(Partition partition) const;
+
   const ClusterConfig& config_;
   MemberIndex self_;
   std::bitset<kPartitions> owned_;  // asked for with every op

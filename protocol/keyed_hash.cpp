@@ -27,7 +27,7 @@ Hash128& Hash128::operator-=(const Hash128& other) {
 }
 
 // The index changes the seed, so that a counter's shards land independently.
-Placement::Placement(HashKey key, ShardRef shard)
+Placement::Placement(HashKey key, const ShardRef& shard)
     : hash(hash64(HashKey{raw(key) ^ (shard.shard * 0x9e3779b97f4a7c15U)}, shard.key)) {}
 
 }  // namespace quipu

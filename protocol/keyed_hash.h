@@ -39,7 +39,7 @@ struct Hash128 {
 struct Placement {
   std::uint64_t hash = 0;
 
-  Placement(HashKey key, ShardRef shard);
+  Placement(HashKey key, const ShardRef& shard);
   explicit Placement(std::uint64_t computed) : hash(computed) {}
   Placement() = default;  // of nothing; for arrays
   [[nodiscard]] Partition partition() const {

@@ -20,13 +20,14 @@ std::uint16_t Delta::index_of(ActorId actor) {
   if (slots_.size() < 2 * (actors_.size() + 1)) {
     slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), kNoSum);
     for (std::size_t i = 0; i < actors_.size(); ++i) {
-      std::size_t at = raw(actors_[i]) % slots_.size();
-      while (slots_[at] != kNoSum) at = (at + 1) % slots_.size();
+      std::size_t at = raw(actors_[i]) & (slots_.size() - 1);
+      while (slots_[at] != kNoSum) at = (at + 1) & (slots_.size() - 1);
       slots_[at] = static_cast<std::uint16_t>(i);
     }
   }
-  std::size_t at = raw(actor) % slots_.size();
-  while (slots_[at] != kNoSum && actors_[slots_[at]] != actor) at = (at + 1) % slots_.size();
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = raw(actor) & mask;
+  while (slots_[at] != kNoSum && actors_[slots_[at]] != actor) at = (at + 1) & mask;
   if (slots_[at] == kNoSum && actors_.size() < kNoSum) {
     slots_[at] = static_cast<std::uint16_t>(actors_.size());
     actors_.push_back(actor);

@@ -60,7 +60,7 @@ class Delta {
   Delta() = default;
   explicit Delta(Commit commit) : commit_(commit) {}
 
-  void push(ShardRef ref, const ShardState& state) {
+  void push(const ShardRef& ref, const ShardState& state) {
     push({ref, state.count, state.usable, state.cells});
   }
   void push(const DeltaEntry& entry);
@@ -110,7 +110,7 @@ class Delta {
 
   Commit commit_{};
   std::vector<ActorId> actors_;
-  std::vector<std::uint16_t> slots_;  // actors_, hashed, while pushing; kNoSum: free
+  std::vector<std::uint16_t> slots_;  // actors_, hashed, while pushing: 2^n; kNoSum: free
   std::string keys_;
   std::vector<Packed> entries_;
   std::vector<std::int64_t> sums_;

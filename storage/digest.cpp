@@ -18,7 +18,7 @@ void append(std::pmr::string& bytes, T value) {
 }  // namespace
 
 // A counter that was only raised or cleared has a state too, and it counts here.
-Hash128 hash_state(HashKey key, ShardRef ref, const ShardState& state) {
+Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state) {
   // On the stack for almost every shard: this runs once per change after a checkpoint.
   std::array<std::byte, 1024> stack;
   std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());

@@ -14,7 +14,7 @@
 
 namespace quipu {
 
-[[nodiscard]] Hash128 hash_state(HashKey key, ShardRef ref, const ShardState& state);
+[[nodiscard]] Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state);
 
 class Digest {
  public:

@@ -8,9 +8,25 @@
 namespace quipu {
 
 std::uint32_t ActorNames::intern(ActorId actor) {
-  const auto [at, fresh] = indices_.try_emplace(actor, static_cast<std::uint32_t>(names_.size()));
-  if (fresh) names_.push_back(actor);
-  return last_ = at->second;
+  if (2 * names_.size() >= slots_.size()) grow();
+  std::uint32_t& number = slots_[slot(actor)];
+  if (number == kNone) {
+    number = static_cast<std::uint32_t>(names_.size());
+    names_.push_back(actor);
+  }
+  return last_ = number;
+}
+
+std::size_t ActorNames::slot(ActorId actor) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = raw(actor) & mask;
+  while (slots_[at] != kNone && names_[slots_[at]] != actor) at = (at + 1) & mask;
+  return at;
+}
+
+void ActorNames::grow() {
+  slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), kNone);
+  for (std::uint32_t i = 0; i < names_.size(); ++i) slots_[slot(names_[i])] = i;
 }
 
 namespace {
@@ -41,8 +57,8 @@ T get(const char* at) {
 
 }  // namespace
 
-Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
-                     const ShardState& state) {
+Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
+                     const ShardRef& ref, const ShardState& state) {
   auto* entry = new (slab.allocate(size_for(ref.key.size(), state))) Entry;
   entry->key_length_ = static_cast<std::uint16_t>(ref.key.size());
   entry->shard_ = ref.shard;

@@ -16,7 +16,6 @@
 
 #include <cstring>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "protocol/keyed_hash.h"
@@ -39,8 +38,14 @@ class ActorNames {
   [[nodiscard]] std::uint32_t last() const { return last_; }
 
  private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  // Where it stands, or would.
+  [[nodiscard]] std::size_t slot(ActorId actor) const;
+  void grow();
+
   std::vector<ActorId> names_;
-  std::unordered_map<ActorId, std::uint32_t> indices_;  // never iterated
+  // Their numbers, by open addressing: actors are random already. A power of two of them.
+  std::vector<std::uint32_t> slots_;
   std::uint32_t last_ = 0;
 };
 
@@ -56,8 +61,8 @@ class Entry {
     kUsed = 64,   // looked up since eviction last came by
   };
 
-  static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement, ShardRef ref,
-                       const ShardState& state);
+  static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement,
+                       const ShardRef& ref, const ShardState& state);
   void destroy(Slab& slab) { slab.free(this, size()); }
   // Holds that state from now on; false, and nothing happens, if it needs another size.
   [[nodiscard]] bool rewrite(ActorNames& actors, const ShardState& state);
@@ -71,7 +76,7 @@ class Entry {
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }
   [[nodiscard]] ShardRef ref() const { return {{bytes() + kHeader, key_length_}, shard_}; }
   [[nodiscard]] std::size_t size() const;  // bytes
-  [[nodiscard]] bool is(ShardRef other) const { return ref() == other; }
+  [[nodiscard]] bool is(const ShardRef& other) const { return ref() == other; }
   [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
   void set(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ | flags); }
   void clear(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ & ~flags); }

@@ -341,7 +341,7 @@ bool Executor::replay(const Record& record, std::size_t bytes) {
 }
 
 // What records brought first is not all of it.
-bool Executor::load(ShardRef ref, const ShardState& state) {
+bool Executor::load(const ShardRef& ref, const ShardState& state) {
   const Placement placement = map_.place(ref);
   if (!map_.has_entry(placement, ref)) {
     map_.load(ref, state);

@@ -126,7 +126,7 @@ class Executor {
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
   // False, of this and the next: it cannot be what an executor wrote.
   [[nodiscard]] bool replay(const Record& record, std::size_t bytes);
-  [[nodiscard]] bool load(ShardRef ref, const ShardState& state);
+  [[nodiscard]] bool load(const ShardRef& ref, const ShardState& state);
   void start(BootId boot);
 
   [[nodiscard]] const ShardMap& map() const { return map_; }

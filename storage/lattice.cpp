@@ -77,11 +77,6 @@ Total total(std::span<const Cell> cells) {
   return result;
 }
 
-std::optional<std::int64_t> narrow(Wide sum) {
-  if (sum < kMin || sum > kMax) return std::nullopt;
-  return static_cast<std::int64_t>(sum);
-}
-
 bool clear(ShardState& state) {
   bool changed = false;
   for (Cell& cell : state.cells) {

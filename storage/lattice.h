@@ -41,7 +41,10 @@ struct Total {
 [[nodiscard]] Total total(std::span<const Cell> cells);
 
 // The sum as callers get it; nothing if it left int64 (merge never wraps).
-[[nodiscard]] std::optional<std::int64_t> narrow(Wide sum);
+[[nodiscard]] inline std::optional<std::int64_t> narrow(Wide sum) {
+  const auto low = static_cast<std::int64_t>(sum);
+  return low == sum ? std::optional(low) : std::nullopt;
+}
 
 // Observed reset of all cells. True if anything changed.
 bool clear(ShardState& state);

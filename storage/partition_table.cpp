@@ -4,7 +4,7 @@
 
 namespace quipu {
 
-Entry* PartitionTable::find(const Placement& placement, ShardRef ref) const {
+Entry* PartitionTable::find(const Placement& placement, const ShardRef& ref) const {
   if (capacity_ == 0) return nullptr;
   const Slot wanted = hash_bits(placement);
   for (std::uint32_t i = home(wanted); slots_[i] != 0; i = after(i)) {

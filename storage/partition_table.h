@@ -22,7 +22,7 @@ namespace quipu {
 class PartitionTable {
  public:
   // The table's slots, but not the entries, which belong to whoever inserted them.
-  [[nodiscard]] Entry* find(const Placement& placement, ShardRef ref) const;
+  [[nodiscard]] Entry* find(const Placement& placement, const ShardRef& ref) const;
   // REQUIRES: find() gave nothing.
   void insert(const Placement& placement, Entry* entry);
   // REQUIRES: `old` is in the table.

@@ -13,7 +13,7 @@ namespace quipu {
 
 class ShardList {
  public:
-  void push(ShardRef ref) {
+  void push(const ShardRef& ref) {
     keys_.append(ref.key);
     names_.push_back({static_cast<std::uint16_t>(ref.key.size()), ref.shard});
   }

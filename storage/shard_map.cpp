@@ -13,7 +13,7 @@ struct Name {
   std::uint8_t leaf;
   ShardRef ref;
   explicit Name(const Entry& entry) : leaf(entry.leaf()), ref(entry.ref()) {}
-  Name(std::uint8_t in, ShardRef of) : leaf(in), ref(of) {}
+  Name(std::uint8_t in, const ShardRef& of) : leaf(in), ref(of) {}
   bool operator<(const Name& other) const {
     return leaf != other.leaf ? leaf < other.leaf : ref < other.ref;
   }
@@ -32,7 +32,7 @@ void ShardMap::rekey(HashKey placement) {
   digest_key_ = derive_digest_key(placement);
 }
 
-bool ShardMap::read(const Placement& placement, ShardRef ref, ShardState& state) const {
+bool ShardMap::read(const Placement& placement, const ShardRef& ref, ShardState& state) const {
   const Entry* entry = find(placement, ref);
   if (entry == nullptr || entry->is_bottom()) {
     state.cells.clear();
@@ -43,12 +43,12 @@ bool ShardMap::read(const Placement& placement, ShardRef ref, ShardState& state)
   return true;
 }
 
-Total ShardMap::total(ShardRef ref) const {
+Total ShardMap::total(const ShardRef& ref) const {
   const Entry* entry = find(place(ref), ref);
   return entry == nullptr ? Total{} : entry->total();
 }
 
-ShardIndex ShardMap::usable(const Placement& placement, ShardRef ref) const {
+ShardIndex ShardMap::usable(const Placement& placement, const ShardRef& ref) const {
   assert(resident(placement, ref));
   if (!part(placement).spread) return 1;
   const Entry* entry = find(placement, ref);
@@ -79,7 +79,7 @@ void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flag
   entry->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | flags));
 }
 
-void ShardMap::put(const Placement& placement, ShardRef ref, const ShardState& state,
+void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardState& state,
                    std::uint8_t flags) {
   Part& home = part(placement);
   if (Entry* const old = home.table.find(placement, ref)) {
@@ -148,7 +148,7 @@ void ShardMap::count(Part& home, const Entry& entry) {
   ++size_;
 }
 
-void ShardMap::load(ShardRef ref, const ShardState& state) {
+void ShardMap::load(const ShardRef& ref, const ShardState& state) {
   const Placement placement = place(ref);
   Part& home = part(placement);
   Entry* const entry = Entry::create(slab_, actors_, placement, ref, state);
@@ -176,7 +176,7 @@ void ShardMap::set_evicted(Part& home, std::uint8_t leaf) {
   evicted_ = true;
 }
 
-void ShardMap::restore(ShardRef ref, const std::optional<ShardState>& state) {
+void ShardMap::restore(const ShardRef& ref, const std::optional<ShardState>& state) {
   const Placement placement = place(ref);
   Part& home = part(placement);
   if (resident(placement, ref)) return;

@@ -48,20 +48,20 @@ class ShardMap {
   void rekey(HashKey placement);
 
   [[nodiscard]] HashKey placement_key() const { return placement_; }
-  [[nodiscard]] Placement place(ShardRef ref) const { return {placement_, ref}; }
+  [[nodiscard]] Placement place(const ShardRef& ref) const { return {placement_, ref}; }
   // REQUIRES of this and the four below: resident(placement, ref).
-  [[nodiscard]] Entry* find(const Placement& placement, ShardRef ref) const {
+  [[nodiscard]] Entry* find(const Placement& placement, const ShardRef& ref) const {
     assert(resident(placement, ref));
     Entry* const entry = part(placement).table.find(placement, ref);
     if (entry != nullptr && !entry->has(Entry::kUsed)) entry->set(Entry::kUsed);
     return entry;
   }
   // False, and an empty state, if the shard is not held.
-  bool read(ShardRef ref, ShardState& state) const { return read(place(ref), ref, state); }
-  bool read(const Placement& placement, ShardRef ref, ShardState& state) const;
-  [[nodiscard]] Total total(ShardRef ref) const;
+  bool read(const ShardRef& ref, ShardState& state) const { return read(place(ref), ref, state); }
+  bool read(const Placement& placement, const ShardRef& ref, ShardState& state) const;
+  [[nodiscard]] Total total(const ShardRef& ref) const;
   // Of shard 0: how many shards adds may use. 1 if it is not held.
-  [[nodiscard]] ShardIndex usable(const Placement& placement, ShardRef ref) const;
+  [[nodiscard]] ShardIndex usable(const Placement& placement, const ShardRef& ref) const;
   // visit(i, placement) for each i below `count`, in order, of the shard that ref_of(i)
   // names. In groups whose memory is fetched ahead, so that a batch waits for it once,
   // not once for each shard.
@@ -80,17 +80,18 @@ class ShardMap {
   // Before a change in place. `flags`: kWhole and kLocal as they apply.
   void touch(const Placement& placement, Entry* entry, std::uint8_t flags);
   // Inserts or overwrites, and touches.
-  void put(const Placement& placement, ShardRef ref, const ShardState& state, std::uint8_t flags);
+  void put(const Placement& placement, const ShardRef& ref, const ShardState& state,
+           std::uint8_t flags);
   // After a change in place of an entry that did not exist before.
   void revived(const Placement& placement, const Entry& entry) {
     if (entry.shows_counter() && !entry.has(Entry::kCounted)) ++part(placement).counters;
   }
   // A state from a finished checkpoint, of a shard without an entry. Only its hash
   // stays in memory if there is little room.
-  void load(ShardRef ref, const ShardState& state);
+  void load(const ShardRef& ref, const ShardState& state);
 
   // ---- what is in the store alone ----
-  [[nodiscard]] bool resident(const Placement& placement, ShardRef ref) const {
+  [[nodiscard]] bool resident(const Placement& placement, const ShardRef& ref) const {
     const Part& home = part(placement);
     return home.evicted == nullptr || !home.evicted->test(placement.leaf()) ||
            home.table.find(placement, ref) != nullptr;
@@ -99,13 +100,13 @@ class ShardMap {
     const Part& home = parts_[raw(leaf.partition)];
     return home.evicted == nullptr || !home.evicted->test(leaf.leaf);
   }
-  [[nodiscard]] bool has_entry(const Placement& placement, ShardRef ref) const {
+  [[nodiscard]] bool has_entry(const Placement& placement, const ShardRef& ref) const {
     return part(placement).table.find(placement, ref) != nullptr;
   }
   [[nodiscard]] bool all_resident() const { return !evicted_; }
   // What the store holds of a shard, or nothing. What memory knows by itself it knows
   // better, also that a shard is not held (any more).
-  void restore(ShardRef ref, const std::optional<ShardState>& state);
+  void restore(const ShardRef& ref, const std::optional<ShardState>& state);
   // All that the store holds of the leaf has been restored.
   void set_resident(LeafId leaf);
   // About the memory of entries and tables is beyond the limit.

@@ -53,7 +53,7 @@ std::string record(Commit commit) {
   return key;
 }
 
-std::string shard(const Placement& placement, ShardRef ref) {
+std::string shard(const Placement& placement, const ShardRef& ref) {
   std::string key{letter(Kind::shard)};
   key.reserve(kShardPrefix + ref.key.size() + kShardSuffix);
   append(key, raw(placement.partition()));

@@ -32,7 +32,7 @@ struct KeyRange {
 [[nodiscard]] std::string meta();
 [[nodiscard]] std::string actor(Partition partition);
 [[nodiscard]] std::string record(Commit commit);
-[[nodiscard]] std::string shard(const Placement& placement, ShardRef ref);
+[[nodiscard]] std::string shard(const Placement& placement, const ShardRef& ref);
 [[nodiscard]] std::string token(Serial serial, std::uint8_t lane);
 
 [[nodiscard]] std::optional<Partition> parse_actor(std::string_view key);
