@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -12,6 +13,26 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 20;
 constexpr std::size_t kSmallSlab = 8 * kChunk;
 constexpr std::size_t kHugePage = 2 * kChunk;  // of x86-64, and of AArch64 with 4 KiB pages
+
+std::byte* map(std::size_t size) {
+  void* const mapped =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(mapped);
+}
+
+// The ends of what is mapped to find a boundary go back. aligned_alloc would keep them,
+// and the system may make huge pages of them, too.
+std::byte* map_huge_page() {
+  std::byte* const mapped = map(2 * kHugePage);
+  const std::size_t behind = reinterpret_cast<std::uintptr_t>(mapped) % kHugePage;
+  const std::size_t before = behind == 0 ? 0 : kHugePage - behind;
+  std::byte* const page = mapped + before;
+  if (before > 0) ::munmap(mapped, before);
+  ::munmap(page + kHugePage, kHugePage - before);
+  ::madvise(page, kHugePage, MADV_HUGEPAGE);  // as far as there are any
+  return page;
+}
 
 }  // namespace
 
@@ -38,13 +59,14 @@ void* Slab::allocate(std::size_t size) {
 
 void Slab::add_chunk() {
   const bool huge = reserved_ >= kSmallSlab;
-  left_ = huge ? kHugePage : kChunk;
-  chunks_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(left_, left_)));
+  const std::size_t size = huge ? kHugePage : kChunk;
+  chunks_.push_back({huge ? map_huge_page() : map(size), Unmap{size}});
   next_ = chunks_.back().get();
-  if (next_ == nullptr) throw std::bad_alloc();
-  if (huge) ::madvise(next_, left_, MADV_HUGEPAGE);  // as far as there are any
-  reserved_ += left_;
+  left_ = size;
+  reserved_ += size;
 }
+
+void Slab::Unmap::operator()(std::byte* chunk) const { ::munmap(chunk, size); }
 
 void Slab::free(void* piece, std::size_t size) {
   used_ -= size;

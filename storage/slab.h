@@ -5,13 +5,12 @@
 // was never freed.
 //
 // A small slab has chunks of 1 MiB. What comes beyond 8 MiB are huge pages, if the
-// system has some: of many counters, each that is looked up would else miss the TLB,
-// too.
+// system has some: else a look at one of many counters would miss the TLB as well as
+// the cache.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -39,12 +38,13 @@ class Slab {
  private:
   static constexpr std::size_t kLarge = 2048;  // such pieces are rare and come from the heap
 
-  struct Free {
-    void operator()(void* chunk) const { std::free(chunk); }
+  struct Unmap {
+    std::size_t size;
+    void operator()(std::byte* chunk) const;
   };
   void add_chunk();
 
-  std::vector<std::unique_ptr<std::byte, Free>> chunks_;
+  std::vector<std::unique_ptr<std::byte[], Unmap>> chunks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;  // bytes behind next_
   std::size_t reserved_ = 0;
