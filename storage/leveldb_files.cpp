@@ -56,8 +56,8 @@ leveldb::Status write_at(const std::string& name, int file, std::size_t at,
   return {};
 }
 
-// | records … | zeros, on the disk already | end of the file
-//           at_                        prepared_
+// | records … | zeros, most of them on the disk already | end of the file
+//           at_                                   prepared_
 class Log final : public leveldb::WritableFile {
  public:
   Log(std::string name, int file) : name_(std::move(name)), file_(file) {}
@@ -92,15 +92,16 @@ class Log final : public leveldb::WritableFile {
   }
 
  private:
-  // What a record is at most for which zeros pay: those that larger ones stand on
-  // would cost more than they save.
+  // Zeros pay for records up to this. What a larger one overwrites costs more to write
+  // twice than it saves.
   static constexpr std::size_t kSmall = std::size_t{64} << 10;
   static constexpr std::size_t kPrepared = 4 * kSmall;
 
   // Where there is no room for zeros, records do without.
   void prepare() {
     if (at_ <= prepared_ || at_ - synced_ > kSmall) return;
-    if (write_at(name_, file_, at_, std::string(kPrepared, '\0')).ok()) prepared_ = at_ + kPrepared;
+    (void)write_at(name_, file_, at_, std::string(kPrepared, '\0'));
+    prepared_ = at_ + kPrepared;
   }
 
   const std::string name_;

@@ -4,7 +4,7 @@
 // that was cut, ends the process by a signal instead of a status; and what was read
 // counts as the process's memory, however much the tables are.
 //
-// Logs are written as zeros ahead of their records, as etcd's and PostgreSQL's are.
+// Logs are filled with zeros ahead of their records, as etcd's and PostgreSQL's are.
 // A record then changes neither the file's size nor its blocks, so that its sync
 // needs no commit of the file system's own journal: 95 µs instead of 177, and half
 // of the CPU, for 1.5 KB on ext4. To a reader, LevelDB's or ours, zeros are the end.

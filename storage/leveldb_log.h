@@ -15,8 +15,8 @@
 //   torn      something, but no record begins in it: never acknowledged
 //   damaged   a later record begins behind it: it was acknowledged once
 //
-// Limit: damage to the very last record looks torn. Commit numbers and peers
-// reveal that one.
+// Limit: damage to the very last record looks torn, and zeros in its place, in an older
+// log too, look like the end. Commit numbers and peers reveal that one.
 #pragma once
 
 #include <cstddef>

@@ -112,7 +112,9 @@ Status LevelDbStore::open(bool create) {
   options.create_if_missing = create;
   options.error_if_exists = create;
   options.paranoid_checks = true;
-  options.reuse_logs = false;  // so that what was replayed is synced before it is shown
+  // So that what was replayed is synced before it is shown, and that nothing is written
+  // behind the zeros at a log's end.
+  options.reuse_logs = false;
   options.write_buffer_size = write_buffer_;
   options.max_open_files = kMaxStoreFiles;
   options.compression = leveldb::kSnappyCompression;

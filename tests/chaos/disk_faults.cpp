@@ -5,6 +5,7 @@
 
 #include "tests/chaos/nemesis.h"
 #include "tests/node/eventually.h"
+#include "tests/system/process.h"
 
 namespace quipu::chaos {
 namespace {
@@ -76,18 +77,24 @@ Strike sync_error(Testbed& testbed, Random& random) {
 
 // ---- a disk is lost ----
 
+// Without the zeros at the end of a log, which wait for records.
+std::uint64_t size_of_contents(const fs::path& file) {
+  return test::read_file(file).find_last_not_of('\0') + 1;
+}
+
 // Of a store's files, any bit. A power cut cannot do this: the store is to notice.
 void flip_a_bit(const fs::path& store, std::uint64_t draw) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(store)) {
     const std::string kind = entry.path().extension();
-    if ((kind == ".log" || kind == ".ldb") && entry.file_size() > 0) files.push_back(entry.path());
+    if ((kind == ".log" || kind == ".ldb") && size_of_contents(entry.path()) > 0)
+      files.push_back(entry.path());
   }
   if (files.empty()) return;
   std::sort(files.begin(), files.end());
   Random random(draw);
   const fs::path& path = files[random.below(files.size())];
-  const auto at = static_cast<std::streamoff>(random.below(fs::file_size(path)));
+  const auto at = static_cast<std::streamoff>(random.below(size_of_contents(path)));
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(at);
   const int byte = file.get();
