@@ -1,6 +1,7 @@
 #include "protocol/state.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace quipu {
@@ -18,7 +19,7 @@ bool by_actor(const Cell& a, const Cell& b) { return a.actor < b.actor; }
 // one per partition, in no order.
 std::uint16_t Delta::index_of(ActorId actor) {
   if (slots_.size() < 2 * (actors_.size() + 1)) {
-    slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), kNoSum);
+    slots_.assign(std::max<std::size_t>(16, std::bit_ceil(4 * actors_.size())), kNoSum);
     for (std::size_t i = 0; i < actors_.size(); ++i) {
       std::size_t at = raw(actors_[i]) & (slots_.size() - 1);
       while (slots_[at] != kNoSum) at = (at + 1) & (slots_.size() - 1);

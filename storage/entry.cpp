@@ -11,8 +11,8 @@ std::uint32_t ActorNames::intern(ActorId actor) {
   if (2 * names_.size() >= slots_.size()) grow();
   std::uint32_t& number = slots_[slot(actor)];
   if (number == kNone) {
-    number = static_cast<std::uint32_t>(names_.size());
     names_.push_back(actor);
+    number = static_cast<std::uint32_t>(names_.size() - 1);
   }
   return last_ = number;
 }

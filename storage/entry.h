@@ -39,12 +39,13 @@ class ActorNames {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  // Where it stands, or would.
+  // Where it stands, or would. REQUIRES: there are slots.
   [[nodiscard]] std::size_t slot(ActorId actor) const;
   void grow();
 
   std::vector<ActorId> names_;
-  // Their numbers, by open addressing: actors are random already. A power of two of them.
+  // 2^n, at most half of them taken, of numbers by open addressing: actors are random,
+  // so that their low bits are a hash.
   std::vector<std::uint32_t> slots_;
   std::uint32_t last_ = 0;
 };

@@ -112,7 +112,7 @@ class RespConnection final : public ClientProtocol {
   struct Slot {
     Write write;
     RespWriter::Version version;
-    std::uint16_t key_size;  // of keys_; 0: a read's
+    std::uint16_t key_size;  // of keys_; 0: a read's or a task's
   };
   // Replies that are known, behind a slot.
   struct Behind {
