@@ -143,6 +143,25 @@ TEST_F(LevelDbFiles, RecordsNeedNoRoomForZeros) {
   std::signal(SIGXFSZ, old_handler);
 }
 
+// Else each sync near a full disk would write them anew.
+TEST_F(LevelDbFiles, ZerosThatFoundNoRoomAreNotTriedAgainAtOnce) {
+  std::filesystem::create_directory(directory_);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  rlimit limit = old_limit;
+  limit.rlim_cur = 100'000;
+  Log log(directory_ / "000001.log");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_TRUE(log.write(1000).ok());
+  ::setrlimit(RLIMIT_FSIZE, &old_limit);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(log.size(), 100'000U);
+  EXPECT_TRUE(log.write(1000).ok());
+  EXPECT_EQ(log.size(), 100'000U);
+  log.expect_holds_what_was_written();
+}
+
 // Were tables mapped, reading behind the end of one would end the process.
 TEST_F(LevelDbFiles, NamesATableThatWasCutWhileItWasOpen) {
   const auto store =
