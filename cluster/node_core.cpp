@@ -7,6 +7,9 @@
 namespace quipu {
 namespace {
 
+// Of an open record that nobody waits for: beyond, sealing it would take too long at once.
+constexpr std::size_t kPatientBytes = std::size_t{64} << 10;
+
 // Whether it brings states, or asks for what is said only after a sync.
 bool needs_room(const PeerMessage& message) {
   return std::holds_alternative<DeltaFrame>(message) ||
@@ -178,6 +181,7 @@ void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload p
     greeting_.on_heard(now, link);
     if (executor_->meta().pins.founded) dispatch(now, *from, *message);
   }
+  seal_due_ = true;
   finish_event(now, effects);
 }
 
@@ -299,6 +303,7 @@ void NodeCore::on_tick(Instant now, Effects& effects) {
   settle(now);
   if (now >= next_gossip_) {
     next_gossip_ = now + settings_.gossip_interval;
+    seal_due_ = true;
     gossip(now);
     greeting_.on_tick(now, settings_.link_timeout, effects);
   }
@@ -392,15 +397,24 @@ void NodeCore::route_finished(Instant now, Collector::Finished& finished, Turn t
 }
 
 // A record is sealed when the store is idle, so that it holds all that came while
-// the last one was written; whoever must show state seals before.
+// the last one was written; whoever must show state seals before. Adds at `memory`,
+// which nobody waits for, take no sync of their own while they are few: they wait for
+// the next gossip.
+bool NodeCore::open_may_wait() const {
+  return !seal_due_ && waits_.size() == 0 && out_.awaited() <= executor_->sealed() &&
+         executor_->open_bytes() < kPatientBytes;
+}
+
 void NodeCore::seal_what_is_due(Effects& effects) {
   const bool idle = executor_->sealed() <= durable_;
-  if (idle && (executor_->has_open() || executor_->checkpointing())) executor_->seal();
+  const bool due = executor_->has_open() && !open_may_wait();
+  if (idle && (due || executor_->checkpointing())) executor_->seal();
   take_records(effects);
   if (waits_.size() > 0) {  // the records above may hold what they wait for
     replicator_.flush(Replicator::Flush::urgent);
     take_records(effects);
   }
+  if (!executor_->has_open()) seal_due_ = false;
   weigh_backlog(effects);
 }
 

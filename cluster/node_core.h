@@ -118,6 +118,7 @@ class NodeCore {
   void finish_event(Instant now, Effects& effects);
   void route_internal(Instant now);
   void route_finished(Instant now, Collector::Finished& finished, Turn turn);
+  [[nodiscard]] bool open_may_wait() const;
   void seal_what_is_due(Effects& effects);
   void weigh_backlog(Effects& effects);
   void take_records(Effects& effects);
@@ -153,6 +154,7 @@ class NodeCore {
   std::vector<bool> unheard_;    // by member: while swamped, something of its was dropped
   std::vector<AntiEntropy::Repaired> repairing_;  // their last merge is not durable yet
   Commit durable_{};
+  bool seal_due_ = true;  // as soon as the store is idle, whoever waits or not
   std::deque<std::pair<Commit, std::size_t>> unsynced_;  // bytes of records in flight
   std::size_t unsynced_bytes_ = 0;
   bool paused_ = false;   // clients are not read

@@ -1,5 +1,7 @@
 #include "cluster/outbound.h"
 
+#include <algorithm>
+
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -29,6 +31,7 @@ void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
 
 void Outbound::answer(const Origin& origin, Done&& done, Commit after) {
   done.id = origin.id;
+  awaited_ = std::max(awaited_, after);
   if (at_once_ != nullptr && origin.kind == Origin::Kind::client &&
       origin.who == raw(at_once_client_)) {
     at_once_->emplace_back(std::move(done), after <= durable_ ? Commit{} : after);
@@ -59,6 +62,7 @@ void Outbound::put(Item item, Commit after) {
     let_go(std::move(item));
     return;
   }
+  awaited_ = std::max(awaited_, after);
   const Commit newest = held_.empty() ? after : std::max(after, held_.back().after);
   held_bytes_ += bytes(item);
   held_.push_back({newest, std::move(item)});

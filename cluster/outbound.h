@@ -62,6 +62,8 @@ class Outbound {
   void flush(std::span<const std::optional<LinkId>> links, Effects& effects);
 
   [[nodiscard]] bool holding() const { return !held_.empty(); }
+  // The last commit that anything waits for, or has waited for.
+  [[nodiscard]] Commit awaited() const { return awaited_; }
   // About the memory of all that is kept back.
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
 
@@ -91,6 +93,7 @@ class Outbound {
 
   const View& view_;
   Commit durable_{};
+  Commit awaited_{};
   ClientId at_once_client_{};
   std::vector<AtOnce>* at_once_ = nullptr;
   std::deque<Held> held_;  // ascending by commit

@@ -12,6 +12,42 @@ TEST(Adds, AtMemoryAreAcknowledgedBeforeTheyAreDurable) {
   EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::memory})), Code::ok);
 }
 
+TEST(Adds, AtMemoryTakeNoSyncOfTheirOwn) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  const auto sealed = [&] { return raw(nodes.core(0).executor().sealed()); };
+  const std::uint64_t before = sealed();
+  (void)nodes.add(0, "a", 1, {.ack = Ack::memory});
+  (void)nodes.add(0, "b", 1, {.ack = Ack::memory});
+  EXPECT_EQ(sealed(), before);
+  (void)nodes.add(0, "c", 1);
+  EXPECT_EQ(sealed(), before + 1) << "all three are in one record";
+  nodes.restart(0);
+  EXPECT_EQ(nodes.held(0, "a") + nodes.held(0, "b") + nodes.held(0, "c"), 3);
+}
+
+TEST(Adds, AtMemoryAreOnTheDiskAfterAGossipIntervalAtMost) {
+  HandDriven::Options alone;
+  alone.nodes = alone.replication = 1;
+  HandDriven nodes(alone);
+  nodes.pass(1s);
+  (void)nodes.add(0, "a", 1, {.ack = Ack::memory});
+  nodes.pass(nodes.settings(0).gossip_interval);
+  nodes.restart(0);
+  EXPECT_EQ(nodes.held(0, "a"), 1);
+}
+
+// Time stands still; sealing very many at once would keep everybody waiting.
+TEST(Adds, AtMemoryDoNotWaitForTheGossipIfTheyAreMany) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  const Commit before = nodes.core(0).executor().sealed();
+  for (int i = 0; i < 2000; ++i)
+    (void)nodes.add(0, nodes.key_of(0) + std::to_string(i), 1, {.ack = Ack::memory});
+  EXPECT_GT(nodes.core(0).executor().sealed(), before);
+  EXPECT_LT(nodes.core(0).executor().open_bytes(), 65'536u);
+}
+
 TEST(Adds, AtDiskAreAcknowledgedOnceTheyAreDurable) {
   HandDriven nodes;
   nodes.stall(0);

@@ -65,6 +65,7 @@ TEST(Evicted, CountersTakeAddsAndResetsOfEveryAck) {
     const std::int64_t i = evicted(nodes, 1);
     EXPECT_EQ(nodes.code(nodes.add(1, key(i), 1000, {.ack = ack})), Code::ok);
     EXPECT_EQ(nodes.total(1, key(i), ReadLevel::local), i + 1000) << "what was just added is read";
+    nodes.pass(1s);
     EXPECT_EQ(nodes.total(2, key(i), ReadLevel::strong), i + 1000);
     EXPECT_EQ(nodes.code(nodes.reset(1, key(i), {.ack = ack})), Code::ok);
     nodes.pass(1s);

@@ -125,6 +125,7 @@ TEST(Repair, AfterALostOutboxALocalReadIsCompleteOnlyWhenItEnded) {
   nodes.stall(0);  // so that all come in one interval
   for (int i = 0; i < 100; ++i) (void)nodes.add(0, key(i), 1, {.ack = Ack::memory});
   nodes.resume(0);
+  nodes.pass(nodes.settings(0).gossip_interval);
   ASSERT_GE(nodes.stat(0, "outboxes_lost"), 1u);
   nodes.pass(2s);
   const auto during = nodes.value(nodes.read(1, key(0), ReadLevel::local));
