@@ -33,17 +33,17 @@ NumberLine read_any_number(std::string_view bytes) {
   return {end + kEnd.size(), number.value_or(std::numeric_limits<std::int64_t>::max())};
 }
 
-// The same; nearly all are lengths of a few digits, which tell by themselves where they end.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The same; nearly all are of one digit or two.
 inline NumberLine read_number(std::string_view bytes) {
-  const char* const few = bytes.data() + std::min<std::size_t>(bytes.size(), 8);
-  const char* at = bytes.data() + 1;
-  std::int64_t number = 0;
-  for (; at < few && *at >= '0' && *at <= '9'; ++at) number = number * 10 + (*at - '0');
-  const auto size = static_cast<std::size_t>(at - bytes.data());
-  const bool plain = size == 2 || (size > 2 && bytes[1] != '0');
-  if (!plain || size + 2 > bytes.size() || at[0] != '\r' || at[1] != '\n')
-    return read_any_number(bytes);
-  return {size + 2, number};
+  if (bytes.size() >= 5) {
+    const char* const at = bytes.data() + 1;
+    if (is_digit(at[0]) && at[1] == '\r' && at[2] == '\n') return {4, at[0] - '0'};
+    if (is_digit(at[0]) && at[0] != '0' && is_digit(at[1]) && at[2] == '\r' && at[3] == '\n')
+      return {5, (at[0] - '0') * 10 + (at[1] - '0')};
+  }
+  return read_any_number(bytes);
 }
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -52,7 +52,7 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool ends_word(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
+  if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
@@ -136,26 +136,30 @@ std::optional<std::int64_t> to_integer(std::string_view word) {
 }
 
 std::optional<RespRequests::Words> RespRequests::next(ReadBuffer& in) {
-  if (words_.capacity() > kKeptWords) words_ = std::vector<std::string_view>();
+  if (at_ == 0) forget_words();
   if (in.buffered() == 0) return std::nullopt;
   const std::string_view bytes = in.unread();
+  if (at_ > 0 && bytes.data() != base_) move_words(bytes.data());
+  base_ = bytes.data();
   const bool array = at_ > 0 || bytes.front() == '*';
   const Read read = array ? read_array(bytes) : read_inline(in);
-  if (read == Read::whole) return take(in);
+  if (read == Read::whole) {
+    in.consume(std::exchange(at_, 0));
+    return words_;
+  }
   if (read == Read::too_long || (read == Read::incomplete && bytes.size() > kMaxRespRequest))
     refused_ = "a request has more than " + std::to_string(kMaxRespRequest) + " bytes";
   return std::nullopt;
 }
 
-RespRequests::Words RespRequests::take(ReadBuffer& in) {
-  const std::string_view bytes = in.unread();
-  words_.resize(ranges_.size());
-  for (std::size_t i = 0; i < words_.size(); ++i)
-    words_[i] = {bytes.data() + ranges_[i].begin, ranges_[i].size};
-  ranges_.clear();
-  if (ranges_.capacity() > kKeptWords) ranges_ = std::vector<Range>();
-  in.consume(std::exchange(at_, 0));
-  return words_;
+inline void RespRequests::forget_words() {
+  words_.clear();
+  if (words_.capacity() > kKeptWords) words_ = std::vector<std::string_view>();
+}
+
+// The buffer did, and they are in it.
+void RespRequests::move_words(const char* to) {
+  for (std::string_view& word : words_) word = {to + (word.data() - base_), word.size()};
 }
 
 RespRequests::Read RespRequests::refuse(std::string_view why) {
@@ -179,8 +183,7 @@ inline RespRequests::Read RespRequests::read_count(std::string_view bytes) {
   return Read::whole;
 }
 
-inline RespRequests::Read RespRequests::read_length(std::string_view bytes) {
-  const std::string_view rest = bytes.substr(at_);
+inline RespRequests::Read RespRequests::read_length(std::string_view rest) {
   if (rest.empty()) return Read::incomplete;
   if (rest.front() != '$') return refuse_type(rest.front());
   const auto [size, number] = read_number(rest);
@@ -195,15 +198,16 @@ inline RespRequests::Read RespRequests::read_length(std::string_view bytes) {
 }
 
 inline RespRequests::Read RespRequests::read_word(std::string_view bytes) {
-  if (!length_) {
-    if (const Read read = read_length(bytes); read != Read::whole) return read;
+  if (length_ == kNoLength) {
+    const Read read = read_length({bytes.data() + at_, bytes.size() - at_});
+    if (read != Read::whole) return read;
   }
-  const std::size_t end = at_ + *length_ + kEnd.size();
+  const std::size_t end = at_ + length_ + kEnd.size();
   if (end > kMaxRespRequest) return Read::too_long;
   if (bytes.size() < end) return Read::incomplete;
-  ranges_.push_back({at_, *length_});
+  words_.emplace_back(bytes.data() + at_, length_);
   at_ = end;
-  length_.reset();
+  length_ = kNoLength;
   return Read::whole;
 }
 
@@ -232,8 +236,7 @@ RespRequests::Read RespRequests::read_inline(ReadBuffer& in) {
     if (line.empty()) break;
     const char* const begin = to;
     if (!split_word(line, to)) return refuse("unbalanced quotes in request");
-    ranges_.push_back(
-        {static_cast<std::size_t>(begin - bytes.data()), static_cast<std::size_t>(to - begin)});
+    words_.emplace_back(begin, static_cast<std::size_t>(to - begin));
   }
   at_ = end + 1;
   return Read::whole;
@@ -268,9 +271,20 @@ void RespWriter::bulk(std::string_view bytes) {
 }
 
 void RespWriter::bulk(std::int64_t number) {
-  std::array<char, kMaxNumberLine> text;
-  const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-  bulk(std::string_view(text.data(), static_cast<std::size_t>(end - text.data())));
+  constexpr std::size_t kHead = 5;  // "$20\r\n"
+  std::array<char, kHead + kMaxNumberLine> line;
+  char* const digits = line.data() + kHead;
+  char* end = std::to_chars(digits, line.data() + line.size(), number).ptr;
+  const auto size = static_cast<std::size_t>(end - digits);
+  char* begin = digits;
+  *--begin = '\n';
+  *--begin = '\r';
+  *--begin = static_cast<char>('0' + size % 10);
+  if (size >= 10) *--begin = static_cast<char>('0' + size / 10);
+  *--begin = '$';
+  *end++ = '\r';
+  *end++ = '\n';
+  out_.append(begin, static_cast<std::size_t>(end - begin));
 }
 
 void RespWriter::verbatim(std::string_view text) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,28 +42,25 @@ class RespRequests {
   [[nodiscard]] const std::string& refused() const { return refused_; }
 
  private:
-  struct Range {
-    std::size_t begin;
-    std::size_t size;
-  };
-
   enum class Read { whole, incomplete, too_long, refused };
+  static constexpr std::size_t kNoLength = std::numeric_limits<std::size_t>::max();
 
   [[nodiscard]] Read read_array(std::string_view bytes);
   [[nodiscard]] Read read_count(std::string_view bytes);
-  [[nodiscard]] Read read_length(std::string_view bytes);
+  [[nodiscard]] Read read_length(std::string_view rest);
   [[nodiscard]] Read read_word(std::string_view bytes);
   [[nodiscard]] Read read_inline(ReadBuffer& in);
-  [[nodiscard]] Words take(ReadBuffer& in);
+  void forget_words();
+  void move_words(const char* to);
   [[nodiscard]] Read refuse(std::string_view why);
   [[nodiscard]] Read refuse_type(char type);
 
-  // Of the request that is being read; offsets count from its first byte.
-  std::size_t at_ = 0;                 // understood up to here; 0: nothing yet
-  std::size_t missing_ = 0;            // words that are still to come
-  std::optional<std::size_t> length_;  // of the word at at_
-  std::vector<Range> ranges_;
-  std::vector<std::string_view> words_;  // of the last request
+  // Of the request that is being read, or was read last; offsets count from its first byte.
+  std::size_t at_ = 0;              // understood up to here; 0: nothing yet
+  std::size_t missing_ = 0;         // words that are still to come
+  std::size_t length_ = kNoLength;  // of the word at at_, if it is known
+  std::vector<std::string_view> words_;
+  const char* base_ = nullptr;  // where its first byte stands, or stood when it was last seen
   std::string refused_;
 };
 

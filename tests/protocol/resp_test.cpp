@@ -161,6 +161,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "$3\r\na\r\n\r\n"},
         Written{"number", [](RespWriter& to) { to.bulk(std::int64_t{-42}); }, "$3\r\n-42\r\n",
                 "$3\r\n-42\r\n"},
+        Written{"longest_number", [](RespWriter& to) { to.bulk(kLowest); },
+                "$20\r\n-9223372036854775808\r\n", "$20\r\n-9223372036854775808\r\n"},
         Written{"verbatim", [](RespWriter& to) { to.verbatim("ab"); }, "$2\r\nab\r\n",
                 "=6\r\ntxt:ab\r\n"},
         Written{"boolean", [](RespWriter& to) { to.boolean(true); }, ":1\r\n", "#t\r\n"},
