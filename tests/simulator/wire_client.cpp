@@ -230,11 +230,12 @@ void WireClient::send(ChangeId id, Ack level) {
   ask(*connection, op);
 }
 
-// The same token for something else: whatever happens, it must not be carried out.
+// The same token for something else: whatever happens, it must not be carried out, unless
+// the disk that knew the token has gone back, which nobody can tell who saw nothing of it.
 void WireClient::forge(ChangeId id) {
   const Change& change = changes_.at(id);
   const auto connection = any();
-  if (!connection || change.task.what != Task::What::add) return;
+  if (!connection || change.task.what != Task::What::add || disks_go_back()) return;
   Op op;
   op.id = next_++;
   op.key = change.task.key;
@@ -245,6 +246,10 @@ void WireClient::forge(ChangeId id) {
   if (op.amount == change.task.amount) return;
   requests_[op.id] = {id, op.ack, true};
   ask(*connection, op);
+}
+
+bool WireClient::disks_go_back() const {
+  return options_.has(Knob::old_copies) || options_.has(Knob::lost_tails);
 }
 
 void WireClient::try_again(ChangeId id) {
@@ -389,8 +394,7 @@ void WireClient::on_done(const Done& done) {
 // may be lost that knew of it. The change has not been applied then, and is not.
 void WireClient::on_lost(Change& change, Code code) {
   const bool gone = std::find(stores_.begin(), stores_.end(), change.store) == stores_.end();
-  const bool disks_go =
-      options_.has(Knob::wipes) || options_.has(Knob::old_copies) || options_.has(Knob::lost_tails);
+  const bool disks_go = options_.has(Knob::wipes) || disks_go_back();
   const bool no_shard = disks_go || change.shard >= workload_.shards(change.task.key);
   const bool lost = code == Code::executor_gone      ? gone
                     : code == Code::invalid_argument ? no_shard

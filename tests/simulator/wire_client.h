@@ -79,6 +79,7 @@ class WireClient {
   void open_session(StoreId store);
   void send(ChangeId id, Ack level);
   void forge(ChangeId id);
+  [[nodiscard]] bool disks_go_back() const;
   void try_again(ChangeId id);
   void ask_again(ChangeId id);
   void linger(ChangeId id);
