@@ -74,7 +74,7 @@ void write_command(RespWriter& to, const RespCommand& command, const RespCommand
 
 void write_docs(RespWriter& to, const RespCommand& command, const RespCommand* container) {
   to.bulk(full_name(command, container));
-  to.map(command.subcommands.empty() ? 4 : 5);
+  to.map(4 + (command.syntax.empty() ? 0u : 1u) + (command.subcommands.empty() ? 0u : 1u));
   to.bulk("summary");
   to.bulk(command.summary);
   to.bulk("since");
@@ -83,6 +83,10 @@ void write_docs(RespWriter& to, const RespCommand& command, const RespCommand* c
   to.bulk(command.group);
   to.bulk("complexity");
   to.bulk(command.complexity());
+  if (!command.syntax.empty()) {
+    to.bulk("arguments");
+    write_arguments(to, command.syntax);
+  }
   if (command.subcommands.empty()) return;
   to.bulk("subcommands");
   to.map(command.subcommands.size());
@@ -197,8 +201,16 @@ constexpr std::array kCommand{
                 "server",
                 "2.8.13",
                 "Tells how many commands there are."},
-    RespCommand{
-        "docs", -2, command_docs, kFlags, {}, kCategories, "server", "7.0.0", "Explains commands."},
+    RespCommand{"docs",
+                -2,
+                command_docs,
+                kFlags,
+                {},
+                kCategories,
+                "server",
+                "7.0.0",
+                "Explains commands.",
+                "[command-name...]"},
     RespCommand{"getkeys",
                 -4,
                 command_getkeys,
@@ -207,7 +219,8 @@ constexpr std::array kCommand{
                 kCategories,
                 "server",
                 "2.8.13",
-                "Tells the keys that a request names."},
+                "Tells the keys that a request names.",
+                "command arg..."},
     RespCommand{"info",
                 -2,
                 command_info,
@@ -216,9 +229,18 @@ constexpr std::array kCommand{
                 kCategories,
                 "server",
                 "2.8.13",
-                "Describes commands."},
-    RespCommand{
-        "list", -2, command_list, kFlags, {}, kCategories, "server", "7.0.0", "Names commands."},
+                "Describes commands.",
+                "[command-name...]"},
+    RespCommand{"list",
+                -2,
+                command_list,
+                kFlags,
+                {},
+                kCategories,
+                "server",
+                "7.0.0",
+                "Names commands.",
+                "[FILTERBY filter name]"},
     RespCommand{"help", 2, help, kFlags, {}, kCategories, "server", "5.0.0", "Tells these lines."},
 };
 
@@ -232,6 +254,7 @@ constexpr std::array kCommands{
                 "server",
                 "2.8.13",
                 "Describes all commands.",
+                {},
                 kCommand},
 };
 

@@ -3,7 +3,7 @@
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
 // (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
-// (COMMAND), resp_quipu.cpp.
+// (COMMAND, with resp_arguments.cpp), resp_quipu.cpp.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct RespCommand {
   std::string_view group{};
   std::string_view since{};
   std::string_view summary{};
+  std::string_view syntax{};  // of its arguments: see resp_arguments.cpp
   std::span<const RespCommand> subcommands{};
 
   // By how many keys it may name.
@@ -54,6 +55,9 @@ struct RespCommand {
 // In any case; null: there is none.
 [[nodiscard]] const RespCommand* find_command(std::string_view name);
 [[nodiscard]] const RespCommand* find_subcommand(const RespCommand& command, std::string_view name);
+
+// Of COMMAND DOCS, those that `syntax` names.
+void write_arguments(RespWriter& to, std::string_view syntax);
 
 // The HELP of every command that has subcommands.
 void help(RespConnection& connection, RespConnection::Words words);

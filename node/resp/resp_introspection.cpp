@@ -219,7 +219,8 @@ constexpr std::array kConfig{
                 "@admin @slow @dangerous",
                 "server",
                 "2.0.0",
-                "Tells settings by their names."},
+                "Tells settings by their names.",
+                "parameter..."},
     RespCommand{"resetstat",
                 2,
                 config_resetstat,
@@ -237,7 +238,8 @@ constexpr std::array kConfig{
                 "@admin @slow @dangerous",
                 "server",
                 "2.0.0",
-                "Refused: settings are read from a file at the start."},
+                "Refused: settings are read from a file at the start.",
+                "parameter value"},
     RespCommand{"help", 2, help, kFlags, {}, "@slow", "server", "5.0.0", "Tells these lines."},
 };
 
@@ -263,7 +265,8 @@ constexpr std::array kFunction{
                 "@write @slow @scripting",
                 "scripting",
                 "7.0.0",
-                "Removes all functions: there are none."},
+                "Removes all functions: there are none.",
+                "[ASYNC|SYNC]"},
     RespCommand{"help", 2, help, kFlags, {}, "@slow", "scripting", "7.0.0", "Tells these lines."},
 };
 
@@ -277,6 +280,7 @@ constexpr std::array kCommands{
                 "scripting",
                 "7.0.0",
                 "Commands about functions.",
+                {},
                 kFunction},
     RespCommand{"info",
                 -1,
@@ -286,7 +290,8 @@ constexpr std::array kCommands{
                 "@slow @dangerous",
                 "server",
                 "1.0.0",
-                "Describes the node, in sections."},
+                "Describes the node, in sections.",
+                "[section...]"},
     RespCommand{"config",
                 -2,
                 nullptr,
@@ -296,6 +301,7 @@ constexpr std::array kCommands{
                 "server",
                 "2.0.0",
                 "Commands about settings.",
+                {},
                 kConfig},
 };
 

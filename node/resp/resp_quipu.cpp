@@ -102,11 +102,14 @@ void quipu_reset(RespConnection& connection, Words words) {
 constexpr std::array kCommands{
     RespCommand{"quipu.get", -2, quipu_get, "readonly fast", one_key("RO access"), "@read @fast",
                 "string", "7.0.0",
-                "Tells a counter's total, its age in ms, and whether it is complete."},
+                "Tells a counter's total, its age in ms, and whether it is complete.",
+                "key [LOCAL|FRESH|STRONG]"},
     RespCommand{"quipu.add", -3, quipu_add, "write denyoom fast", one_key("RW access update"),
-                "@write @fast", "string", "7.0.0", "Adds to a counter, acknowledged as asked for."},
+                "@write @fast", "string", "7.0.0", "Adds to a counter, acknowledged as asked for.",
+                "key amount:integer [ACK MEMORY|DISK|QUORUM] [AFFINITY name]"},
     RespCommand{"quipu.reset", -2, quipu_reset, "write fast", one_key("RM delete"), "@write @fast",
-                "string", "7.0.0", "Resets a counter, acknowledged as asked for."},
+                "string", "7.0.0", "Resets a counter, acknowledged as asked for.",
+                "key [ACK MEMORY|DISK|QUORUM]"},
 };
 
 }  // namespace

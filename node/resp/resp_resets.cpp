@@ -173,15 +173,16 @@ void set(RespConnection& connection, Words words) {
 
 constexpr std::array kCommands{
     RespCommand{"del", -2, del, "write", all_keys("RM delete"), "@keyspace @write @slow", "generic",
-                "1.0.0", "Resets counters; tells how many existed."},
+                "1.0.0", "Resets counters; tells how many existed.", "key..."},
     RespCommand{"unlink", -2, del, "write fast", all_keys("RM delete"), "@keyspace @write @fast",
-                "generic", "4.0.0", "Resets counters; tells how many existed."},
+                "generic", "4.0.0", "Resets counters; tells how many existed.", "key..."},
     RespCommand{"getdel", 2, getdel, "write fast", one_key("RW access delete"),
-                "@write @string @fast", "string", "6.2.0",
-                "Tells a counter's total and resets it."},
+                "@write @string @fast", "string", "6.2.0", "Tells a counter's total and resets it.",
+                "key"},
     RespCommand{"set", -3, set, "write denyoom", one_key("OW update"), "@write @string @slow",
                 "string", "1.0.0",
-                "Resets a counter and adds a number: others' adds meanwhile are kept."},
+                "Resets a counter and adds a number: others' adds meanwhile are kept.",
+                "key value:integer"},
 };
 
 }  // namespace

@@ -1,12 +1,19 @@
 // What a node tells Redis clients of itself: INFO, CONFIG, CLIENT LIST, COMMAND, FUNCTION.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cstdlib>
+#include <regex>
+#include <utility>
+
+#include "node/resp/resp_command.h"
 #include "tests/node/resp_conversation.h"
 
 namespace quipu::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class RespIntrospection : public Resp {};
@@ -20,7 +27,7 @@ TEST_F(RespIntrospection, TellsOfItself) {
         "role:master\r\n", "loading:0\r\n", "connected_clients:1\r\n", "# Keyspace\r\n",
         "db0:keys=1,expires=0,avg_ttl=0\r\n"})
     EXPECT_THAT(info, HasSubstr(line));
-  EXPECT_THAT(client.reply_to("INFO server"), testing::Not(HasSubstr("# Clients")));
+  EXPECT_THAT(client.reply_to("INFO server"), Not(HasSubstr("# Clients")));
   EXPECT_THAT(client.reply_to("CLIENT LIST"), HasSubstr(" laddr=" + node_->client_address()));
   converse(connect(),
            {{"CONFIG GET save", "*2 $4 save $0  "},
@@ -56,6 +63,66 @@ TEST_F(RespIntrospection, TellsOfItself) {
       StartsWith("*1\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"));
   EXPECT_THAT(get, HasSubstr("$5\r\nflags\r\n*2\r\n+RO\r\n+access\r\n"));
   EXPECT_THAT(client.reply_to("COMMAND DOCS incr"), HasSubstr("Adds 1 to a counter"));
+}
+
+// Words in the order of Redis 7.0.15, which leaves it to redis-cli to make a line of them.
+TEST_F(RespIntrospection, TellsTheArgumentsOfCommands) {
+  struct Told {
+    const char* command;
+    const char* arguments;
+  };
+  constexpr auto kTold = std::to_array<Told>({
+      {"incrby", "*2 *6 name key type key key_spec_index :0 *4 name increment type integer"},
+      {"mget", "*1 *8 name key type key key_spec_index :0 flags *1 +multiple"},
+      {"scan",
+       "*4 *4 name cursor type integer *8 name pattern type pattern token MATCH flags *1 "
+       "+optional *8 name count type integer token COUNT flags *1 +optional *8 name type type "
+       "string token TYPE flags *1 +optional"},
+      {"flushall",
+       "*1 *8 name async type oneof flags *1 +optional arguments *2 *6 name async type "
+       "pure-token token ASYNC *6 name sync type pure-token token SYNC"},
+      {"hello",
+       "*1 *8 name protover type block flags *1 +optional arguments *3 *4 name protover type "
+       "integer *10 name auth type block token AUTH flags *1 +optional arguments *2 *4 name "
+       "username type string *4 name password type string *8 name clientname type string token "
+       "SETNAME flags *1 +optional"},
+      {"quipu.reset",
+       "*2 *6 name key type key key_spec_index :0 *10 name ack type oneof token ACK flags *1 "
+       "+optional arguments *3 *6 name memory type pure-token token MEMORY *6 name disk type "
+       "pure-token token DISK *6 name quorum type pure-token token QUORUM"},
+  });
+  auto client = connect();
+  for (const Told& told : kTold) {
+    std::string reply = client.reply_to(std::string("COMMAND DOCS ") + told.command);
+    reply.erase(0, reply.find("arguments\r\n") + 11);
+    reply = std::regex_replace(reply, std::regex("\\$[0-9]+\r\n"), "");
+    EXPECT_EQ(std::regex_replace(reply, std::regex("\r\n"), " "),
+              std::string(told.arguments) + " ");
+  }
+  EXPECT_THAT(client.reply_to("COMMAND DOCS dbsize"), Not(HasSubstr("arguments")));
+}
+
+// What must be there, by how it is written and by the arity that is checked.
+TEST(RespCommands, AreWrittenWithAsManyWordsAsTheyTake) {
+  const auto check = [](const RespCommand& command, int names) {
+    int needed = names;
+    int depth = 0;
+    bool within = false;
+    for (const char c : command.syntax) {
+      const bool begins = c != ' ' && c != '[' && c != ']' && !std::exchange(within, true);
+      if (c == '[') ++depth;
+      if (c == ']') --depth;
+      if (begins && depth == 0) ++needed;
+      if (c == ' ' || c == '[' || c == ']') within = false;
+    }
+    EXPECT_EQ(depth, 0) << command.name;
+    if (!command.subcommands.empty()) return;
+    EXPECT_EQ(std::abs(command.arity), needed) << command.name << ' ' << command.syntax;
+  };
+  for (const RespCommand& command : resp_commands()) {
+    check(command, 1);
+    for (const RespCommand& sub : command.subcommands) check(sub, 2);
+  }
 }
 
 // As Redis 7.0.15 answers, where it knows the command.
