@@ -33,6 +33,9 @@ NumberLine read_any_number(std::string_view bytes) {
   return {end + kEnd.size(), number.value_or(std::numeric_limits<std::int64_t>::max())};
 }
 
+// Of a byte that may be gone, so that no pointer is calculated with.
+std::uintptr_t address(const char* byte) { return reinterpret_cast<std::uintptr_t>(byte); }
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The same; nearly all are of one digit or two.
@@ -139,8 +142,8 @@ std::optional<RespRequests::Words> RespRequests::next(ReadBuffer& in) {
   if (at_ == 0) forget_words();
   if (in.buffered() == 0) return std::nullopt;
   const std::string_view bytes = in.unread();
-  if (at_ > 0 && bytes.data() != base_) move_words(bytes.data());
-  base_ = bytes.data();
+  if (at_ > 0) move_words(bytes.data());
+  base_ = address(bytes.data());
   const bool array = at_ > 0 || bytes.front() == '*';
   const Read read = array ? read_array(bytes) : read_inline(in);
   if (read == Read::whole) {
@@ -157,9 +160,10 @@ inline void RespRequests::forget_words() {
   if (words_.capacity() > kKeptWords) words_ = std::vector<std::string_view>();
 }
 
-// The buffer did, and they are in it.
+// If the buffer was, and they are in it.
 void RespRequests::move_words(const char* to) {
-  for (std::string_view& word : words_) word = {to + (word.data() - base_), word.size()};
+  if (address(to) == base_) return;
+  for (std::string_view& word : words_) word = {to + (address(word.data()) - base_), word.size()};
 }
 
 RespRequests::Read RespRequests::refuse(std::string_view why) {

@@ -60,7 +60,7 @@ class RespRequests {
   std::size_t missing_ = 0;         // words that are still to come
   std::size_t length_ = kNoLength;  // of the word at at_, if it is known
   std::vector<std::string_view> words_;
-  const char* base_ = nullptr;  // where its first byte stands, or stood when it was last seen
+  std::uintptr_t base_ = 0;  // where its first byte stood when it was last seen
   std::string refused_;
 };
 
