@@ -303,6 +303,9 @@ void NodeCore::on_tick(Instant now, Effects& effects) {
   settle(now);
   if (now >= next_gossip_) {
     next_gossip_ = now + settings_.gossip_interval;
+    // The outboxes must know of what nobody waited for before they are flushed.
+    if (idle() && executor_->has_open()) executor_->seal();
+    take_records(effects);
     seal_due_ = true;
     gossip(now);
     greeting_.on_tick(now, settings_.link_timeout, effects);
@@ -324,6 +327,11 @@ void NodeCore::gossip(Instant now) {
   listing_.on_tick(now);
   sizing_.on_tick(now);
   if (ready()) reads_.refresh(now);
+}
+
+void NodeCore::begin_closing(Instant now, Effects& effects) {
+  closing_ = true;
+  finish_event(now, effects);
 }
 
 Instant NodeCore::deadline() const {
@@ -397,18 +405,17 @@ void NodeCore::route_finished(Instant now, Collector::Finished& finished, Turn t
 }
 
 // A record is sealed when the store is idle, so that it holds all that came while
-// the last one was written; whoever must show state seals before. Adds at `memory`,
-// which nobody waits for, take no sync of their own while they are few: they wait for
-// the next gossip.
+// the last one was written; whoever must show state seals before. What clients change at
+// `memory`, for which nobody waits, takes no sync of its own while it is little: it goes
+// along with what others wait for, is sealed with what a peer brings, or at the gossip.
 bool NodeCore::open_may_wait() const {
-  return !seal_due_ && waits_.size() == 0 && out_.awaited() <= executor_->sealed() &&
+  return !seal_due_ && !closing_ && waits_.size() == 0 && out_.awaited() <= executor_->sealed() &&
          executor_->open_bytes() < kPatientBytes;
 }
 
 void NodeCore::seal_what_is_due(Effects& effects) {
-  const bool idle = executor_->sealed() <= durable_;
   const bool due = executor_->has_open() && !open_may_wait();
-  if (idle && (due || executor_->checkpointing())) executor_->seal();
+  if (idle() && (due || executor_->checkpointing())) executor_->seal();
   take_records(effects);
   if (waits_.size() > 0) {  // the records above may hold what they wait for
     replicator_.flush(Replicator::Flush::urgent);

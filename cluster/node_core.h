@@ -89,6 +89,9 @@ class NodeCore {
   void on_tick(Instant now, Effects& effects);
   [[nodiscard]] Instant deadline() const;
 
+  // From now on nothing that is open waits for the gossip, so that the node is soon quiet.
+  void begin_closing(Instant now, Effects& effects);
+
   // Founded, settled, and so serving; and if not, what it waits for.
   [[nodiscard]] bool ready() const { return settled_ && !view_.retired(); }
   [[nodiscard]] std::string state() const;
@@ -118,6 +121,7 @@ class NodeCore {
   void finish_event(Instant now, Effects& effects);
   void route_internal(Instant now);
   void route_finished(Instant now, Collector::Finished& finished, Turn turn);
+  [[nodiscard]] bool idle() const { return executor_->sealed() <= durable_; }  // the store
   [[nodiscard]] bool open_may_wait() const;
   void seal_what_is_due(Effects& effects);
   void weigh_backlog(Effects& effects);
@@ -155,6 +159,7 @@ class NodeCore {
   std::vector<AntiEntropy::Repaired> repairing_;  // their last merge is not durable yet
   Commit durable_{};
   bool seal_due_ = true;  // as soon as the store is idle, whoever waits or not
+  bool closing_ = false;
   std::deque<std::pair<Commit, std::size_t>> unsynced_;  // bytes of records in flight
   std::size_t unsynced_bytes_ = 0;
   bool paused_ = false;   // clients are not read

@@ -13,7 +13,8 @@
 namespace quipu {
 
 struct NodeSettings {
-  // How often outboxes are flushed and beats sent. A local read is about this old.
+  // How often outboxes are flushed and beats sent. A local read is about this old, and a
+  // crash takes about so much of what was acknowledged at `memory`.
   Duration gossip_interval = std::chrono::milliseconds(100);
   // A link that brings nothing for this long is closed. Well above the interval.
   Duration link_timeout = std::chrono::seconds(3);

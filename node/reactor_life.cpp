@@ -194,7 +194,8 @@ void Reactor::begin_stop() {
   retry_.async_wait([this](const asio::error_code& error) {
     if (!error) check_stopped();
   });
-  check_stopped();
+  if (port_.core != nullptr) port_.core->begin_closing(NodeClock::now(), port_.effects);
+  finish();
 }
 
 void Reactor::check_stopped() {

@@ -37,6 +37,17 @@ TEST(Adds, AtMemoryAreOnTheDiskAfterAGossipIntervalAtMost) {
   EXPECT_EQ(nodes.held(0, "a"), 1);
 }
 
+TEST(Adds, AtMemoryAreSentWithTheNextGossip) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  const Duration interval = nodes.settings(0).gossip_interval;
+  nodes.pass(interval / 2);
+  (void)nodes.add(0, "a", 1, {.ack = Ack::memory});
+  nodes.pass(interval);
+  EXPECT_EQ(nodes.held(1, "a"), 1);
+  EXPECT_EQ(nodes.held(2, "a"), 1);
+}
+
 // Time stands still; sealing very many at once would keep everybody waiting.
 TEST(Adds, AtMemoryDoNotWaitForTheGossipIfTheyAreMany) {
   HandDriven nodes;
@@ -220,6 +231,18 @@ TEST(Adds, WithoutAReachableOwnerAreExecutedHereOfferedAndDropped) {
   nodes.pass(1s);
   for (const MemberIndex owner : nodes.owners(key)) EXPECT_EQ(nodes.held(owner, key), 4) << owner;
   EXPECT_EQ(nodes.core(0).executor().map().size(nodes.partition(key)), 0u);
+  EXPECT_EQ(nodes.stat(0, "partitions_dropped"), 1u);
+}
+
+TEST(Adds, ExecutedHereAreDroppedThoughOthersComeAllTheTime) {
+  HandDriven nodes(five());
+  nodes.cut_off(0);
+  ASSERT_EQ(nodes.code(nodes.add(0, nodes.key_not_of(0), 4)), Code::ok);
+  nodes.connect(0);
+  for (int i = 0; i < 100; ++i) {
+    (void)nodes.add(0, nodes.key_of(0), 1, {.ack = Ack::memory});
+    nodes.pass(10ms);
+  }
   EXPECT_EQ(nodes.stat(0, "partitions_dropped"), 1u);
 }
 

@@ -226,11 +226,14 @@ TEST(Node, WhatWasAcknowledgedIsThereAfterReopening) {
   }
 }
 
-// Acknowledged at memory only, so nothing but the graceful stop makes it durable.
+// Acknowledged at memory only, so nothing but the graceful stop makes it durable, which has
+// less time than there is to the next gossip.
 TEST(Node, ClosingMakesEverythingDurable) {
   const TemporaryDirectory directory;
   {
-    const auto node = open_node(alone(directory / "data"));
+    NodeOptions options = alone(directory / "data");
+    options.gossip_interval = std::chrono::seconds(10);
+    const auto node = open_node(options);
     ASSERT_TRUE(node->wait_ready(kPatience));
     for (int i = 0; i < 1000; ++i) {
       ASSERT_TRUE(node->counter("key" + std::to_string(i % 10)).add(1, {.ack = Ack::memory}).ok());
