@@ -6,6 +6,8 @@
 //   ASYNC|SYNC                  one of these
 //   [AUTH username password]    several that belong together
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "node/resp/resp_command.h"
 

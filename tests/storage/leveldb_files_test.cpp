@@ -124,38 +124,44 @@ TEST_F(LevelDbFiles, NoZerosAreWrittenForLargeRecords) {
   log.expect_holds_what_was_written();
 }
 
-// The limit stands for a full disk: what fits is written, as far as it fits.
+// Stands for a full disk while it lives: what fits into a file is written, as far as it fits.
+class SmallFiles {
+ public:
+  explicit SmallFiles(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit_), 0);
+    rlimit limit = old_limit_;
+    limit.rlim_cur = bytes;
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  ~SmallFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &old_limit_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  void (*const old_handler_)(int);
+  rlimit old_limit_{};
+};
+
 TEST_F(LevelDbFiles, RecordsNeedNoRoomForZeros) {
   std::filesystem::create_directory(directory_);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit old_limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
-  rlimit limit = old_limit;
-  limit.rlim_cur = 100'000;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  {
-    Log log(directory_ / "000001.log");
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(log.write(1000).ok()) << i;
-    EXPECT_TRUE(log.write(1).IsIOError());
-    log.expect_holds_what_was_written();
-  }
-  ::setrlimit(RLIMIT_FSIZE, &old_limit);
-  std::signal(SIGXFSZ, old_handler);
+  const SmallFiles full(100'000);
+  Log log(directory_ / "000001.log");
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(log.write(1000).ok()) << i;
+  EXPECT_TRUE(log.write(1).IsIOError());
+  log.expect_holds_what_was_written();
 }
 
 // Else each sync near a full disk would write them anew.
 TEST_F(LevelDbFiles, ZerosThatFoundNoRoomAreNotTriedAgainAtOnce) {
   std::filesystem::create_directory(directory_);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit old_limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
-  rlimit limit = old_limit;
-  limit.rlim_cur = 100'000;
   Log log(directory_ / "000001.log");
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  EXPECT_TRUE(log.write(1000).ok());
-  ::setrlimit(RLIMIT_FSIZE, &old_limit);
-  std::signal(SIGXFSZ, old_handler);
+  {
+    const SmallFiles full(100'000);
+    EXPECT_TRUE(log.write(1000).ok());
+  }
   EXPECT_EQ(log.size(), 100'000U);
   EXPECT_TRUE(log.write(1000).ok());
   EXPECT_EQ(log.size(), 100'000U);
