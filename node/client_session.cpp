@@ -112,7 +112,8 @@ void ClientSession::take_requests(ReadBuffer& in) {
 
 // Something was appended to the output there, or the protocol's state has changed.
 void ClientSession::on_said(std::uint64_t from) {
-  if (const Commit after = protocol_->take_after(); after != Commit{}) {
+  // An answer that stood behind another's may be said when its commit is long durable.
+  if (const Commit after = protocol_->take_after(); after > shared_.released) {
     output_.hold(from, after);
     shared_.holding.emplace_back(after, shared_from_this());
     count_gated();

@@ -59,8 +59,9 @@ struct SessionsShared {
   ReadBuffer buffer;
   // To be flushed at the end of the batch; may hold closed ones.
   std::vector<std::shared_ptr<ClientSession>> unflushed;
-  // Who keeps something back, and for which commit; ascending.
+  // Who keeps something back, and for which commit. One behind a later one goes with it.
   std::deque<std::pair<Commit, std::shared_ptr<ClientSession>>> holding;
+  Commit released{};  // up to here, nothing needs to be kept back
   // To read again once the core is no longer paused.
   std::vector<std::shared_ptr<ClientSession>> paused;
   std::function<void(ClientId)> on_closed;

@@ -67,6 +67,7 @@ void ClientSessions::reply(ClientId client, const Answer& answer) {
 }
 
 void ClientSessions::on_released(Commit durable) {
+  shared_.released = durable;
   auto& holding = shared_.holding;
   while (!holding.empty() && holding.front().first <= durable) {
     holding.front().second->on_released(durable);
@@ -115,6 +116,7 @@ void ClientSessions::close_all() {
   for (const auto& [id, session] : closing) session->close();
   shared_.paused.clear();
   shared_.holding.clear();
+  shared_.released = {};  // the next core may count from lower on
   turned_away_.clear();
 }
 

@@ -13,6 +13,7 @@
 #include "quipu/client.h"
 #include "tests/node/eventually.h"
 #include "tests/node/nodes.h"
+#include "tests/node/raw_connection.h"
 #include "tests/node/temporary_directory.h"
 
 namespace quipu::test {
@@ -42,6 +43,26 @@ TEST(Cluster, CountsOnEveryNodeAndReadsTheSumOnEach) {
   for (const auto& node : nodes) {
     EXPECT_TRUE(reads(*node, "likes", 3, ReadLevel::strong));
     EXPECT_TRUE(eventually([&] { return reads(*node, "likes", 3, ReadLevel::local); }));
+  }
+}
+
+// Some of the answers come from the other node, and others stand behind them, whose commits
+// are durable by then.
+TEST(Cluster, PipelinesThatAreForwardedInPartAreAnsweredInTheirOrder) {
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> cluster = cluster_of(2, directory.path());
+  for (NodeOptions& options : cluster) options.replication = 1;
+  const Nodes nodes = open_all(cluster);
+  RawConnection client(nodes[0]->client_address());
+  ASSERT_TRUE(eventually([&] { return client.reply_to("DBSIZE") == ":0\r\n"; }));  // both are up
+  for (int round = 1; round <= 100; ++round) {
+    std::string requests;
+    std::string expected;
+    for (int i = 0; i < 16; ++i) {
+      requests += "QUIPU.ADD k" + std::to_string(i) + " 1\r\n";
+      expected += ":" + std::to_string(round) + "\r\n";
+    }
+    ASSERT_EQ(client.reply_to(requests), expected);
   }
 }
 
