@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "node/crossing.h"
+
 namespace quipu {
 namespace {
 
@@ -15,12 +17,12 @@ void reply(CorePort& port, ClientId client, Answer answer) {
 
 void ClientContext::ask(Instant now, ClientId client, std::span<const Op> asked,
                         std::vector<AtOnce>& known) {
-  if (!closing) return port.core->on_ops(now, client, asked, port.effects, &known);
+  if (!closing) return port.crossing->on_ops(now, client, asked, &known);
   for (const Op& op : asked) known.emplace_back(Done{op.id, Code::unavailable, kClosing}, Commit{});
 }
 
 void ClientContext::ask(Instant now, ClientId client, const Read& read) {
-  if (!closing) return port.core->on_read(now, client, read, port.effects);
+  if (!closing) return port.crossing->on_read(now, client, read);
   Value refused;
   refused.code = Code::unavailable;
   refused.detail = kClosing;
@@ -35,6 +37,28 @@ void ClientContext::ask(Instant now, ClientId client, const List& list) {
 void ClientContext::ask(Instant now, ClientId client, const Size& size) {
   if (!closing) return port.core->on_size(now, client, size, port.effects);
   reply(port, client, Sized{size.id, 0, Code::unavailable, kClosing});
+}
+
+Figures ClientContext::of_node(Figures own) const {
+  for (const Figures& other : port.crossing->published()) own.add(other);
+  return own;
+}
+
+// Of the reactor that is asked for, if it is one of this node; else of this one.
+StatusReply ClientContext::status(Instant now, const StatusRequest& request) const {
+  for (Figures& other : port.crossing->published()) {
+    if (other.status.node != request.node) continue;
+    other.status.id = request.id;
+    return std::move(other.status);
+  }
+  return port.core->status(now, request.id);
+}
+
+bool ClientContext::paused() const { return port.core->paused() || port.crossing->busy(); }
+
+void ClientContext::read_now(Instant now, std::span<const std::string_view> asked,
+                             std::span<Value> found) const {
+  port.crossing->read_now(now, asked, found);
 }
 
 }  // namespace quipu

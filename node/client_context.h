@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "node/core_port.h"
+#include "node/figures.h"
 
 namespace quipu {
 
@@ -31,6 +32,13 @@ struct ClientContext {
   void ask(Instant now, ClientId client, const Read& read);
   void ask(Instant now, ClientId client, const List& list);
   void ask(Instant now, ClientId client, const Size& size);
+  // As NodeCore::read_now.
+  void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
+  // What this node tells of itself, by what its reactor does.
+  [[nodiscard]] Figures of_node(Figures own) const;
+  [[nodiscard]] StatusReply status(Instant now, const StatusRequest& request) const;
+  // While true, read no more from clients.
+  [[nodiscard]] bool paused() const;
 };
 
 }  // namespace quipu

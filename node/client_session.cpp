@@ -61,7 +61,7 @@ bool ClientSession::must_wait() {
   if (output_.waiting() > shared_.limits.soft_output) return true;
   if (protocol_ != nullptr && protocol_->state() == ClientProtocol::State::waiting) return true;
   const bool swamped = shared_.gated > shared_.limits.gated;
-  if (!swamped && !shared_.context.port.core->paused()) return false;
+  if (!swamped && !shared_.context.paused()) return false;
   if (!std::exchange(core_paused_, true)) shared_.paused.push_back(shared_from_this());
   return true;
 }

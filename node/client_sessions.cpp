@@ -34,18 +34,24 @@ ClientSessions::ClientSessions(CorePort& port, SessionLimits limits, RespSetting
           .unflushed = {},
           .holding = {},
           .paused = {},
-          .on_closed = [this](ClientId id) { sessions_.erase(id); },
+          .on_closed =
+              [this](ClientId id) {
+                sessions_.erase(id);
+                --taken_;
+              },
           .on_held_too_much = [this] { turn_out_largest(); },
           .speak = [this](ClientSession& session, char first) { return speak(session, first); }},
       resp_{.context = shared_.context, .settings = std::move(resp), .random = random},
       turned_away_(limits.turned_away, limits.turned_away_time) {}
 
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
-  if (shared_.context.port.core == nullptr || shared_.context.closing)
-    return turned_away_.add(std::move(socket), not_serving());
-  if (sessions_.size() >= shared_.limits.sessions)
-    return turned_away_.add(std::move(socket), no_room(shared_.limits.sessions));
-  const ClientId id = std::exchange(next_, ClientId{raw(next_) + 1});
+  const bool serving = shared_.context.port.core != nullptr && !shared_.context.closing;
+  if (!serving || sessions_.size() >= shared_.limits.sessions) {
+    --taken_;
+    return turned_away_.add(std::move(socket),
+                            serving ? no_room(shared_.limits.sessions) : not_serving());
+  }
+  const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
   const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
   sessions_.emplace(id, session);
   session->go_on();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <asio/ip/tcp.hpp>
+#include <atomic>
 #include <memory>
 #include <unordered_map>
 
@@ -18,12 +19,22 @@ namespace quipu {
 
 class ClientSessions {
  public:
-  // Sessions are numbered from this on; the numbers below are others' to use.
+  // Sessions are numbered from this on.
   static constexpr ClientId kFirst{1};
 
   ClientSessions(CorePort& port, SessionLimits limits, RespSettings resp, Random random);
 
-  // `socket` is non-blocking. Beyond the bound, or without a core, it is turned away.
+  // Reactors share the numbers: of `all`, this is the `self`th.
+  void share_numbers(std::size_t self, std::size_t all) {
+    next_ = ClientId{raw(kFirst) + self};
+    step_ = all;
+  }
+
+  // Any thread: one more is on its way to accept(). How many are, or are connected.
+  void expect() { ++taken_; }
+  [[nodiscard]] std::size_t taken() const { return taken_; }
+  // `socket` is non-blocking, and was expected. Beyond the bound, or without a core, it is
+  // turned away.
   void accept(asio::ip::tcp::socket socket);
   // To whoever asked; nothing if that session is gone.
   void reply(ClientId client, const Answer& answer);
@@ -34,6 +45,8 @@ class ClientSessions {
   void flush();
   // … and reads on if the core takes more again.
   void resume();
+
+  [[nodiscard]] Figures figures() const { return resp_.own_figures(); }
 
   // Now and then: ends those who are idle, and counts.
   void on_tick(Instant now);
@@ -46,6 +59,7 @@ class ClientSessions {
   void turn_out_largest();
   std::unique_ptr<ClientProtocol> speak(ClientSession& session, char first);
 
+  std::atomic<std::size_t> taken_{0};
   SessionsShared shared_;
   RespServer resp_;
   TurnedAway turned_away_;
@@ -53,6 +67,7 @@ class ClientSessions {
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
       sessions_;  // no effect follows its order
   ClientId next_ = kFirst;
+  std::uint64_t step_ = 1;
 };
 
 }  // namespace quipu

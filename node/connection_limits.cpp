@@ -6,10 +6,13 @@
 
 namespace quipu {
 
-ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients) {
-  const std::size_t available = descriptors - std::min(descriptors, kReservedDescriptors);
+ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients,
+                                   std::size_t reactors) {
+  const std::size_t own = descriptors / reactors;
+  const std::size_t available = own - std::min(own, kReservedDescriptors);
   const std::size_t peers = std::min(kMaxInboundLinks, available / 4);
-  return {.clients = std::min(clients, available - peers), .inbound_peers = peers};
+  const std::size_t wanted = (clients + reactors - 1) / reactors;
+  return {.clients = std::min(wanted, available - peers), .inbound_peers = peers};
 }
 
 std::size_t descriptor_limit() {

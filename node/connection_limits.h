@@ -1,6 +1,6 @@
 // connection_limits.h: how many may be connected to a node's two ports.
 //
-//   descriptors of the process
+//   descriptors of the process, shared by its reactors
 //   |- kReservedDescriptors -|- inbound peers, 1/4 at most -|- clients -|
 //
 // LevelDB opens its next log in the middle of an add, and a node that cannot write
@@ -27,8 +27,10 @@ struct ConnectionLimits {
   std::size_t inbound_peers = 0;
 };
 
-// For a process that may have `descriptors` open, and wants at most so many clients.
-[[nodiscard]] ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients);
+// Of each of a node's reactors, for a process that may have `descriptors` open, and wants
+// at most so many clients; together they may be a few more.
+[[nodiscard]] ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients,
+                                                 std::size_t reactors = 1);
 
 // What the process may have open now: RLIMIT_NOFILE.
 [[nodiscard]] std::size_t descriptor_limit();

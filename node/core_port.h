@@ -15,9 +15,13 @@
 
 namespace quipu {
 
+class Crossing;
+
 struct CorePort {
   // Null: not recovered yet, or given up. Client sessions exist only while it is not.
   std::unique_ptr<NodeCore> core;
+  // Where ops and reads enter, since another reactor's core may be the one to answer.
+  Crossing* crossing = nullptr;
   // Of the events since the last finish.
   Effects effects;
   // Does the effects, in order, and arms the core's timer. Within a finish it does

@@ -4,6 +4,8 @@
 #include <asio/post.hpp>
 #include <utility>
 
+#include "node/crossing.h"
+
 namespace quipu {
 namespace {
 
@@ -122,7 +124,7 @@ void LocalCalls::drain() {
 void LocalCalls::give(std::span<const std::uint64_t> ids) {
   std::vector<Op> ops;
   const auto give_ops = [&] {
-    if (!ops.empty()) port_.core->on_ops(NodeClock::now(), kClient, ops, port_.effects);
+    if (!ops.empty()) port_.crossing->on_ops(NodeClock::now(), kClient, ops, nullptr);
     ops.clear();
   };
   for (const std::uint64_t id : ids) {
@@ -133,9 +135,8 @@ void LocalCalls::give(std::span<const std::uint64_t> ids) {
     }
     give_ops();
     const auto& question = std::get<CounterQuestion>(what);
-    port_.core->on_read(NodeClock::now(), kClient,
-                        {id, question.level, on_wire(question.timeout), {question.key}},
-                        port_.effects);
+    port_.crossing->on_read(NodeClock::now(), kClient,
+                            {id, question.level, on_wire(question.timeout), {question.key}});
   }
   give_ops();
 }

@@ -60,7 +60,7 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
                     [&](const ConfigRequest& it) { return core.config(it.id); });
     case FrameType::status:
       return answer(decode_status_request(frame.payload), out,
-                    [&](const StatusRequest& it) { return core.status(NodeClock::now(), it.id); });
+                    [&](const StatusRequest& it) { return context_.status(NodeClock::now(), it); });
     default:
       return refuse({Code::protocol_error, "frame of type " +
                                                std::to_string(static_cast<unsigned>(frame.type)) +

@@ -1,12 +1,17 @@
 // quipu::Node: opens what a node needs, in the order in which it can fail cheaply.
 //
 //   options ─▶ plan ─▶ directory locked ─▶ ports bound ─▶ store recovered ─▶ threads
+//
+// Each step for all of its reactors before the next.
 #include "quipu/node.h"
 
+#include <algorithm>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "node/data_directory.h"
 #include "node/entropy.h"
@@ -15,11 +20,15 @@
 
 namespace quipu {
 
+// A reactor, what it works on, and what it has told.
 class Node::Impl {
  public:
-  Impl(NodePlan plan, DataDirectory directory, Log log, Random random);
+  explicit Impl(Log log) : log_(std::move(log)) {}
+  ~Impl() { stop(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
-  Status start(Rebuild rebuild);
+  Status start(const NodeOptions& options);
   Status close();
   Status wait();
   bool wait_ready(std::chrono::milliseconds timeout);
@@ -27,52 +36,107 @@ class Node::Impl {
   // Both filled in once, before the threads start.
   [[nodiscard]] const std::string& client_address() const { return client_address_; }
   [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
-  [[nodiscard]] const std::shared_ptr<LocalCalls>& calls() const { return reactor_.calls(); }
+  // Any does, so that those who share a node also share the work.
+  [[nodiscard]] const std::shared_ptr<LocalCalls>& calls(std::string_view key) const {
+    return units_[std::hash<std::string_view>()(key) % units_.size()]->reactor.calls();
+  }
+  [[nodiscard]] bool on_own_thread() const;
+  void close_calls();
 
  private:
+  struct Unit {
+    Unit(NodePlan plan, DataDirectory locked, const Log& log, Random random, Reactor::Events events)
+        : owner(plan.owner()),
+          executor_options(quipu::executor_options(plan.config, plan.self, plan.settings)),
+          directory(std::move(locked)),
+          reactor(std::move(plan), log, random, std::move(events)) {}
+
+    const StoreOwner owner;
+    const ExecutorOptions executor_options;
+    const DataDirectory directory;  // locked longer than anything uses it
+    bool ready = false;
+    Reactor reactor;  // last: its threads use the rest
+  };
+
+  Status plan(const NodeOptions& options);
+  Status bind();
+  void stop();
   [[nodiscard]] bool is_closed();
-  void on_ready(bool ready);
+  void on_ready(std::size_t reactor, bool ready);
   void on_failed(const Status& why);
 
-  const StoreOwner owner_;
-  const ExecutorOptions executor_options_;
-  DataDirectory directory_;  // locked longer than anything uses it
   const Log log_;
-  Random random_;
+  Random random_ = random_from_system();
   std::string client_address_;
   std::string peer_address_;
 
   std::mutex closing_;  // one close() at a time; the second finds it done
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ready_ = false;
   bool closed_ = false;
   Status failure_;
 
-  Reactor reactor_;  // last: its threads use the rest
+  std::vector<std::unique_ptr<Unit>> units_;  // last: their threads use the rest
 };
 
-Node::Impl::Impl(NodePlan plan, DataDirectory directory, Log log, Random random)
-    : owner_(plan.owner()),
-      executor_options_(executor_options(plan.config, plan.self, plan.settings)),
-      directory_(std::move(directory)),
-      log_(log),
-      random_(random.split()),
-      reactor_(std::move(plan), std::move(log), random,
-               {.ready = [this](bool ready) { on_ready(ready); },
-                .failed = [this](const Status& why) { on_failed(why); }}) {}
+Status Node::Impl::plan(const NodeOptions& options) {
+  for (std::size_t i = 0; i < options.reactors; ++i) {
+    Result<NodePlan> plan = plan_node(options, i);
+    if (!plan.ok()) return plan.status();
+    std::filesystem::path path = options.data_directory;
+    if (i > 0) path /= "reactor-" + std::to_string(i);
+    Result<DataDirectory> directory = DataDirectory::lock(path);
+    if (!directory.ok()) return directory.status();
+    units_.push_back(std::make_unique<Unit>(
+        std::move(*plan), std::move(*directory), log_, random_.split(),
+        Reactor::Events{.ready = [this, i](bool ready) { on_ready(i, ready); },
+                        .failed = [this](const Status& why) { on_failed(why); }}));
+  }
+  return {};
+}
 
-Status Node::Impl::start(Rebuild rebuild) {
-  if (Status bound = reactor_.bind(); !bound.ok()) return bound;
-  client_address_ = reactor_.client_address();
-  peer_address_ = reactor_.peer_address();
-  auto recovered = recover_directory(directory_, owner_, executor_options_, rebuild, random_, log_);
-  if (!recovered.ok()) return recovered.status();
-  log_.info("store recovered", {{"shards", std::to_string(recovered->executor->map().size())},
-                                {"commit", std::to_string(raw(recovered->executor->sealed()))}});
-  if (Status started = reactor_.start(std::move(*recovered)); !started.ok()) return started;
+Status Node::Impl::bind() {
+  std::vector<Reactor*> reactors;
+  for (const auto& unit : units_) {
+    if (Status bound = unit->reactor.bind(); !bound.ok()) return bound;
+    reactors.push_back(&unit->reactor);
+  }
+  Reactor::introduce(reactors);
+  client_address_ = reactors.front()->client_address();
+  peer_address_ = reactors.front()->peer_address();
+  return {};
+}
+
+// Recovers all before any serves.
+Status Node::Impl::start(const NodeOptions& options) {
+  if (Status planned = plan(options); !planned.ok()) return planned;
+  if (Status bound = bind(); !bound.ok()) return bound;
+  const Rebuild rebuild = options.rebuild ? Rebuild::yes : Rebuild::no;
+  std::vector<RecoveredStore> stores;
+  for (const auto& unit : units_) {
+    auto recovered = recover_directory(unit->directory, unit->owner, unit->executor_options,
+                                       rebuild, random_, log_);
+    if (!recovered.ok()) return recovered.status();
+    log_.info("store recovered", {{"shards", std::to_string(recovered->executor->map().size())},
+                                  {"commit", std::to_string(raw(recovered->executor->sealed()))}});
+    stores.push_back(std::move(*recovered));
+  }
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    if (Status started = units_[i]->reactor.start(std::move(stores[i])); !started.ok())
+      return started;
+  }
   log_.info("serving", {{"clients", client_address_}, {"peers", peer_address_}});
   return {};
+}
+
+bool Node::Impl::on_own_thread() const {
+  return std::ranges::any_of(
+      units_, [](const auto& unit) { return unit->reactor.calls()->on_own_thread(); });
+}
+
+void Node::Impl::close_calls() {
+  for (const auto& unit : units_)
+    unit->reactor.calls()->close({Code::unavailable, "the node is closed"});
 }
 
 bool Node::Impl::is_closed() {
@@ -80,28 +144,38 @@ bool Node::Impl::is_closed() {
   return closed_;
 }
 
-void Node::Impl::on_ready(bool ready) {
+void Node::Impl::on_ready(std::size_t reactor, bool ready) {
   {
     const std::lock_guard lock(mutex_);
-    ready_ = ready;
+    units_[reactor]->ready = ready;
   }
   changed_.notify_all();
 }
 
+// A node with some of its reactors would answer for some of its counters.
 void Node::Impl::on_failed(const Status& why) {
   {
     const std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return;
     failure_ = why;
   }
+  for (const auto& unit : units_) unit->reactor.fail_too(why);
   changed_.notify_all();
 }
 
+// In steps, since a reactor answers the clients of another.
+void Node::Impl::stop() {
+  for (const auto& unit : units_) unit->reactor.begin_closing();
+  for (const auto& unit : units_) unit->reactor.begin_stop();
+  for (const auto& unit : units_) unit->reactor.stop();
+}
+
 Status Node::Impl::close() {
-  if (calls()->on_own_thread()) return {Code::would_deadlock, "a node closed in its own callback"};
+  if (on_own_thread()) return {Code::would_deadlock, "a node closed in its own callback"};
   const std::lock_guard one_at_a_time(closing_);
   const bool already = is_closed();
   if (!already) log_.info("closing");
-  reactor_.stop();
+  stop();
   if (!already) log_.info("closed");
   Status failure;
   {
@@ -114,8 +188,7 @@ Status Node::Impl::close() {
 }
 
 Status Node::Impl::wait() {
-  if (calls()->on_own_thread())
-    return {Code::would_deadlock, "a node waited for in its own callback"};
+  if (on_own_thread()) return {Code::would_deadlock, "a node waited for in its own callback"};
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return closed_ || !failure_.ok(); });
   return failure_;
@@ -123,37 +196,34 @@ Status Node::Impl::wait() {
 
 bool Node::Impl::wait_ready(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  const auto decided = [this] { return ready_ || closed_ || !failure_.ok(); };
-  if (!calls()->on_own_thread()) changed_.wait_for(lock, clamp_timeout(timeout), decided);
-  return ready_;
+  const auto ready = [this] {
+    return std::ranges::all_of(units_, [](const auto& unit) { return unit->ready; });
+  };
+  const auto decided = [&] { return ready() || closed_ || !failure_.ok(); };
+  if (!on_own_thread()) changed_.wait_for(lock, clamp_timeout(timeout), decided);
+  return ready();
 }
 
 Node::Node(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 // Its own thread cannot join itself.
 Node::~Node() {
-  if (!impl_->calls()->on_own_thread()) {
+  if (!impl_->on_own_thread()) {
     static_cast<void>(close());
     return;
   }
-  impl_->calls()->close({Code::unavailable, "the node is closed"});
+  impl_->close_calls();
   std::thread([impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
 }
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
-  Result<NodePlan> plan = plan_node(options);
-  if (!plan.ok()) return plan.status();
-  Result<DataDirectory> directory = DataDirectory::lock(options.data_directory);
-  if (!directory.ok()) return directory.status();
-  const auto impl = std::make_shared<Impl>(std::move(*plan), std::move(*directory),
-                                           Log(std::move(options.log)), random_from_system());
-  const Rebuild rebuild = options.rebuild ? Rebuild::yes : Rebuild::no;
-  if (Status started = impl->start(rebuild); !started.ok()) return started;
+  const auto impl = std::make_shared<Impl>(Log(std::move(options.log)));
+  if (Status started = impl->start(options); !started.ok()) return started;
   return std::unique_ptr<Node>(new Node(impl));
 }
 
 Counter Node::counter(std::string key) {
-  return CounterBackend::make_counter(impl_->calls(), std::move(key));
+  return CounterBackend::make_counter(impl_->calls(key), std::move(key));
 }
 
 bool Node::wait_ready(std::chrono::milliseconds timeout) { return impl_->wait_ready(timeout); }

@@ -1,6 +1,9 @@
 #include "node/node_plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
 #include <utility>
 
 namespace quipu {
@@ -10,6 +13,7 @@ namespace {
 constexpr const char* kNoPeers = "alone";
 
 constexpr std::size_t kMaxName = 255;
+constexpr std::size_t kMaxPort = std::numeric_limits<std::uint16_t>::max();
 // A peer is given up after so many silent intervals, but not sooner than the default.
 constexpr int kSilentIntervals = 20;
 
@@ -50,6 +54,7 @@ Status check_numbers(const NodeOptions& options) {
         check_range("soft_output_time in s", kSoftOutputSeconds, seconds(port.soft_output_time));
   if (checked.ok()) checked = check_range("hard_output in bytes", kHardOutput, port.hard_output);
   if (checked.ok()) checked = check_range("replication", kReplication, options.replication);
+  if (checked.ok()) checked = check_range("reactors", kReactors, options.reactors);
   return checked;
 }
 
@@ -70,19 +75,76 @@ std::vector<NodeMember> members_of(const NodeOptions& options) {
   return {{.name = options.name, .peer_address = kNoPeers, .client_address = {}, .zone = {}}};
 }
 
-Result<ClusterConfig> found(const NodeOptions& options) {
-  std::vector<Member> members;
-  for (const NodeMember& member : members_of(options)) {
-    members.push_back({.id = {},
-                       .name = member.name,
-                       .peer_address = member.peer_address,
-                       .client_address = member.client_address,
-                       .zone = member.zone,
-                       .weight = member.weight});
+std::string name_of(const std::string& node, std::size_t reactor) {
+  return reactor == 0 ? node : node + '/' + std::to_string(reactor);
+}
+
+// Where a reactor listens whose first one listens at `first`.
+Result<Address> address_of(const Address& first, std::size_t reactor) {
+  const std::size_t port = first.port + reactor * kReactorPorts;
+  if (first.port == 0 || port <= kMaxPort)
+    return Address{first.host, static_cast<std::uint16_t>(first.port == 0 ? 0 : port)};
+  return refuse(to_string(first) + " leaves no port for reactor " + std::to_string(reactor) + ", " +
+                std::to_string(port) + ": choose a lower one");
+}
+
+// How many of a partition's replicas can be on nodes of their own.
+std::size_t spread_over(const std::vector<NodeMember>& nodes, std::uint8_t replication) {
+  const auto owners = std::count_if(nodes.begin(), nodes.end(),
+                                    [](const NodeMember& node) { return node.weight != 0; });
+  return std::min<std::size_t>(replication, static_cast<std::size_t>(owners));
+}
+
+// The planner spreads replicas over zones, and reactors of a node must not hold the same:
+// so each node is a zone, or lies in one of so many that each has one replica.
+Status keep_reactors_apart(std::vector<NodeMember>& nodes, std::size_t replicas) {
+  std::set<std::string> zones;
+  for (const NodeMember& node : nodes) {
+    if (node.weight != 0) zones.insert(node.zone);
   }
-  const auto alone = static_cast<std::uint8_t>(1);
-  return found_config(options.cluster, std::move(members),
-                      options.members.empty() ? alone : options.replication);
+  if (zones == std::set<std::string>{""}) {
+    for (NodeMember& node : nodes) node.zone = node.name;
+  } else if (zones.size() < replicas) {
+    return refuse("with more than one reactor, there must be a zone for each of " +
+                  std::to_string(replicas) + " replicas, and there are " +
+                  std::to_string(zones.size()) + ": name more zones, or none");
+  }
+  return {};
+}
+
+Result<std::vector<Member>> reactors_of(const NodeMember& node, std::size_t reactors) {
+  std::vector<Member> members;
+  for (std::size_t i = 0; i < reactors; ++i) {
+    std::string peer = name_of(node.peer_address, i);
+    if (const Result<Address> first = parse_address(node.peer_address); first.ok() && i > 0) {
+      const Result<Address> own = address_of(*first, i);
+      if (!own.ok()) return own.status();
+      peer = to_string(*own);
+    }
+    members.push_back({.id = {},
+                       .name = name_of(node.name, i),
+                       .peer_address = std::move(peer),
+                       .client_address = node.client_address,
+                       .zone = node.zone,
+                       .weight = node.weight});
+  }
+  return members;
+}
+
+Result<ClusterConfig> found(const NodeOptions& options) {
+  std::vector<NodeMember> nodes = members_of(options);
+  std::size_t replicas = options.members.empty() ? 1 : options.replication;
+  if (options.reactors > 1) {
+    replicas = spread_over(nodes, options.replication);
+    if (Status apart = keep_reactors_apart(nodes, replicas); !apart.ok()) return apart;
+  }
+  std::vector<Member> members;
+  for (const NodeMember& node : nodes) {
+    Result<std::vector<Member>> reactors = reactors_of(node, options.reactors);
+    if (!reactors.ok()) return reactors.status();
+    std::move(reactors->begin(), reactors->end(), std::back_inserter(members));
+  }
+  return found_config(options.cluster, std::move(members), static_cast<std::uint8_t>(replicas));
 }
 
 Result<std::optional<Address>> listen_address(const std::string& what, const std::string& text,
@@ -95,29 +157,43 @@ Result<std::optional<Address>> listen_address(const std::string& what, const std
   return std::optional<Address>(*address);
 }
 
+// The first reactor takes the clients of all. Reactors of a node without peers find each
+// other wherever there is room.
 Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
-  const Member& self = plan.config.members[plan.self];
   auto client = listen_address("client", options.client_address, options.insecure);
   if (!client.ok()) return client.status();
-  plan.client = *client;
+  if (plan.reactor == 0) plan.client = *client;
   if (plan.config.members.size() < 2) return {};
+  if (options.members.empty()) {
+    plan.peer = Address{"127.0.0.1", 0};
+    return {};
+  }
   const bool own = !options.peer_address.empty();
+  const Member& self = plan.config.members[plan.self];
   auto peer =
       listen_address("peer", own ? options.peer_address : self.peer_address, options.insecure);
   if (!peer.ok()) return peer.status();
   plan.peer = *peer;
+  if (!own || !*peer) return {};
+  const Result<Address> address = address_of(**peer, plan.reactor);
+  if (!address.ok()) return address.status();
+  plan.peer = *address;
   return {};
 }
 
+// What the options say of a node, its reactors share alike.
 NodeSettings settings_of(const NodeOptions& options) {
   NodeSettings settings;
+  const auto each = [&](std::size_t all) {
+    return (all + options.reactors - 1) / options.reactors;
+  };
   settings.gossip_interval = options.gossip_interval;
   settings.link_timeout =
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
-  settings.outbox_shards = options.outbox_shards;
-  settings.checkpoint.journal_bytes = options.checkpoint_bytes;
+  settings.outbox_shards = each(options.outbox_shards);
+  settings.checkpoint.journal_bytes = each(options.checkpoint_bytes);
   settings.checkpoint.record_bytes = 256;
-  settings.memory_limit = options.memory_limit;
+  settings.memory_limit = each(options.memory_limit);
   return settings;
 }
 
@@ -152,16 +228,23 @@ std::string exposed(const std::string& what, const Address& address) {
          "if the network is trusted";
 }
 
-Result<NodePlan> plan_node(const NodeOptions& options) {
+Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
   if (Status checked = check(options); !checked.ok()) return checked;
   Result<ClusterConfig> config = found(options);
   if (!config.ok()) return config.status();
-  const std::optional<MemberIndex> self = config->find(node_id(options.name));
+  const std::optional<MemberIndex> self = config->find(node_id(name_of(options.name, reactor)));
   if (!self) {
     return refuse("node " + quoted(options.name) +
                   " is not among the members: add it on every node, or correct the name");
   }
-  NodePlan plan{std::move(*config), *self, settings_of(options), {}, options.client_port, {}};
+  NodePlan plan{.config = std::move(*config),
+                .reactor = reactor,
+                .reactors = options.reactors,
+                .self = *self,
+                .settings = settings_of(options),
+                .client = {},
+                .client_port = options.client_port,
+                .peer = {}};
   if (Status planned = plan_addresses(options, plan); !planned.ok()) return planned;
   return plan;
 }

@@ -27,6 +27,7 @@ inline constexpr Range kIdleSeconds{0, 31'536'000};
 inline constexpr Range kSoftOutput{std::uint64_t{1} << 16, std::uint64_t{1} << 30};
 inline constexpr Range kSoftOutputSeconds{1, 3600};
 inline constexpr Range kHardOutput{std::uint64_t{4} << 20, std::uint64_t{1} << 32};
+inline constexpr Range kReactors{1, 64};
 inline constexpr Range kReplication{1, 7};  // what found_config() takes
 inline constexpr Range kMemberWeight{0, 1000};
 
@@ -36,8 +37,11 @@ inline constexpr Range kMemberWeight{0, 1000};
 // Empty, or why nobody should listen there unless the network is trusted.
 [[nodiscard]] std::string exposed(const std::string& what, const Address& address);
 
+// Of one reactor of a node.
 struct NodePlan {
   ClusterConfig config;
+  std::size_t reactor = 0;
+  std::size_t reactors = 1;
   MemberIndex self = 0;
   NodeSettings settings;
   std::optional<Address> client;  // where to listen
@@ -48,6 +52,7 @@ struct NodePlan {
 };
 
 // invalid_argument names the option, what is wrong, and what to do.
-[[nodiscard]] Result<NodePlan> plan_node(const NodeOptions& options);
+// REQUIRES: reactor < options.reactors, or 0
+[[nodiscard]] Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor = 0);
 
 }  // namespace quipu

@@ -45,17 +45,22 @@ void Reactor::perform(Effects effects) {
     storage_->load(port_.core->executor().map().placement_key(), std::move(*effects.load));
   for (Effects::Send& send : effects.sends) links_.send(send.link, std::move(send.frame));
   for (const Effects::Close& close : effects.closes) links_.close(close.link, close.reason);
-  for (const Effects::Reply& reply : effects.replies) {
-    if (reply.client == LocalCalls::kClient) {
-      calls_->reply(reply.answer);
-    } else {
-      sessions_.reply(reply.client, reply.answer);
-    }
+  for (const Effects::Reply& told : effects.replies) reply(told.client, told.answer);
+  if (effects.released != Commit{}) {
+    sessions_.on_released(effects.released);
+    crossing_.on_released(effects.released);
   }
-  if (effects.released != Commit{}) sessions_.on_released(effects.released);
   links_.flush();
   sessions_.flush();
+  crossing_.flush();
   if (effects.restart) restart();
+}
+
+void Reactor::reply(ClientId client, const Answer& answer) {
+  if (client == LocalCalls::kClient) return calls_->reply(answer);
+  if (client == Crossing::kGuests) return crossing_.on_guest_answer(answer);
+  if (client == Crossing::kParts) return crossing_.on_part(answer);
+  sessions_.reply(client, answer);
 }
 
 void Reactor::after_batch() {
@@ -63,8 +68,11 @@ void Reactor::after_batch() {
   if (calls_->waiting() && !sweeping_) sweep_calls();
   if (port_.core != nullptr) {
     const bool paused = port_.core->paused();
-    if (std::exchange(paused_, paused) != paused) calls_->set_paused(paused);
-    if (!paused) sessions_.resume();
+    if (std::exchange(paused_, paused) != paused) {
+      calls_->set_paused(paused);
+      crossing_.set_paused(paused);
+    }
+    if (!paused && !crossing_.busy()) sessions_.resume();
     arm_timer();
   }
   check_stopped();
@@ -87,6 +95,7 @@ void Reactor::on_timer() {
   const Instant now = NodeClock::now();
   if (now >= port_.core->deadline()) port_.core->on_tick(now, port_.effects);
   sessions_.on_tick(now);
+  if (!crossing_.alone()) crossing_.publish(sessions_.figures());
   finish();
   tell_filled();
 }
@@ -103,7 +112,8 @@ void Reactor::sweep_calls() {
 }
 
 void Reactor::tell_ready() {
-  const bool ready = port_.core != nullptr && port_.core->ready();
+  const bool ready =
+      port_.core != nullptr && port_.core->ready() && (ready_ || crossing_.acquainted());
   if (std::exchange(ready_, ready) == ready) return;
   if (ready) {
     log_.info("ready");

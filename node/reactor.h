@@ -10,7 +10,8 @@
 //
 // Invariants: all of it but the storage thread is one thread, so nothing here is
 // locked; after the events of one read, call or timer, the effects are done once,
-// in order. A restart keeps the listening sockets and nothing else.
+// in order. A restart keeps the listening sockets and nothing else. Reactors of one node
+// share no state: they send each other mail (crossing.h), and are members to each other.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>
@@ -19,9 +20,11 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "node/client_sessions.h"
 #include "node/connection_limits.h"
+#include "node/crossing.h"
 #include "node/data_directory.h"
 #include "node/listener.h"
 #include "node/local_calls.h"
@@ -48,6 +51,9 @@ class Reactor {
   // ---- before start ----
   // Takes the ports. cannot_start names the one that is in use.
   [[nodiscard]] Status bind();
+  // The reactors of one node, each bound, in their order: introduces them to each other.
+  // All must live until each has stopped.
+  static void introduce(const std::vector<Reactor*>& reactors);
   // Begins to serve what was recovered, and returns. cannot_start as above.
   [[nodiscard]] Status start(RecoveredStore store);
 
@@ -56,8 +62,15 @@ class Reactor {
   // As bound; empty: that port is not open.
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;
-  // Finishes what clients wait for and what peers lack, within bounds; makes all of
-  // it durable; joins both threads. Not from the reactor's own.
+  // Another reactor of this node has failed, and so does this one.
+  void fail_too(const Status& why);
+  // The end has steps, for reactors that need each other; stop() does those that were not
+  // done. No new connection and no new request from here on, when this returns.
+  void begin_closing();
+  // Begins to finish what clients wait for and what peers lack, within bounds, and to make
+  // all of it durable.
+  void begin_stop();
+  // When that is done, joins both threads. Not from the reactor's own.
   void stop();
 
  private:
@@ -75,6 +88,7 @@ class Reactor {
   void tell_filled();
   static constexpr const char* kBeingFilled =
       "the new disk is being filled from the other owners: it does not count yet";
+  void reply(ClientId client, const Answer& answer);
   void on_durable(Commit commit);
   void on_loaded(const Loaded& loaded);
   void on_full(const Status& status);
@@ -82,13 +96,15 @@ class Reactor {
   // reactor_life.cpp: from start to end
   [[nodiscard]] StorageThread::Events storage_events();
   void run();
+  void accept(asio::ip::tcp::socket socket);
   void begin(std::unique_ptr<Executor> executor);
   void restart();
   void recover_anew();
   void on_recovered(Result<std::unique_ptr<Executor>> executor);
   void give_up_core(const Status& changes, const Status& reads);
   void fail(const Status& status);
-  void begin_stop();
+  void close_ports();
+  void finish_all();
   void check_stopped();
   void end_storage();
   void end();
@@ -101,6 +117,8 @@ class Reactor {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   CorePort port_;
+  std::vector<Reactor*> all_;  // of this node
+  Crossing crossing_;
   std::shared_ptr<LocalCalls> calls_;
   const ConnectionLimits limits_;
   ClientSessions sessions_;
@@ -122,6 +140,7 @@ class Reactor {
   Instant stop_by_ = kNever;
 
   std::unique_ptr<StorageThread> storage_;
+  bool stop_begun_ = false;  // of the caller's thread
   std::thread thread_;
 };
 

@@ -1,6 +1,8 @@
 // How a reactor begins, begins anew, fails and stops.
+#include <algorithm>
 #include <asio/post.hpp>
 #include <cassert>
+#include <future>
 #include <utility>
 
 #include "node/reactor.h"
@@ -29,14 +31,21 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       events_(std::move(events)),
       work_(asio::make_work_guard(io_)),
       port_{.core = nullptr,
+            .crossing = &crossing_,
             .effects = {},
             .finish = [this] { finish(); },
             .finish_later = [this] { finish_later(); }},
+      all_{this},
+      crossing_(io_, port_,
+                [this](ClientId client, const Answer& answer) { reply(client, answer); }),
       calls_(std::make_shared<LocalCalls>(io_, port_)),
-      limits_(connection_limits(descriptor_limit(), plan_.client_port.connections)),
-      sessions_(port_, session_limits(plan_.client_port, limits_),
-                resp_settings(plan_.client_port, limits_.clients, plan_.settings.memory_limit),
-                random_.split()),
+      limits_(connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors)),
+      sessions_(
+          port_, session_limits(plan_.client_port, limits_),
+          resp_settings(plan_.client_port,
+                        std::min(limits_.clients * plan_.reactors, plan_.client_port.connections),
+                        plan_.settings.memory_limit * plan_.reactors),
+          random_.split()),
       links_(io_, port_, log_, random_.split(), limits_.inbound_peers),
       client_listener_(io_),
       peer_listener_(io_),
@@ -65,11 +74,48 @@ std::string Reactor::peer_address() const {
   return peer_listener_.bound() ? to_string(peer_listener_.address()) : "";
 }
 
+void Reactor::introduce(const std::vector<Reactor*>& reactors) {
+  std::vector<Crossing*> crossings;
+  std::vector<MemberIndex> members;
+  for (Reactor* const reactor : reactors) {
+    crossings.push_back(&reactor->crossing_);
+    members.push_back(reactor->plan_.self);
+  }
+  const std::string clients =
+      reactors.front()->plan_.config.members[members.front()].client_address;
+  for (std::size_t i = 0; i < reactors.size(); ++i) {
+    Reactor& reactor = *reactors[i];
+    reactor.all_ = reactors;
+    for (std::size_t k = 0; k < reactors.size(); ++k) {
+      Member& member = reactor.plan_.config.members[members[k]];
+      member.client_address = clients;
+      if (!parse_address(member.peer_address).ok())  // a node without peers: wherever it listens
+        member.peer_address = reactors[k]->peer_address();
+    }
+    reactor.sessions_.share_numbers(i, reactors.size());
+    reactor.crossing_.meet(crossings, members, reactor.plan_.config, i);
+  }
+}
+
+// By whoever has the fewest clients.
+void Reactor::accept(asio::ip::tcp::socket socket) {
+  Reactor* const to = *std::ranges::min_element(
+      all_, {}, [](const Reactor* reactor) { return reactor->sessions_.taken(); });
+  to->sessions_.expect();
+  if (to == this) return sessions_.accept(std::move(socket));
+  asio::error_code error;
+  const auto protocol = socket.local_endpoint(error).protocol();
+  const auto descriptor = socket.release(error);
+  asio::post(to->io_, [to, protocol, descriptor] {
+    to->sessions_.accept(asio::ip::tcp::socket(to->io_, protocol, descriptor));
+  });
+}
+
 Status Reactor::start(RecoveredStore store) {
   using asio::ip::tcp;
   if (client_listener_.bound()) {
     Status started =
-        client_listener_.start([this](tcp::socket socket) { sessions_.accept(std::move(socket)); });
+        client_listener_.start([this](tcp::socket socket) { accept(std::move(socket)); });
     if (!started.ok()) return started;
   }
   if (peer_listener_.bound()) {
@@ -110,6 +156,7 @@ void Reactor::begin(std::unique_ptr<Executor> executor) {
   if (filling_) log_.info(kBeingFilled);
   port_.core = std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self,
                                           plan_.settings, std::move(executor), random_.split());
+  if (!crossing_.alone()) crossing_.publish(sessions_.figures());
   links_.start();
   finish();
 }
@@ -158,6 +205,7 @@ void Reactor::give_up_core(const Status& changes, const Status& reads) {
   armed_ = kNever;
   if (std::exchange(paused_, false)) calls_->set_paused(false);
   calls_->abandon(changes, reads);
+  crossing_.abandon(changes, reads);
   tell_ready();
 }
 
@@ -175,18 +223,42 @@ void Reactor::fail(const Status& status) {
   if (stopping) end_storage();
 }
 
-void Reactor::stop() {
-  if (!thread_.joinable()) return calls_->close({Code::unavailable, "the node is closed"});
-  assert(!calls_->on_own_thread());
-  calls_->close({Code::unavailable, "the node is closed"});
-  asio::post(io_, [this] { begin_stop(); });
-  thread_.join();
+void Reactor::fail_too(const Status& why) {
+  asio::post(io_, [this, why] { fail(why); });
 }
 
-void Reactor::begin_stop() {
+void Reactor::begin_closing() {
+  calls_->close({Code::unavailable, "the node is closed"});
+  if (!thread_.joinable()) return;
+  std::promise<void> done;
+  asio::post(io_, [&] {
+    close_ports();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void Reactor::close_ports() {
   client_listener_.close();
   peer_listener_.close();
   sessions_.begin_closing();
+}
+
+void Reactor::begin_stop() {
+  if (thread_.joinable() && !std::exchange(stop_begun_, true))
+    asio::post(io_, [this] { finish_all(); });
+}
+
+void Reactor::stop() {
+  calls_->close({Code::unavailable, "the node is closed"});
+  if (!thread_.joinable()) return;
+  assert(!calls_->on_own_thread());
+  begin_stop();
+  thread_.join();
+}
+
+void Reactor::finish_all() {
+  close_ports();
   if (phase_ == Phase::failed) return end_storage();
   phase_ = Phase::stopping;
   stop_by_ = NodeClock::now() + kStop;
@@ -200,7 +272,7 @@ void Reactor::begin_stop() {
 
 void Reactor::check_stopped() {
   if (phase_ != Phase::stopping) return;
-  const bool quiet = port_.core == nullptr || port_.core->quiet();
+  const bool quiet = crossing_.quiet() && (port_.core == nullptr || port_.core->quiet());
   if (!quiet && NodeClock::now() < stop_by_) return;
   phase_ = Phase::stopped;
   // Not from within a batch: the storage thread's last events come first.

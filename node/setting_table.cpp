@@ -119,6 +119,9 @@ constexpr std::array kTable{
     text<kNode, &NodeOptions::cluster>({"cluster.name", "QUIPU_CLUSTER_NAME"}),
     number<kReplication, kNode, &NodeOptions::replication>(
         {"cluster.replication", "QUIPU_CLUSTER_REPLICATION"}),
+    number<kReactors, kNode, &NodeOptions::reactors>({"cluster.reactors", "QUIPU_CLUSTER_REACTORS",
+                                                      "--reactors",
+                                                      "of every node, each a thread"}),
     text<kNode, &NodeOptions::name>(
         {"node.name", "QUIPU_NODE_NAME", "--name", "this node's name, one of the members"}),
     text<kNode, &NodeOptions::data_directory>(

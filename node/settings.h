@@ -4,6 +4,7 @@
 //   [cluster]                        variable                    flag
 //   name = "quipu"                   QUIPU_CLUSTER_NAME
 //   replication = 3                  QUIPU_CLUSTER_REPLICATION
+//   reactors = 1                     QUIPU_CLUSTER_REACTORS      --reactors
 //   members = [                      QUIPU_CLUSTER_MEMBERS (name=n1,peer=…,client=…;name=n2,…)
 //     {name = "n1", peer = "10.0.0.1:7401", client = "10.0.0.1:7400", zone = "a", weight = 1},
 //   ]

@@ -185,11 +185,12 @@ void read(Reader& in, const wire::ConfigReply& from, ConfigReply& message) {
 // ---- StatusRequest, StatusReply ----
 
 Offset<wire::StatusRequest> build(Builder& builder, const StatusRequest& message) {
-  return wire::CreateStatusRequest(builder, message.id);
+  return wire::CreateStatusRequest(builder, message.id, raw(message.node));
 }
 
 void read(Reader&, const wire::StatusRequest& from, StatusRequest& message) {
   message.id = from.id();
+  message.node = NodeId{from.node()};
 }
 
 Offset<wire::PeerStatus> build_peer(Builder& builder, const PeerStatus& peer) {

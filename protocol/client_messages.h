@@ -145,6 +145,7 @@ struct ConfigReply {
 
 struct StatusRequest {
   std::uint64_t id = 0;
+  NodeId node{};  // which of the members that answer at this address; 0: any
 };
 
 struct PeerStatus {

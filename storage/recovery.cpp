@@ -45,7 +45,8 @@ Status check_owner(const Meta& meta, const StoreOwner& owner) {
     return {
         Code::cannot_start,
         "the data directory belongs to another cluster, or in the settings the cluster's name, its "
-        "replication or a member's name, peer address, zone or weight has changed: correct the "
+        "replication, its reactors or a member's name, peer address, zone or weight has changed: "
+        "correct the "
         "settings or choose another directory"};
   }
   if (meta.node != owner.node) {

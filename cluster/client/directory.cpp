@@ -94,8 +94,13 @@ std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now,
   if (owners_.owns(connected_, partition) && can_execute(connected_, now)) {
     return Choice{index, members_[connected_].store};
   }
-  for (const MemberIndex owner : owners_.of(partition)) {
-    if (can_execute(owner, now)) return Choice{index, members_[owner].store};
+  // Another reactor of the connected node comes before other nodes.
+  const std::string& here = members_[connected_].client_address;
+  for (const bool near : {true, false}) {
+    for (const MemberIndex owner : owners_.of(partition)) {
+      const bool is_near = !here.empty() && members_[owner].client_address == here;
+      if (is_near == near && can_execute(owner, now)) return Choice{index, members_[owner].store};
+    }
   }
   if (can_execute(connected_, now)) return Choice{index, members_[connected_].store};
   return std::nullopt;

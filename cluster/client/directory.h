@@ -4,8 +4,9 @@
 //   shard      0 until the counter is known to be spread; then any of the usable
 //              ones at random, rather one that the connected node owns; or the one
 //              that the add's affinity says
-//   executor   the connected node if it owns the shard, else the first owner, else
-//              the connected node anyway; never one that is suspected
+//   executor   the connected node if it owns the shard, else an owner that is found at
+//              the same address, else the first one, else the connected node anyway; never
+//              one that is suspected
 //
 // Suspicion is the client's own, short, and only steers new adds.
 #pragma once

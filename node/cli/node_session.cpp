@@ -18,9 +18,14 @@ bool knows_all_addresses(const ConfigReply& config) {
                       [](const MemberInfo& member) { return member.client_address.empty(); });
 }
 
-void learn_address(ConfigReply& config, NodeId node, const std::string& address) {
+// Who answered at `address` knows where it is to be found itself.
+void learn_addresses(ConfigReply& config, const ConfigReply& said, const std::string& address) {
   for (MemberInfo& member : config.members) {
-    if (member.node == node && member.client_address.empty()) member.client_address = address;
+    for (const MemberInfo& told : said.members) {
+      if (told.node == member.node && member.client_address.empty())
+        member.client_address = told.client_address;
+    }
+    if (member.node == said.node && member.client_address.empty()) member.client_address = address;
   }
 }
 
@@ -51,12 +56,9 @@ Status NodeSession::open(const ConfigReply& config, const MemberInfo& member) {
   if (Status opened = open(address); !opened.ok()) return opened;
   const Result<ConfigReply> said = this->config();
   if (!said.ok()) return said.status();
-  if (said->cluster != config.cluster) {
-    return Status(Code::unavailable, "a node of another cluster, \"" + said->cluster_name +
-                                         "\", answers at " + address);
-  }
-  if (said->node == member.node) return Status();
-  return Status(Code::unavailable, "another member answers at " + address);
+  if (said->cluster == config.cluster) return Status();
+  return Status(Code::unavailable,
+                "a node of another cluster, \"" + said->cluster_name + "\", answers at " + address);
 }
 
 Status NodeSession::wait(const bool& done) {
@@ -97,11 +99,14 @@ Result<ConfigReply> NodeSession::config() {
   return payload.ok() ? decode_config_reply(*payload) : Result<ConfigReply>(payload.status());
 }
 
-Result<StatusReply> NodeSession::status() {
+Result<StatusReply> NodeSession::status(const MemberInfo& member) {
   std::string frame;
-  encode(frame, StatusRequest{.id = 1});
+  encode(frame, StatusRequest{.id = 1, .node = member.node});
   const Result<Payload> payload = ask(std::move(frame), FrameType::status_reply);
-  return payload.ok() ? decode_status_reply(*payload) : Result<StatusReply>(payload.status());
+  if (!payload.ok()) return payload.status();
+  Result<StatusReply> status = decode_status_reply(*payload);
+  if (!status.ok() || status->node == member.node) return status;
+  return Status(Code::unavailable, "another member answers at " + member.client_address);
 }
 
 Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) {
@@ -140,7 +145,7 @@ Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
       continue;
     }
     if (!found) found = *config;
-    if (found->cluster == config->cluster) learn_address(*found, config->node, node);
+    if (found->cluster == config->cluster) learn_addresses(*found, *config, node);
   }
   if (found) return std::move(*found);
   return Status(Code::unavailable, "no node answered: " + trouble);

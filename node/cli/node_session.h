@@ -24,11 +24,12 @@ class NodeSession {
 
   // Once. unavailable: why it could not be reached.
   [[nodiscard]] Status open(const std::string& address);
-  // open(), and makes sure that it is this member of this cluster who answers.
+  // open(), and makes sure that a member of this cluster answers.
   [[nodiscard]] Status open(const ConfigReply& config, const MemberInfo& member);
   // REQUIRES: open() was ok
   [[nodiscard]] Result<ConfigReply> config();
-  [[nodiscard]] Result<StatusReply> status();
+  // unavailable: it is not `member` who answers here.
+  [[nodiscard]] Result<StatusReply> status(const MemberInfo& member);
   [[nodiscard]] Result<Keys> list(const std::string& prefix, std::uint32_t cursor);
 
  private:

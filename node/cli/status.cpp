@@ -22,7 +22,7 @@ Result<StatusReply> ask_status(const ConfigReply& config, const MemberInfo& memb
   NodeSession session(timeout);
   Status opened = session.open(config, member);
   if (!opened.ok()) return opened;
-  return session.status();
+  return session.status(member);
 }
 
 std::vector<MemberStatus> ask_all(const Environment& environment, const ConfigReply& config) {

@@ -65,7 +65,7 @@ Answer copy_of(std::uint64_t id, const RespAnswer& view) {
 
 RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
     : id_(id), peer_(std::move(peer)), server_(server), since_(NodeClock::now()), last_(since_) {
-  ++server_.connections_received;
+  ++server_.figures.connections_received;
   server_.connections.emplace(id_, this);
 }
 
@@ -106,7 +106,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
 }
 
 void RespConnection::execute(Words words) {
-  ++server_.commands_processed;
+  ++server_.figures.commands_processed;
   last_ = now_;
   last_subcommand_ = nullptr;
   if (transaction_ == Transaction::begun) refuse_multi();
@@ -196,7 +196,7 @@ void RespConnection::count_known() {
 }
 
 void RespConnection::error(std::string_view text) {
-  ++server_.errors;
+  ++server_.figures.errors;
   writer().error(text);
 }
 
@@ -305,7 +305,7 @@ void RespConnection::give_reads() {
   std::vector<std::string_view> keys = std::exchange(server_.context.keys, {});
   std::vector<Value> values = std::exchange(server_.context.values, {});
   values.resize(keys.size());
-  server_.context.port.core->read_now(now_, keys, values);
+  server_.context.read_now(now_, keys, values);
   std::size_t begin = 0;
   for (const auto& [id, count] : reads) {
     const std::span<const Value> known = std::span(values).subspan(begin, count);
@@ -358,7 +358,7 @@ void RespConnection::again(Size size) {
 
 bool RespConnection::holds_alone(std::string_view key) const {
   Value value;
-  server_.context.port.core->read_now(now_, std::span(&key, 1), std::span(&value, 1));
+  server_.context.read_now(now_, std::span(&key, 1), std::span(&value, 1));
   return value.shards == 1;
 }
 

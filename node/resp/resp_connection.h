@@ -70,7 +70,7 @@ class RespConnection final : public ClientProtocol {
   void error(std::string_view text);
   // The same, as the reply that is being written.
   void fail(RespWriter& to, std::string_view text) {
-    ++server_.errors;
+    ++server_.figures.errors;
     to.error(text);
   }
   void ok() { writer().simple("OK"); }

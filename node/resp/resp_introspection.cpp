@@ -18,7 +18,7 @@ using Words = RespConnection::Words;
 
 struct Facts {
   const RespServer& server;
-  StatusReply status;
+  Figures figures;  // of the whole node
 };
 
 struct Section {
@@ -45,14 +45,14 @@ void info_server(const Facts& facts, std::string& to) {
   line(to, "redis_mode", "standalone");
   line(to, "arch_bits", 8 * sizeof(void*));
   line(to, "process_id", static_cast<std::uint64_t>(::getpid()));
-  line(to, "node_name", facts.status.name);
-  line(to, "node_state", facts.status.state);
+  line(to, "node_name", facts.figures.status.name);
+  line(to, "node_state", facts.figures.status.state);
   line(to, "uptime_in_seconds", seconds_up(facts.server));
   line(to, "uptime_in_days", seconds_up(facts.server) / 86'400);
 }
 
 void info_clients(const Facts& facts, std::string& to) {
-  line(to, "connected_clients", facts.server.connections.size());
+  line(to, "connected_clients", facts.figures.resp.connected);
   line(to, "maxclients", facts.server.settings.connections);
   line(to, "blocked_clients", 0);
 }
@@ -79,7 +79,7 @@ std::string human(std::uint64_t bytes) {
 void info_memory(const Facts& facts, std::string& to) {
   const std::uint64_t resident = resident_bytes();
   // What the limit is of: entries and tables.
-  const auto& stats = facts.status.stats;
+  const auto& stats = facts.figures.status.stats;
   const auto used = std::find_if(stats.begin(), stats.end(),
                                  [](const Stat& stat) { return stat.name == "memory_used_bytes"; });
   const std::uint64_t counters = used == stats.end() ? resident : used->value;
@@ -100,14 +100,14 @@ void info_persistence(const Facts& facts, std::string& to) {
 }
 
 void info_stats(const Facts& facts, std::string& to) {
-  const RespServer& server = facts.server;
-  line(to, "total_connections_received", server.connections_received);
-  line(to, "total_commands_processed", server.commands_processed);
-  line(to, "instantaneous_ops_per_sec", server.per_second);
-  line(to, "total_error_replies", server.errors);
-  line(to, "keyspace_hits", server.hits);
-  line(to, "keyspace_misses", server.misses);
-  for (const Stat& stat : facts.status.stats) line(to, "quipu_" + stat.name, stat.value);
+  const RespFigures& resp = facts.figures.resp;
+  line(to, "total_connections_received", resp.connections_received);
+  line(to, "total_commands_processed", resp.commands_processed);
+  line(to, "instantaneous_ops_per_sec", resp.per_second);
+  line(to, "total_error_replies", resp.errors);
+  line(to, "keyspace_hits", resp.hits);
+  line(to, "keyspace_misses", resp.misses);
+  for (const Stat& stat : facts.figures.status.stats) line(to, "quipu_" + stat.name, stat.value);
 }
 
 // Every node takes writes; none is another's copy.
@@ -135,7 +135,7 @@ void info_cluster(const Facts&, std::string& to) { line(to, "cluster_enabled", 0
 
 // Those that this node owns: others are not asked. DBSIZE asks.
 void info_keyspace(const Facts& facts, std::string& to) {
-  for (const Stat& stat : facts.status.stats) {
+  for (const Stat& stat : facts.figures.status.stats) {
     if (stat.name == "counters" && stat.value > 0)
       line(to, "db0", "keys=" + std::to_string(stat.value) + ",expires=0,avg_ttl=0");
   }
@@ -159,7 +159,7 @@ void info(RespConnection& connection, Words words) {
     });
   };
   const RespServer& server = connection.server();
-  const Facts facts{server, server.context.port.core->status(NodeClock::now(), 0)};
+  const Facts facts{server, server.context.of_node(server.own_figures())};
   std::string text;
   for (const Section& section : kSections) {
     if (!is_wanted(section)) continue;
@@ -197,8 +197,8 @@ void config_get(RespConnection& connection, Words words) {
 
 void config_resetstat(RespConnection& connection, Words) {
   RespServer& server = connection.server();
-  server.connections_received = server.commands_processed = 0;
-  server.hits = server.misses = server.errors = 0;
+  const std::uint64_t per_second = server.figures.per_second;
+  server.figures = {.per_second = per_second};
   connection.ok();
 }
 

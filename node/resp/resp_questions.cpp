@@ -35,7 +35,8 @@ Op reset_of(const RespConnection& connection, std::string_view key) {
 
 void write_value(RespConnection& connection, const Value& value, RespWriter& to) {
   if (value.code != Code::ok) return write_failure(connection, value, to);
-  ++(value.exists ? connection.server().hits : connection.server().misses);
+  RespFigures& figures = connection.server().figures;
+  ++(value.exists ? figures.hits : figures.misses);
   value.exists ? to.bulk(value.value) : to.null();
 }
 

@@ -27,4 +27,10 @@ RespSettings resp_settings(const ClientPortOptions& port, std::size_t connection
                     {"timeout", text(port.idle.count())}}};
 }
 
+Figures RespServer::own_figures() const {
+  Figures own{context.port.core->status(NodeClock::now(), 0), figures};
+  own.resp.connected = connections.size();
+  return own;
+}
+
 }  // namespace quipu

@@ -10,6 +10,7 @@
 
 #include "node/client_protocol.h"
 #include "node/clock.h"
+#include "node/figures.h"
 #include "protocol/random.h"
 #include "quipu/node.h"
 
@@ -37,16 +38,13 @@ struct RespServer {
   Random random;  // RANDOMKEY's
   Instant started = NodeClock::now();
   std::map<ClientId, RespConnection*> connections{};
-  std::uint64_t connections_received = 0;
-  std::uint64_t commands_processed = 0;
-  std::uint64_t hits = 0, misses = 0;  // of keys that were read
-  std::uint64_t errors = 0;
-  std::uint64_t per_second = 0;  // commands, in the last second that is over
+  RespFigures figures{};  // but for `connected`
 
   void on_second() {
-    per_second = commands_processed - std::min(counted, commands_processed);
-    counted = commands_processed;
+    figures.per_second = figures.commands_processed - std::min(counted, figures.commands_processed);
+    counted = figures.commands_processed;
   }
+  [[nodiscard]] Figures own_figures() const;
   std::uint64_t counted = 0;  // commands, when that began
 };
 

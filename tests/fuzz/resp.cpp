@@ -3,9 +3,11 @@
 // What must hold, whatever they say: each request is answered once, in its order, with
 // something that is RESP; and what waits to be said is bounded.
 #include <array>
+#include <asio/io_context.hpp>
 #include <deque>
 #include <utility>
 
+#include "node/crossing.h"
 #include "node/resp/resp_command.h"
 #include "node/resp/resp_connection.h"
 #include "tests/fuzz/check.h"
@@ -125,6 +127,7 @@ class Server {
     Instant now = NodeClock::now() - std::chrono::hours(1);
     port_.core = std::make_unique<NodeCore>(now, config_, 0, Node::settings(), std::move(*executor),
                                             random_.split());
+    port_.crossing = &crossing_;
     port_.finish = [this] { finish(); };
     const Instant begun = NodeClock::now();
     for (; now <= begun; now = std::max(now, port_.core->deadline())) {
@@ -171,6 +174,8 @@ class Server {
   MemoryStore store_;
   Random random_{1};
   CorePort port_;
+  asio::io_context io_;
+  Crossing crossing_{io_, port_, nullptr};  // of the only reactor
   ClientContext context_{.port = port_};
   RespServer resp_{context_, {.flushall = true, .connections = 2}, Random{3}};
   std::deque<Sealed> writes_;

@@ -8,6 +8,7 @@
 #include <asio/post.hpp>
 #include <thread>
 
+#include "node/crossing.h"
 #include "node/listener.h"
 #include "node/node_plan.h"
 #include "storage/memory_store.h"
@@ -38,10 +39,12 @@ class Served {
  public:
   explicit Served(SessionLimits limits) : sessions_(port_, limits, RespSettings{}, Random(1)) {
     EXPECT_TRUE(listener_.bind({"127.0.0.1", 0}).ok());
-    EXPECT_TRUE(
-        listener_
-            .start([this](asio::ip::tcp::socket socket) { sessions_.accept(std::move(socket)); })
-            .ok());
+    EXPECT_TRUE(listener_
+                    .start([this](asio::ip::tcp::socket socket) {
+                      sessions_.expect();
+                      sessions_.accept(std::move(socket));
+                    })
+                    .ok());
     thread_ = std::thread([this] { io_.run(); });
   }
   ~Served() {
@@ -57,10 +60,12 @@ class Served {
   MemoryDisk disk_;
   MemoryStore store_{disk_};
   CorePort port_{.core = new_core(store_),
+                 .crossing = &crossing_,
                  .effects = {},
                  .finish = [this] { sessions_.flush(); },
                  .finish_later = [this] { sessions_.flush(); }};
   asio::io_context io_;
+  Crossing crossing_{io_, port_, nullptr};
   ClientSessions sessions_;
   Listener listener_{io_};
   std::thread thread_;

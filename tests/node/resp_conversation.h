@@ -14,10 +14,12 @@
 
 namespace quipu::test {
 
-class Resp : public testing::Test {
+// The parameter: how many reactors the node has.
+class Resp : public testing::TestWithParam<std::uint8_t> {
  protected:
   explicit Resp(ClientPortOptions port = {}) {
     NodeOptions options = alone(directory_ / "data");
+    options.reactors = GetParam();
     options.client_port = port;
     node_ = open_node(options);
     EXPECT_TRUE(node_->wait_ready(kPatience));

@@ -18,7 +18,7 @@ using testing::StartsWith;
 
 class RespIntrospection : public Resp {};
 
-TEST_F(RespIntrospection, TellsOfItself) {
+TEST_P(RespIntrospection, TellsOfItself) {
   RawConnection client = connect();
   (void)client.reply_to("INCR a");
   const std::string info = client.reply_to("INFO");
@@ -78,7 +78,7 @@ std::string words_behind(const std::string& reply, std::string_view word) {
 }
 
 // Words in the order of Redis 7.0.15, which leaves it to redis-cli to make a line of them.
-TEST_F(RespIntrospection, TellsTheArgumentsOfCommands) {
+TEST_P(RespIntrospection, TellsTheArgumentsOfCommands) {
   struct Told {
     const char* command;
     const char* arguments;
@@ -135,7 +135,7 @@ TEST(RespCommands, AreWrittenWithAsManyWordsAsTheyTake) {
 }
 
 // As Redis 7.0.15 answers, where it knows the command.
-TEST_F(RespIntrospection, TellsWhichKeysARequestNames) {
+TEST_P(RespIntrospection, TellsWhichKeysARequestNames) {
   converse(
       connect(),
       {{"COMMAND GETKEYS GET a", "*1 $1 a "},
@@ -152,6 +152,8 @@ TEST_F(RespIntrospection, TellsWhichKeysARequestNames) {
        {"COMMAND GETKEYS '' a", "-ERR Invalid command specified "},
        {"COMMAND GETKEYS DEL", "-ERR wrong number of arguments for 'command|getkeys' command "}});
 }
+
+INSTANTIATE_TEST_SUITE_P(OneReactor, RespIntrospection, testing::Values(1));
 
 }  // namespace
 }  // namespace quipu::test

@@ -16,7 +16,10 @@ using testing::StartsWith;
 
 const std::string kNotInteger = "-ERR value is not an integer or out of range ";
 
-TEST_F(Resp, Counts) {
+// What these are told of other reactors, if there are any, may be 100 ms old.
+class RespOfOneReactor : public Resp {};
+
+TEST_P(Resp, Counts) {
   converse(connect(), {{"INCR likes", ":1 "},
                        {"incrby likes 41", ":42 "},
                        {"DECR likes", ":41 "},
@@ -31,7 +34,7 @@ TEST_F(Resp, Counts) {
                        {"STRLEN views", ":0 "}});
 }
 
-TEST_F(Resp, SetsAndDeletes) {
+TEST_P(Resp, SetsAndDeletes) {
   converse(connect(), {{"SET stock 7", "+OK "},
                        {"SET stock -3", "+OK "},
                        {"GET stock", "$2 -3 "},
@@ -49,7 +52,7 @@ TEST_F(Resp, SetsAndDeletes) {
 }
 
 // The reset and the add go together: 1, and not 2 to sync.
-TEST_F(Resp, ASetTakesOneRecord) {
+TEST_P(RespOfOneReactor, ASetTakesOneRecord) {
   RawConnection client = connect();
   const auto records = [&client] {
     const std::string name = "quipu_commit_durable:";
@@ -64,7 +67,7 @@ TEST_F(Resp, ASetTakesOneRecord) {
   EXPECT_EQ(client.reply_to("GET a"), "$1\r\n7\r\n");
 }
 
-TEST_F(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
+TEST_P(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
   converse(connect(), {{"INCRBY a 1.5", kNotInteger},
                        {"INCRBY a 9223372036854775808", kNotInteger},
                        {"INCRBY a 007", kNotInteger},
@@ -86,7 +89,7 @@ TEST_F(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
 }
 
 // It exists, and goes, though nobody can tell what it counts.
-TEST_F(Resp, ATotalThatNoReplyCanTellIsDeleted) {
+TEST_P(Resp, ATotalThatNoReplyCanTellIsDeleted) {
   auto large = node_->counter("large");
   ASSERT_TRUE(large.raise_shards(8).ok());
   for (int added = 0; added < 2;)
@@ -102,7 +105,7 @@ TEST_F(Resp, ATotalThatNoReplyCanTellIsDeleted) {
 }
 
 // Clients that send all of it at once tell their users only of the first error.
-TEST_F(Resp, ATransactionIsRefusedAsAWhole) {
+TEST_P(Resp, ATransactionIsRefusedAsAWhole) {
   const std::string multi = "-ERR unknown command 'MULTI', with args beginning with: \r\n";
   const std::string refused =
       "-NOTAPPLIED MULTI was refused, and so is all that follows, up to EXEC or DISCARD\r\n";
@@ -130,7 +133,7 @@ TEST_F(Resp, ATransactionIsRefusedAsAWhole) {
   EXPECT_EQ(client.receive_text("\r\n"), ":3\r\n");
 }
 
-TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
+TEST_P(Resp, SaysWhatItDoesNotKnowOrDo) {
   converse(
       connect(),
       {{"NONSENSE a 'b c'",
@@ -154,7 +157,7 @@ TEST_F(Resp, SaysWhatItDoesNotKnowOrDo) {
        {"GET a", "$-1 "}});
 }
 
-TEST_F(Resp, KeepsConnectionsAsRedisDoes) {
+TEST_P(Resp, KeepsConnectionsAsRedisDoes) {
   converse(connect(),
            {{"PING", "+PONG "},
             {"PING hello", "$5 hello "},
@@ -184,7 +187,7 @@ TEST_F(Resp, KeepsConnectionsAsRedisDoes) {
             {"CLIENT GETNAME", "$-1 "}});
 }
 
-TEST_F(Resp, SpeaksBothVersions) {
+TEST_P(RespOfOneReactor, SpeaksBothVersions) {
   const std::string greeting2 =
       "*14 $6 server $5 redis $7 version $5 7.4.0 $5 proto :2 $2 id :1 $4 mode $10 standalone "
       "$4 role $6 master $7 modules *0 ";
@@ -212,7 +215,7 @@ TEST_F(Resp, SpeaksBothVersions) {
        {"GET nothing", "$-1 "}});
 }
 
-TEST_F(Resp, QuipusOwnCommandsNameTheirLevel) {
+TEST_P(RespOfOneReactor, QuipusOwnCommandsNameTheirLevel) {
   converse(connect(),
            {{"QUIPU.ADD a 5", ":5 "},
             {"QUIPU.ADD a 5 ACK memory", ":10 "},
@@ -226,7 +229,7 @@ TEST_F(Resp, QuipusOwnCommandsNameTheirLevel) {
             {"GET a", "$-1 "}});
 }
 
-TEST_F(Resp, AnAffinityIsAnOptionOfAnAddInAnyOrder) {
+TEST_P(Resp, AnAffinityIsAnOptionOfAnAddInAnyOrder) {
   const std::string wrong =
       "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name] ";
   const std::string reset = "-ERR syntax error: QUIPU.RESET key [ACK MEMORY|DISK|QUORUM] ";
@@ -260,7 +263,7 @@ std::string scan(RawConnection& client, const std::string& options) {
   return all;
 }
 
-TEST_F(Resp, FindsWhatExists) {
+TEST_P(Resp, FindsWhatExists) {
   RawConnection client = connect();
   EXPECT_EQ(client.reply_to("DBSIZE"), ":0\r\n");
   EXPECT_EQ(client.reply_to("RANDOMKEY"), "$-1\r\n");
@@ -299,7 +302,7 @@ class RespThatMayFlush : public Resp {
   RespThatMayFlush() : Resp({.flushall = true}) {}
 };
 
-TEST_F(RespThatMayFlush, ResetsEveryCounter) {
+TEST_P(RespThatMayFlush, ResetsEveryCounter) {
   RawConnection client = connect();
   std::string requests;
   for (int i = 0; i < 2500; ++i) requests += "INCR k" + std::to_string(i) + "\r\n";
@@ -315,7 +318,7 @@ TEST_F(RespThatMayFlush, ResetsEveryCounter) {
 }
 
 // What several questions stand behind is not overtaken.
-TEST_F(Resp, APipelineIsAnsweredInItsOrder) {
+TEST_P(Resp, APipelineIsAnsweredInItsOrder) {
   RawConnection client = connect();
   ASSERT_TRUE(
       client.send("INCR a\r\nPING\r\nSET a 5\r\nPING x\r\nINCR a\r\nGET a\r\nDEL a\r\n"
@@ -326,7 +329,7 @@ TEST_F(Resp, APipelineIsAnsweredInItsOrder) {
   converse(connect(), {{"GET a", "$1 1 "}});  // what stood behind QUIT was not done
 }
 
-TEST_F(Resp, APipelineMayBeDeep) {
+TEST_P(Resp, APipelineMayBeDeep) {
   constexpr int kDepth = 100'000;
   RawConnection client = connect();
   std::string requests;
@@ -339,7 +342,7 @@ TEST_F(Resp, APipelineMayBeDeep) {
   EXPECT_EQ(client.receive_text("\r\n:" + std::to_string(kDepth) + "\r\n"), replies);
 }
 
-TEST_F(Resp, ManyKeysMayBeNamed) {
+TEST_P(Resp, ManyKeysMayBeNamed) {
   constexpr int kKeys = 3000;  // more than one question may ask for
   RawConnection client = connect();
   std::string requests;
@@ -359,13 +362,13 @@ TEST_F(Resp, ManyKeysMayBeNamed) {
   EXPECT_EQ(client.reply_to("EXISTS" + keys), ":0\r\n");
 }
 
-TEST_F(Resp, WhatIsNoRequestIsRefusedAndTheConnectionClosed) {
+TEST_P(Resp, WhatIsNoRequestIsRefusedAndTheConnectionClosed) {
   RawConnection client = connect();
   ASSERT_TRUE(client.send("INCR a\r\n*1\r\n:1\r\nINCR a\r\n"));
   EXPECT_EQ(client.receive_text(), ":1\r\n-ERR Protocol error: expected '$', got ':'\r\n");
 }
 
-TEST_F(Resp, ABrowserIsCutOffBeforeWhatItBrings) {
+TEST_P(Resp, ABrowserIsCutOffBeforeWhatItBrings) {
   for (const char* line : {"POST / HTTP/1.1\r\n", "Host: localhost\r\n"}) {
     RawConnection client = connect();
     ASSERT_TRUE(client.send(std::string(line) + "INCR a\r\n"));
@@ -374,7 +377,7 @@ TEST_F(Resp, ABrowserIsCutOffBeforeWhatItBrings) {
   converse(connect(), {{"GET a", "$-1 "}});
 }
 
-TEST_F(Resp, NativeAndRedisClientsSeeTheSameCounters) {
+TEST_P(Resp, NativeAndRedisClientsSeeTheSameCounters) {
   EXPECT_TRUE(node_->counter("a").add(5).ok());
   converse(connect(), {{"INCR a", ":6 "}});
   const auto total = node_->counter("a").read();
@@ -382,7 +385,7 @@ TEST_F(Resp, NativeAndRedisClientsSeeTheSameCounters) {
   EXPECT_EQ(total->value, 6);
 }
 
-TEST_F(Resp, ANodeStopsWithClientsConnected) {
+TEST_P(Resp, ANodeStopsWithClientsConnected) {
   RawConnection idle = connect();
   RawConnection client = connect();
   EXPECT_EQ(client.reply_to("INCR a"), ":1\r\n");
@@ -390,7 +393,7 @@ TEST_F(Resp, ANodeStopsWithClientsConnected) {
   EXPECT_EQ(client.receive_text(), "");
 }
 
-TEST_F(Resp, KnownRepliesBehindOneThatIsNotDoNotHoldUpTheRest) {
+TEST_P(Resp, KnownRepliesBehindOneThatIsNotDoNotHoldUpTheRest) {
   RawConnection client = connect();
   std::string requests = "INCR a\r\n";
   for (int i = 0; i < 200; ++i) requests += "COMMAND\r\n";
@@ -398,7 +401,7 @@ TEST_F(Resp, KnownRepliesBehindOneThatIsNotDoNotHoldUpTheRest) {
   EXPECT_THAT(client.receive_text("$4\r\nlast\r\n"), testing::EndsWith("$4\r\nlast\r\n"));
 }
 
-TEST_F(Resp, NobodyMayAskForMoreThanThereIsRoomFor) {
+TEST_P(Resp, NobodyMayAskForMoreThanThereIsRoomFor) {
   RawConnection client = connect();
   const std::string list = client.reply_to("CLIENT LIST ID 1");
   EXPECT_EQ(client.reply_to("CLIENT LIST ID 1 1 1 1").size(), list.size());
@@ -453,6 +456,10 @@ TEST(RespCluster, AnAddToASpreadCounterTellsItsWholeTotal) {
   EXPECT_EQ(client.reply_to("DEL spread"), ":1\r\n");
   EXPECT_EQ(client.reply_to("GET spread"), "$-1\r\n");
 }
+
+INSTANTIATE_TEST_SUITE_P(Reactors, Resp, testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(OneReactor, RespOfOneReactor, testing::Values(1));
+INSTANTIATE_TEST_SUITE_P(Reactors, RespThatMayFlush, testing::Values(1, 3));
 
 }  // namespace
 }  // namespace quipu::test

@@ -25,6 +25,7 @@ constexpr const char* kNoDefault = R"(
 [cluster]
 name = "shop"
 replication = 2
+reactors = 2
 members = [
   {name = "n1", peer = "127.0.0.1:7401", client = "127.0.0.1:7400", zone = "a", weight = 2},
   {name = "n2", peer = "127.0.0.1:7411"},

@@ -30,7 +30,7 @@ inline auto fields(const Sized& m) { const auto& [a, b, c, d] = m; return std::t
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-inline auto fields(const StatusRequest& m) { const auto& [a] = m; return std::tie(a); }
+inline auto fields(const StatusRequest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const PeerStatus& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Stat& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
@@ -204,7 +204,7 @@ inline std::vector<ClientMessage> client_messages() {
                   .replication = 1,
                   .owners = sample_owners(2, 1)},
       StatusRequest{},
-      StatusRequest{kMax64},
+      StatusRequest{kMax64, NodeId{kMax64}},
       StatusReply{},
       StatusReply{.id = kMax64,
                   .name = "a",

@@ -4,8 +4,8 @@
 //   if (!node.ok()) { … node.status().message() … }
 //   (*node)->counter("likes:42").add(1);
 //
-// A Node owns one reactor thread and one storage thread. It installs no signal
-// handler and no global logger. Opening recovers the store first: a second or so
+// A Node owns, for each of its reactors, a thread and a storage thread. It installs no
+// signal handler and no global logger. Opening recovers the store first: a second or so
 // per few million counters.
 //
 // It accepts as many connections as the limit of open files (RLIMIT_NOFILE, when it
@@ -22,6 +22,9 @@
 #include "quipu/counter.h"
 
 namespace quipu {
+
+// From the peer port of a node's first reactor to that of its second, and so on.
+inline constexpr std::uint16_t kReactorPorts = 100;
 
 struct NodeMember {
   std::string name;
@@ -58,6 +61,10 @@ struct NodeOptions {
   // cluster of one, which listens to no peer.
   std::vector<NodeMember> members;
   std::uint8_t replication = 3;
+  // Of every node of the cluster, fixed when it is founded. Each is a member by itself,
+  // "n1", "n1/1", "n1/2", …, with a store of its own and kReactorPorts between their peer
+  // ports; no two of a node own the same counter.
+  std::uint8_t reactors = 1;
   std::string client_address;  // where to listen; empty: no client port
   ClientPortOptions client_port;
   std::string peer_address;  // where to listen; empty: as in `members`

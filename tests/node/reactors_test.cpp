@@ -1,0 +1,238 @@
+// Nodes of several reactors: how they are planned, and that clients see one node.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "node/node_plan.h"
+#include "quipu/client.h"
+#include "tests/node/eventually.h"
+#include "tests/node/nodes.h"
+#include "tests/node/raw_connection.h"
+#include "tests/node/temporary_directory.h"
+
+namespace quipu::test {
+namespace {
+
+using testing::HasSubstr;
+
+NodeOptions planned(std::size_t nodes, std::uint8_t reactors) {
+  NodeOptions options;
+  options.data_directory = "none";
+  options.name = "n0";
+  options.reactors = reactors;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    options.members.push_back({.name = "n" + std::to_string(i),
+                               .peer_address = "127.0.0.1:" + std::to_string(8000 + i),
+                               .client_address = "127.0.0.1:" + std::to_string(9000 + i),
+                               .zone = {}});
+  }
+  return options;
+}
+
+std::string node_of(const std::string& member) { return member.substr(0, member.find('/')); }
+
+TEST(ReactorPlan, ReactorsAreMembersWithPortsOfTheirOwn) {
+  const NodeOptions options = planned(2, 3);
+  std::set<std::string> told;
+  const Result<NodePlan> first = plan_node(options);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  for (const Member& member : first->config.members)
+    told.insert(member.name + ' ' + member.peer_address + ' ' + member.client_address);
+  EXPECT_THAT(told,
+              testing::ElementsAre(
+                  "n0 127.0.0.1:8000 127.0.0.1:9000", "n0/1 127.0.0.1:8100 127.0.0.1:9000",
+                  "n0/2 127.0.0.1:8200 127.0.0.1:9000", "n1 127.0.0.1:8001 127.0.0.1:9001",
+                  "n1/1 127.0.0.1:8101 127.0.0.1:9001", "n1/2 127.0.0.1:8201 127.0.0.1:9001"));
+  const Result<NodePlan> third = plan_node(options, 2);
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(third->config.members[third->self].name, "n0/2");
+  EXPECT_EQ(third->config.id, first->config.id);
+  EXPECT_EQ(to_string(*third->peer), "127.0.0.1:8200");
+}
+
+TEST(ReactorPlan, NoTwoOfANodeOwnTheSame) {
+  for (const std::size_t nodes : {2, 3, 4, 5}) {
+    const Result<NodePlan> plan = plan_node(planned(nodes, 4));
+    ASSERT_TRUE(plan.ok());
+    const OwnerTable& owners = plan->config.owners;
+    EXPECT_EQ(owners.replication(), std::min<std::size_t>(nodes, 3));
+    for (std::uint16_t p = 0; p < kPartitions; ++p) {
+      std::set<std::string> holders;
+      for (const MemberIndex owner : owners.of(Partition{p}))
+        holders.insert(node_of(plan->config.members[owner].name));
+      ASSERT_EQ(holders.size(), owners.replication()) << "partition " << p;
+    }
+  }
+}
+
+TEST(ReactorPlan, OneReactorFoundsTheClusterThatItAlwaysDid) {
+  const Result<NodePlan> one = plan_node(planned(3, 1));
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->config.members.size(), 3u);
+  for (const Member& member : one->config.members) EXPECT_EQ(member.zone, "");
+  EXPECT_NE(one->config.id, plan_node(planned(3, 2))->config.id);
+}
+
+TEST(ReactorPlan, WhatANodeMayHoldItsReactorsShare) {
+  NodeOptions options = planned(1, 4);
+  options.memory_limit = std::size_t{64} << 20;
+  const Result<NodePlan> plan = plan_node(options, 3);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->settings.memory_limit, std::size_t{16} << 20);
+  EXPECT_EQ(plan->settings.checkpoint.journal_bytes, std::size_t{64} << 20);
+}
+
+TEST(ReactorPlan, SaysWhatCannotBe) {
+  NodeOptions crowded = planned(3, 2);
+  for (NodeMember& member : crowded.members) member.zone = member.name == "n0" ? "a" : "b";
+  EXPECT_THAT(plan_node(crowded).status().detail(),
+              HasSubstr("there must be a zone for each of 3 replicas, and there are 2"));
+  NodeOptions high = planned(3, 64);
+  high.members[1].peer_address = "127.0.0.1:65000";
+  EXPECT_THAT(plan_node(high).status().detail(),
+              HasSubstr("127.0.0.1:65000 leaves no port for reactor 6, 65600"));
+  EXPECT_THAT(plan_node(planned(3, 0)).status().detail(), HasSubstr("reactors is 0"));
+  NodeOptions twice = planned(2, 2);
+  twice.members[1].peer_address = "127.0.0.1:8100";
+  EXPECT_THAT(plan_node(twice).status().detail(), HasSubstr("127.0.0.1:8100"));
+}
+
+NodeOptions several(const TemporaryDirectory& directory) {
+  NodeOptions options = alone(directory / "data");
+  options.reactors = 3;
+  return options;
+}
+
+std::string key(int i) { return "k" + std::to_string(i); }
+
+// Answers of one connection come from three reactors, in any order, and some stand behind
+// others whose commits are older.
+TEST(Reactors, PipelinesAreAnsweredInTheirOrderEachTime) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(several(directory));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  RawConnection client(node->client_address());
+  for (int round = 1; round <= 200; ++round) {
+    std::string requests;
+    std::string expected;
+    for (int i = 0; i < 16; ++i) {
+      requests += "INCR " + key(i) + "\r\n";
+      expected += ":" + std::to_string(round) + "\r\n";
+    }
+    ASSERT_EQ(client.reply_to(requests), expected);
+  }
+}
+
+TEST(Reactors, WhatOneConnectionWritesAnyOtherReads) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(several(directory));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  std::vector<std::unique_ptr<RawConnection>> clients;
+  for (int i = 0; i < 6; ++i)
+    clients.push_back(std::make_unique<RawConnection>(node->client_address()));
+  for (int i = 0; i < 60; ++i)
+    EXPECT_EQ(clients[static_cast<std::size_t>(i) % 6]->reply_to("INCRBY " + key(i) + " 5"),
+              ":5\r\n");
+  for (const auto& client : clients) {
+    for (int i = 0; i < 60; ++i) ASSERT_EQ(client->reply_to("GET " + key(i)), "$1\r\n5\r\n");
+    EXPECT_EQ(client->reply_to("MGET k0 k1 k2 nothing k3"),
+              "*5\r\n$1\r\n5\r\n$1\r\n5\r\n$1\r\n5\r\n$-1\r\n$1\r\n5\r\n");
+    EXPECT_EQ(client->reply_to("DBSIZE"), ":60\r\n");
+  }
+  // Of all reactors together.
+  EXPECT_TRUE(eventually([&] {
+    const std::string info = clients[0]->reply_to("INFO");
+    return info.find("connected_clients:6\r\n") != info.npos &&
+           info.find("db0:keys=60,") != info.npos;
+  }));
+  std::set<std::string> ids;
+  for (const auto& client : clients) ids.insert(client->reply_to("CLIENT ID"));
+  EXPECT_EQ(ids.size(), 6u);
+}
+
+TEST(Reactors, CountersOfThisProgramAreExactAndOutliveARestart) {
+  const TemporaryDirectory directory;
+  constexpr int kThreads = 3;
+  constexpr int kAdds = 300;
+  {
+    const auto node = open_node(several(directory));
+    ASSERT_TRUE(node->wait_ready(kPatience));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kAdds; ++i)
+          EXPECT_TRUE(node->counter(key(i % 10)).add(1, {.ack = Ack::quorum}).ok());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  const auto node = open_node(several(directory));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  for (const ReadLevel level : {ReadLevel::local, ReadLevel::fresh, ReadLevel::strong}) {
+    for (int i = 0; i < 10; ++i) {
+      const Result<Reading> reading = node->counter(key(i)).read({.level = level});
+      ASSERT_TRUE(reading.ok()) << reading.status().message();
+      EXPECT_EQ(reading->value, kThreads * kAdds / 10);
+    }
+  }
+}
+
+TEST(Reactors, AClientWithTokensFindsWhatItWrote) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(several(directory));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  for (int c = 0; c < 3; ++c) {
+    const auto client = Client::connect({.seeds = {node->client_address()}});
+    ASSERT_TRUE(client.ok());
+    for (int i = 0; i < 30; ++i) {
+      ASSERT_TRUE((*client)->counter(key(i)).add(1).ok());
+      const Result<Reading> reading = (*client)->counter(key(i)).read();
+      ASSERT_TRUE(reading.ok());
+      EXPECT_EQ(reading->value, c + 1) << key(i);
+    }
+  }
+}
+
+TEST(Reactors, TheirNumberIsFixedWhenTheClusterIsFounded) {
+  const TemporaryDirectory directory;
+  { const auto node = open_node(several(directory)); }
+  NodeOptions fewer = several(directory);
+  fewer.reactors = 2;
+  const auto node = Node::open(fewer);
+  ASSERT_FALSE(node.ok());
+  EXPECT_EQ(node.status().code(), Code::cannot_start);
+  EXPECT_THAT(node.status().detail(), HasSubstr("reactors"));
+}
+
+TEST(Reactors, OfAnotherNodeTakeOverWhereOneWasStopped) {
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> cluster = cluster_of(3, directory.path());
+  for (NodeOptions& options : cluster) options.reactors = 2;
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (const NodeOptions& options : cluster) nodes.push_back(open_node(options));
+  for (const auto& node : nodes) ASSERT_TRUE(node->wait_ready(kPatience));
+  const auto add_everywhere = [&](Node& node) {
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(
+          eventually([&] { return node.counter(key(i)).add(1, {.ack = Ack::quorum}).ok(); }));
+    }
+  };
+  add_everywhere(*nodes[0]);
+  nodes[2].reset();
+  add_everywhere(*nodes[1]);
+  for (const auto& node : {nodes[0].get(), nodes[1].get()}) {
+    for (int i = 0; i < 20; ++i) {
+      const Result<Reading> reading = node->counter(key(i)).read({.level = ReadLevel::strong});
+      ASSERT_TRUE(reading.ok()) << reading.status().message();
+      EXPECT_GE(reading->value, 2);  // an add in doubt may have counted, and was tried again
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quipu::test
