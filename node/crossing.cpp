@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <asio/post.hpp>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 #include "node/clock.h"
@@ -109,17 +110,17 @@ void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
 
 void Crossing::on_read(Instant now, ClientId client, const Read& read) {
   if (others_.empty()) return port_.core->on_read(now, client, read, port_.effects);
-  std::vector<std::size_t> homes;
-  for (const std::string_view key : read.keys) homes.push_back(home_of(key));
-  const std::size_t first = homes.empty() ? self_ : homes.front();
-  const bool one = std::all_of(homes.begin(), homes.end(), [&](auto at) { return at == first; });
-  if (!one) return read_in_parts(now, client, read, homes);
+  const std::size_t first = read.keys.empty() ? self_ : home_of(read.keys.front());
+  const bool one = std::all_of(read.keys.begin(), read.keys.end(),
+                               [&](std::string_view key) { return home_of(key) == first; });
+  if (!one) return read_in_parts(now, client, read);
   if (first != self_) return send(first, client, read);
   port_.core->on_read(now, client, read, port_.effects);
 }
 
-void Crossing::read_in_parts(Instant now, ClientId client, const Read& read,
-                             std::span<const std::size_t> homes) {
+void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
+  std::vector<std::size_t> homes;
+  for (const std::string_view key : read.keys) homes.push_back(home_of(key));
   const auto join = std::make_shared<Join>(Join{client, {read.id, {}}});
   join->values.values.resize(read.keys.size());
   for (std::size_t i = 0; i < others_.size(); ++i) {
@@ -226,8 +227,10 @@ void Crossing::take_questions(std::size_t from, Mail& mail) {
   const Instant now = NodeClock::now();
   const char* key = mail.keys.data();
   std::vector<Op> ops;
+  std::vector<Read> reads;
   for (Question& question : mail.questions) {
     if (Op* const op = std::get_if<Op>(&question.what)) {
+      give(now, reads);
       rebase(op->key, key);
       op->id = admit(from, question.client, op->id, 0);
       ops.push_back(*op);
@@ -237,13 +240,39 @@ void Crossing::take_questions(std::size_t from, Mail& mail) {
     Read& read = std::get<Read>(question.what);
     for (std::string_view& one : read.keys) rebase(one, key);
     read.id = admit(from, question.client, read.id, read.keys.size());
+    reads.push_back(std::move(read));
+  }
+  give(now, reads);
+  give(now, ops);
+}
+
+// What stands in memory is read all at once.
+void Crossing::give(Instant now, std::vector<Read>& reads) {
+  if (reads.empty()) return;
+  std::vector<std::string_view> keys;
+  for (const Read& read : reads) {
+    if (read.level == ReadLevel::local) keys.insert(keys.end(), read.keys.begin(), read.keys.end());
+  }
+  std::vector<Value> values(keys.size());
+  if (port_.core != nullptr) port_.core->read_now(now, keys, values);
+  auto next = values.begin();
+  for (const Read& read : reads) {
     if (port_.core == nullptr) {
       answer(read.id, refusal(read.keys.size(), {Code::unavailable, kNotServing}));
+      continue;
+    }
+    const auto begin = next;
+    if (read.level == ReadLevel::local) next += static_cast<std::ptrdiff_t>(read.keys.size());
+    const bool known = begin != next && std::all_of(begin, next, [](const Value& value) {
+                         return value.shards > 0;
+                       });
+    if (known) {
+      answer(read.id, Values{0, {std::move_iterator(begin), std::move_iterator(next)}});
     } else {
       port_.core->on_read(now, kGuests, read, port_.effects);
     }
   }
-  give(now, ops);
+  reads.clear();
 }
 
 void Crossing::give(Instant now, std::vector<Op>& ops) {

@@ -130,13 +130,13 @@ class Crossing {
   [[nodiscard]] std::size_t home_of(const Op& op) const;
   void send(std::size_t to, ClientId client, const Op& op);
   void send(std::size_t to, ClientId client, const Read& read);
-  void read_in_parts(Instant now, ClientId client, const Read& read,
-                     std::span<const std::size_t> homes);
+  void read_in_parts(Instant now, ClientId client, const Read& read);
 
   void post(std::size_t from, Mail&& mail);  // any thread
   void take(std::size_t from, Mail& mail);
   void take_questions(std::size_t from, Mail& mail);
   void give(Instant now, std::vector<Op>& ops);
+  void give(Instant now, std::vector<Read>& reads);
   [[nodiscard]] std::uint64_t admit(std::size_t from, ClientId client, std::uint64_t id,
                                     std::size_t keys);
   void answer(std::size_t guest, Answer answer);
