@@ -49,20 +49,20 @@ bool stands_still(pid_t pid) {
 
 }  // namespace
 
-Cluster::Cluster(Programs programs, std::filesystem::path directory, Network& network,
-                 std::vector<Disk>& disks)
+Cluster::Cluster(Programs programs, std::size_t reactors, std::filesystem::path directory,
+                 Network& network, std::vector<Disk>& disks)
     : programs_(std::move(programs)),
       directory_(std::move(directory)),
       network_(network),
       disks_(disks) {
-  write_settings();
+  write_settings(reactors);
 }
 
 Cluster::~Cluster() {
   for (std::size_t node = 0; node < kNodes; ++node) kill(node);
 }
 
-void Cluster::write_settings() const {
+void Cluster::write_settings(std::size_t reactors) const {
   std::string members;
   for (std::size_t node = 0; node < kNodes; ++node) {
     const Network::Addresses at = network_.dialed(node);
@@ -71,7 +71,8 @@ void Cluster::write_settings() const {
   }
   for (std::size_t node = 0; node < kNodes; ++node) {
     const Network::Addresses at = network_.listened(node);
-    std::ofstream(settings(node)) << "[cluster]\nname = \"chaos\"\nmembers = [\n"
+    std::ofstream(settings(node)) << "[cluster]\nname = \"chaos\"\nreactors = " << reactors
+                                  << "\nmembers = [\n"
                                   << members << "]\n[node]\nname = \"" << name_of(node)
                                   << "\"\ndata_directory = \"" << disks_[node].data().string()
                                   << "\"\nclient_address = \"" << at.client

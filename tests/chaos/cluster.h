@@ -29,9 +29,9 @@ struct Programs {
 
 class Cluster {
  public:
-  // All that is given must outlive it. Starts nothing yet.
-  Cluster(Programs programs, std::filesystem::path directory, Network& network,
-          std::vector<Disk>& disks);
+  // All that is given must outlive it. Each node has so many reactors. Starts nothing yet.
+  Cluster(Programs programs, std::size_t reactors, std::filesystem::path directory,
+          Network& network, std::vector<Disk>& disks);
   ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -77,7 +77,7 @@ class Cluster {
     bool paused = false;
     std::size_t log_begin = 0;  // of its present life, or its last
   };
-  void write_settings() const;
+  void write_settings(std::size_t reactors) const;
   [[nodiscard]] std::filesystem::path log(std::size_t node) const;
   [[nodiscard]] std::filesystem::path settings(std::size_t node) const;
   [[nodiscard]] std::filesystem::path sync_switch(std::size_t node) const;

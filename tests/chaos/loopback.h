@@ -19,6 +19,7 @@ class Loopback final : public Network {
   explicit Loopback(std::uint64_t seed);
 
   [[nodiscard]] Addresses dialed(std::size_t node) const override;
+  [[nodiscard]] bool one_port_each() const override { return true; }
   [[nodiscard]] Addresses listened(std::size_t node) const override;
   pid_t start(std::size_t node, const std::vector<std::string>& arguments,
               const std::string& log) override;

@@ -33,6 +33,7 @@ volatile std::sig_atomic_t interrupted = 0;
 struct Arguments {
   double minutes = 3;
   std::uint64_t seed = 0;
+  std::size_t reactors = 0;  // 0: one or two, as the seed says
   std::string nemesis = "mixed";
   std::string directory = "chaos-runs";
   bool loopback = false;
@@ -229,8 +230,9 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
   Run run;
   run.seed = arguments.seed;
   std::ostringstream command;
+  run.reactors = arguments.reactors == 0 ? 1 + arguments.seed % 2 : arguments.reactors;
   command << "tests/chaos/run --minutes " << arguments.minutes << " --nemesis " << arguments.nemesis
-          << " --seed " << arguments.seed;
+          << " --seed " << arguments.seed << " --reactors " << run.reactors;
   run.command = command.str();
   run.directory = fs::absolute(arguments.directory) /
                   (arguments.nemesis.substr(0, 40) + "-" + std::to_string(arguments.seed) + "-" +
@@ -245,7 +247,8 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
       make_disks(no_loop.empty() ? Disk::Kind::loop : Disk::Kind::directory, run.directory);
   run.disks = no_loop.empty() ? "an ext4 filesystem on a loop device for each node"
                               : "plain directories: " + no_loop;
-  Cluster cluster(programs(arguments), run.directory, *network, disks);
+  if (network->one_port_each()) run.reactors = 1;
+  Cluster cluster(programs(arguments), run.reactors, run.directory, *network, disks);
   Testbed testbed{*network, disks, cluster, no_loop};
   Recorder recorder;
   if (!wreck(arguments, kinds, testbed, recorder, run)) {
@@ -281,6 +284,9 @@ int main(int count, char** values) {
       ->check(CLI::Range(0.5, 1440.0));
   app.add_option("--nemesis", arguments.nemesis, "which faults");
   app.add_option("--seed", arguments.seed, "repeats a run's faults and operations; 0: any");
+  app.add_option("--reactors", arguments.reactors,
+                 "of each node, in network namespaces; 0: one or two, as the seed says")
+      ->check(CLI::Range(0, 8));
   app.add_option("--directory", arguments.directory, "for what runs leave");
   app.add_flag("--loopback", arguments.loopback, "no network namespaces, though they be allowed");
   app.add_flag("--lying-syncs", arguments.lying_syncs,

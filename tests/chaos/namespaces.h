@@ -32,6 +32,7 @@ class Namespaces final : public Network {
   ~Namespaces() override;
 
   [[nodiscard]] Addresses dialed(std::size_t node) const override;
+  [[nodiscard]] bool one_port_each() const override { return false; }
   [[nodiscard]] Addresses listened(std::size_t node) const override { return dialed(node); }
   pid_t start(std::size_t node, const std::vector<std::string>& arguments,
               const std::string& log) override;

@@ -26,6 +26,8 @@ class Network {
     std::string client, peer;  // host:port
   };
   [[nodiscard]] virtual Addresses dialed(std::size_t node) const = 0;
+  // Whether it knows of one peer port for each node, and of no more.
+  [[nodiscard]] virtual bool one_port_each() const = 0;
   [[nodiscard]] virtual Addresses listened(std::size_t node) const = 0;
 
   // Starts a node's program in its place.

@@ -110,7 +110,8 @@ void write_report(const Run& run, const History& history, std::ostream& out) {
       << "seed     " << run.seed << "; again: " << run.command << '\n'
       << "         (repeats the faults and the operations, but not how real processes are "
          "scheduled)\n"
-      << "network  " << run.network << "\ndisks    " << run.disks << '\n'
+      << "nodes    five, of " << run.reactors << (run.reactors == 1 ? " reactor" : " reactors")
+      << " each\nnetwork  " << run.network << "\ndisks    " << run.disks << '\n'
       << format("load     %.0f s, %zu operations, %.0f a second\n", in_seconds(last),
                 history.adds.size() + history.reads.size(),
                 static_cast<double>(history.adds.size() + history.reads.size()) /
