@@ -8,8 +8,10 @@ namespace quipu {
 
 ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients,
                                    std::size_t reactors) {
-  const std::size_t own = descriptors / reactors;
-  const std::size_t available = own - std::min(own, kReservedDescriptors);
+  const std::size_t stores = (reactors - 1) * kMaxStoreFiles;
+  const std::size_t dialed = reactors * (reactors - 1);  // each other
+  const std::size_t reserved = kReservedDescriptors + stores + dialed;
+  const std::size_t available = (descriptors - std::min(descriptors, reserved)) / reactors;
   const std::size_t peers = std::min(kMaxInboundLinks, available / 4);
   const std::size_t wanted = (clients + reactors - 1) / reactors;
   return {.clients = std::min(wanted, available - peers), .inbound_peers = peers};

@@ -32,6 +32,14 @@ Answer refusal(std::size_t keys, const Status& why) {
   return Values{0, std::vector<Value>(keys, refused)};
 }
 
+// Of what is asked, and of its answer: how many keys, but 1 at least.
+std::size_t weight(const Op&) { return 1; }
+std::size_t weight(const Read& read) { return std::max<std::size_t>(read.keys.size(), 1); }
+std::size_t weight(const Answer& answer) {
+  const auto* const values = std::get_if<Values>(&answer);
+  return values == nullptr ? 1 : std::max<std::size_t>(values->values.size(), 1);
+}
+
 // The keys of a piece of mail moved with it.
 void rebase(std::string_view& key, const char*& at) {
   key = {at, key.size()};
@@ -64,14 +72,19 @@ void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& 
 
 std::size_t Crossing::home_of(std::string_view key) const {
   const HashKey placement = port_.core->executor().map().placement_key();
-  return owner_[raw(Placement(placement, {key, 0}).partition())];
+  return serving_or_self(owner_[raw(Placement(placement, {key, 0}).partition())]);
+}
+
+// Without that one, this core finds its way as it would without another node.
+std::size_t Crossing::serving_or_self(std::size_t reactor) const {
+  return reactor == self_ || others_[reactor].crossing->serving() ? reactor : self_;
 }
 
 // A change with a token is carried out where the token says, and nowhere else.
 std::size_t Crossing::home_of(const Op& op) const {
   if (op.token.store == StoreId{}) return home_of(op.key);
   for (std::size_t i = 0; i < others_.size(); ++i) {
-    if (port_.core->view().pinned(others_[i].member) == op.token.store) return i;
+    if (port_.core->view().pinned(others_[i].member) == op.token.store) return serving_or_self(i);
   }
   return self_;
 }
@@ -80,7 +93,7 @@ void Crossing::send(std::size_t to, ClientId client, const Op& op) {
   Other& other = others_[to];
   other.mail.questions.push_back({client, op});
   other.mail.keys.insert(other.mail.keys.end(), op.key.begin(), op.key.end());
-  ++other.asked;
+  other.asked += weight(op);
 }
 
 void Crossing::send(std::size_t to, ClientId client, const Read& read) {
@@ -88,7 +101,7 @@ void Crossing::send(std::size_t to, ClientId client, const Read& read) {
   other.mail.questions.push_back({client, read});
   for (const std::string_view key : read.keys)
     other.mail.keys.insert(other.mail.keys.end(), key.begin(), key.end());
-  ++other.asked;
+  other.asked += weight(read);
 }
 
 void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
@@ -212,8 +225,8 @@ void Crossing::post(std::size_t from, Mail&& mail) {
 
 void Crossing::take(std::size_t from, Mail& mail) {
   take_questions(from, mail);
-  others_[from].asked -= mail.answers.size();
   for (const Returned& returned : mail.answers) {
+    others_[from].asked -= weight(returned.answer);
     if (returned.client == kParts) {
       on_part(returned.answer);
     } else {
@@ -278,7 +291,10 @@ void Crossing::give(Instant now, std::vector<Read>& reads) {
 void Crossing::give(Instant now, std::vector<Op>& ops) {
   if (ops.empty()) return;
   if (port_.core == nullptr) {
-    for (const Op& op : ops) answer(op.id, refusal(0, {Code::unavailable, kNotServing}));
+    for (const Op& op : ops) {  // a retry may have been applied before
+      const bool retry = op.token.serial != Serial{};
+      answer(op.id, refusal(0, {retry ? Code::in_doubt : Code::unavailable, kNotServing}));
+    }
   } else {
     port_.core->on_ops(now, kGuests, ops, port_.effects, &at_once_);
     for (AtOnce& known : at_once_) {

@@ -4,16 +4,16 @@
 //                                              └─ another's ─▶ mail ─▶ its Crossing, core
 //        Effects::replies, or deliver ◀── mail ◀── when it may be said ◀──────────┘
 //
-// A counter belongs to the reactor that owns its first shard, if one of this node does,
-// so that what a client changes through any connection it also finds through any. Any
-// other way would be as right (each reactor is a member, and a coordinator), but slower,
-// and a local read would be as old as another node's.
+// A counter belongs to the reactor that owns its first shard, if one of this node does and
+// serves: so what is added through any connection is found through any. (Of what tokens or
+// affinities put elsewhere, as soon as that one would hear of another node's.) Any other
+// way would be as right, since each reactor is a member and a coordinator, but slower.
 //
 // Invariants: each question that is sent to another reactor gets one answer, whatever
-// becomes of that one's core; a client's questions about one counter keep their order; what
-// a reactor has asked and was not answered is bounded (busy()). All that leaves in one
-// batch for one reactor is one piece of mail. Reactor thread, but for post(); a node of one
-// reactor pays a comparison.
+// becomes of that one's core; what a client asks without tokens of one counter keeps its
+// order; what a reactor has asked and was not answered is bounded (busy()). All that leaves
+// in one batch for one reactor is one piece of mail. Reactor thread, but where it says
+// otherwise; a node of one reactor pays a comparison.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class Crossing {
   // As whom it asks a core: for other reactors, and for parts of a read.
   static constexpr ClientId kGuests{~std::uint64_t{0}};
   static constexpr ClientId kParts{~std::uint64_t{1}};
-  // Asked of one other reactor and not answered: beyond, clients are not read.
+  // Keys asked of one other reactor and not answered: beyond, clients are not read.
   static constexpr std::size_t kMaxAsked = 65'536;
 
   // `deliver` takes what another reactor answered one of our clients.
@@ -76,6 +76,9 @@ class Crossing {
   void on_released(Commit durable);
   // Whether the core takes more; tells the others.
   void set_paused(bool paused);
+  // Whether the core takes questions; while it does not, no other reactor sends any.
+  void set_serving(bool serving) { serving_ = serving; }
+  [[nodiscard]] bool serving() const { return serving_; }  // any thread
   // The core is gone: what it owed other reactors ends, changes by `change` and reads by
   // `read`. Its own clients are gone too.
   void abandon(const Status& change, const Status& read);
@@ -128,6 +131,7 @@ class Crossing {
 
   [[nodiscard]] std::size_t home_of(std::string_view key) const;
   [[nodiscard]] std::size_t home_of(const Op& op) const;
+  [[nodiscard]] std::size_t serving_or_self(std::size_t reactor) const;
   void send(std::size_t to, ClientId client, const Op& op);
   void send(std::size_t to, ClientId client, const Read& read);
   void read_in_parts(Instant now, ClientId client, const Read& read);
@@ -149,6 +153,7 @@ class Crossing {
   std::array<std::uint8_t, kPartitions> owner_{};  // reactor by partition
   bool acquainted_ = false;
   std::atomic<bool> paused_{false};
+  std::atomic<bool> serving_{false};
   mutable std::mutex figures_mutex_;
   Figures figures_;  // under it; node 0: none yet
 

@@ -57,7 +57,9 @@ struct RecoveredStore {
 // `rebuild`: a store that is missing, damaged, or no longer trusted by the peers is
 // moved aside, and a marked new one takes its place. A sound marked one stays until
 // it is itself replaced, so that an option left in a service file does no harm.
-enum class Rebuild : std::uint8_t { no, yes };
+// `what_is_lost`: the same, but a sound store that counts stays: of several, the
+// operator cannot say which one is meant.
+enum class Rebuild : std::uint8_t { no, yes, what_is_lost };
 
 // From a directory to an executor. cannot_start: another cluster's or node's store.
 [[nodiscard]] Result<RecoveredStore> recover_directory(const DataDirectory& directory,

@@ -59,8 +59,9 @@ Status Listener::bind(const Address& address) {
   return {};
 }
 
-Status Listener::start(OnAccept on_accept) {
+Status Listener::start(OnAccept on_accept, Choose choose) {
   on_accept_ = std::move(on_accept);
+  choose_ = std::move(choose);
   asio::error_code error;
   acceptor_.listen(tcp::acceptor::max_listen_connections, error);
   if (!error) acceptor_.non_blocking(true, error);
@@ -76,7 +77,8 @@ void Listener::close() {
 }
 
 void Listener::accept() {
-  acceptor_.async_accept([this](const asio::error_code& error, tcp::socket socket) {
+  const asio::any_io_executor of = (choose_ ? choose_() : io_).get_executor();
+  acceptor_.async_accept(of, [this](const asio::error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (error && error != asio::error::connection_aborted) return retry_later();
     asio::error_code failed = error;

@@ -19,13 +19,15 @@ namespace quipu {
 class Listener {
  public:
   using OnAccept = std::function<void(asio::ip::tcp::socket)>;
+  // Whose the next socket is to be; it is handed over on the listener's thread all the same.
+  using Choose = std::function<asio::io_context&()>;
 
   explicit Listener(asio::io_context& io) : io_(io), acceptor_(io), retry_(io) {}
 
   // cannot_start names the address and what to do. Port 0 takes a free one.
   [[nodiscard]] Status bind(const Address& address);
   // Accepted sockets are non-blocking. REQUIRES: bound; outlives the io_context's run.
-  [[nodiscard]] Status start(OnAccept on_accept);
+  [[nodiscard]] Status start(OnAccept on_accept, Choose choose = nullptr);
   void close();
 
   [[nodiscard]] bool bound() const { return acceptor_.is_open(); }
@@ -41,6 +43,7 @@ class Listener {
   Timer retry_;
   Address address_;
   OnAccept on_accept_;
+  Choose choose_;
 };
 
 }  // namespace quipu

@@ -13,6 +13,8 @@ namespace {
 // gossip interval.
 constexpr Duration kGrace = std::chrono::milliseconds(250);
 
+thread_local const void* running = nullptr;  // the node whose reactor this thread is
+
 template <class... Cases>
 struct Overload : Cases... {
   using Cases::operator()...;
@@ -51,7 +53,9 @@ void LocalCalls::read(CounterQuestion question, ReadDone done) {
   enqueue({std::move(question), std::move(done), deadline});
 }
 
-bool LocalCalls::on_own_thread() const { return thread_.load() == std::this_thread::get_id(); }
+bool LocalCalls::on_own_thread() const { return running == node_; }
+
+void LocalCalls::run_here(bool runs) { running = runs ? node_ : nullptr; }
 
 Status LocalCalls::admit() const {
   if (!closed_.ok()) return closed_;

@@ -9,12 +9,10 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -31,6 +29,10 @@ class LocalCalls final : public CounterBackend {
  public:
   static constexpr ClientId kClient{0};
 
+  // Whose callbacks may not make blocking calls here: those of all reactors of `node`,
+  // which only tells them apart from others. Before the threads run.
+  void belong_to(const void* node) { node_ = node; }
+
   // Until close(), `io` and `port` must live.
   LocalCalls(asio::io_context& io, CorePort& port) : io_(io), port_(port) {}
 
@@ -43,7 +45,8 @@ class LocalCalls final : public CounterBackend {
   void close(Status why);
 
   // ---- the reactor's thread ----
-  void run_here(std::thread::id thread) { thread_ = thread; }
+  // The calling thread is this node's from now on, or none's.
+  void run_here(bool runs);
   void reply(const Answer& answer);
   // While true, callback calls are `overloaded` and blocking ones wait.
   void set_paused(bool paused);
@@ -79,7 +82,7 @@ class LocalCalls final : public CounterBackend {
 
   asio::io_context& io_;
   CorePort& port_;
-  std::atomic<std::thread::id> thread_;
+  const void* node_ = this;
 
   mutable std::mutex mutex_;
   std::condition_variable room_;

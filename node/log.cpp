@@ -119,4 +119,12 @@ std::vector<std::pair<std::string, std::string>> parse_logfmt(std::string_view t
   return fields;
 }
 
+Log Log::with(const LogField& field) const {
+  if (!sink_) return *this;
+  return Log([sink = sink_, first = to_logfmt(std::span(&field, 1))](
+                 LogLevel level, std::string_view message, std::string_view fields) {
+    sink(level, message, fields.empty() ? first : first + ' ' + std::string(fields));
+  });
+}
+
 }  // namespace quipu

@@ -39,6 +39,9 @@ class Log {
   Log() = default;  // says nothing
   explicit Log(Sink sink) : sink_(std::move(sink)) {}
 
+  // The same sink; each line has this field first.
+  [[nodiscard]] Log with(const LogField& field) const;
+
   void debug(std::string_view message, Fields fields = {}) const {
     write(LogLevel::debug, message, fields);
   }

@@ -19,6 +19,20 @@
 #include "node/reactor.h"
 
 namespace quipu {
+namespace {
+
+// Reactors that turn each other away would wait for each other for ever.
+Status check_room(const NodePlan& plan) {
+  if (plan.reactors == 1) return {};
+  const ConnectionLimits limits =
+      connection_limits(descriptor_limit(), plan.client_port.connections, plan.reactors);
+  if (limits.clients > 0 && limits.inbound_peers >= plan.config.members.size()) return {};
+  return {Code::cannot_start, "this process may open " + std::to_string(descriptor_limit()) +
+                                  " files, too few for " + std::to_string(plan.reactors) +
+                                  " reactors: raise the limit (ulimit -n), or have fewer"};
+}
+
+}  // namespace
 
 // A reactor, what it works on, and what it has told.
 class Node::Impl {
@@ -80,15 +94,19 @@ class Node::Impl {
 };
 
 Status Node::Impl::plan(const NodeOptions& options) {
-  for (std::size_t i = 0; i < options.reactors; ++i) {
+  const auto of_reactor = [&](std::size_t i) {
+    return options.reactors == 1 ? log_ : log_.with({"reactor", std::to_string(i)});
+  };
+  for (std::size_t i = 0; i < std::max<std::size_t>(options.reactors, 1); ++i) {
     Result<NodePlan> plan = plan_node(options, i);
     if (!plan.ok()) return plan.status();
+    if (Status room = check_room(*plan); !room.ok()) return room;
     std::filesystem::path path = options.data_directory;
     if (i > 0) path /= "reactor-" + std::to_string(i);
     Result<DataDirectory> directory = DataDirectory::lock(path);
     if (!directory.ok()) return directory.status();
     units_.push_back(std::make_unique<Unit>(
-        std::move(*plan), std::move(*directory), log_, random_.split(),
+        std::move(*plan), std::move(*directory), of_reactor(i), random_.split(),
         Reactor::Events{.ready = [this, i](bool ready) { on_ready(i, ready); },
                         .failed = [this](const Status& why) { on_failed(why); }}));
   }
@@ -111,13 +129,15 @@ Status Node::Impl::bind() {
 Status Node::Impl::start(const NodeOptions& options) {
   if (Status planned = plan(options); !planned.ok()) return planned;
   if (Status bound = bind(); !bound.ok()) return bound;
-  const Rebuild rebuild = options.rebuild ? Rebuild::yes : Rebuild::no;
+  const Rebuild asked = units_.size() == 1 ? Rebuild::yes : Rebuild::what_is_lost;
+  const Rebuild rebuild = options.rebuild ? asked : Rebuild::no;
   std::vector<RecoveredStore> stores;
   for (const auto& unit : units_) {
     auto recovered = recover_directory(unit->directory, unit->owner, unit->executor_options,
                                        rebuild, random_, log_);
     if (!recovered.ok()) return recovered.status();
-    log_.info("store recovered", {{"shards", std::to_string(recovered->executor->map().size())},
+    log_.info("store recovered", {{"store", unit->directory.store().string()},
+                                  {"shards", std::to_string(recovered->executor->map().size())},
                                   {"commit", std::to_string(raw(recovered->executor->sealed()))}});
     stores.push_back(std::move(*recovered));
   }

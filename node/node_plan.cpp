@@ -36,10 +36,15 @@ Status check_numbers(const NodeOptions& options) {
   const auto gossip =
       static_cast<std::uint64_t>(std::max<std::int64_t>(options.gossip_interval.count(), 0));
   Status checked = check_range("the gossip interval in ms", kGossipMilliseconds, gossip);
-  if (checked.ok()) checked = check_range("outbox_shards", kOutboxShards, options.outbox_shards);
-  if (checked.ok())
-    checked = check_range("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
-  if (checked.ok()) checked = check_range("memory_limit", kMemoryLimit, options.memory_limit);
+  if (checked.ok()) checked = check_range("reactors", kReactors, options.reactors);
+  if (!checked.ok()) return checked;
+  const std::string share = options.reactors == 1 ? "" : ", for each reactor,";
+  const auto check_share = [&](const char* what, Range range, std::size_t all) {
+    if (checked.ok()) checked = check_range(what + share, range, all / options.reactors);
+  };
+  check_share("outbox_shards", kOutboxShards, options.outbox_shards);
+  check_share("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
+  check_share("memory_limit", kMemoryLimit, options.memory_limit);
   const ClientPortOptions& port = options.client_port;
   const auto seconds = [](std::chrono::seconds time) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
@@ -54,7 +59,6 @@ Status check_numbers(const NodeOptions& options) {
         check_range("soft_output_time in s", kSoftOutputSeconds, seconds(port.soft_output_time));
   if (checked.ok()) checked = check_range("hard_output in bytes", kHardOutput, port.hard_output);
   if (checked.ok()) checked = check_range("replication", kReplication, options.replication);
-  if (checked.ok()) checked = check_range("reactors", kReactors, options.reactors);
   return checked;
 }
 
@@ -92,7 +96,7 @@ Result<Address> address_of(const Address& first, std::size_t reactor) {
 std::size_t spread_over(const std::vector<NodeMember>& nodes, std::uint8_t replication) {
   const auto owners = std::count_if(nodes.begin(), nodes.end(),
                                     [](const NodeMember& node) { return node.weight != 0; });
-  return std::min<std::size_t>(replication, static_cast<std::size_t>(owners));
+  return std::clamp<std::size_t>(static_cast<std::size_t>(owners), 1, replication);
 }
 
 // The planner spreads replicas over zones, and reactors of a node must not hold the same:
@@ -184,9 +188,7 @@ Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
 // What the options say of a node, its reactors share alike.
 NodeSettings settings_of(const NodeOptions& options) {
   NodeSettings settings;
-  const auto each = [&](std::size_t all) {
-    return (all + options.reactors - 1) / options.reactors;
-  };
+  const auto each = [&](std::size_t all) { return all / options.reactors; };
   settings.gossip_interval = options.gossip_interval;
   settings.link_timeout =
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);

@@ -50,9 +50,9 @@ void Reactor::perform(Effects effects) {
     sessions_.on_released(effects.released);
     crossing_.on_released(effects.released);
   }
+  crossing_.flush();  // first: what a client asks next may go by a link, and must come later
   links_.flush();
   sessions_.flush();
-  crossing_.flush();
   if (effects.restart) restart();
 }
 
@@ -112,6 +112,7 @@ void Reactor::sweep_calls() {
 }
 
 void Reactor::tell_ready() {
+  crossing_.set_serving(port_.core != nullptr && port_.core->ready());
   const bool ready =
       port_.core != nullptr && port_.core->ready() && (ready_ || crossing_.acquainted());
   if (std::exchange(ready_, ready) == ready) return;

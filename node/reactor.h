@@ -16,6 +16,7 @@
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -96,6 +97,7 @@ class Reactor {
   // reactor_life.cpp: from start to end
   [[nodiscard]] StorageThread::Events storage_events();
   void run();
+  asio::io_context& choose();
   void accept(asio::ip::tcp::socket socket);
   void begin(std::unique_ptr<Executor> executor);
   void restart();
@@ -106,6 +108,7 @@ class Reactor {
   void close_ports();
   void finish_all();
   void check_stopped();
+  void tell_quiet();
   void end_storage();
   void end();
 
@@ -117,7 +120,8 @@ class Reactor {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   CorePort port_;
-  std::vector<Reactor*> all_;  // of this node
+  std::vector<Reactor*> all_;     // of this node
+  Reactor* accepting_ = nullptr;  // whose the next client is
   Crossing crossing_;
   std::shared_ptr<LocalCalls> calls_;
   const ConnectionLimits limits_;
@@ -132,6 +136,7 @@ class Reactor {
   Timer retry_;  // of a recovery that found no room; of a stop: its end
 
   Phase phase_ = Phase::unstarted;
+  std::atomic<bool> was_quiet_{false};  // while it stopped
   bool finishing_ = false;
   bool finish_posted_ = false;
   bool paused_ = false;

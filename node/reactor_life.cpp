@@ -22,6 +22,12 @@ SessionLimits session_limits(const ClientPortOptions& port, const ConnectionLimi
           .idle = port.idle};
 }
 
+// How somebody on this machine reaches who listens there.
+Address dialed_here(const Address& listens) {
+  if (!is_unspecified(listens)) return listens;
+  return {listens.host.find(':') == std::string::npos ? "127.0.0.1" : "::1", listens.port};
+}
+
 }  // namespace
 
 Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
@@ -86,28 +92,32 @@ void Reactor::introduce(const std::vector<Reactor*>& reactors) {
   for (std::size_t i = 0; i < reactors.size(); ++i) {
     Reactor& reactor = *reactors[i];
     reactor.all_ = reactors;
+    reactor.calls_->belong_to(reactors.front());
     for (std::size_t k = 0; k < reactors.size(); ++k) {
       Member& member = reactor.plan_.config.members[members[k]];
       member.client_address = clients;
-      if (!parse_address(member.peer_address).ok())  // a node without peers: wherever it listens
-        member.peer_address = reactors[k]->peer_address();
+      if (k != i && reactors[k]->peer_listener_.bound())
+        member.peer_address = to_string(dialed_here(reactors[k]->peer_listener_.address()));
     }
     reactor.sessions_.share_numbers(i, reactors.size());
     reactor.crossing_.meet(crossings, members, reactor.plan_.config, i);
   }
 }
 
-// By whoever has the fewest clients.
+// The next client is of whoever has the fewest, of those that serve.
+asio::io_context& Reactor::choose() {
+  accepting_ = *std::ranges::min_element(all_, {}, [](const Reactor* reactor) {
+    return std::pair(!reactor->crossing_.serving(), reactor->sessions_.taken());
+  });
+  return accepting_->io_;
+}
+
 void Reactor::accept(asio::ip::tcp::socket socket) {
-  Reactor* const to = *std::ranges::min_element(
-      all_, {}, [](const Reactor* reactor) { return reactor->sessions_.taken(); });
+  Reactor* const to = accepting_;
   to->sessions_.expect();
   if (to == this) return sessions_.accept(std::move(socket));
-  asio::error_code error;
-  const auto protocol = socket.local_endpoint(error).protocol();
-  const auto descriptor = socket.release(error);
-  asio::post(to->io_, [to, protocol, descriptor] {
-    to->sessions_.accept(asio::ip::tcp::socket(to->io_, protocol, descriptor));
+  asio::post(to->io_, [to, socket = std::move(socket)]() mutable {
+    to->sessions_.accept(std::move(socket));
   });
 }
 
@@ -115,7 +125,8 @@ Status Reactor::start(RecoveredStore store) {
   using asio::ip::tcp;
   if (client_listener_.bound()) {
     Status started =
-        client_listener_.start([this](tcp::socket socket) { accept(std::move(socket)); });
+        client_listener_.start([this](tcp::socket socket) { accept(std::move(socket)); },
+                               [this]() -> asio::io_context& { return choose(); });
     if (!started.ok()) return started;
   }
   if (peer_listener_.bound()) {
@@ -144,9 +155,9 @@ StorageThread::Events Reactor::storage_events() {
 }
 
 void Reactor::run() {
-  calls_->run_here(std::this_thread::get_id());
+  calls_->run_here(true);
   io_.run();
-  calls_->run_here({});
+  calls_->run_here(false);
 }
 
 void Reactor::begin(std::unique_ptr<Executor> executor) {
@@ -205,6 +216,8 @@ void Reactor::give_up_core(const Status& changes, const Status& reads) {
   armed_ = kNever;
   if (std::exchange(paused_, false)) calls_->set_paused(false);
   calls_->abandon(changes, reads);
+  crossing_.set_serving(false);
+  crossing_.publish({});
   crossing_.abandon(changes, reads);
   tell_ready();
 }
@@ -217,8 +230,11 @@ void Reactor::fail(const Status& status) {
   calls_->close(status);
   client_listener_.close();
   peer_listener_.close();
-  give_up_core(status, status);
+  // Whatever is wrong, what the core was given may have been applied.
+  const bool unknown = describe(status.code()).outcome == Outcome::unknown;
+  give_up_core(unknown ? status : Status(Code::storage_failed, status.detail()), status);
   const bool stopping = std::exchange(phase_, Phase::failed) == Phase::stopping;
+  tell_quiet();
   events_.failed(status);
   if (stopping) end_storage();
 }
@@ -233,6 +249,7 @@ void Reactor::begin_closing() {
   std::promise<void> done;
   asio::post(io_, [&] {
     close_ports();
+    finish();  // what clients have asked of other reactors is on its way
     done.set_value();
   });
   done.get_future().wait();
@@ -245,8 +262,8 @@ void Reactor::close_ports() {
 }
 
 void Reactor::begin_stop() {
-  if (thread_.joinable() && !std::exchange(stop_begun_, true))
-    asio::post(io_, [this] { finish_all(); });
+  if (!thread_.joinable()) return tell_quiet();
+  if (!std::exchange(stop_begun_, true)) asio::post(io_, [this] { finish_all(); });
 }
 
 void Reactor::stop() {
@@ -273,10 +290,20 @@ void Reactor::finish_all() {
 void Reactor::check_stopped() {
   if (phase_ != Phase::stopping) return;
   const bool quiet = crossing_.quiet() && (port_.core == nullptr || port_.core->quiet());
-  if (!quiet && NodeClock::now() < stop_by_) return;
+  if (quiet) tell_quiet();
+  const auto was_quiet = [](const Reactor* reactor) { return reactor->was_quiet_.load(); };
+  if (!std::ranges::all_of(all_, was_quiet) && NodeClock::now() < stop_by_) return;
   phase_ = Phase::stopped;
   // Not from within a batch: the storage thread's last events come first.
   asio::post(io_, [this] { end_storage(); });
+}
+
+// Until all were, a reactor may still have to answer another, as a member.
+void Reactor::tell_quiet() {
+  if (was_quiet_.exchange(true)) return;
+  for (Reactor* const other : all_) {
+    if (other != this) asio::post(other->io_, [other] { other->check_stopped(); });
+  }
 }
 
 void Reactor::end_storage() {

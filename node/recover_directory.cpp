@@ -20,6 +20,9 @@ Result<RecoveredStore> recover_store(Result<std::unique_ptr<Store>> store,
 // It took the place of another store, and none has taken its place.
 bool is_replacement(const Meta& meta) { return meta.marked && !retired(meta.pins, meta.store); }
 
+// As far as it knows. Before the cluster was founded, nothing did.
+bool still_counts(const Meta& meta) { return meta.pins.founded && !retired(meta.pins, meta.store); }
+
 }  // namespace
 
 Result<RecoveredStore> recover_directory(const DataDirectory& directory, const StoreOwner& owner,
@@ -32,12 +35,16 @@ Result<RecoveredStore> recover_directory(const DataDirectory& directory, const S
                          owner, options, random);
   };
   if (!directory.held_store()) {
-    return create(rebuild == Rebuild::yes ? NewStore::marked : NewStore::unmarked);
+    return create(rebuild == Rebuild::no ? NewStore::unmarked : NewStore::marked);
   }
   auto held = recover_store(directory.open_store(filter), directory, owner, options, random);
   if (rebuild == Rebuild::no) return held;
   if (held.ok() && is_replacement(held->executor->meta())) {
     log.info("the store was rebuilt already and is sound: it stays");
+    return held;
+  }
+  if (held.ok() && rebuild == Rebuild::what_is_lost && still_counts(held->executor->meta())) {
+    log.info("the store is sound and counts: it stays");
     return held;
   }
   // Locked, full, or somebody else's: no reason to move it.

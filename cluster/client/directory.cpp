@@ -73,12 +73,25 @@ ShardIndex ClientDirectory::pick_shard(const ClientChange& change) {
   const ShardIndex usable = at->second.usable;
   if (change.affinity != Affinity{})
     return shard_for(change.affinity, Placement(placement_key_, {change.key, 0}), usable);
+  const MemberIndex near = nearest(change.key);
   ShardIndex shard = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
     shard = static_cast<ShardIndex>(random_.below(usable));
-    if (owners_.owns(connected_, place(change.key, shard))) break;
+    if (owners_.owns(near, place(change.key, shard))) break;
   }
   return shard;
+}
+
+// Of the members at the connected one's address, which are one node's reactors: the one
+// that owns the first shard, and so answers reads; the connected one if none does.
+MemberIndex ClientDirectory::nearest(std::string_view key) const {
+  const Partition first = place(key, 0);
+  const std::string& here = members_[connected_].client_address;
+  if (here.empty() || owners_.owns(connected_, first)) return connected_;
+  for (const MemberIndex owner : owners_.of(first)) {
+    if (members_[owner].client_address == here) return owner;
+  }
+  return connected_;
 }
 
 bool ClientDirectory::can_execute(MemberIndex member, Instant now) const {
@@ -91,16 +104,12 @@ std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now,
   if (!known()) return std::nullopt;
   const ShardIndex index = pick_shard(change);
   const Partition partition = place(change.key, index);
-  if (owners_.owns(connected_, partition) && can_execute(connected_, now)) {
-    return Choice{index, members_[connected_].store};
+  for (const MemberIndex near : {nearest(change.key), connected_}) {
+    if (owners_.owns(near, partition) && can_execute(near, now))
+      return Choice{index, members_[near].store};
   }
-  // Another reactor of the connected node comes before other nodes.
-  const std::string& here = members_[connected_].client_address;
-  for (const bool near : {true, false}) {
-    for (const MemberIndex owner : owners_.of(partition)) {
-      const bool is_near = !here.empty() && members_[owner].client_address == here;
-      if (is_near == near && can_execute(owner, now)) return Choice{index, members_[owner].store};
-    }
+  for (const MemberIndex owner : owners_.of(partition)) {
+    if (can_execute(owner, now)) return Choice{index, members_[owner].store};
   }
   if (can_execute(connected_, now)) return Choice{index, members_[connected_].store};
   return std::nullopt;

@@ -2,11 +2,12 @@
 // add goes to and who executes it.
 //
 //   shard      0 until the counter is known to be spread; then any of the usable
-//              ones at random, rather one that the connected node owns; or the one
+//              ones at random, rather one that the nearest member owns; or the one
 //              that the add's affinity says
-//   executor   the connected node if it owns the shard, else an owner that is found at
-//              the same address, else the first one, else the connected node anyway; never
-//              one that is suspected
+//   executor   the nearest member if it owns the shard, or the connected one, else the
+//              first owner, else the connected member anyway; never one that is suspected
+//   nearest    of the members at the connected one's address (a node's reactors) the one
+//              that owns shard 0, and so answers reads; else the connected one
 //
 // Suspicion is the client's own, short, and only steers new adds.
 #pragma once
@@ -75,6 +76,7 @@ class ClientDirectory {
     Instant as_of{};
   };
   [[nodiscard]] Partition place(std::string_view key, ShardIndex shard) const;
+  [[nodiscard]] MemberIndex nearest(std::string_view key) const;
   [[nodiscard]] ShardIndex pick_shard(const ClientChange& change);
   [[nodiscard]] bool can_execute(MemberIndex member, Instant now) const;
 

@@ -107,11 +107,12 @@ def redis(*options):
         "redis-server", "--port", str(port), "--dir", directory, "--save", "", *options]
 
 
-def quipu(ack):
+def quipu(ack, reactors=1):
     def command(port, directory):
         os.makedirs(os.path.join(directory, "data"), exist_ok=True)
         return ["env", f"QUIPU_CLIENT_RESP_ACK={ack}", "QUIPU_CLIENT_FLUSHALL=true", QUIPUD, "--name", "n1",
-                "--data", os.path.join(directory, "data"), "--client", f"127.0.0.1:{port}"]
+                "--data", os.path.join(directory, "data"), "--client", f"127.0.0.1:{port}",
+                "--reactors", str(reactors)]
     return command
 
 

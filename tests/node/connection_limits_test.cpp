@@ -27,6 +27,14 @@ TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
   }
 }
 
+TEST(ConnectionLimits, ReactorsShareWhatTheirStoresLeave) {
+  const std::size_t descriptors = kReservedDescriptors + 3 * kMaxStoreFiles + 12 + 4 * 1000;
+  const ConnectionLimits limits = connection_limits(descriptors, kClients, 4);
+  EXPECT_EQ(limits.inbound_peers, 250U);
+  EXPECT_EQ(limits.clients, 750U);
+  EXPECT_EQ(connection_limits(SIZE_MAX, kClients, 3).clients, 3334U);
+}
+
 // While it lives, this process may open no more than so many files.
 class DescriptorLimit {
  public:

@@ -84,6 +84,8 @@ class Crossings : public testing::Test {
     const std::vector<MemberIndex> members{first->self, second->self};
     here_.crossing.meet(all, members, first->config, 0);
     there_.crossing.meet(all, members, first->config, 1);
+    here_.crossing.set_serving(true);
+    there_.crossing.set_serving(true);
     const HashKey placement = here_.port.core->executor().map().placement_key();
     for (int i = 0; ours_.size() < 4 || theirs_.size() < 4; ++i) {
       const std::string key = "k" + std::to_string(i);
@@ -217,15 +219,11 @@ TEST_F(Crossings, ACoreThatIsGivenUpOwesNobodyAnAnswer) {
   EXPECT_TRUE(here_.crossing.quiet() && there_.crossing.quiet());
 }
 
-TEST_F(Crossings, ARetryGoesWhereItsTokenSays) {
-  // No store of another reactor is known here, so it stays; a plain add does not.
-  Op op;
-  op.id = 1;
-  op.key = theirs_[0];
-  op.token = {StoreId{99}, Serial{1}, 1};
-  std::vector<AtOnce> known;
-  here_.crossing.on_ops(NodeClock::now(), kClient, std::span(&op, 1), &known);
+TEST_F(Crossings, OneThatDoesNotServeIsNotAsked) {
+  there_.crossing.set_serving(false);
+  add(theirs_[0], 1);
   EXPECT_TRUE(here_.crossing.quiet());
+  EXPECT_EQ(here_.port.core->executor().map().size(), 1u);
 }
 
 TEST_F(Crossings, NobodyIsReadWhileAnotherIsBehind) {

@@ -84,6 +84,16 @@ TEST(StderrLog, WritesOneLineWithTimeAndLevelFromTheLeastLevelOn) {
   EXPECT_EQ(line["time"].get<std::string>().back(), 'Z');
 }
 
+TEST(Log, WithAFieldEveryLineHasItFirst) {
+  std::string said;
+  const Log log([&said](LogLevel, std::string_view message, std::string_view fields) {
+    said.append(message).append(": ").append(fields).append("\n");
+  });
+  log.with({"reactor", "1"}).info("ready");
+  log.with({"reactor", "the 2nd"}).error("failed", {{"why", "x"}});
+  EXPECT_EQ(said, "ready: reactor=1\nfailed: reactor=\"the 2nd\" why=x\n");
+}
+
 TEST(Log, WithoutASinkSaysNothing) { Log().error("nobody listens", {{"k", "v"}}); }
 
 }  // namespace

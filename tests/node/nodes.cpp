@@ -4,20 +4,29 @@
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
+#include <random>
 
 namespace quipu::test {
 namespace {
 
 using asio::ip::tcp;
 
-// Ports that were free a moment ago, all different.
+// Ports that were free a moment ago, all different, and below those that the system gives
+// to whoever dials: one of them could be a node's own, dialing the one that it waits for.
 std::vector<std::string> free_addresses(std::size_t count) {
   asio::io_context io;
   std::vector<tcp::acceptor> held;
   std::vector<std::string> addresses;
-  for (std::size_t i = 0; i < count; ++i) {
-    held.emplace_back(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
-    addresses.push_back("127.0.0.1:" + std::to_string(held.back().local_endpoint().port()));
+  std::random_device random;
+  std::uniform_int_distribution<std::uint16_t> some(10'000, 32'000);
+  while (addresses.size() < count) {
+    const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), some(random));
+    tcp::acceptor acceptor(io, endpoint.protocol());
+    asio::error_code taken;
+    acceptor.bind(endpoint, taken);
+    if (taken) continue;
+    addresses.push_back("127.0.0.1:" + std::to_string(endpoint.port()));
+    held.push_back(std::move(acceptor));
   }
   return addresses;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
@@ -97,6 +98,10 @@ TEST(ReactorPlan, SaysWhatCannotBe) {
   EXPECT_THAT(plan_node(high).status().detail(),
               HasSubstr("127.0.0.1:65000 leaves no port for reactor 6, 65600"));
   EXPECT_THAT(plan_node(planned(3, 0)).status().detail(), HasSubstr("reactors is 0"));
+  NodeOptions little = planned(3, 64);
+  little.checkpoint_bytes = 1 << 20;
+  EXPECT_THAT(plan_node(little).status().detail(),
+              HasSubstr("checkpoint_bytes, for each reactor, is 16384: choose 65536"));
   NodeOptions twice = planned(2, 2);
   twice.members[1].peer_address = "127.0.0.1:8100";
   EXPECT_THAT(plan_node(twice).status().detail(), HasSubstr("127.0.0.1:8100"));
@@ -196,6 +201,72 @@ TEST(Reactors, AClientWithTokensFindsWhatItWrote) {
       EXPECT_EQ(reading->value, c + 1) << key(i);
     }
   }
+}
+
+// It has a reactor to itself, which must go on with what the others ask of it.
+TEST(Reactors, AClientThatReadsNothingHoldsUpNobody) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(several(directory));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  RawConnection first(node->client_address());
+  EXPECT_EQ(first.reply_to("PING"), "+PONG\r\n");  // of the first reactor
+  std::vector<std::unique_ptr<RawConnection>> silent;
+  for (int i = 0; i < 2; ++i) {
+    silent.push_back(std::make_unique<RawConnection>(node->client_address()));
+    ASSERT_EQ(silent.back()->reply_to("PING"), "+PONG\r\n");
+  }
+  std::string requests;
+  for (int i = 0; i < 2'000; ++i) requests += "COMMAND DOCS\r\n";
+  for (const auto& client : silent) {
+    ASSERT_TRUE(client->send(requests));  // more replies than any socket takes
+  }
+  for (int i = 0; i < 60; ++i) ASSERT_EQ(first.reply_to("INCR " + key(i)), ":1\r\n");
+}
+
+TEST(Reactors, ACallbackOfAnyMayMakeNoBlockingCallOfAny) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(several(directory));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  std::atomic<int> refused = 0, done = 0;
+  for (int i = 0; i < 20; ++i) {
+    node->counter(key(i)).add(1, {}, [&](const Status& added) {
+      EXPECT_TRUE(added.ok());
+      for (int k = 0; k < 20; ++k)
+        refused += node->counter(key(k)).add(1).code() == Code::would_deadlock ? 1 : 0;
+      ++done;
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return done == 20; }));
+  EXPECT_EQ(refused, 400);
+}
+
+TEST(Reactors, ARebuildReplacesTheStoreThatIsLostAndNoOther) {
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> cluster = cluster_of(2, directory.path());
+  for (NodeOptions& options : cluster) options.reactors = 2;
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (const NodeOptions& options : cluster) nodes.push_back(open_node(options));
+  for (const auto& node : nodes) ASSERT_TRUE(node->wait_ready(kPatience));
+  ASSERT_TRUE(nodes[0]->counter("likes").add(7, {.ack = Ack::quorum}).ok());
+  nodes[1].reset();
+  namespace fs = std::filesystem;
+  const fs::path data = cluster[1].data_directory;
+  fs::remove_all(data / "reactor-1" / "store");
+  cluster[1].rebuild = true;
+  nodes[1] = open_node(cluster[1]);
+  ASSERT_TRUE(nodes[1]->wait_ready(kPatience));
+  EXPECT_FALSE(fs::exists(data / "store.broken-1"));
+  EXPECT_TRUE(eventually([&] {
+    const Result<Reading> reading = nodes[1]->counter("likes").read({.level = ReadLevel::strong});
+    return reading.ok() && reading->value == 7;
+  }));
+}
+
+TEST(Reactors, NoneIsNoNode) {
+  const TemporaryDirectory directory;
+  NodeOptions none = several(directory);
+  none.reactors = 0;
+  EXPECT_EQ(Node::open(none).status().code(), Code::invalid_argument);
 }
 
 TEST(Reactors, TheirNumberIsFixedWhenTheClusterIsFounded) {
