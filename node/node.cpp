@@ -34,7 +34,6 @@ Status check_room(const NodePlan& plan) {
 
 }  // namespace
 
-// A reactor, what it works on, and what it has told.
 class Node::Impl {
  public:
   explicit Impl(Log log) : log_(std::move(log)) {}
@@ -50,7 +49,7 @@ class Node::Impl {
   // Both filled in once, before the threads start.
   [[nodiscard]] const std::string& client_address() const { return client_address_; }
   [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
-  // Any does, so that those who share a node also share the work.
+  // Whichever they belong to: the reactors ask each other.
   [[nodiscard]] const std::shared_ptr<LocalCalls>& calls(std::string_view key) const {
     return units_[std::hash<std::string_view>()(key) % units_.size()]->reactor.calls();
   }
@@ -58,6 +57,7 @@ class Node::Impl {
   void close_calls();
 
  private:
+  // A reactor, what it works on, and what it has told.
   struct Unit {
     Unit(NodePlan plan, DataDirectory locked, const Log& log, Random random, Reactor::Events events)
         : owner(plan.owner()),

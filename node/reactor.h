@@ -11,7 +11,8 @@
 // Invariants: all of it but the storage thread is one thread, so nothing here is
 // locked; after the events of one read, call or timer, the effects are done once,
 // in order. A restart keeps the listening sockets and nothing else. Reactors of one node
-// share no state: they send each other mail (crossing.h), and are members to each other.
+// send each other mail (crossing.h), and are members to each other; beside that they see
+// some flags and figures of each other.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>

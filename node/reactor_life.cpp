@@ -292,7 +292,8 @@ void Reactor::check_stopped() {
   const bool quiet = crossing_.quiet() && (port_.core == nullptr || port_.core->quiet());
   if (quiet) tell_quiet();
   const auto was_quiet = [](const Reactor* reactor) { return reactor->was_quiet_.load(); };
-  if (!std::ranges::all_of(all_, was_quiet) && NodeClock::now() < stop_by_) return;
+  const bool over = quiet && std::ranges::all_of(all_, was_quiet);
+  if (!over && NodeClock::now() < stop_by_) return;
   phase_ = Phase::stopped;
   // Not from within a batch: the storage thread's last events come first.
   asio::post(io_, [this] { end_storage(); });
