@@ -72,19 +72,14 @@ void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& 
 
 std::size_t Crossing::home_of(std::string_view key) const {
   const HashKey placement = port_.core->executor().map().placement_key();
-  return serving_or_self(owner_[raw(Placement(placement, {key, 0}).partition())]);
-}
-
-// Without that one, this core finds its way as it would without another node.
-std::size_t Crossing::serving_or_self(std::size_t reactor) const {
-  return reactor == self_ || others_[reactor].crossing->serving() ? reactor : self_;
+  return owner_[raw(Placement(placement, {key, 0}).partition())];
 }
 
 // A change with a token is carried out where the token says, and nowhere else.
 std::size_t Crossing::home_of(const Op& op) const {
   if (op.token.store == StoreId{}) return home_of(op.key);
   for (std::size_t i = 0; i < others_.size(); ++i) {
-    if (port_.core->view().pinned(others_[i].member) == op.token.store) return serving_or_self(i);
+    if (port_.core->view().pinned(others_[i].member) == op.token.store) return i;
   }
   return self_;
 }

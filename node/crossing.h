@@ -4,10 +4,11 @@
 //                                              └─ another's ─▶ mail ─▶ its Crossing, core
 //        Effects::replies, or deliver ◀── mail ◀── when it may be said ◀──────────┘
 //
-// A counter belongs to the reactor that owns its first shard, if one of this node does and
-// serves: so what is added through any connection is found through any. (Of what tokens or
-// affinities put elsewhere, as soon as that one would hear of another node's.) Any other
-// way would be as right, since each reactor is a member and a coordinator, but slower.
+// A counter belongs to the reactor that owns its first shard, if one of this node does: so
+// what is added through any connection is found through any. (Of what tokens or affinities
+// put elsewhere, as soon as that one would hear of another node's.) While that one does not
+// serve it says so, as a node of one reactor would: who asks another would get a total
+// without what only that one has.
 //
 // Invariants: each question that is sent to another reactor gets one answer, whatever
 // becomes of that one's core; what a client asks without tokens of one counter keeps its
@@ -76,7 +77,7 @@ class Crossing {
   void on_released(Commit durable);
   // Whether the core takes more; tells the others.
   void set_paused(bool paused);
-  // Whether the core takes questions; while it does not, no other reactor sends any.
+  // Whether the core answers; while it does not, clients are rather given to another.
   void set_serving(bool serving) { serving_ = serving; }
   [[nodiscard]] bool serving() const { return serving_; }  // any thread
   // The core is gone: what it owed other reactors ends, changes by `change` and reads by
@@ -131,7 +132,6 @@ class Crossing {
 
   [[nodiscard]] std::size_t home_of(std::string_view key) const;
   [[nodiscard]] std::size_t home_of(const Op& op) const;
-  [[nodiscard]] std::size_t serving_or_self(std::size_t reactor) const;
   void send(std::size_t to, ClientId client, const Op& op);
   void send(std::size_t to, ClientId client, const Read& read);
   void read_in_parts(Instant now, ClientId client, const Read& read);

@@ -10,8 +10,8 @@
 
 #include "node/crossing.h"
 #include "node/listener.h"
-#include "node/node_plan.h"
 #include "storage/memory_store.h"
+#include "tests/node/core_alone.h"
 #include "tests/node/eventually.h"
 #include "tests/node/raw_connection.h"
 
@@ -20,18 +20,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-std::unique_ptr<NodeCore> new_core(MemoryStore& store) {
-  NodeOptions options;
-  options.data_directory = "none";
-  const Result<NodePlan> plan = plan_node(options);
-  Random random(1);
-  EXPECT_TRUE(initialize(store, new_meta(plan->owner(), NewStore::unmarked, random)).ok());
-  auto executor = recover(store, plan->owner(), {}, random);
-  EXPECT_TRUE(executor.ok());
-  return std::make_unique<NodeCore>(NodeClock::now(), plan->config, plan->self, plan->settings,
-                                    std::move(*executor), random);
-}
 
 // Sessions on a port, and the thread that serves them. Only what is answered at once
 // is: a `config` question, say.
@@ -59,7 +47,7 @@ class Served {
  private:
   MemoryDisk disk_;
   MemoryStore store_{disk_};
-  CorePort port_{.core = new_core(store_),
+  CorePort port_{.core = core_alone(store_),
                  .crossing = &crossing_,
                  .effects = {},
                  .finish = [this] { sessions_.flush(); },

@@ -11,6 +11,7 @@
 #include "node/clock.h"
 #include "node/node_plan.h"
 #include "storage/memory_store.h"
+#include "tests/node/core_alone.h"
 
 namespace quipu::test {
 namespace {
@@ -20,17 +21,7 @@ constexpr ClientId kClient{7};
 // A cluster of its own, which owns all; so it answers whatever it is asked.
 class Side {
  public:
-  Side() {
-    NodeOptions options;
-    options.data_directory = "none";
-    const Result<NodePlan> plan = plan_node(options);
-    Random random(1);
-    EXPECT_TRUE(initialize(store_, new_meta(plan->owner(), NewStore::unmarked, random)).ok());
-    auto executor = recover(store_, plan->owner(), {}, random);
-    EXPECT_TRUE(executor.ok());
-    port.core = std::make_unique<NodeCore>(NodeClock::now(), plan->config, plan->self,
-                                           plan->settings, std::move(*executor), random);
-  }
+  Side() { port.core = core_alone(store_); }
 
   // What the reactor does at the end of a batch; with `durable`, until all is written.
   void finish(bool durable) {
@@ -219,11 +210,18 @@ TEST_F(Crossings, ACoreThatIsGivenUpOwesNobodyAnAnswer) {
   EXPECT_TRUE(here_.crossing.quiet() && there_.crossing.quiet());
 }
 
-TEST_F(Crossings, OneThatDoesNotServeIsNotAsked) {
+// Another's total would lack what only that one has.
+TEST_F(Crossings, OneThatDoesNotServeSaysSoItself) {
   there_.crossing.set_serving(false);
+  there_.port.core.reset();
   add(theirs_[0], 1);
-  EXPECT_TRUE(here_.crossing.quiet());
-  EXPECT_EQ(here_.port.core->executor().map().size(), 1u);
+  here_.crossing.on_read(NodeClock::now(), kClient,
+                         {.id = 2, .level = ReadLevel::local, .keys = {theirs_[0]}});
+  settle();
+  EXPECT_THAT(done(), testing::ElementsAre(std::pair(1u, Code::unavailable)));
+  ASSERT_EQ(here_.answers.size(), 2u);
+  EXPECT_EQ(std::get<Values>(here_.answers.back()).values.front().code, Code::unavailable);
+  EXPECT_EQ(here_.port.core->executor().map().size(), 0u);
 }
 
 TEST_F(Crossings, NobodyIsReadWhileAnotherIsBehind) {
