@@ -1,6 +1,7 @@
 #include "tests/node/nodes.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -31,9 +32,18 @@ std::vector<std::string> free_addresses(std::size_t count) {
   return addresses;
 }
 
+// As quipud does: a shell's limit has often no room for several reactors.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = limit.rlim_max;
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 }  // namespace
 
 std::unique_ptr<Node> open_node(NodeOptions options) {
+  if (options.reactors > 1) raise_descriptor_limit();
   auto node = Node::open(std::move(options));
   if (!node.ok()) {
     ADD_FAILURE() << node.status().message();

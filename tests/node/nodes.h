@@ -9,7 +9,7 @@
 
 namespace quipu::test {
 
-// Opens or fails the test.
+// Opens or fails the test. For several reactors it first raises the limit of open files.
 [[nodiscard]] std::unique_ptr<Node> open_node(NodeOptions options);
 
 // A cluster of one on `directory`, with a client port.
