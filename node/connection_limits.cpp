@@ -8,9 +8,8 @@ namespace quipu {
 
 ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients,
                                    std::size_t reactors) {
-  const std::size_t stores = (reactors - 1) * kMaxStoreFiles;
-  const std::size_t dialed = reactors * (reactors - 1);  // each other
-  const std::size_t reserved = kReservedDescriptors + stores + dialed;
+  const std::size_t siblings = reactors * (reactors - 1);  // dialed
+  const std::size_t reserved = reactors * kReservedDescriptors + siblings;
   const std::size_t available = (descriptors - std::min(descriptors, reserved)) / reactors;
   const std::size_t peers = std::min(kMaxInboundLinks, available / 4);
   const std::size_t wanted = (clients + reactors - 1) / reactors;

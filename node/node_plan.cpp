@@ -32,15 +32,21 @@ Status check_range(std::string_view what, Range range, std::uint64_t value) {
   return why.empty() ? Status() : refuse(std::string(what) + " " + why);
 }
 
+// What the options say of a node, its reactors share alike. A share of something is not 0,
+// which would be none, or no limit.
+std::size_t share(const NodeOptions& options, std::size_t all) {
+  return all == 0 ? 0 : std::max<std::size_t>(all / options.reactors, 1);
+}
+
 Status check_numbers(const NodeOptions& options) {
   const auto gossip =
       static_cast<std::uint64_t>(std::max<std::int64_t>(options.gossip_interval.count(), 0));
   Status checked = check_range("the gossip interval in ms", kGossipMilliseconds, gossip);
   if (checked.ok()) checked = check_range("reactors", kReactors, options.reactors);
   if (!checked.ok()) return checked;
-  const std::string share = options.reactors == 1 ? "" : ", for each reactor,";
+  const std::string each = options.reactors == 1 ? "" : ", for each reactor,";
   const auto check_share = [&](const char* what, Range range, std::size_t all) {
-    if (checked.ok()) checked = check_range(what + share, range, all / options.reactors);
+    if (checked.ok()) checked = check_range(what + each, range, share(options, all));
   };
   check_share("outbox_shards", kOutboxShards, options.outbox_shards);
   check_share("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
@@ -185,17 +191,15 @@ Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
   return {};
 }
 
-// What the options say of a node, its reactors share alike.
 NodeSettings settings_of(const NodeOptions& options) {
   NodeSettings settings;
-  const auto each = [&](std::size_t all) { return all / options.reactors; };
   settings.gossip_interval = options.gossip_interval;
   settings.link_timeout =
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
-  settings.outbox_shards = each(options.outbox_shards);
-  settings.checkpoint.journal_bytes = each(options.checkpoint_bytes);
+  settings.outbox_shards = share(options, options.outbox_shards);
+  settings.checkpoint.journal_bytes = share(options, options.checkpoint_bytes);
   settings.checkpoint.record_bytes = 256;
-  settings.memory_limit = each(options.memory_limit);
+  settings.memory_limit = share(options, options.memory_limit);
   return settings;
 }
 

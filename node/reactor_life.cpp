@@ -114,6 +114,8 @@ asio::io_context& Reactor::choose() {
 
 void Reactor::accept(asio::ip::tcp::socket socket) {
   Reactor* const to = accepting_;
+  const std::size_t most = to->limits_.clients + kMaxTurnedAway;
+  if (to != this && to->sessions_.taken() >= most) return;  // more would pile up in its mail
   to->sessions_.expect();
   if (to == this) return sessions_.accept(std::move(socket));
   asio::post(to->io_, [to, socket = std::move(socket)]() mutable {

@@ -86,6 +86,8 @@ TEST(ReactorPlan, WhatANodeMayHoldItsReactorsShare) {
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->settings.memory_limit, std::size_t{16} << 20);
   EXPECT_EQ(plan->settings.checkpoint.journal_bytes, std::size_t{64} << 20);
+  options.memory_limit = 3;  // not none, though it cannot be shared
+  EXPECT_THAT(plan_node(options).status().detail(), HasSubstr("memory_limit, for each reactor,"));
 }
 
 TEST(ReactorPlan, SaysWhatCannotBe) {
