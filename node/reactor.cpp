@@ -95,9 +95,13 @@ void Reactor::on_timer() {
   const Instant now = NodeClock::now();
   if (now >= port_.core->deadline()) port_.core->on_tick(now, port_.effects);
   sessions_.on_tick(now);
-  if (!crossing_.alone()) crossing_.publish(sessions_.figures());
+  publish_figures();
   finish();
   tell_filled();
+}
+
+void Reactor::publish_figures() {
+  if (!crossing_.alone()) crossing_.publish(sessions_.figures());
 }
 
 void Reactor::sweep_calls() {

@@ -85,6 +85,7 @@ class Reactor {
   void after_batch();
   void arm_timer();
   void on_timer();
+  void publish_figures();
   void sweep_calls();
   void tell_ready();
   void tell_filled();

@@ -169,7 +169,7 @@ void Reactor::begin(std::unique_ptr<Executor> executor) {
   if (filling_) log_.info(kBeingFilled);
   port_.core = std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self,
                                           plan_.settings, std::move(executor), random_.split());
-  if (!crossing_.alone()) crossing_.publish(sessions_.figures());
+  publish_figures();
   links_.start();
   finish();
 }
