@@ -261,7 +261,13 @@ TEST(Reactors, ARebuildReplacesTheStoreThatIsLostAndNoOther) {
   const TemporaryDirectory directory;
   std::vector<NodeOptions> cluster = two_reactors_each(2, directory);
   std::vector<std::unique_ptr<Node>> nodes = open_all(cluster);
-  ASSERT_TRUE(nodes[0]->counter("likes").add(7, {.ack = Ack::quorum}).ok());
+  // Ready is who has met enough of the members, not yet each that owns the same.
+  Status added;
+  EXPECT_TRUE(eventually([&] {
+    added = nodes[0]->counter("likes").add(7, {.ack = Ack::quorum});
+    return added.code() != Code::no_quorum;
+  }));
+  ASSERT_TRUE(added.ok()) << added.message();
   nodes[1].reset();
   namespace fs = std::filesystem;
   const fs::path data = cluster[1].data_directory;

@@ -94,7 +94,8 @@ TEST_P(Resp, ATotalThatNoReplyCanTellIsDeleted) {
   ASSERT_TRUE(large.raise_shards(8).ok());
   // In two shards: one takes no two of these, and may be the only one that a member owns.
   for (int added = 0, i = 0; added < 2; ++i) {
-    const AddOptions options{.affinity = std::to_string(i)};
+    const std::string affinity = std::to_string(i);
+    const AddOptions options{.affinity = affinity};
     added += large.add(std::numeric_limits<std::int64_t>::max(), options).ok() ? 1 : 0;
   }
   const std::string outside = "-ERR the counter's total is outside the signed 64-bit range ";
