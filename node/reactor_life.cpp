@@ -180,6 +180,7 @@ void Reactor::restart() {
   log_.warning("this disk came back from an older copy: the node takes a new identity");
   give_up_core({Code::in_doubt, "the node takes a new identity"},
                {Code::unavailable, "the node takes a new identity"});
+  if (phase_ != Phase::serving) return;  // it stops: the next start takes it up
   phase_ = Phase::recovering;
   recover_anew();
 }
