@@ -39,6 +39,12 @@ void ClientContext::ask(Instant now, ClientId client, const Size& size) {
   reply(port, client, Sized{size.id, 0, Code::unavailable, kClosing});
 }
 
+ConfigReply ClientContext::config(std::uint64_t id) const {
+  ConfigReply reply = port.core->config(id);
+  reply.ready = reply.ready && port.crossing->others_serve();
+  return reply;
+}
+
 Figures ClientContext::of_node(Figures own) const {
   for (const Figures& other : port.crossing->published()) own.add(other);
   return own;

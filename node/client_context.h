@@ -34,7 +34,9 @@ struct ClientContext {
   void ask(Instant now, ClientId client, const Size& size);
   // As NodeCore::read_now.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
-  // What this node tells of itself, by what its reactor does.
+  // What this node tells of itself, by what its reactor does. It is ready to clients that
+  // could go elsewhere while all of its reactors are.
+  [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] Figures of_node(Figures own) const;
   [[nodiscard]] StatusReply status(Instant now, const StatusRequest& request) const;
   // While true, read no more from clients.

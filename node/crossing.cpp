@@ -185,6 +185,12 @@ bool Crossing::acquainted() {
   return acquainted_;
 }
 
+bool Crossing::others_serve() const {
+  return std::all_of(others_.begin(), others_.end(), [](const Other& other) {
+    return other.crossing == nullptr || other.crossing->serving();
+  });
+}
+
 bool Crossing::quiet() const {
   const auto asked = [](const Other& other) { return other.asked > 0; };
   return here_ == 0 && std::none_of(others_.begin(), others_.end(), asked);

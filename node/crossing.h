@@ -12,9 +12,10 @@
 //
 // Invariants: each question that is sent to another reactor gets one answer, whatever
 // becomes of that one's core; what a client asks without tokens of one counter keeps its
-// order; what a reactor has asked and was not answered is bounded (busy()). All that leaves
-// in one batch for one reactor is one piece of mail. Reactor thread, but where it says
-// otherwise; a node of one reactor pays a comparison.
+// order; what clients have asked of another reactor and was not answered is bounded
+// (busy()), what the embedding program has by LocalCalls. All that leaves in one batch for
+// one reactor is one piece of mail. Reactor thread, but where it says otherwise; a node of
+// one reactor pays a comparison.
 #pragma once
 
 #include <array>
@@ -77,9 +78,11 @@ class Crossing {
   void on_released(Commit durable);
   // Whether the core takes more; tells the others.
   void set_paused(bool paused);
-  // Whether the core answers; while it does not, clients are rather given to another.
+  // Whether the core is ready; while it is not, clients are rather given to another.
   void set_serving(bool serving) { serving_ = serving; }
   [[nodiscard]] bool serving() const { return serving_; }  // any thread
+  // Else some counters can be neither read nor changed through this reactor.
+  [[nodiscard]] bool others_serve() const;
   // The core is gone: what it owed other reactors ends, changes by `change` and reads by
   // `read`. Its own clients are gone too.
   void abandon(const Status& change, const Status& read);

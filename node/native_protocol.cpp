@@ -36,7 +36,6 @@ void NativeProtocol::ask(const Question& question) {
 }
 
 void NativeProtocol::handle(const Frame& frame, std::string& out) {
-  const NodeCore& core = *context_.port.core;
   switch (frame.type) {
     case FrameType::read: {
       const Result<Read> read = decode_read(frame.payload);
@@ -57,7 +56,7 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
     }
     case FrameType::config:
       return answer(decode_config_request(frame.payload), out,
-                    [&](const ConfigRequest& it) { return core.config(it.id); });
+                    [&](const ConfigRequest& it) { return context_.config(it.id); });
     case FrameType::status:
       return answer(decode_status_request(frame.payload), out,
                     [&](const StatusRequest& it) { return context_.status(NodeClock::now(), it); });

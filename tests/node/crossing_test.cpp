@@ -86,9 +86,10 @@ class Crossings : public testing::Test {
     }
   }
 
-  void add(const std::string& key, std::uint64_t id) {
+  void add(const std::string& key, std::uint64_t id, const Token& token = {}) {
     Op op;
     op.id = id;
+    op.token = token;
     op.key = key;
     op.amount = static_cast<std::int64_t>(id);
     std::vector<AtOnce> known;
@@ -212,14 +213,19 @@ TEST_F(Crossings, ACoreThatIsGivenUpOwesNobodyAnAnswer) {
 
 // Another's total would lack what only that one has.
 TEST_F(Crossings, OneThatDoesNotServeSaysSoItself) {
+  EXPECT_TRUE(here_.crossing.others_serve());
   there_.crossing.set_serving(false);
+  EXPECT_FALSE(here_.crossing.others_serve());
   there_.port.core.reset();
   add(theirs_[0], 1);
+  add(theirs_[0], 3,
+      {.store = {}, .serial = Serial{1}, .number = 1, .floor = 0});  // it may be a retry
   here_.crossing.on_read(NodeClock::now(), kClient,
                          {.id = 2, .level = ReadLevel::local, .keys = {theirs_[0]}});
   settle();
-  EXPECT_THAT(done(), testing::ElementsAre(std::pair(1u, Code::unavailable)));
-  ASSERT_EQ(here_.answers.size(), 2u);
+  EXPECT_THAT(done(), testing::ElementsAre(std::pair(1u, Code::unavailable),
+                                           std::pair(3u, Code::in_doubt)));
+  ASSERT_EQ(here_.answers.size(), 3u);
   EXPECT_EQ(std::get<Values>(here_.answers.back()).values.front().code, Code::unavailable);
   EXPECT_EQ(here_.port.core->executor().map().size(), 0u);
 }
