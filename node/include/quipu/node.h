@@ -9,7 +9,8 @@
 // per few million counters.
 //
 // It accepts as many connections as the limit of open files (RLIMIT_NOFILE, when it
-// is opened) leaves after 256, and at most 10,000 clients. Raise the soft limit before.
+// is opened) leaves after some 550 for each reactor, and at most 10,000 clients. Raise the
+// soft limit before: 1,024 is too few for two reactors.
 #pragma once
 
 #include <cstdint>
