@@ -13,13 +13,13 @@ namespace {
 
 constexpr const char* kNotServing = "the node starts or stops";
 
-std::uint64_t& id_of(Answer& answer) {
-  return std::visit([](auto& one) -> std::uint64_t& { return one.id; }, answer);
+std::uint64_t id_of(const Answer& answer) {
+  return std::visit([](const auto& one) { return one.id; }, answer);
 }
 
 // An id of ours, in place of what the answer carries.
 Answer with_id(Answer answer, std::uint64_t id) {
-  id_of(answer) = id;
+  std::visit([id](auto& one) { one.id = id; }, answer);
   return answer;
 }
 
@@ -118,24 +118,23 @@ void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
 
 void Crossing::on_read(Instant now, ClientId client, const Read& read) {
   if (others_.empty()) return port_.core->on_read(now, client, read, port_.effects);
-  const std::size_t first = read.keys.empty() ? self_ : home_of(read.keys.front());
-  const bool one = std::all_of(read.keys.begin(), read.keys.end(),
-                               [&](std::string_view key) { return home_of(key) == first; });
-  if (!one) return read_in_parts(now, client, read);
+  homes_.clear();
+  for (const std::string_view key : read.keys) homes_.push_back(home_of(key));
+  const std::size_t first = homes_.empty() ? self_ : homes_.front();
+  if (std::ranges::any_of(homes_, [first](std::size_t home) { return home != first; }))
+    return read_in_parts(now, client, read);
   if (first != self_) return send(first, client, read);
   port_.core->on_read(now, client, read, port_.effects);
 }
 
 void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
-  std::vector<std::size_t> homes;
-  for (const std::string_view key : read.keys) homes.push_back(home_of(key));
   const auto join = std::make_shared<Join>(Join{client, {read.id, {}}});
   join->values.values.resize(read.keys.size());
   for (std::size_t i = 0; i < others_.size(); ++i) {
     Part part{join, {}};
     Read asked{next_part_, read.level, read.timeout_ms, {}};
-    for (std::size_t at = 0; at < homes.size(); ++at) {
-      if (homes[at] != i) continue;
+    for (std::size_t at = 0; at < homes_.size(); ++at) {
+      if (homes_[at] != i) continue;
       part.places.push_back(at);
       asked.keys.push_back(read.keys[at]);
     }
@@ -238,6 +237,10 @@ void Crossing::take(std::size_t from, Mail& mail) {
 }
 
 void Crossing::take_questions(std::size_t from, Mail& mail) {
+  if (port_.core == nullptr) {
+    for (const Question& question : mail.questions) refuse(from, question);
+    return;
+  }
   const Instant now = NodeClock::now();
   const char* key = mail.keys.data();
   std::vector<Op> ops;
@@ -260,6 +263,17 @@ void Crossing::take_questions(std::size_t from, Mail& mail) {
   give(now, ops);
 }
 
+// There is no core. A retry may have been applied before.
+void Crossing::refuse(std::size_t from, const Question& question) {
+  const auto* const op = std::get_if<Op>(&question.what);
+  const bool retry = op != nullptr && op->token.serial != Serial{};
+  const Status why(retry ? Code::in_doubt : Code::unavailable, kNotServing);
+  const auto* const read = std::get_if<Read>(&question.what);
+  const std::uint64_t id = op != nullptr ? op->id : read->id;
+  const std::size_t keys = op != nullptr ? 0 : read->keys.size();
+  others_[from].mail.answers.push_back({question.client, with_id(refusal(keys, why), id)});
+}
+
 // What stands in memory is read all at once.
 void Crossing::give(Instant now, std::vector<Read>& reads) {
   if (reads.empty()) return;
@@ -268,13 +282,9 @@ void Crossing::give(Instant now, std::vector<Read>& reads) {
     if (read.level == ReadLevel::local) keys.insert(keys.end(), read.keys.begin(), read.keys.end());
   }
   std::vector<Value> values(keys.size());
-  if (port_.core != nullptr) port_.core->read_now(now, keys, values);
+  port_.core->read_now(now, keys, values);
   auto next = values.begin();
   for (const Read& read : reads) {
-    if (port_.core == nullptr) {
-      answer(read.id, refusal(read.keys.size(), {Code::unavailable, kNotServing}));
-      continue;
-    }
     const auto begin = next;
     if (read.level == ReadLevel::local) next += static_cast<std::ptrdiff_t>(read.keys.size());
     const bool known = begin != next && std::all_of(begin, next, [](const Value& value) {
@@ -291,24 +301,17 @@ void Crossing::give(Instant now, std::vector<Read>& reads) {
 
 void Crossing::give(Instant now, std::vector<Op>& ops) {
   if (ops.empty()) return;
-  if (port_.core == nullptr) {
-    for (const Op& op : ops) {  // a retry may have been applied before
-      const bool retry = op.token.serial != Serial{};
-      answer(op.id, refusal(0, {retry ? Code::in_doubt : Code::unavailable, kNotServing}));
+  port_.core->on_ops(now, kGuests, ops, port_.effects, &at_once_);
+  for (AtOnce& known : at_once_) {
+    if (known.after == Commit{}) {
+      const std::uint64_t guest = known.done.id;
+      answer(guest, std::move(known.done));
+    } else {
+      const Commit before = held_.empty() ? Commit{} : held_.back().first;
+      held_.emplace_back(std::max(known.after, before), std::move(known.done));
     }
-  } else {
-    port_.core->on_ops(now, kGuests, ops, port_.effects, &at_once_);
-    for (AtOnce& known : at_once_) {
-      if (known.after == Commit{}) {
-        const std::uint64_t guest = known.done.id;
-        answer(guest, std::move(known.done));
-      } else {
-        const Commit before = held_.empty() ? Commit{} : held_.back().first;
-        held_.emplace_back(std::max(known.after, before), std::move(known.done));
-      }
-    }
-    at_once_.clear();
   }
+  at_once_.clear();
   ops.clear();
 }
 
@@ -336,11 +339,7 @@ void Crossing::answer(std::size_t at, Answer answer) {
 
 // ---- from the core ----
 
-void Crossing::on_guest_answer(const Answer& told) {
-  Answer copy = told;
-  const std::size_t at = id_of(copy);
-  answer(at, std::move(copy));
-}
+void Crossing::on_guest_answer(const Answer& told) { answer(id_of(told), told); }
 
 void Crossing::on_released(Commit durable) {
   while (!held_.empty() && held_.front().first <= durable) {

@@ -142,6 +142,7 @@ class Crossing {
   void post(std::size_t from, Mail&& mail);  // any thread
   void take(std::size_t from, Mail& mail);
   void take_questions(std::size_t from, Mail& mail);
+  void refuse(std::size_t from, const Question& question);
   void give(Instant now, std::vector<Op>& ops);
   void give(Instant now, std::vector<Read>& reads);
   [[nodiscard]] std::uint64_t admit(std::size_t from, ClientId client, std::uint64_t id,
@@ -166,8 +167,9 @@ class Crossing {
   std::deque<std::pair<Commit, Done>> held_;  // of guests, until that is durable; ascending
   std::map<std::uint64_t, Part> parts_;
   std::uint64_t next_part_ = 1;
-  std::vector<Op> own_;          // memory for on_ops
-  std::vector<AtOnce> at_once_;  // … and for give
+  std::vector<std::size_t> homes_;  // memory for on_read
+  std::vector<Op> own_;             // … for on_ops
+  std::vector<AtOnce> at_once_;     // … and for give
 };
 
 }  // namespace quipu
