@@ -141,10 +141,10 @@ Status Node::Impl::start(const NodeOptions& options) {
                                   {"commit", std::to_string(raw(recovered->executor->sealed()))}});
     stores.push_back(std::move(*recovered));
   }
-  for (std::size_t i = 0; i < units_.size(); ++i) {
-    if (Status started = units_[i]->reactor.start(std::move(stores[i])); !started.ok())
-      return started;
+  for (const auto& unit : units_) {
+    if (Status listens = unit->reactor.listen(); !listens.ok()) return listens;
   }
+  for (std::size_t i = 0; i < units_.size(); ++i) units_[i]->reactor.start(std::move(stores[i]));
   log_.info("serving", {{"clients", client_address_}, {"peers", peer_address_}});
   return {};
 }

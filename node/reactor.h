@@ -5,7 +5,7 @@
 //   Counters ───▶ LocalCalls ─────┘    ▲                  └─▶ replies                 │
 //                                      └── one timer, at core.deadline() ◀────────────┘
 //
-//   bind ─▶ start ─▶ serving ──restart effect──▶ recovering ─▶ serving
+//   bind ─▶ listen ─▶ start ─▶ serving ──restart effect──▶ recovering ─▶ serving
 //                       └── failed disk ──▶ failed            … stop, from anywhere
 //
 // Invariants: all of it but the storage thread is one thread, so nothing here is
@@ -56,8 +56,10 @@ class Reactor {
   // The reactors of one node, each bound, in their order: introduces them to each other.
   // All must live until each has stopped.
   static void introduce(const std::vector<Reactor*>& reactors);
-  // Begins to serve what was recovered, and returns. cannot_start as above.
-  [[nodiscard]] Status start(RecoveredStore store);
+  // Whoever connects from here on waits for start. cannot_start as above.
+  [[nodiscard]] Status listen();
+  // Begins to serve what was recovered, and returns.
+  void start(RecoveredStore store);
 
   // ---- any thread ----
   [[nodiscard]] const std::shared_ptr<LocalCalls>& calls() const { return calls_; }

@@ -123,7 +123,7 @@ void Reactor::accept(asio::ip::tcp::socket socket) {
   });
 }
 
-Status Reactor::start(RecoveredStore store) {
+Status Reactor::listen() {
   using asio::ip::tcp;
   if (client_listener_.bound()) {
     Status started =
@@ -131,16 +131,15 @@ Status Reactor::start(RecoveredStore store) {
                                [this]() -> asio::io_context& { return choose(); });
     if (!started.ok()) return started;
   }
-  if (peer_listener_.bound()) {
-    Status started =
-        peer_listener_.start([this](tcp::socket socket) { links_.accept(std::move(socket)); });
-    if (!started.ok()) return started;
-  }
+  if (!peer_listener_.bound()) return {};
+  return peer_listener_.start([this](tcp::socket socket) { links_.accept(std::move(socket)); });
+}
+
+void Reactor::start(RecoveredStore store) {
   storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
   phase_ = Phase::serving;
   begin(std::move(store.executor));
   thread_ = std::thread([this] { run(); });
-  return {};
 }
 
 StorageThread::Events Reactor::storage_events() {

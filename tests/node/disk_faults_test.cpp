@@ -66,7 +66,8 @@ class FaultyDisk : public testing::Test {
         Reactor::Events{.ready = [this](bool ready) { ready_ = ready; },
                         .failed = [this](const Status& why) { failed_ = why.code(); }});
     EXPECT_TRUE(reactor_->bind().ok());
-    EXPECT_TRUE(reactor_->start({std::move(store), std::move(*executor)}).ok());
+    EXPECT_TRUE(reactor_->listen().ok());
+    reactor_->start({std::move(store), std::move(*executor)});
     EXPECT_TRUE(eventually([this] { return ready_.load(); }));
     likes_.emplace(CounterBackend::make_counter(reactor_->calls(), "likes"));
   }
