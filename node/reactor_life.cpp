@@ -218,7 +218,6 @@ void Reactor::give_up_core(const Status& changes, const Status& reads) {
   armed_ = kNever;
   if (std::exchange(paused_, false)) calls_->set_paused(false);
   calls_->abandon(changes, reads);
-  crossing_.set_serving(false);
   crossing_.publish({});
   crossing_.abandon(changes, reads);
   tell_ready();
