@@ -24,9 +24,11 @@ namespace {
 // Reactors that turn each other away would wait for each other for ever.
 Status check_room(const NodePlan& plan) {
   if (plan.reactors == 1) return {};
+  const std::size_t members = plan.config.members.size();
   const ConnectionLimits limits =
-      connection_limits(descriptor_limit(), plan.client_port.connections, plan.reactors);
-  if (limits.clients > 0 && limits.inbound_peers >= plan.config.members.size()) return {};
+      connection_limits(descriptor_limit(), plan.client_port.connections, plan.reactors, members);
+  const bool room_for_clients = limits.clients > 0 || !plan.client;
+  if (room_for_clients && limits.inbound_peers >= members) return {};
   return {Code::cannot_start, "this process may open " + std::to_string(descriptor_limit()) +
                                   " files, too few for " + std::to_string(plan.reactors) +
                                   " reactors: raise the limit (ulimit -n), or have fewer"};

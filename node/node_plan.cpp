@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "node/connection_limits.h"
+
 namespace quipu {
 namespace {
 
@@ -32,12 +34,6 @@ Status check_range(std::string_view what, Range range, std::uint64_t value) {
   return why.empty() ? Status() : refuse(std::string(what) + " " + why);
 }
 
-// What the options say of a node, its reactors share alike. A share of something is not 0,
-// which would be none, or no limit.
-std::size_t share(const NodeOptions& options, std::size_t all) {
-  return all == 0 ? 0 : std::max<std::size_t>(all / options.reactors, 1);
-}
-
 Status check_numbers(const NodeOptions& options) {
   const auto gossip =
       static_cast<std::uint64_t>(std::max<std::int64_t>(options.gossip_interval.count(), 0));
@@ -45,8 +41,11 @@ Status check_numbers(const NodeOptions& options) {
   if (checked.ok()) checked = check_range("reactors", kReactors, options.reactors);
   if (!checked.ok()) return checked;
   const std::string each = options.reactors == 1 ? "" : ", for each reactor,";
+  // What the options say of a node, its reactors share alike; a share of something is not
+  // 0, which would be no limit.
   const auto check_share = [&](const char* what, Range range, std::size_t all) {
-    if (checked.ok()) checked = check_range(what + each, range, share(options, all));
+    range.or_none = range.or_none && all == 0;
+    if (checked.ok()) checked = check_range(what + each, range, all / options.reactors);
   };
   check_share("outbox_shards", kOutboxShards, options.outbox_shards);
   check_share("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
@@ -154,6 +153,12 @@ Result<ClusterConfig> found(const NodeOptions& options) {
     if (!reactors.ok()) return reactors.status();
     std::move(reactors->begin(), reactors->end(), std::back_inserter(members));
   }
+  if (members.size() > kMaxInboundLinks + 1) {
+    return refuse(std::to_string(nodes.size()) + " nodes of " + std::to_string(options.reactors) +
+                  " reactors each are " + std::to_string(members.size()) +
+                  " members, and each can be connected to " + std::to_string(kMaxInboundLinks) +
+                  " others: have fewer");
+  }
   return found_config(options.cluster, std::move(members), static_cast<std::uint8_t>(replicas));
 }
 
@@ -196,10 +201,10 @@ NodeSettings settings_of(const NodeOptions& options) {
   settings.gossip_interval = options.gossip_interval;
   settings.link_timeout =
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
-  settings.outbox_shards = share(options, options.outbox_shards);
-  settings.checkpoint.journal_bytes = share(options, options.checkpoint_bytes);
+  settings.outbox_shards = options.outbox_shards / options.reactors;
+  settings.checkpoint.journal_bytes = options.checkpoint_bytes / options.reactors;
   settings.checkpoint.record_bytes = 256;
-  settings.memory_limit = share(options, options.memory_limit);
+  settings.memory_limit = options.memory_limit / options.reactors;
   return settings;
 }
 

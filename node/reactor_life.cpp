@@ -45,7 +45,8 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       crossing_(io_, port_,
                 [this](ClientId client, const Answer& answer) { reply(client, answer); }),
       calls_(std::make_shared<LocalCalls>(io_, port_)),
-      limits_(connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors)),
+      limits_(connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors,
+                                plan_.config.members.size())),
       sessions_(
           port_, session_limits(plan_.client_port, limits_),
           resp_settings(plan_.client_port,

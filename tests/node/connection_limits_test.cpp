@@ -21,18 +21,18 @@ TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
        {Case{0, 0, 0}, Case{kReservedDescriptors, 0, 0}, Case{kReservedDescriptors + 1, 1, 0},
         Case{1024, 372, 124}, Case{kReservedDescriptors + 11'023, 9'999, 1'024},
         Case{kReservedDescriptors + 11'025, 10'000, 1'024}, Case{SIZE_MAX, 10'000, 1'024}}) {
-    const ConnectionLimits limits = connection_limits(descriptors, kClients);
+    const ConnectionLimits limits = connection_limits(descriptors, kClients, 1, 1);
     EXPECT_EQ(limits.clients, clients) << descriptors;
     EXPECT_EQ(limits.inbound_peers, inbound_peers) << descriptors;
   }
 }
 
-TEST(ConnectionLimits, ReactorsShareWhatTheirStoresLeave) {
-  const std::size_t descriptors = 4 * kReservedDescriptors + 12 + 4 * 1000;
-  const ConnectionLimits limits = connection_limits(descriptors, kClients, 4);
+TEST(ConnectionLimits, ReactorsShareWhatTheirStoresAndPeersLeave) {
+  const std::size_t descriptors = 4 * (kReservedDescriptors + 11) + 4 * 1000;
+  const ConnectionLimits limits = connection_limits(descriptors, kClients, 4, 12);
   EXPECT_EQ(limits.inbound_peers, 250U);
   EXPECT_EQ(limits.clients, 750U);
-  EXPECT_EQ(connection_limits(SIZE_MAX, kClients, 3).clients, 3334U);
+  EXPECT_EQ(connection_limits(SIZE_MAX, kClients, 3, 3).clients, 3334U);
 }
 
 // While it lives, this process may open no more than so many files.
@@ -53,7 +53,7 @@ class DescriptorLimit {
 
 TEST(ConnectionLimits, AFloodOfClientsLeavesTheNodeItsDescriptors) {
   constexpr std::size_t kDescriptors = kReservedDescriptors + 40;
-  const ConnectionLimits limits = connection_limits(kDescriptors, kClients);
+  const ConnectionLimits limits = connection_limits(kDescriptors, kClients, 1, 1);
   const TemporaryDirectory directory;
   const DescriptorLimit limit(kDescriptors);
   const auto node = open_node(alone(directory / "data"));

@@ -88,6 +88,8 @@ TEST(ReactorPlan, WhatANodeMayHoldItsReactorsShare) {
   EXPECT_EQ(plan->settings.checkpoint.journal_bytes, std::size_t{64} << 20);
   options.memory_limit = 3;  // not none, though it cannot be shared
   EXPECT_THAT(plan_node(options).status().detail(), HasSubstr("memory_limit, for each reactor,"));
+  options.memory_limit = 0;
+  EXPECT_EQ(plan_node(options)->settings.memory_limit, 0U);
 }
 
 TEST(ReactorPlan, SaysWhatCannotBe) {
@@ -100,6 +102,8 @@ TEST(ReactorPlan, SaysWhatCannotBe) {
   EXPECT_THAT(plan_node(high).status().detail(),
               HasSubstr("127.0.0.1:65000 leaves no port for reactor 6, 65600"));
   EXPECT_THAT(plan_node(planned(3, 0)).status().detail(), HasSubstr("reactors is 0"));
+  EXPECT_THAT(plan_node(planned(17, 64)).status().detail(),
+              HasSubstr("17 nodes of 64 reactors each are 1088 members"));
   NodeOptions little = planned(3, 64);
   little.checkpoint_bytes = 1 << 20;
   EXPECT_THAT(plan_node(little).status().detail(),
