@@ -173,7 +173,9 @@ const RespCommand* find_requested(Words request) {
   return contains ? find_subcommand(*one, request[1]) : one;
 }
 
-void command_getkeys(RespConnection& connection, Words words) {
+// Writes each key by `write`, which may tell more of it.
+template <class Write>
+void tell_keys(RespConnection& connection, Words words, Write write) {
   const Words request = words.subspan(2);
   const RespCommand* const asked = find_requested(request);
   if (asked == nullptr) return connection.error("ERR Invalid command specified");
@@ -185,7 +187,20 @@ void command_getkeys(RespConnection& connection, Words words) {
   const auto stride = static_cast<std::size_t>(step);
   RespWriter to = connection.writer();
   to.array((end - static_cast<std::size_t>(first)) / stride + 1);
-  for (auto at = static_cast<std::size_t>(first); at <= end; at += stride) to.bulk(request[at]);
+  for (auto at = static_cast<std::size_t>(first); at <= end; at += stride)
+    write(to, request[at], access);
+}
+
+void command_getkeys(RespConnection& connection, Words words) {
+  tell_keys(connection, words, [](RespWriter& to, std::string_view key, auto) { to.bulk(key); });
+}
+
+void command_getkeysandflags(RespConnection& connection, Words words) {
+  tell_keys(connection, words, [](RespWriter& to, std::string_view key, std::string_view access) {
+    to.array(2);
+    to.bulk(key);
+    write_set(to, access);
+  });
 }
 
 constexpr std::string_view kFlags = "loading stale";
@@ -220,6 +235,16 @@ constexpr std::array kCommand{
                 "server",
                 "2.8.13",
                 "Tells the keys that a request names.",
+                "command arg..."},
+    RespCommand{"getkeysandflags",
+                -4,
+                command_getkeysandflags,
+                kFlags,
+                {},
+                kCategories,
+                "server",
+                "7.0.0",
+                "Tells the keys that a request names, and what it does to them.",
                 "command arg..."},
     RespCommand{"info",
                 -2,

@@ -153,6 +153,15 @@ TEST_P(RespIntrospection, TellsWhichKeysARequestNames) {
        {"COMMAND GETKEYS DEL", "-ERR wrong number of arguments for 'command|getkeys' command "}});
 }
 
+TEST_P(RespIntrospection, TellsWhatARequestDoesToItsKeys) {
+  converse(
+      connect(),
+      {{"COMMAND GETKEYSANDFLAGS GET a", "*1 *2 $1 a *2 +RO +access "},
+       {"COMMAND GETKEYSANDFLAGS INCRBY a 1", "*1 *2 $1 a *3 +RW +access +update "},
+       {"COMMAND GETKEYSANDFLAGS DEL a b", "*2 *2 $1 a *2 +RM +delete *2 $1 b *2 +RM +delete "},
+       {"COMMAND GETKEYSANDFLAGS PING a", "-ERR The command has no key arguments "}});
+}
+
 INSTANTIATE_TEST_SUITE_P(OneReactor, RespIntrospection, testing::Values(1));
 
 }  // namespace
