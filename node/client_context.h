@@ -23,6 +23,7 @@ struct ClientContext {
   std::vector<AtOnce> at_once{};
   std::vector<std::string_view> keys{};  // to be read
   std::vector<Value> values{};
+  Read local_read{};
   // Answer everything with `unavailable`: whoever is told that nothing happened can
   // go elsewhere at once, while bytes left unread would leave it in doubt.
   bool closing = false;

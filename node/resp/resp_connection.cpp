@@ -74,7 +74,7 @@ void RespConnection::on_closed() { server_.connections.erase(id_); }
 ClientProtocol::State RespConnection::state() const {
   if (broken_) return State::broken;
   if (refused_ || (ending_ && waiting() == 0)) return State::ended;
-  const bool full = waiting() >= kMaxBegun || known_bytes_ > kMaxKnown;
+  const bool full = waiting() + reads_.size() >= kMaxBegun || known_bytes_ > kMaxKnown;
   if (ending_ || task_ || full) return State::waiting;
   return turn_over_ ? State::turn_over : State::reading;
 }
@@ -184,9 +184,15 @@ const RespCommand* RespConnection::find(std::string_view name) {
 // ---- replies ----
 
 RespWriter RespConnection::writer() {
-  if (waiting() == 0) return {*out_, version_};
+  if (!reads_.empty()) give_reads();
+  return {tail(), version_};
+}
+
+// Where a reply goes that comes behind all slots.
+std::string& RespConnection::tail() {
+  if (waiting() == 0) return *out_;
   if (behind_.empty() || behind_.back().id != last_id()) behind_.push_back({last_id()});
-  return {behind_.back().replies, version_};
+  return behind_.back().replies;
 }
 
 void RespConnection::count_known() {
@@ -289,7 +295,7 @@ void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, W
 // What stands in this node's memory is answered at once, a whole pipeline together.
 void RespConnection::read_local(Words keys, Write write) {
   give_ops();
-  reads_.emplace_back(expect(write), keys.size());
+  reads_.push_back({write, keys.size()});
   std::vector<std::string_view>& all = server_.context.keys;
   all.insert(all.end(), keys.begin(), keys.end());
 }
@@ -301,24 +307,29 @@ void RespConnection::give_questions() {
 }
 
 void RespConnection::give_reads() {
-  const auto reads = std::exchange(reads_, {});
+  std::vector<LocalRead> reads = std::exchange(reads_, {});
   std::vector<std::string_view> keys = std::exchange(server_.context.keys, {});
   std::vector<Value> values = std::exchange(server_.context.values, {});
   values.resize(keys.size());
   server_.context.read_now(now_, keys, values);
   std::size_t begin = 0;
-  for (const auto& [id, count] : reads) {
-    const std::span<const Value> known = std::span(values).subspan(begin, count);
-    const auto wanted = keys.begin() + static_cast<std::ptrdiff_t>(begin);
-    begin += count;
-    const bool all = std::all_of(known.begin(), known.end(),
-                                 [](const Value& value) { return value.shards > 0; });
-    if (all) {
-      settle(id, {.values = known});
+  for (const LocalRead& read : reads) {
+    const std::span<const Value> known = std::span(values).subspan(begin, read.keys);
+    const auto wanted = std::span(keys).subspan(begin, read.keys);
+    begin += read.keys;
+    if (std::ranges::all_of(known, [](const Value& value) { return value.shards > 0; })) {
+      RespWriter to(tail(), version_);
+      read.write(*this, {.values = known}, to);
+      count_known();
     } else {
-      ask({id, ReadLevel::local, 0, {wanted, wanted + static_cast<std::ptrdiff_t>(count)}});
+      Read& asked = server_.context.local_read;
+      asked.id = expect(read.write);
+      asked.keys.assign(wanted.begin(), wanted.end());
+      ask(asked);
     }
   }
+  reads.clear();
+  reads_ = std::move(reads);  // for its memory
   keys.clear();
   server_.context.keys = std::move(keys);  // for their memory
   server_.context.values = std::move(values);
@@ -385,8 +396,14 @@ void RespConnection::give(const std::vector<Op>& ops) {
 
 // ---- itself ----
 
+// What was asked before is answered as it was asked.
+void RespConnection::use(RespWriter::Version version) {
+  if (!reads_.empty()) give_reads();
+  version_ = version;
+}
+
 void RespConnection::reset() {
-  version_ = RespWriter::Version::resp2;
+  use(RespWriter::Version::resp2);
   labels_.name.clear();
 }
 

@@ -77,7 +77,8 @@ class RespConnection final : public ClientProtocol {
   // One question; `write` gets its answer.
   void change(const Op& op, Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
-  void read_local(Words keys, Write write);  // at most kMaxReadKeys
+  // At most kMaxReadKeys; `write` asks nothing.
+  void read_local(Words keys, Write write);
   // Several: `task` gets each answer to what it asks with again(), from right after
   // this on, until it returns true. What it asks borrows only during the call.
   void run(Task task);
@@ -94,7 +95,7 @@ class RespConnection final : public ClientProtocol {
   // The reply to all that came, then the end.
   void end() { ending_ = true; }
   void cut_off() { broken_ = true; }
-  void use(RespWriter::Version version) { version_ = version; }
+  void use(RespWriter::Version version);
   // As if it had just connected.
   void reset();
 
@@ -114,6 +115,10 @@ class RespConnection final : public ClientProtocol {
     RespWriter::Version version;
     std::uint16_t key_size;  // of keys_; 0: a read's or a task's
   };
+  struct LocalRead {
+    Write write;
+    std::size_t keys;  // how many of the context's
+  };
   // Replies that are known, behind a slot.
   struct Behind {
     std::uint64_t id;  // the slot's
@@ -126,6 +131,7 @@ class RespConnection final : public ClientProtocol {
   void refuse_multi();
   [[nodiscard]] bool refuse_in_transaction(Words words);
   const RespCommand* find(std::string_view name);
+  [[nodiscard]] std::string& tail();
   void count_known();
   void settle(std::uint64_t id, const RespAnswer& answer, Commit after = {});
   void forget_all();
@@ -153,11 +159,9 @@ class RespConnection final : public ClientProtocol {
   RespWriter::Version version_ = RespWriter::Version::resp2;
 
   RespRequests requests_;
-  std::string* out_ = nullptr;  // during take() and reply()
-  // Local reads that go to the core together: their slots' ids, and how many keys each
-  // has of the context's.
-  std::vector<std::pair<std::uint64_t, std::size_t>> reads_;
-  std::vector<Slot> slots_;  // from slots_begin_ on
+  std::string* out_ = nullptr;    // during take() and reply()
+  std::vector<LocalRead> reads_;  // behind all slots; they go to the core together
+  std::vector<Slot> slots_;       // from slots_begin_ on
   std::size_t slots_begin_ = 0;
   std::uint64_t first_ = 1;  // the id of the first of them, which counts up
   std::string keys_;         // of all slots, from keys_begin_ on

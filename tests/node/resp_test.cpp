@@ -221,6 +221,22 @@ TEST_P(RespOfOneReactor, SpeaksBothVersions) {
        {"GET nothing", "$-1 "}});
 }
 
+// Of a pipeline, all local reads in a row are answered together.
+TEST_P(Resp, APipelineIsAnsweredInItsOrderAndAsItWasAsked) {
+  RawConnection client = connect();
+  ASSERT_TRUE(
+      client.send("GET a\r\nPING\r\nGET b\r\nHELLO 3\r\nGET c\r\nNONSENSE\r\nMGET a b\r\nRESET\r\n"
+                  "GET d\r\nECHO end\r\n"));
+  const std::string reply = client.receive_text("$3\r\nend\r\n");
+  const std::size_t greeting = reply.find("%7\r\n");
+  const std::size_t after = reply.find("*0\r\n", greeting);
+  ASSERT_NE(after, reply.npos) << reply;
+  EXPECT_EQ(reply.substr(0, greeting), "$-1\r\n+PONG\r\n$-1\r\n");
+  EXPECT_EQ(reply.substr(after + 4),
+            "_\r\n-ERR unknown command 'NONSENSE', with args beginning with: \r\n*2\r\n_\r\n_\r\n"
+            "+RESET\r\n$-1\r\n$3\r\nend\r\n");
+}
+
 TEST_P(RespOfOneReactor, QuipusOwnCommandsNameTheirLevel) {
   converse(connect(),
            {{"QUIPU.ADD a 5", ":5 "},
