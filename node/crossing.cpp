@@ -13,38 +13,18 @@ namespace {
 
 constexpr const char* kNotServing = "the node starts or stops";
 
-std::uint64_t id_of(const Answer& answer) {
-  return std::visit([](const auto& one) { return one.id; }, answer);
-}
-
-// An id of ours, in place of what the answer carries.
-Answer with_id(Answer answer, std::uint64_t id) {
-  std::visit([id](auto& one) { one.id = id; }, answer);
-  return answer;
-}
-
 // How `why` answers a question of so many keys, or a change.
-Answer refusal(std::size_t keys, const Status& why) {
-  if (keys == 0) return Done{0, why.code(), why.detail()};
+void refuse(Mail& mail, ClientId client, std::uint64_t id, std::uint32_t keys, const Status& why) {
+  if (keys == 0) return mail.tell(client, id, {id, why.code(), why.detail()});
   Value refused;
   refused.code = why.code();
   refused.detail = why.detail();
-  return Values{0, std::vector<Value>(keys, refused)};
+  mail.tell(client, id, std::vector<Value>(keys, refused));
 }
 
-// Of what is asked, and of its answer: how many keys, but 1 at least.
 std::size_t weight(const Op&) { return 1; }
-std::size_t weight(const Read& read) { return std::max<std::size_t>(read.keys.size(), 1); }
-std::size_t weight(const Answer& answer) {
-  const auto* const values = std::get_if<Values>(&answer);
-  return values == nullptr ? 1 : std::max<std::size_t>(values->values.size(), 1);
-}
-
-// The keys of a piece of mail moved with it.
-void rebase(std::string_view& key, const char*& at) {
-  key = {at, key.size()};
-  at += key.size();
-}
+std::size_t weight(const Read& read) { return read.keys.size(); }
+std::size_t weight(const Mail::Reply& reply) { return std::max<std::size_t>(reply.values, 1); }
 
 }  // namespace
 
@@ -84,19 +64,10 @@ std::size_t Crossing::home_of(const Op& op) const {
   return self_;
 }
 
-void Crossing::send(std::size_t to, ClientId client, const Op& op) {
-  Other& other = others_[to];
-  other.mail.questions.push_back({client, op});
-  other.mail.keys.insert(other.mail.keys.end(), op.key.begin(), op.key.end());
-  other.asked += weight(op);
-}
-
-void Crossing::send(std::size_t to, ClientId client, const Read& read) {
-  Other& other = others_[to];
-  other.mail.questions.push_back({client, read});
-  for (const std::string_view key : read.keys)
-    other.mail.keys.insert(other.mail.keys.end(), key.begin(), key.end());
-  other.asked += weight(read);
+template <class Asked>
+void Crossing::send(std::size_t to, ClientId client, const Asked& asked) {
+  others_[to].mail.ask(client, asked);
+  others_[to].asked += weight(asked);
 }
 
 void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
@@ -214,7 +185,13 @@ std::vector<Figures> Crossing::published() const {
 
 void Crossing::flush() {
   for (Other& other : others_) {
-    if (!other.mail.empty()) other.crossing->post(self_, std::exchange(other.mail, {}));
+    if (other.mail.empty()) continue;
+    Mail next;
+    if (!spare_.empty()) {
+      next = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    other.crossing->post(self_, std::exchange(other.mail, std::move(next)));
   }
 }
 
@@ -224,135 +201,145 @@ void Crossing::post(std::size_t from, Mail&& mail) {
 }
 
 void Crossing::take(std::size_t from, Mail& mail) {
-  take_questions(from, mail);
-  for (const Returned& returned : mail.answers) {
-    others_[from].asked -= weight(returned.answer);
-    if (returned.client == kParts) {
-      on_part(returned.answer);
-    } else {
-      deliver_(returned.client, returned.answer);
-    }
+  if (port_.core != nullptr) {
+    take_questions(from, mail);
+  } else {
+    refuse_questions(from, mail);
   }
+  take_replies(from, mail);
+  mail.clear();
+  if (spare_.size() < others_.size()) spare_.push_back(std::move(mail));
   port_.finish_later();
 }
 
+// Changes that follow each other go to the core together, and so do reads.
 void Crossing::take_questions(std::size_t from, Mail& mail) {
-  if (port_.core == nullptr) {
-    for (const Question& question : mail.questions) refuse(from, question);
-    return;
-  }
   const Instant now = NodeClock::now();
-  const char* key = mail.keys.data();
-  std::vector<Op> ops;
-  std::vector<Read> reads;
-  for (Question& question : mail.questions) {
-    if (Op* const op = std::get_if<Op>(&question.what)) {
-      give(now, reads);
-      rebase(op->key, key);
-      op->id = admit(from, question.client, op->id, 0);
-      ops.push_back(*op);
-      continue;
+  for (std::span<const Mail::Question> left = mail.questions(); !left.empty();) {
+    const bool change = left.front().keys == 0;
+    const auto end = std::ranges::find_if(
+        left, [change](const Mail::Question& one) { return (one.keys == 0) != change; });
+    const auto run = left.first(static_cast<std::size_t>(end - left.begin()));
+    left = left.subspan(run.size());
+    if (change) {
+      const std::span<Op> ops = mail.next_ops(run.size());
+      for (std::size_t i = 0; i < ops.size(); ++i) ops[i].id = admit(from, run[i]);
+      give_ops(now, ops);
+    } else {
+      keys_.clear();
+      for (const Mail::Question& read : run) mail.next_keys(read.keys, keys_);
+      give_reads(now, from, run);
     }
-    give(now, ops);
-    Read& read = std::get<Read>(question.what);
-    for (std::string_view& one : read.keys) rebase(one, key);
-    read.id = admit(from, question.client, read.id, read.keys.size());
-    reads.push_back(std::move(read));
   }
-  give(now, reads);
-  give(now, ops);
 }
 
 // There is no core. A retry may have been applied before.
-void Crossing::refuse(std::size_t from, const Question& question) {
-  const auto* const op = std::get_if<Op>(&question.what);
-  const bool retry = op != nullptr && op->token.serial != Serial{};
-  const Status why(retry ? Code::in_doubt : Code::unavailable, kNotServing);
-  const auto* const read = std::get_if<Read>(&question.what);
-  const std::uint64_t id = op != nullptr ? op->id : read->id;
-  const std::size_t keys = op != nullptr ? 0 : read->keys.size();
-  others_[from].mail.answers.push_back({question.client, with_id(refusal(keys, why), id)});
+void Crossing::refuse_questions(std::size_t from, Mail& mail) {
+  for (const Mail::Question& asked : mail.questions()) {
+    const bool retry = asked.keys == 0 && mail.next_ops(1).front().token.serial != Serial{};
+    refuse(others_[from].mail, asked.client, asked.id, asked.keys,
+           {retry ? Code::in_doubt : Code::unavailable, kNotServing});
+  }
 }
 
-// What stands in memory is read all at once.
-void Crossing::give(Instant now, std::vector<Read>& reads) {
-  if (reads.empty()) return;
-  std::vector<std::string_view> keys;
-  for (const Read& read : reads) {
-    if (read.level == ReadLevel::local) keys.insert(keys.end(), read.keys.begin(), read.keys.end());
+void Crossing::take_replies(std::size_t from, Mail& mail) {
+  for (const Mail::Reply& reply : mail.replies()) {
+    others_[from].asked -= weight(reply);
+    if (reply.values == 0) {
+      deliver_(reply.client, std::move(mail.next_done()));
+      continue;
+    }
+    const std::span<const Value> values = mail.next_values(reply.values);
+    Values& told = std::get<Values>(told_);
+    told.id = reply.id;
+    told.values.assign(values.begin(), values.end());
+    reply.client == kParts ? on_part(told_) : deliver_(reply.client, told_);
   }
-  std::vector<Value> values(keys.size());
-  port_.core->read_now(now, keys, values);
-  auto next = values.begin();
-  for (const Read& read : reads) {
-    const auto begin = next;
-    if (read.level == ReadLevel::local) next += static_cast<std::ptrdiff_t>(read.keys.size());
-    const bool known = begin != next && std::all_of(begin, next, [](const Value& value) {
-                         return value.shards > 0;
-                       });
+}
+
+// Of keys_. What stands in memory is read all at once.
+void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads) {
+  values_.resize(keys_.size());
+  port_.core->read_now(now, keys_, values_);
+  std::size_t begin = 0;
+  for (const Mail::Question& read : reads) {
+    const auto keys = std::span(keys_).subspan(begin, read.keys);
+    const auto values = std::span(values_).subspan(begin, read.keys);
+    begin += read.keys;
+    const bool known =
+        read.level == ReadLevel::local &&
+        std::ranges::all_of(values, [](const Value& value) { return value.shards > 0; });
     if (known) {
-      answer(read.id, Values{0, {std::move_iterator(begin), std::move_iterator(next)}});
+      others_[from].mail.tell(read.client, read.id, values);
     } else {
-      port_.core->on_read(now, kGuests, read, port_.effects);
+      port_.core->on_read(
+          now, kGuests,
+          {admit(from, read), read.level, read.timeout_ms, {keys.begin(), keys.end()}},
+          port_.effects);
     }
   }
-  reads.clear();
 }
 
-void Crossing::give(Instant now, std::vector<Op>& ops) {
-  if (ops.empty()) return;
+void Crossing::give_ops(Instant now, std::span<const Op> ops) {
   port_.core->on_ops(now, kGuests, ops, port_.effects, &at_once_);
   for (AtOnce& known : at_once_) {
     if (known.after == Commit{}) {
-      const std::uint64_t guest = known.done.id;
-      answer(guest, std::move(known.done));
+      answer(known.done.id, std::move(known.done));
     } else {
       const Commit before = held_.empty() ? Commit{} : held_.back().first;
       held_.emplace_back(std::max(known.after, before), std::move(known.done));
     }
   }
   at_once_.clear();
-  ops.clear();
 }
 
-std::uint64_t Crossing::admit(std::size_t from, ClientId client, std::uint64_t id,
-                              std::size_t keys) {
+std::uint64_t Crossing::admit(std::size_t from, const Mail::Question& question) {
   if (free_guests_.empty()) {
     free_guests_.push_back(guests_.size());
     guests_.emplace_back();
   }
   const std::size_t at = free_guests_.back();
   free_guests_.pop_back();
-  guests_[at] = {from, client, id, keys, true};
+  guests_[at] = {from, question.client, question.id, question.keys, true};
   ++here_;
   return at;
 }
 
-void Crossing::answer(std::size_t at, Answer answer) {
-  Guest& guest = guests_[at];
-  assert(guest.here);
-  others_[guest.from].mail.answers.push_back({guest.client, with_id(std::move(answer), guest.id)});
-  guest.here = false;
+Crossing::Guest Crossing::dismiss(std::uint64_t at) {
+  assert(guests_[at].here);
+  guests_[at].here = false;
   free_guests_.push_back(at);
   --here_;
+  return guests_[at];
+}
+
+void Crossing::answer(std::uint64_t at, Done done) {
+  const Guest guest = dismiss(at);
+  others_[guest.from].mail.tell(guest.client, guest.id, std::move(done));
 }
 
 // ---- from the core ----
 
-void Crossing::on_guest_answer(const Answer& told) { answer(id_of(told), told); }
+void Crossing::on_guest_answer(const Answer& told) {
+  if (const auto* const done = std::get_if<Done>(&told)) return answer(done->id, *done);
+  const auto& values = std::get<Values>(told);
+  const Guest guest = dismiss(values.id);
+  others_[guest.from].mail.tell(guest.client, guest.id, values.values);
+}
 
 void Crossing::on_released(Commit durable) {
   while (!held_.empty() && held_.front().first <= durable) {
     Done done = std::move(held_.front().second);
     held_.pop_front();
-    const std::size_t at = done.id;
-    answer(at, std::move(done));
+    answer(done.id, std::move(done));
   }
 }
 
 void Crossing::set_paused(bool paused) {
   if (paused_.exchange(paused) == paused || paused) return;
-  for (Other& other : others_) other.mail.awake = other.crossing != nullptr;
+  for (Other& other : others_) {
+    if (other.crossing != nullptr) other.mail.wake();
+  }
   flush();
 }
 
@@ -361,8 +348,10 @@ void Crossing::abandon(const Status& change, const Status& read) {
   held_.clear();
   parts_.clear();
   for (std::size_t at = 0; at < guests_.size(); ++at) {
-    if (guests_[at].here)
-      answer(at, refusal(guests_[at].keys, guests_[at].keys == 0 ? change : read));
+    if (!guests_[at].here) continue;
+    const Guest guest = dismiss(at);
+    refuse(others_[guest.from].mail, guest.client, guest.id, guest.keys,
+           guest.keys == 0 ? change : read);
   }
   set_paused(false);
   flush();

@@ -28,11 +28,11 @@
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "node/core_port.h"
 #include "node/figures.h"
+#include "node/mail.h"
 
 namespace quipu {
 
@@ -91,35 +91,19 @@ class Crossing {
   void flush();
 
  private:
-  struct Question {
-    ClientId client{};
-    std::variant<Op, Read> what;  // keys: their bytes stand in Mail::keys, in order
-  };
-  struct Returned {
-    ClientId client{};
-    Answer answer;
-  };
-  struct Mail {
-    std::vector<Question> questions;
-    std::vector<char> keys;
-    std::vector<Returned> answers;
-    bool awake = false;  // not paused any more
-
-    [[nodiscard]] bool empty() const { return questions.empty() && answers.empty() && !awake; }
-  };
   // Another reactor.
   struct Other {
     Crossing* crossing = nullptr;  // null: this one
     MemberIndex member = 0;
     Mail mail;
-    std::size_t asked = 0;
+    std::size_t asked = 0;  // keys, and changes
   };
   // A question of another reactor, while the core has it.
   struct Guest {
     std::size_t from = 0;
     ClientId client{};
     std::uint64_t id = 0;
-    std::size_t keys = 0;  // of a read; 0: a change
+    std::uint32_t keys = 0;  // of a read; 0: a change
     bool here = false;
   };
   // A read of counters of several reactors.
@@ -135,19 +119,20 @@ class Crossing {
 
   [[nodiscard]] std::size_t home_of(std::string_view key) const;
   [[nodiscard]] std::size_t home_of(const Op& op) const;
-  void send(std::size_t to, ClientId client, const Op& op);
-  void send(std::size_t to, ClientId client, const Read& read);
+  template <class Asked>
+  void send(std::size_t to, ClientId client, const Asked& asked);
   void read_in_parts(Instant now, ClientId client, const Read& read);
 
   void post(std::size_t from, Mail&& mail);  // any thread
   void take(std::size_t from, Mail& mail);
   void take_questions(std::size_t from, Mail& mail);
-  void refuse(std::size_t from, const Question& question);
-  void give(Instant now, std::vector<Op>& ops);
-  void give(Instant now, std::vector<Read>& reads);
-  [[nodiscard]] std::uint64_t admit(std::size_t from, ClientId client, std::uint64_t id,
-                                    std::size_t keys);
-  void answer(std::size_t guest, Answer answer);
+  void refuse_questions(std::size_t from, Mail& mail);
+  void take_replies(std::size_t from, Mail& mail);
+  void give_ops(Instant now, std::span<const Op> ops);
+  void give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads);
+  [[nodiscard]] std::uint64_t admit(std::size_t from, const Mail::Question& question);
+  [[nodiscard]] Guest dismiss(std::uint64_t guest);
+  void answer(std::uint64_t guest, Done done);
 
   asio::io_context& io_;
   CorePort& port_;
@@ -161,15 +146,20 @@ class Crossing {
   mutable std::mutex figures_mutex_;
   Figures figures_;  // under it; node 0: none yet
 
+  std::vector<Mail> spare_;  // to be written on
   std::vector<Guest> guests_;
   std::vector<std::size_t> free_guests_;
   std::size_t here_ = 0;                      // guests
   std::deque<std::pair<Commit, Done>> held_;  // of guests, until that is durable; ascending
   std::map<std::uint64_t, Part> parts_;
   std::uint64_t next_part_ = 1;
-  std::vector<std::size_t> homes_;  // memory for on_read
-  std::vector<Op> own_;             // … for on_ops
-  std::vector<AtOnce> at_once_;     // … and for give
+  // Memory for on_read; for on_ops; for give_reads; for give_ops; for take_replies.
+  std::vector<std::size_t> homes_;
+  std::vector<Op> own_;
+  std::vector<std::string_view> keys_;
+  std::vector<Value> values_;
+  std::vector<AtOnce> at_once_;
+  Answer told_ = Values{};
 };
 
 }  // namespace quipu

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <map>
 
 #include "node/clock.h"
 #include "node/node_plan.h"
@@ -169,15 +170,31 @@ TEST_F(Crossings, AReadOfBothComesBackWholeAndInItsOrder) {
   EXPECT_THAT(told, testing::ElementsAre(21, 12, 20, 0, 13));
 }
 
-// A client's own changes are in what it reads next, wherever they are.
-TEST_F(Crossings, AReadSeesTheAddsBeforeIt) {
-  add(theirs_[0], 1);
-  add(theirs_[0], 2);
-  here_.crossing.on_read(NodeClock::now(), kClient,
-                         {.id = 9, .level = ReadLevel::local, .keys = {theirs_[0]}});
-  settle(false);
-  ASSERT_EQ(here_.answers.size(), 1u);
-  EXPECT_EQ(std::get<Values>(here_.answers.front()).values.front().value, 3);
+// A client's own changes are in what it reads next, wherever they are; in each of several
+// pieces of mail.
+TEST_F(Crossings, AReadSeesTheAddsBeforeItAndNoneBehind) {
+  const auto read = [&](std::uint64_t id, std::vector<std::string_view> keys) {
+    here_.crossing.on_read(NodeClock::now(), kClient,
+                           {.id = id, .level = ReadLevel::local, .keys = std::move(keys)});
+  };
+  for (std::int64_t round = 0; round < 3; ++round) {
+    here_.answers.clear();
+    add(theirs_[0], 1);
+    add(theirs_[1], 2);
+    read(9, {theirs_[0], theirs_[1]});
+    read(10, {theirs_[2]});
+    add(theirs_[0], 4);
+    read(11, {theirs_[0]});
+    settle(false);
+    std::map<std::uint64_t, std::vector<std::int64_t>> told;
+    for (const Answer& answer : here_.answers) {
+      const auto& values = std::get<Values>(answer);
+      for (const Value& value : values.values) told[values.id].push_back(value.value);
+    }
+    const std::map<std::uint64_t, std::vector<std::int64_t>> expected{
+        {9, {5 * round + 1, 2 * (round + 1)}}, {10, {0}}, {11, {5 * (round + 1)}}};
+    EXPECT_EQ(told, expected);
+  }
 }
 
 TEST_F(Crossings, WhatMemoryHereCannotTellIsNotTold) {
