@@ -43,6 +43,11 @@ char* put(char* at, T value) {
   return at + sizeof value;
 }
 
+char* put40(char* at, std::uint64_t value) {
+  at = put(at, static_cast<std::uint32_t>(value));
+  return put(at, static_cast<std::uint8_t>(value >> 32));
+}
+
 char* put48(char* at, std::uint64_t value) {
   at = put(at, static_cast<std::uint32_t>(value));
   return put(at, static_cast<std::uint16_t>(value >> 32));
@@ -59,34 +64,59 @@ T get(const char* at) {
 
 Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
                      const ShardRef& ref, const ShardState& state) {
-  auto* entry = new (slab.allocate(size_for(ref.key.size(), state))) Entry;
-  entry->key_length_ = static_cast<std::uint16_t>(ref.key.size());
-  entry->shard_ = ref.shard;
-  entry->flags_ = 0;
+  const Layout layout = Entry::layout(actors, ref, state);
+  auto* entry = new (slab.allocate(layout.size)) Entry;
+  entry->lengths_ = static_cast<std::uint16_t>(ref.key.size());
+  entry->flags_ = layout.small ? kSmall : 0;
   entry->leaf_ = placement.leaf();
-  std::memcpy(entry->bytes() + kHeader, ref.key.data(), ref.key.size());
-  entry->write(actors, state, [&](const char*) { return actors.last(); });
+  if (layout.apart) {
+    entry->lengths_ = static_cast<std::uint16_t>(entry->lengths_ | kApart << kKeyBits);
+    put(entry->bytes() + 4, ref.shard);
+  }
+  std::memcpy(entry->bytes() + entry->header(), ref.key.data(), ref.key.size());
+  entry->write(actors, state, [&](const CellRef&) { return actors.last(); });
   return entry;
 }
 
 bool Entry::rewrite(ActorNames& actors, const ShardState& state) {
-  if (size_for(key_length_, state) != size()) return false;
-  write(actors, state, [](const char* at) { return get<std::uint32_t>(at) & kActorBits; });
+  const Layout layout = Entry::layout(actors, ref(), state);
+  if (layout.apart != apart() || layout.small != has(kSmall) || layout.size != size()) return false;
+  write(actors, state, [](const CellRef& at) { return at.actor(); });
   return true;
 }
 
 std::uint32_t Entry::form(const Cell& cell) {
-  const bool narrow = CellRef::is_narrow(cell.commit, cell.sum) &&
-                      CellRef::is_narrow(cell.cleared_commit, cell.cleared_sum);
+  const bool narrow = CellRef::fit<48>(cell.commit, cell.sum) &&
+                      CellRef::fit<48>(cell.cleared_commit, cell.cleared_sum);
   return (was_cleared(cell) ? kClearedBit : 0) | (narrow ? 0 : kWideBit);
 }
 
-std::size_t Entry::size_for(std::size_t key, const ShardState& state) {
-  static_assert(kMaxCells <= std::numeric_limits<decltype(cells_)>::max());
+// Small, while the number of any actor is: to look up those of the cells takes longer.
+Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
+                            const ShardState& state) {
+  static_assert(kMaxCells <= std::numeric_limits<std::uint16_t>::max());
+  static_assert(kMaxKey < 1u << kKeyBits);
   assert(state.cells.size() <= kMaxCells);
-  std::size_t size = kHeader + key + (is_counted(state) ? 2 * sizeof(ShardIndex) : 0);
-  for (const Cell& cell : state.cells) size += CellRef::width(form(cell));
-  return Slab::rounded(size);
+  Layout layout{.apart = ref.shard != 0 || state.cells.size() >= kApart,
+                .small = actors.size() + state.cells.size() <= kSmallActors,
+                .size = 0};
+  std::size_t large = 0;
+  for (const Cell& cell : state.cells) {
+    layout.small = layout.small && !was_cleared(cell) && CellRef::fit<40>(cell.commit, cell.sum);
+    large += CellRef::width(form(cell));
+  }
+  const std::size_t cells = layout.small ? state.cells.size() * kSmallCell : large;
+  layout.size = Slab::rounded((layout.apart ? 8 : 4) + ref.key.size() + cells +
+                              (is_counted(state) ? 2 * sizeof(ShardIndex) : 0));
+  return layout;
+}
+
+void Entry::set_cells(std::size_t count) {
+  if (apart()) {
+    put(bytes() + 6, static_cast<std::uint16_t>(count));
+  } else {
+    lengths_ = static_cast<std::uint16_t>(key_length() | count << kKeyBits);
+  }
 }
 
 std::size_t Entry::size() const {
@@ -94,17 +124,17 @@ std::size_t Entry::size() const {
   return Slab::rounded(end + (has(kCounted) ? 2 * sizeof(ShardIndex) : 0));
 }
 
-// What stands behind the key. guess(at): what the actor of the cell to be written there
+// What stands behind the key. guess(cell): what the actor of the cell to be written there
 // may be called.
 template <class Guess>
 void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
-  cells_ = static_cast<std::uint16_t>(state.cells.size());
+  set_cells(state.cells.size());
   clear(kCounted);
-  CellRef at(bytes() + kHeader + key_length_);
+  CellRef at(first_cell(), has(kSmall));
   for (const Cell& cell : state.cells) {
-    const std::uint32_t guessed = guess(at.at_);
+    const std::uint32_t guessed = guess(at);
     const bool right = actors.is(guessed, cell.actor);
-    at.write((right ? guessed : actors.intern(cell.actor)) | form(cell), cell);
+    at.write((right ? guessed : actors.intern(cell.actor)) | (at.small_ ? 0 : form(cell)), cell);
     at.at_ += at.width();
   }
   if (!is_counted(state)) return;
@@ -115,8 +145,8 @@ void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
 // Returns where the cells end.
 template <class Visit>
 const char* Entry::for_each_cell(Visit&& visit) const {
-  CellRef cell(const_cast<char*>(bytes()) + kHeader + key_length_);
-  for (std::uint16_t i = 0; i < cells_; ++i) {
+  CellRef cell(const_cast<Entry*>(this)->first_cell(), has(kSmall));
+  for (std::size_t i = 0; i < cells(); ++i) {
     visit(cell);
     cell.at_ += cell.width();
   }
@@ -124,6 +154,10 @@ const char* Entry::for_each_cell(Visit&& visit) const {
 }
 
 void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
+  if (small_) {
+    put(at_, static_cast<std::uint16_t>(head));
+    return set(cell.commit, cell.sum);
+  }
   put(at_, head);
   store_pair(4, cell.commit, cell.sum);
   if (has(kClearedBit)) store_pair(4 + pair_width(), cell.cleared_commit, cell.cleared_sum);
@@ -131,7 +165,8 @@ void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
 
 void Entry::CellRef::set(Commit commit, std::int64_t sum) {
   assert(holds(commit, sum));
-  store_pair(4, commit, sum);
+  if (!small_) return store_pair(4, commit, sum);
+  put40(put40(at_ + 2, raw(commit)), static_cast<std::uint64_t>(sum));
 }
 
 void Entry::CellRef::store_pair(std::size_t offset, Commit commit, std::int64_t sum) {
@@ -178,7 +213,7 @@ Total Entry::total() const {
 }
 
 Entry::CellRef Entry::find(std::uint32_t actor) {
-  CellRef found(nullptr);
+  CellRef found(nullptr, false);
   for_each_cell([&](const CellRef& cell) {
     if (cell.actor() == actor) found = cell;
   });
@@ -187,9 +222,9 @@ Entry::CellRef Entry::find(std::uint32_t actor) {
 
 void Entry::move_to(Entry* now) {
   flags_ = kMoved;
-  put(bytes() + kHeader, now);
+  put(bytes() + kStub, now);
 }
 
-Entry* Entry::moved_to() const { return get<Entry*>(bytes() + kHeader); }
+Entry* Entry::moved_to() const { return get<Entry*>(bytes() + kStub); }
 
 }  // namespace quipu

@@ -1,17 +1,20 @@
 // entry.h: one shard's state in memory, packed.
 //
-//   | key length 2 | shard 2 | cells 2 | flags 1 | leaf 1 | key | cells | count 2, usable 2 |
-//   a cell:  actor index 4, commit 6, sum 6  (8 and 8 if one of its numbers needs it),
-//            where cleared: commit and sum once more
-//   count, usable: only where set
+//   | lengths 2 | flags 1 | leaf 1 | shard 2, cells 2 | key | cells | count 2, usable 2 |
+//   lengths:        10 bits of the key; 6 of how many cells, or kApart: then that and the
+//                   shard stand behind. The shard is 0 otherwise
+//   a cell:         actor index 2, commit 5, sum 5, if all of the entry's fit (kSmall); else
+//                   actor index 4, commit 6, sum 6  (8 and 8 if one of its numbers needs it),
+//                   where cleared: commit and sum once more
+//   count, usable:  only where set
 //
-// A counter with one cell and a 16-byte key takes 40 bytes; in a general-purpose map
+// A counter with one cell and a 16-byte key takes 32 bytes; in a general-purpose map
 // it takes well over 100. Nothing within is aligned.
 //
 // The plain form is ShardState; only the hot path works on the packed one. An
 // entry that must change its size is written anew elsewhere (see
 // PartitionTable::replace). Its old piece then serves entries of that size alone, so a
-// number that many counters outgrow would cost them twice: 2^47 is beyond most sums.
+// number that many counters outgrow would cost them twice: 2^39 is beyond most sums.
 #pragma once
 
 #include <cstring>
@@ -30,6 +33,7 @@ class ActorNames {
  public:
   [[nodiscard]] std::uint32_t intern(ActorId actor);
   [[nodiscard]] ActorId name(std::uint32_t index) const { return names_[index]; }
+  [[nodiscard]] std::size_t size() const { return names_.size(); }
   // Whether that is its number, which is cheaper to see than to find.
   [[nodiscard]] bool is(std::uint32_t index, ActorId actor) const {
     return index < names_.size() && names_[index] == actor;
@@ -60,6 +64,7 @@ class Entry {
     kCounted = 16,
     kMoved = 32,  // a forwarding stub: the entry is at moved_to()
     kUsed = 64,   // looked up since eviction last came by
+    kSmall = 128,
   };
 
   static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement,
@@ -71,11 +76,11 @@ class Entry {
   // Most entries stand on one line of the cache, or two.
   void prefetch() const {
     __builtin_prefetch(this);
-    __builtin_prefetch(bytes() + 36);
+    __builtin_prefetch(bytes() + 32);
   }
 
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }
-  [[nodiscard]] ShardRef ref() const { return {{bytes() + kHeader, key_length_}, shard_}; }
+  [[nodiscard]] ShardRef ref() const { return {{bytes() + header(), key_length()}, shard()}; }
   [[nodiscard]] std::size_t size() const;  // bytes
   [[nodiscard]] bool is(const ShardRef& other) const { return ref() == other; }
   [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
@@ -86,22 +91,24 @@ class Entry {
   void unpack(const ActorNames& actors, ShardState& state) const;
   [[nodiscard]] Total total() const;
   // Holds nothing: it stands for a shard that is known not to be in the store.
-  [[nodiscard]] bool is_bottom() const { return cells_ == 0 && !has(kCounted); }
+  [[nodiscard]] bool is_bottom() const { return cells() == 0 && !has(kCounted); }
   // Whether its counter exists: shard 0 counts something since its last clear, or
   // says that there are other shards, which may. The others say nothing by themselves.
   [[nodiscard]] bool shows_counter() const {
-    return shard_ == 0 && (has(kCounted) || total().exists);
+    return shard() == 0 && (has(kCounted) || total().exists);
   }
 
   // A cell in place. Valid until the entry is rewritten or destroyed.
   class CellRef {
    public:
     explicit operator bool() const { return at_ != nullptr; }
-    [[nodiscard]] Commit commit() const { return load_commit(4); }
-    [[nodiscard]] std::int64_t sum() const { return load_sum(4 + commit_width()); }
+    [[nodiscard]] Commit commit() const { return small_ ? Commit{load40(2)} : load_commit(4); }
+    [[nodiscard]] std::int64_t sum() const {
+      return small_ ? extended<40>(load40(7)) : load_sum(4 + commit_width());
+    }
     // Whether there is room for these two.
     [[nodiscard]] bool holds(Commit commit, std::int64_t sum) const {
-      return has(kWideBit) || is_narrow(commit, sum);
+      return small_ ? fit<40>(commit, sum) : has(kWideBit) || fit<48>(commit, sum);
     }
     // REQUIRES: holds(commit, sum).
     void set(Commit commit, std::int64_t sum);
@@ -109,13 +116,15 @@ class Entry {
 
    private:
     friend class Entry;
-    explicit CellRef(char* at) : at_(at) {}
-    // Of 48 bits, with their sign.
+    CellRef(char* at, bool small) : at_(at), small_(small) {}
+    // Of so many bits, with their sign.
+    template <int kBits>
     static std::int64_t extended(std::uint64_t low) {
-      return static_cast<std::int64_t>(low << 16) >> 16;
+      return static_cast<std::int64_t>(low << (64 - kBits)) >> (64 - kBits);
     }
-    static bool is_narrow(Commit commit, std::int64_t sum) {
-      return raw(commit) >> 48 == 0 && sum == extended(static_cast<std::uint64_t>(sum));
+    template <int kBits>
+    static bool fit(Commit commit, std::int64_t sum) {
+      return raw(commit) >> kBits == 0 && sum == extended<kBits>(static_cast<std::uint64_t>(sum));
     }
     template <class T>
     [[nodiscard]] T load(std::size_t offset) const {
@@ -123,10 +132,16 @@ class Entry {
       std::memcpy(&value, at_ + offset, sizeof value);
       return value;
     }
+    [[nodiscard]] std::uint64_t load40(std::size_t offset) const {
+      return load<std::uint32_t>(offset) | std::uint64_t{load<std::uint8_t>(offset + 4)} << 32;
+    }
     [[nodiscard]] std::uint64_t load48(std::size_t offset) const {
       return load<std::uint32_t>(offset) | std::uint64_t{load<std::uint16_t>(offset + 4)} << 32;
     }
-    [[nodiscard]] std::uint32_t head() const { return load<std::uint32_t>(0); }
+    // The actor's number, and the cell's form.
+    [[nodiscard]] std::uint32_t head() const {
+      return small_ ? load<std::uint16_t>(0) : load<std::uint32_t>(0);
+    }
     [[nodiscard]] bool has(std::uint32_t bit) const { return (head() & bit) != 0; }
     [[nodiscard]] std::uint32_t actor() const { return head() & kActorBits; }
     [[nodiscard]] std::size_t commit_width() const { return has(kWideBit) ? 8 : 6; }
@@ -136,7 +151,7 @@ class Entry {
     }
     [[nodiscard]] std::int64_t load_sum(std::size_t offset) const {
       if (has(kWideBit)) return load<std::int64_t>(offset);
-      return extended(load48(offset));
+      return extended<48>(load48(offset));
     }
     // Of one pair of commit and sum, of which a cleared cell has two.
     static std::size_t pair_width(std::uint32_t head) { return (head & kWideBit) != 0 ? 16 : 12; }
@@ -144,15 +159,15 @@ class Entry {
       return 4 + pair_width(head) * ((head & kClearedBit) != 0 ? 2 : 1);
     }
     [[nodiscard]] std::size_t pair_width() const { return pair_width(head()); }
-    [[nodiscard]] std::size_t width() const { return width(head()); }
+    [[nodiscard]] std::size_t width() const { return small_ ? kSmallCell : width(head()); }
     [[nodiscard]] Commit cleared_commit() const { return load_commit(4 + pair_width()); }
     [[nodiscard]] std::int64_t cleared_sum() const {
       return load_sum(4 + pair_width() + commit_width());
     }
-    // `head`: the actor's number and the cell's form.
     void write(std::uint32_t head, const Cell& cell);
     void store_pair(std::size_t offset, Commit commit, std::int64_t sum);
     char* at_;
+    bool small_;
   };
   // The cell of an actor; false if it has none.
   [[nodiscard]] CellRef find(std::uint32_t actor);
@@ -165,11 +180,34 @@ class Entry {
   static constexpr std::uint32_t kClearedBit = std::uint32_t{1} << 31;
   static constexpr std::uint32_t kWideBit = std::uint32_t{1} << 30;
   static constexpr std::uint32_t kActorBits = kWideBit - 1;
-  static constexpr std::size_t kHeader = 8;
+  static constexpr std::size_t kSmallCell = 12;
+  static constexpr std::size_t kSmallActors = std::size_t{1} << 16;
+  static constexpr unsigned kKeyBits = 10;
+  static constexpr std::uint16_t kApart = 63;
+  static constexpr std::size_t kStub = 8;  // where a stub's pointer stands
+
+  // How a state is laid out.
+  struct Layout {
+    bool apart;
+    bool small;
+    std::size_t size;  // bytes
+  };
 
   Entry() = default;
   static std::uint32_t form(const Cell& cell);  // of kClearedBit and kWideBit
-  [[nodiscard]] static std::size_t size_for(std::size_t key, const ShardState& state);
+  static Layout layout(const ActorNames& actors, const ShardRef& ref, const ShardState& state);
+  void set_cells(std::size_t count);
+  [[nodiscard]] bool apart() const { return lengths_ >> kKeyBits == kApart; }
+  [[nodiscard]] std::size_t header() const { return apart() ? 8 : 4; }
+  [[nodiscard]] std::size_t key_length() const { return lengths_ & ((1u << kKeyBits) - 1); }
+  [[nodiscard]] std::uint16_t load16(std::size_t offset) const {
+    std::uint16_t value;
+    std::memcpy(&value, bytes() + offset, sizeof value);
+    return value;
+  }
+  [[nodiscard]] ShardIndex shard() const { return apart() ? load16(4) : ShardIndex{0}; }
+  [[nodiscard]] std::size_t cells() const { return apart() ? load16(6) : lengths_ >> kKeyBits; }
+  [[nodiscard]] char* first_cell() { return bytes() + header() + key_length(); }
   template <class Guess>
   void write(ActorNames& actors, const ShardState& state, Guess guess);
   [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this); }
@@ -177,14 +215,12 @@ class Entry {
   template <class Visit>
   const char* for_each_cell(Visit&& visit) const;
 
-  std::uint16_t key_length_;
-  ShardIndex shard_;
-  std::uint16_t cells_;
+  std::uint16_t lengths_;
   std::uint8_t flags_;
   std::uint8_t leaf_;
 };
 
-static_assert(sizeof(Entry) == 8);
+static_assert(sizeof(Entry) == 4);
 
 // What a shard may hold. An add begins no cell beyond kMaxWriters, so two copies
 // that each have all of those still merge; only who made more than kMaxCells in

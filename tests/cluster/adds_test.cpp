@@ -53,7 +53,7 @@ TEST(Adds, AtMemoryDoNotWaitForTheGossipIfTheyAreMany) {
   HandDriven nodes;
   nodes.pass(1s);
   const Commit before = nodes.core(0).executor().sealed();
-  for (int i = 0; i < 2000; ++i)
+  for (int i = 0; i < 4000; ++i)
     (void)nodes.add(0, nodes.key_of(0) + std::to_string(i), 1, {.ack = Ack::memory});
   EXPECT_GT(nodes.core(0).executor().sealed(), before);
   EXPECT_LT(nodes.core(0).executor().open_bytes(), 65'536u);
