@@ -99,7 +99,7 @@ Failure Ledger::on_acked(OpId id, Instant now, Ack level) {
 
   for (std::size_t i = 0; i <= static_cast<std::size_t>(level); ++i)
     change.acked[i] = std::min(change.acked[i], now);
-  if (change.refused != kNever)
+  if (refused_for_good(change))
     return {Invariant::answers_agree, say(change, "was acked after it had been refused for good")};
   return {};
 }
@@ -107,9 +107,16 @@ Failure Ledger::on_acked(OpId id, Instant now, Ack level) {
 Failure Ledger::on_refused(OpId id, Instant now) {
   Change& change = changes_[id];
   change.refused = std::min(change.refused, now);
-  if (change.acked_before(Ack::disk, kNever))  // what only a memory had may be refused anew
+  // What only a memory had may be refused anew, and what only a disk had that forgot it.
+  const Instant kept = change.acked[static_cast<std::size_t>(Ack::disk)];
+  if (kept != kNever && disks_lost_since(kept) == 0)
     return {Invariant::answers_agree, say(change, "was refused for good after it had been acked")};
   return {};
+}
+
+// A disk that lost its last records may have lost the refusal's: nobody else knew of it.
+bool Ledger::refused_for_good(const Change& change) const {
+  return change.refused != kNever && disks_lost_since(change.refused) == 0;
 }
 
 std::size_t Ledger::disks_lost_since(Instant when) const {
@@ -153,7 +160,7 @@ bool Ledger::may_be_cleared(const Change& add, Instant by) const {
   const std::vector<OpId>& resets = keys_.at(add.key).resets;
   return std::any_of(resets.begin(), resets.end(), [&](OpId id) {
     const Change& reset = changes_[id];
-    if (reset.begun >= by || reset.refused != kNever) return false;
+    if (reset.begun >= by || refused_for_good(reset)) return false;
     // One without a firm answer may be carried out at any time; one that only a
     // memory had, again.
     return reset.acked[static_cast<std::size_t>(Ack::disk)] > add.begun;
@@ -201,7 +208,7 @@ Failure Ledger::check_digits(const Key& key, const Value& value) const {
       return {Invariant::never_counts_twice,
               say(add, "is counted " + std::to_string(times) + " times or more")};
     }
-    if (add.refused != kNever)
+    if (refused_for_good(add))
       return {Invariant::refused_is_not_counted, say(add, "was refused, yet it is counted")};
   }
   return {};
@@ -260,7 +267,7 @@ Failure Ledger::check_bounds(const std::string& name, const Key& key, const Valu
   Wide least = 0, most = 0;
   for (const OpId id : key.adds) {
     const Change& add = changes_[id];
-    if (add.refused != kNever || add.begun >= ended) continue;
+    if (refused_for_good(add) || add.begun >= ended) continue;
     const bool in = certain(add) && !may_be_cleared(add, ended);
     if (in || add.amount < 0) least += add.amount;
     if (in || add.amount > 0) most += add.amount;

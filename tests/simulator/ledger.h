@@ -34,7 +34,7 @@ class Ledger {
     Instant begun{};
     // When it was first acked at that level; kNever: it was not.
     Instant acked[3] = {kNever, kNever, kNever};
-    Instant refused = kNever;  // certainly not applied, then and for ever
+    Instant refused = kNever;  // certainly not applied, as far as its executor's disk knows
     // Strong reads: the first that ended with it in, and the first that ended without
     // it though it must once have been in (only a reset does that).
     Instant seen = kNever, seen_cleared = kNever;
@@ -94,6 +94,7 @@ class Ledger {
   [[nodiscard]] std::string times(const Change& change) const;
   [[nodiscard]] bool must_hold(const Change& add, Instant begun, Instant ended) const;
   [[nodiscard]] bool must_be_clear(const Change& add, const Key& key, Instant begun) const;
+  [[nodiscard]] bool refused_for_good(const Change& change) const;
   [[nodiscard]] bool survives(const Change& add) const;
   [[nodiscard]] bool fooled(Instant from, Instant to) const;
   [[nodiscard]] Failure check_digits(const Key& key, const Value& value) const;
