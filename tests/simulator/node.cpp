@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr ClientId kOwnReads{~std::uint64_t{0}};
+constexpr ClientId kSelf{~std::uint64_t{0}};
 
 void feed(FrameDecoder& decoder, const std::string& bytes) {
   std::memcpy(decoder.prepare(bytes.size()).data(), bytes.data(), bytes.size());
@@ -340,8 +340,8 @@ void SimNode::perform(Effects& effects) {
     later(shared_.time.now(), [this, link = close.link] { on_link_closed(link); });
   }
   for (const Effects::Reply& reply : effects.replies) {
-    if (reply.client == kOwnReads) {
-      own_answer_ = std::get<Values>(reply.answer).values;
+    if (reply.client == kSelf) {
+      told_ = reply.answer;
       continue;
     }
     this->reply(reply.client, reply.answer);
@@ -432,18 +432,33 @@ void SimNode::arm() {
 }
 
 void SimNode::ask(const std::string& key) {
-  own_answer_.clear();
+  told_.reset();
   if (!running()) return;
-  Read read;
-  read.keys.push_back(key);
   Effects effects;
-  core_->on_read(clock_.now(), kOwnReads, read, effects);
+  core_->on_read(clock_.now(), kSelf, {.id = 0, .keys = {key}}, effects);
+  perform(effects);
+}
+
+void SimNode::ask(const List& list) {
+  told_.reset();
+  if (!running()) return;
+  Effects effects;
+  core_->on_list(clock_.now(), kSelf, list, effects);
+  perform(effects);
+}
+
+void SimNode::ask(const Size& size) {
+  told_.reset();
+  if (!running()) return;
+  Effects effects;
+  core_->on_size(clock_.now(), kSelf, size, effects);
   perform(effects);
 }
 
 std::optional<Value> SimNode::answer() const {
-  if (own_answer_.empty()) return std::nullopt;
-  return own_answer_.front();
+  const auto* const values = told_ ? std::get_if<Values>(&*told_) : nullptr;
+  if (values == nullptr) return std::nullopt;
+  return values->values.front();
 }
 
 }  // namespace quipu::sim

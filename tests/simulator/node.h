@@ -66,9 +66,13 @@ class SimNode {
   std::optional<Ears> accept_peer(std::function<ConnId()> connection);
 
   [[nodiscard]] const NodeCore* core() const { return core_.get(); }
-  // Reads at this node, locally. The answer is there a little later.
+  // As a client that is connected here: reads a counter locally, lists, counts. What it is
+  // told is there a little later.
   void ask(const std::string& key);
-  [[nodiscard]] std::optional<Value> answer() const;
+  void ask(const List& list);
+  void ask(const Size& size);
+  [[nodiscard]] const std::optional<Answer>& told() const { return told_; }
+  [[nodiscard]] std::optional<Value> answer() const;  // of a read
 
  private:
   struct Connection {
@@ -125,7 +129,7 @@ class SimNode {
   std::uint64_t next_id_ = 1;
   Instant armed_ = kNever;
   std::set<std::pair<ClientId, std::uint64_t>> must_serve_;  // adds that need nobody else
-  std::vector<Value> own_answer_;
+  std::optional<Answer> told_;
 };
 
 }  // namespace quipu::sim

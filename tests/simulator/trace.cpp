@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 29> kInvariants = {{
+constexpr std::array<InvariantInfo, 30> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -41,6 +41,8 @@ constexpr std::array<InvariantInfo, 29> kInvariants = {{
     {"all_ready_after_healing", "30 s after the last fault every node is ready and filled"},
     {"owners_agree_after_healing", "30 s after the last fault all owners hold the same"},
     {"nothing_acked_is_lost", "what was acked is counted in the end, unless its disk was lost"},
+    {"lists_are_whole",
+     "after healing, each counter that exists is listed once, none else is, and all are counted"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle"},
 }};

@@ -41,6 +41,7 @@ enum class Invariant : std::uint8_t {
   all_ready_after_healing,
   owners_agree_after_healing,
   nothing_acked_is_lost,
+  lists_are_whole,
   works_after_healing,
   no_crash,
 };

@@ -12,7 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kStep = milliseconds(200);
 constexpr std::size_t kOneEvent = std::size_t{48}
                                   << 10;  // bytes that one event may add beyond a bound
 
@@ -93,8 +92,7 @@ void World::run_for(Duration length) {
   time_.run(time_.now() + length, [this] { return static_cast<bool>(trace_.failure()); });
 }
 
-template <class Condition>
-bool World::wait_for(Duration at_most, Duration step, Condition&& condition) {
+bool World::wait_for(Duration at_most, Duration step, const std::function<bool()>& condition) {
   const Instant end = time_.now() + at_most;
   for (;; run_for(step)) {
     if (trace_.failure()) return false;
@@ -214,155 +212,6 @@ void World::check_merge() {
   (void)reference::join(defined, b);
   if (join(a, b) != defined || total(defined.cells).sum != reference::total(defined))
     fail(Invariant::merge_is_a_join, key + ": not what the definition says");
-}
-
-// ---- when all is over ----
-
-// Nothing, or who does not.
-std::string World::who_differs() const {
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    const Partition partition{p};
-    const auto map = [&](MemberIndex node) -> const ShardMap& {
-      return nodes_[node]->core()->executor().map();
-    };
-    const auto owners = config_.owners.of(partition);
-    for (MemberIndex node = 0; node < nodes_.size(); ++node) {
-      const bool owned = config_.owners.owns(node, partition);
-      if (owned && map(node).digest(partition) != map(owners[0]).digest(partition))
-        return nodes_[node]->name() + " and " + nodes_[owners[0]]->name() +
-               " differ in partition " + std::to_string(p);
-      // What others executed meanwhile is with the owners, and given up.
-      if (!owned && map(node).size(partition) > 0)
-        return nodes_[node]->name() + " still holds " + std::to_string(map(node).size(partition)) +
-               " shards of partition " + std::to_string(p) + ", which it does not own";
-    }
-  }
-  return {};
-}
-
-// Nothing, or who keeps more in memory than it may, though nobody asks it anything.
-std::string World::who_is_crowded() const {
-  for (const SimNode* node : nodes_) {
-    const ShardMap& map = node->core()->executor().map();
-    if (!map.crowded()) continue;
-    return node->name() + " has " + std::to_string(map.footprint()) + " bytes in memory, " +
-           std::to_string(map.dirty_bytes()) + " of them dirty";
-  }
-  return {};
-}
-
-void World::check_converged() {
-  const Instant healed = time_.now();
-  const auto left = [&] { return healed + seconds(30) - time_.now(); };
-  if (!wait_for(left(), kStep, [this] { return everybody_whole(); })) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i]->running() && !nemesis_->is_whole(i)) {
-        std::string peers;
-        for (const PeerStatus& peer : nodes_[i]->core()->status(Instant{}, 0).peers)
-          peers += "; " + peer.name + ": " + peer.state;
-        fail(Invariant::all_ready_after_healing,
-             nodes_[i]->name() + " is not: " + nodes_[i]->core()->state() + peers);
-      }
-    }
-    fail(Invariant::all_ready_after_healing, "a node is down");
-    return;
-  }
-  const auto nobody_waits = [this] {
-    return std::all_of(clients_.begin(), clients_.end(),
-                       [](const auto& client) { return client->waiting() == 0; }) &&
-           std::all_of(wire_clients_.begin(), wire_clients_.end(),
-                       [](const auto& client) { return client->waiting() == 0; });
-  };
-  if (!wait_for(left(), kStep, nobody_waits))
-    fail(Invariant::every_call_ends, "30 s after the last fault some calls have no answer");
-  ledger_.on_quiet(time_.now());
-  for (auto& client : wire_clients_) client->settle_doubts();
-  if (!wait_for(seconds(15), kStep, nobody_waits))
-    fail(Invariant::every_call_ends, "after healing, what became of some changes has no answer");
-  const auto agree = [this] { return who_differs().empty(); };
-  if (!wait_for(std::max<Duration>(left(), seconds(15)), kStep, agree))
-    fail(Invariant::owners_agree_after_healing, who_differs());
-  if (!wait_for(seconds(15), kStep, [this] { return who_is_crowded().empty(); }))
-    fail(Invariant::bounded, who_is_crowded());
-  nemesis_->check_identities();
-  if (!trace_.failure()) check_totals();
-}
-
-void World::check_totals() {
-  const std::vector<std::string>& keys = ledger_.keys();
-  for (SimNode* node : nodes_) {
-    for (const std::string& key : keys) {
-      const auto complete = [&] {
-        const auto value = node->answer();
-        if (value &&
-            (value->code == Code::out_of_range || (value->code == Code::ok && value->complete)))
-          return true;
-        node->ask(key);
-        return false;
-      };
-      node->ask(key);
-      if (!wait_for(seconds(10), milliseconds(20), complete)) {
-        for (SimNode* one : nodes_) {
-          trace_.say(time_.now(), [&] {
-            std::string text = one->name() + " hears";
-            for (const PeerStatus& peer : one->core()->status(one->clock().now(), 0).peers)
-              text += " " + peer.name + " " + peer.state + " " + std::to_string(peer.age_ms) +
-                      " ms ago, outbox " + std::to_string(peer.outbox) + ";";
-            return text;
-          });
-        }
-        fail(Invariant::complete_read_is_complete,
-             "after healing, a local read of " + key + " at " + node->name() +
-                 " does not become complete" +
-                 (node->answer() ? ", " + std::to_string(node->answer()->age_ms) + " ms old" : ""));
-        return;
-      }
-      if (const Failure wrong = ledger_.check_final(key, *node->answer(), time_.now()))
-        fail(wrong.invariant, node->name() + ": " + wrong.what);
-      if (trace_.failure()) return;
-    }
-  }
-}
-
-// Adds and reads of every level.
-void World::check_it_works() {
-  std::size_t answered = 0, asked = 0;
-  const std::string key = ledger_.open_key(KeyKind::witness);
-  for (auto& client : clients_) {
-    for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum}) {
-      Task task;
-      task.key = key;
-      task.ack = ack;
-      task.timeout = seconds(5);
-      task.begun = time_.now();
-      task.op = ledger_.begin_add(task.begun, key, 0);
-      task.amount = ledger_.change(task.op).amount;
-      ++asked;
-      client->call(task, [&](const ClientAnswer& answer) {
-        if (std::get<Status>(answer).ok()) ++answered;
-      });
-    }
-  }
-  wait_for(seconds(6), kStep, [&] { return answered == asked; });
-  for (auto& client : clients_) {
-    for (const ReadLevel level : {ReadLevel::local, ReadLevel::fresh, ReadLevel::strong}) {
-      Task task;
-      task.what = Task::What::read;
-      task.key = key;
-      task.level = level;
-      task.timeout = seconds(5);
-      task.begun = time_.now();
-      ++asked;
-      client->call(task, [&](const ClientAnswer& answer) {
-        const auto* values = std::get_if<Values>(&answer);
-        if (values != nullptr && values->values.front().code == Code::ok) ++answered;
-      });
-    }
-  }
-  if (!wait_for(seconds(6), kStep, [&] { return answered == asked; }))
-    fail(Invariant::works_after_healing,
-         std::to_string(asked - answered) + " of " + std::to_string(asked) +
-             " requests that began after healing were not carried out");
 }
 
 // ---- reports ----

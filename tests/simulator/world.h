@@ -6,7 +6,10 @@
 // The same options give the same run, bit for bit.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,20 +33,25 @@ class World {
  private:
   void run_whole();
   void run_for(Duration length);
-  template <class Condition>
-  bool wait_for(Duration at_most, Duration step, Condition&& condition);
+  bool wait_for(Duration at_most, Duration step, const std::function<bool()>& condition);
   [[nodiscard]] bool everybody_whole() const;
   void sample();
   void check_merge();
   void check_bounds();
+  // world_healed.cpp
   [[nodiscard]] std::string who_differs() const;
   [[nodiscard]] std::string who_is_crowded() const;
   void check_converged();
   void check_totals();
+  template <class Told, class Question>
+  std::optional<Told> hear(SimNode& node, const Question& question);
+  void check_lists();
   void check_it_works();
   void fail(Invariant invariant, std::string what) {
     trace_.fail(time_.now(), invariant, std::move(what));
   }
+
+  static constexpr Duration kStep = std::chrono::milliseconds(200);
 
   const Options options_;
   Trace& trace_;
@@ -61,6 +69,9 @@ class World {
   std::vector<std::unique_ptr<WireClient>> wire_clients_;
   std::unique_ptr<Nemesis> nemesis_;
   bool sampling_ = false;
+  // Whether a counter exists, as a read of it says in the end.
+  enum class Existence { none, possible, certain };
+  std::map<std::string, Existence> existence_;
 };
 
 struct Report {
