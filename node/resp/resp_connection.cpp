@@ -263,10 +263,16 @@ void RespConnection::forget_all() {
   if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = std::string();
 }
 
-// Replies are told apart by their order alone, so each request that waits gets one.
+// Replies are told apart by their order alone, so each request that waits gets one, and
+// what is known behind it stays there.
 void RespConnection::refuse(const Status& why, std::string& out) {
-  for (std::size_t i = 0; i < waiting(); ++i)
+  for (std::size_t i = 0; i < waiting(); ++i) {
     RespWriter(out, version_).error("INDOUBT the connection is closed: it may still count");
+    if (behind_.empty() || behind_.front().id != first_ + i) continue;
+    out += behind_.front().replies;
+    known_bytes_ -= behind_.front().counted;
+    behind_.pop_front();
+  }
   if (transaction_ == Transaction::begun) RespWriter(out, version_).error(no_multi_);
   RespWriter(out, version_).error("ERR Protocol error: " + why.detail());
   refused_ = true;
@@ -329,7 +335,7 @@ void RespConnection::give_reads() {
     }
   }
   reads.clear();
-  reads_ = std::move(reads);  // for its memory
+  if (reads.capacity() <= kKeptSlots) reads_ = std::move(reads);  // for its memory
   keys.clear();
   server_.context.keys = std::move(keys);  // for their memory
   server_.context.values = std::move(values);
