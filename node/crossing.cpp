@@ -12,6 +12,7 @@ namespace quipu {
 namespace {
 
 constexpr const char* kNotServing = "the node starts or stops";
+constexpr std::size_t kSpare = 4;  // pieces of mail
 
 // How `why` answers a question of so many keys, or a change.
 void refuse(Mail& mail, ClientId client, std::uint64_t id, std::uint32_t keys, const Status& why) {
@@ -208,7 +209,7 @@ void Crossing::take(std::size_t from, Mail& mail) {
   }
   take_replies(from, mail);
   mail.clear();
-  if (spare_.size() < others_.size()) spare_.push_back(std::move(mail));
+  if (spare_.size() < kSpare) spare_.push_back(std::move(mail));
   port_.finish_later();
 }
 
@@ -257,7 +258,7 @@ void Crossing::take_replies(std::size_t from, Mail& mail) {
   }
 }
 
-// Of keys_. What stands in memory is read all at once.
+// Of keys_. What stands in memory is read all at once, but serves local reads alone.
 void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads) {
   values_.resize(keys_.size());
   port_.core->read_now(now, keys_, values_);

@@ -1,12 +1,13 @@
 #include "node/mail.h"
 
+#include <cassert>
 #include <utility>
 
 namespace quipu {
 namespace {
 
-// A batch of some fifty full pipelines. One that was larger is not kept.
-constexpr std::size_t kKeptItems = 8'192;
+// Of half of fifty pipelines of 128. What was larger is not kept.
+constexpr std::size_t kKeptItems = 4'096;
 constexpr std::size_t kKeptKeys = std::size_t{256} << 10;  // bytes
 
 }  // namespace
@@ -18,6 +19,7 @@ void Mail::ask(ClientId client, const Op& op) {
 }
 
 void Mail::ask(ClientId client, const Read& read) {
+  assert(!read.keys.empty());
   questions_.push_back({.client = client,
                         .id = read.id,
                         .keys = static_cast<std::uint32_t>(read.keys.size()),
@@ -36,13 +38,14 @@ void Mail::tell(ClientId client, std::uint64_t id, Done done) {
 }
 
 void Mail::tell(ClientId client, std::uint64_t id, std::span<const Value> values) {
+  assert(!values.empty());
   replies_.push_back({client, id, static_cast<std::uint32_t>(values.size())});
   values_.insert(values_.end(), values.begin(), values.end());
 }
 
 void Mail::clear() {
-  const std::size_t items = questions_.capacity() + replies_.capacity() + values_.capacity();
-  if (items > 3 * kKeptItems || keys_.capacity() > kKeptKeys) {
+  const auto large = [](const auto&... all) { return ((all.capacity() > kKeptItems) || ...); };
+  if (large(questions_, ops_, lengths_, replies_, done_, values_) || keys_.capacity() > kKeptKeys) {
     *this = {};
     return;
   }
