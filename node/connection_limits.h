@@ -1,8 +1,7 @@
 // connection_limits.h: how many may be connected to a node's two ports.
 //
 //   descriptors of the process, shared by its reactors
-//   |- kReservedDescriptors and the peers dialed, each -|- inbound peers, 1/4 at most -|- clients
-//   -|
+//   |- kReservedDescriptors and dialed peers, each -|- inbound peers, 1/4 at most -|- clients -|
 //
 // LevelDB opens its next log in the middle of an add, and a node that cannot write
 // it has failed. So whoever connects is bounded by what the process may open, less a

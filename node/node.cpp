@@ -28,7 +28,7 @@ Status check_room(const NodePlan& plan) {
   const ConnectionLimits limits =
       connection_limits(descriptor_limit(), plan.client_port.connections, plan.reactors, members);
   const bool room_for_clients = limits.clients > 0 || !plan.client;
-  if (room_for_clients && limits.inbound_peers >= members) return {};
+  if (room_for_clients && limits.inbound_peers + 1 >= members) return {};
   return {Code::cannot_start, "this process may open " + std::to_string(descriptor_limit()) +
                                   " files, too few for " + std::to_string(plan.reactors) +
                                   " reactors: raise the limit (ulimit -n), or have fewer"};

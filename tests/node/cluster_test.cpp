@@ -199,6 +199,7 @@ class RolledBackFirst {
     std::filesystem::rename(directory_ / "copy", cluster_[0].data_directory);
   }
   void add_at_first(int n) {
+    ASSERT_TRUE(nodes_[0]->wait_ready(kPatience));
     ASSERT_TRUE(
         eventually([&] { return nodes_[0]->counter("likes").add(n, {.ack = Ack::quorum}).ok(); }));
   }

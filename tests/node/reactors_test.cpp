@@ -102,6 +102,7 @@ TEST(ReactorPlan, SaysWhatCannotBe) {
   EXPECT_THAT(plan_node(high).status().detail(),
               HasSubstr("127.0.0.1:65000 leaves no port for reactor 6, 65600"));
   EXPECT_THAT(plan_node(planned(3, 0)).status().detail(), HasSubstr("reactors is 0"));
+  EXPECT_TRUE(plan_node(planned(41, 25)).ok());  // 1,025
   EXPECT_THAT(plan_node(planned(17, 64)).status().detail(),
               HasSubstr("17 nodes of 64 reactors each are 1088 members"));
   NodeOptions little = planned(3, 64);
@@ -145,8 +146,10 @@ TEST(Reactors, PipelinesAreAnsweredInTheirOrderEachTime) {
     std::string requests;
     std::string expected;
     for (int i = 0; i < 16; ++i) {
-      requests += "INCR " + key(i) + "\r\n";
-      expected += ":" + std::to_string(round) + "\r\n";
+      const std::string value = std::to_string(round);
+      requests += "INCR " + key(i) + "\r\nGET " + key(i) + "\r\nGET none\r\nPING\r\n";
+      expected += ":" + value + "\r\n$" + std::to_string(value.size()) + "\r\n" + value +
+                  "\r\n$-1\r\n+PONG\r\n";
     }
     ASSERT_EQ(client.reply_to(requests), expected);
   }
