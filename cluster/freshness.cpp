@@ -41,6 +41,7 @@ void Freshness::on_beat(MemberIndex from, const Beat& beat) {
   peer.newest = std::max(peer.newest, beat.number);
   mark(peer);
   peer.lost = std::max(peer.lost, beat.lost_epoch);
+  if (needs_pull(from)) return;
   while (!peer.sent.empty() && peer.sent.front().number <= beat.covered) {
     peer.as_of = peer.sent.front().at;
     peer.sent.pop_front();
@@ -54,6 +55,14 @@ void Freshness::on_link_up(MemberIndex member) {
   anew.as_of = peers_[member].as_of;
   anew.next_beat = peers_[member].next_beat;
   peers_[member] = std::move(anew);
+}
+
+void Freshness::on_replaced(MemberIndex member) {
+  const std::optional<Instant> as_of = peers_[member].as_of;
+  for (Peer& peer : peers_) {
+    peer.pulled = 0;
+    peer.as_of = std::min(peer.as_of, as_of);
+  }
 }
 
 std::optional<Duration> Freshness::age_of(Instant now, MemberIndex member) const {

@@ -40,6 +40,9 @@ class Freshness {
   void on_beat(MemberIndex from, const Beat& beat);
   // A new link begins anew: neither beats nor repairs of an earlier one count.
   void on_link_up(MemberIndex member);
+  // Its new store knows nothing of what the old one owed us, but others may have been told.
+  // So what we know of them is no younger than it was of the old store, until each was pulled.
+  void on_replaced(MemberIndex member);
 
   // What a finished repair tells the peer.
   void set_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled = epoch; }

@@ -60,7 +60,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       next_gossip_(now) {
   confirmed_[self_] = true;
   greeting_.start();
-  adopt_pins();
+  adopt_pins(now);
   out_.release(durable_);
   settle(now);
 }
@@ -191,7 +191,7 @@ void NodeCore::on_hello(Instant now, LinkId link, const Hello& hello, Effects& e
     abandon_identity();
     return;
   }
-  if (met.pins_changed) adopt_pins();
+  if (met.pins_changed) adopt_pins(now);
   if (view_.retired()) {
     retire(effects);
     return;
@@ -288,7 +288,7 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
       repairing_.push_back(repaired);
     }
   }
-  adopt_pins();
+  adopt_pins(now);
   finish_event(now, effects);
 }
 

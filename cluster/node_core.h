@@ -114,7 +114,8 @@ class NodeCore {
   void on_ack(Instant now, MemberIndex from, const DeltaAck& ack);
   void on_beat(Instant now, MemberIndex from, const Beat& beat);
   void on_repaired(const AntiEntropy::Repaired& repaired);
-  void adopt_pins();
+  void adopt_pins(Instant now);
+  void on_replaced(Instant now, MemberIndex member);
   void settle(Instant now);
   void confirm(MemberIndex member);
   void gossip(Instant now);

@@ -6,10 +6,26 @@
 
 namespace quipu {
 
-void NodeCore::adopt_pins() {
+void NodeCore::adopt_pins(Instant now) {
+  const std::vector<StoreId> before = view_.stores();
   if (!view_.adopt(executor_->meta())) return;
   collector_.on_fence_changed();
   replicator_.on_fence_changed();
+  for (MemberIndex member = 0; member < before.size(); ++member) {
+    if (member != self_ && before[member] != StoreId{} && before[member] != view_.pinned(member))
+      on_replaced(now, member);
+  }
+}
+
+// What the old store told others and not us, they tell us if asked from now on.
+void NodeCore::on_replaced(Instant now, MemberIndex member) {
+  freshness_.on_replaced(member);
+  repairing_.clear();
+  for (MemberIndex other = 0; other < config_.members.size(); ++other) {
+    if (other == self_ || !view_.up(other)) continue;
+    anti_entropy_.on_link_lost(other);
+    anti_entropy_.urge(now, other, freshness_.lost_epoch(other));
+  }
 }
 
 void NodeCore::confirm(MemberIndex member) {

@@ -57,6 +57,7 @@ class View {
   [[nodiscard]] Fence fence() const { return fence_; }
   // Another store was pinned in place of this node's.
   [[nodiscard]] bool retired() const { return retired_; }
+  [[nodiscard]] const std::vector<StoreId>& stores() const { return stores_; }
   [[nodiscard]] StoreId pinned(MemberIndex member) const { return stores_[member]; }
   [[nodiscard]] std::optional<MemberIndex> holder(StoreId store) const;
   // Whether this node's own copy counts for quorums: a replacement does not until

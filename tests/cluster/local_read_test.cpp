@@ -86,6 +86,36 @@ TEST(LocalRead, IsIncompleteUntilAStartedNodeHasPulledFromAll) {
   EXPECT_TRUE(local(nodes, 1, "a").complete);
 }
 
+// What a lost disk had told another node and not this one, its successor does not know of.
+TEST(LocalRead, AfterAStoreWasReplacedIsCompleteOnlyOnceItHasPulledFromTheOthers) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.hold(2, 0);
+  ASSERT_EQ(nodes.code(nodes.add(2, "a", 3, {.ack = Ack::quorum})), Code::ok);  // on 1 and 2
+  nodes.pass(1s);
+  nodes.meddle([](MemberIndex from, MemberIndex to, PeerMessage& message) {
+    const bool dropped = from == 1 && to == 0 && std::holds_alternative<Pulled>(message);
+    return dropped ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  nodes.wipe(2, NewStore::marked);
+  nodes.release(2, 0);
+  nodes.start(2);
+  nodes.connect(2);
+  for (int i = 1; i <= 10; ++i) {
+    nodes.pass(200ms);
+    ASSERT_TRUE(nodes.up(0, 2)) << nodes.peer_state(0, 2);
+    EXPECT_EQ(local(nodes, 0, "a").value, 0);
+    EXPECT_FALSE(local(nodes, 0, "a").complete);
+    EXPECT_GE(local(nodes, 0, "a").age_ms, 1000u + 200u * static_cast<unsigned>(i));
+  }
+  nodes.be_fair();
+  nodes.cut(0, 1);
+  nodes.connect(0, 1);
+  nodes.pass(1s);
+  EXPECT_TRUE(local(nodes, 0, "a").complete);
+  EXPECT_EQ(local(nodes, 0, "a").value, 3);
+}
+
 TEST(LocalRead, OfAnotherNodesCounterAsksAnOwnerOnceAndThenRemembers) {
   HandDriven nodes(five());
   const std::string key = nodes.key_not_of(0);
