@@ -114,14 +114,20 @@ Failure Ledger::on_refused(OpId id, Instant now) {
   return {};
 }
 
+void Ledger::on_held(OpId id, Instant now, std::vector<MemberIndex> holders) {
+  changes_[id].held = now;
+  changes_[id].holders = std::move(holders);
+}
+
 // A disk that lost its last records may have lost the refusal's: nobody else knew of it.
 bool Ledger::refused_for_good(const Change& change) const {
   return change.refused != kNever && disks_lost_since(change.refused) == 0;
 }
 
 std::size_t Ledger::disks_lost_since(Instant when) const {
-  return static_cast<std::size_t>(std::count_if(disks_lost_.begin(), disks_lost_.end(),
-                                                [when](Instant at) { return at >= when; }));
+  return static_cast<std::size_t>(
+      std::count_if(disks_lost_.begin(), disks_lost_.end(),
+                    [when](const auto& lost) { return lost.first >= when; }));
 }
 
 std::size_t Ledger::on_copy_back(Instant now) {
@@ -182,12 +188,30 @@ bool Ledger::must_be_clear(const Change& add, const Key& key, Instant begun) con
   });
 }
 
+// Some disk that had it when it was acked has not been lost since.
+bool Ledger::held_still(const Change& add) const {
+  return std::any_of(add.holders.begin(), add.holders.end(), [&](MemberIndex holder) {
+    return std::none_of(disks_lost_.begin(), disks_lost_.end(), [&](const auto& lost) {
+      return lost.first >= add.held && lost.second == holder;
+    });
+  });
+}
+
+// And no disk went back since, which may be noticed by nobody: it takes what it forgot for
+// complete.
+bool Ledger::surely_held(const Change& add) const {
+  const bool back = std::any_of(unnoticed_.begin(), unnoticed_.end(),
+                                [&](const auto& span) { return span.first >= add.begun; });
+  return disks_lost_since(add.begun) == 0 || (held_still(add) && !back);
+}
+
 // What may be lost with a process or a disk, if that happened since.
 bool Ledger::survives(const Change& add) const {
   if (add.acked_before(Ack::quorum, kNever) || add.seen != kNever) return true;
   if (const Instant told = add.acked[static_cast<std::size_t>(Ack::memory)];
       told != kNever && told > quiet_)
     return true;
+  if (held_still(add)) return true;
   if (disks_lost_since(add.begun) > 0) return false;
   if (add.acked_before(Ack::disk, kNever)) return true;
   return add.applied() && last_crash_ < add.begun;
@@ -253,7 +277,7 @@ Failure Ledger::check_complete(const Key& key, const Value& value, const Times& 
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     const Change& add = changes_[key.adds[digit]];
     if (digit_of(sum, digit) == 1 || !add.acked_before(Ack::disk, as_of)) continue;
-    if (may_be_cleared(add, read.ended) || disks_lost_since(add.begun) > 0) continue;
+    if (may_be_cleared(add, read.ended) || !surely_held(add)) continue;
     return {Invariant::complete_read_is_complete,
             say(add, "is missing in a read that was answered at " + clock(read.answered) +
                          " and said: complete, " + std::to_string(value.age_ms) + " ms old")};

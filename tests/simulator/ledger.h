@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/config.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
 #include "protocol/keyed_hash.h"
@@ -35,6 +36,9 @@ class Ledger {
     // When it was first acked at that level; kNever: it was not.
     Instant acked[3] = {kNever, kNever, kNever};
     Instant refused = kNever;  // certainly not applied, as far as its executor's disk knows
+    // An add: on whose disks it was when it was last acked at disk or better, and when.
+    std::vector<MemberIndex> holders;
+    Instant held = kNever;
     // Strong reads: the first that ended with it in, and the first that ended without
     // it though it must once have been in (only a reset does that).
     Instant seen = kNever, seen_cleared = kNever;
@@ -55,9 +59,10 @@ class Ledger {
   // Acked at one level, it is acked at all below. Returns what contradicts it.
   Failure on_acked(OpId id, Instant now, Ack level);
   Failure on_refused(OpId id, Instant now);
+  void on_held(OpId id, Instant now, std::vector<MemberIndex> holders);
   // A process died, or a disk was lost, and with it what was only there.
   void on_crash(Instant now) { last_crash_ = now; }
-  void on_disk_lost(Instant now) { disks_lost_.push_back(now); }
+  void on_disk_lost(Instant now, MemberIndex whose) { disks_lost_.emplace_back(now, whose); }
   [[nodiscard]] std::size_t disks_lost_since(Instant when) const;
   // An older copy counts, as nobody can know better, until all who might could say so.
   [[nodiscard]] std::size_t on_copy_back(Instant now);
@@ -95,6 +100,8 @@ class Ledger {
   [[nodiscard]] bool must_hold(const Change& add, Instant begun, Instant ended) const;
   [[nodiscard]] bool must_be_clear(const Change& add, const Key& key, Instant begun) const;
   [[nodiscard]] bool refused_for_good(const Change& change) const;
+  [[nodiscard]] bool held_still(const Change& add) const;
+  [[nodiscard]] bool surely_held(const Change& add) const;
   [[nodiscard]] bool survives(const Change& add) const;
   [[nodiscard]] bool fooled(Instant from, Instant to) const;
   [[nodiscard]] Failure check_digits(const Key& key, const Value& value) const;
@@ -112,7 +119,7 @@ class Ledger {
   std::vector<std::string> names_;
   Instant last_crash_ = Instant::min();
   Instant quiet_ = kNever;
-  std::vector<Instant> disks_lost_;
+  std::vector<std::pair<Instant, MemberIndex>> disks_lost_;
   std::vector<std::pair<Instant, Instant>> unnoticed_;
 };
 

@@ -32,6 +32,7 @@ Nemesis::Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledg
       copies_(nodes_.size()),
       away_(nodes_.size()) {
   for (SimNode* node : nodes_) {
+    all_.push_back(node->member());
     if (options.has(Knob::lost_tails)) node->disk().remember_tail();
   }
 }
@@ -53,6 +54,8 @@ void Nemesis::strike() {
       {Knob::all_crash, &Nemesis::crash_all},
       {Knob::pauses, &Nemesis::pause},
       {Knob::cuts, &Nemesis::cut},
+      {Knob::splits, &Nemesis::split},
+      {Knob::splits, &Nemesis::tear},
       {Knob::one_way_cuts, &Nemesis::cut_one_way},
       {Knob::no_replies, &Nemesis::cut_replies},
       {Knob::strangers, &Nemesis::stranger},
@@ -101,6 +104,7 @@ void Nemesis::injected(const SimNode& node, const char* kind, Duration length) {
 void Nemesis::heal() {
   active_ = false;
   ++cuts_;
+  swap_back();
   shared_.network.be_kind(true);
   shared_.network.heal();
   for (SimNode* node : nodes_) {

@@ -3,6 +3,7 @@
 // others have filled the replacements.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tests/simulator/client_host.h"
@@ -41,19 +42,26 @@ class Nemesis {
   void restart(SimNode& node);
   void pause(SimNode& node);
   void cut(SimNode& node);
+  void split(SimNode& node);
+  void tear(SimNode& node);
   void cut_one_way(SimNode& node);
   void cut_replies(SimNode& node);
-  void isolate(const SimNode& node);
+  void isolate(const SimNode& node, const std::vector<MemberIndex>& from, Duration least);
   void heal_network_later(Duration least = Duration::zero());
   void stranger(SimNode& node);
   void slow_disk(SimNode& node);
   void full_disk(SimNode& node);
   void fail_sync(SimNode& node);
   void wipe(SimNode& node);
+  void lose_all(SimNode& node);
   void take_copy(std::size_t node);
   void restore_copy(SimNode& node);
   void lose_tail(SimNode& node);
   void go_back(SimNode& node, MemoryDisk older, const char* kind);
+  void strike_when_whole(SimNode& node, MemoryDisk old);
+  void swap_disks(SimNode& node, MemoryDisk replaced);
+  void swap_back();
+  void watch_swapped();
   void check_identity(const SimNode& node) const;
   void await_notice(const SimNode& node, std::size_t which);
   void flip_bit(SimNode& node);
@@ -70,6 +78,7 @@ class Nemesis {
 
   Shared shared_;
   std::vector<SimNode*> nodes_;
+  std::vector<MemberIndex> all_;
   Ledger& ledger_;
   const Options& options_;
   Random strikes_;
@@ -90,6 +99,12 @@ class Nemesis {
     std::vector<MemberIndex> witnesses;
   };
   std::vector<Away> away_;
+  // A disk that was replaced runs in its successor's place, for now.
+  struct Swapped {
+    SimNode* node;
+    MemoryDisk right;
+  };
+  std::optional<Swapped> swapped_;
   std::function<void(MemberIndex, StoreId)> on_back_;
 };
 

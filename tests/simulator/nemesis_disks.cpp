@@ -26,6 +26,9 @@ Commit extent(const MemoryDisk& disk) {
 
 using std::chrono::milliseconds;
 
+// Clients reach a node so long, and it has time to start and to stop waiting for the others.
+constexpr Duration kLong = milliseconds(3000);
+
 void Nemesis::slow_disk(SimNode& node) {
   const Duration length = upto(6000);
   injected(node, "slow disk", length);
@@ -63,6 +66,7 @@ bool Nemesis::is_whole(std::size_t node) const {
 }
 
 bool Nemesis::may_lose_a_disk() {
+  if (swapped_) return false;
   std::size_t unfilled = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     lost_[i] = lost_[i] && !is_whole(i);
@@ -73,21 +77,46 @@ bool Nemesis::may_lose_a_disk() {
 
 void Nemesis::lose_disk(SimNode& node, MemoryDisk by, bool rebuild) {
   node.crash();
-  ledger_.on_disk_lost(shared_.time.now());
+  ledger_.on_disk_lost(shared_.time.now(), node.member());
   lost_[node.host()] = true;
   away_[node.host()] = {};
   for (Away& away : away_) std::erase(away.witnesses, node.member());
   node.disk().replace(std::move(by));
-  // A copy of the store that this one replaces would be refused for good.
-  copies_[node.host()] = MemoryDisk{};
   if (rebuild) node.rebuild();
   restart_later(node);
 }
 
 void Nemesis::wipe(SimNode& node) {
+  if (random_.below(2) == 0) return lose_all(node);
+  // First somebody misses its last words.
+  isolate(node, {all_[random_.below(all_.size())]}, upto(800));
+  shared_.time.in(upto(800), [this, &node] {
+    if (!active_) return;
+    shared_.network.heal();
+    lose_all(node);
+  });
+}
+
+void Nemesis::lose_all(SimNode& node) {
   if (!may_lose_a_disk()) return;
   injected(node, "wiped disk");
+  node.crash();
+  MemoryDisk old = node.disk().bytes();
   lose_disk(node, MemoryDisk{}, true);
+  strike_when_whole(node, std::move(old));
+}
+
+// Once all know of the new store and have filled it, it goes back itself, or the old disk is
+// put in by mistake.
+void Nemesis::strike_when_whole(SimNode& node, MemoryDisk old) {
+  shared_.time.in(milliseconds(100), [this, &node, old = std::move(old)]() mutable {
+    if (!active_) return;
+    if (!is_whole(node.host()) || !may_lose_a_disk())
+      return strike_when_whole(node, std::move(old));
+    const bool swap = random_.below(2) == 0;
+    if (swap && options_.has(Knob::old_copies)) swap_disks(node, std::move(old));
+    if (!swap && options_.has(Knob::lost_tails)) lose_tail(node);
+  });
 }
 
 void Nemesis::restore_copy(SimNode& node) {
@@ -95,9 +124,49 @@ void Nemesis::restore_copy(SimNode& node) {
   if (copy.durable.empty() || !may_lose_a_disk()) return;
   if (store_on(copy) == store_on(node.disk().bytes())) {
     go_back(node, std::exchange(copy, {}), "old copy of its disk");
-  } else {  // it has another name since: refused for good
+  } else {  // it has another name since
     copy = MemoryDisk{};
   }
+}
+
+// The wrong disk is put in, whose store was replaced, as all others know. What it acks
+// before it learns of that goes with it when the right one is back.
+void Nemesis::swap_disks(SimNode& node, MemoryDisk replaced) {
+  injected(node, "disk that was replaced");
+  node.crash();
+  ledger_.on_disk_lost(shared_.time.now(), node.member());
+  swapped_ = Swapped{&node, node.disk().bytes()};
+  const StoreId store = store_on(replaced);
+  node.disk().replace(std::move(replaced));
+  restart_later(node);
+  if (random_.below(2) == 0) isolate(node, all_, kLong);
+  if (on_back_) on_back_(node.member(), store);
+  watch_swapped();
+  shared_.time.in(upto(8000), [this] { swap_back(); });
+}
+
+void Nemesis::watch_swapped() {
+  if (!swapped_) return;
+  const SimNode& node = *swapped_->node;
+  const bool serves = node.running() && node.core()->ready();
+  const auto told = [](const PeerStatus& peer) {
+    return peer.state.find("this node's store is not") != std::string::npos;
+  };
+  if (serves && std::ranges::any_of(node.core()->status({}, 0).peers, told)) {
+    shared_.trace.fail(shared_.time.now(), Invariant::replaced_store_ends,
+                       node.name() + " goes on with a store that it was told is replaced");
+  }
+  shared_.time.in(milliseconds(100), [this] { watch_swapped(); });
+}
+
+void Nemesis::swap_back() {
+  if (!swapped_) return;
+  SimNode& node = *swapped_->node;
+  node.crash();
+  ledger_.on_disk_lost(shared_.time.now(), node.member());
+  node.disk().replace(std::move(swapped_->right));
+  swapped_.reset();
+  restart_later(node);
 }
 
 // A disk whose syncs lied, or a file system that was cut short.
@@ -121,9 +190,10 @@ void Nemesis::go_back(SimNode& node, MemoryDisk older, const char* kind) {
       witnesses.push_back(peer->member());
   }
   lose_disk(node, std::move(older), false);
+  if (const std::uint64_t draw = random_.below(3); draw > 0)
+    isolate(node, draw == 1 ? witnesses : all_, kLong);  // from who could testify
   away_[node.host()] = {store, std::move(witnesses)};
   await_notice(node, ledger_.on_copy_back(shared_.time.now()));
-  if (random_.below(3) > 0) isolate(node);  // from all who could testify
   if (on_back_) on_back_(node.member(), store);
 }
 

@@ -18,6 +18,30 @@ void Nemesis::cut(SimNode& node) {
   heal_network_later();
 }
 
+// Clients are on both sides.
+void Nemesis::split(SimNode& node) {
+  injected(node, "split");
+  std::vector<bool> left(hosts_);
+  for (HostId host = 0; host < hosts_; ++host) left[host] = random_.below(2) == 0;
+  for (HostId from = 0; from < hosts_; ++from) {
+    for (HostId to = 0; to < hosts_; ++to) {
+      if (left[from] != left[to]) shared_.network.cut(from, to);
+    }
+  }
+  heal_network_later();
+}
+
+// Whom one node reaches, another may not, nor be reached by.
+void Nemesis::tear(SimNode& node) {
+  injected(node, "tear");
+  for (HostId from = 0; from < nodes_.size(); ++from) {
+    for (HostId to = 0; to < nodes_.size(); ++to) {
+      if (from != to && random_.below(3) == 0) shared_.network.cut(from, to);
+    }
+  }
+  heal_network_later();
+}
+
 void Nemesis::cut_one_way(SimNode& node) {
   injected(node, "one-way cut");
   const HostId other = random_.below(hosts_);
@@ -33,14 +57,13 @@ void Nemesis::cut_replies(SimNode& node) {
   heal_network_later();
 }
 
-// Clients reach it, and it has time to start and to stop waiting for the others.
-void Nemesis::isolate(const SimNode& node) {
-  for (const SimNode* other : nodes_) {
-    if (other == &node) continue;
-    shared_.network.cut(node.host(), other->host());
-    shared_.network.cut(other->host(), node.host());
+void Nemesis::isolate(const SimNode& node, const std::vector<MemberIndex>& from, Duration least) {
+  for (const MemberIndex other : from) {
+    if (nodes_[other] == &node) continue;
+    shared_.network.cut(node.host(), nodes_[other]->host());
+    shared_.network.cut(nodes_[other]->host(), node.host());
   }
-  heal_network_later(milliseconds(3000));
+  heal_network_later(least);
 }
 
 void Nemesis::heal_network_later(Duration least) {

@@ -14,6 +14,8 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::all_crash, "all-crash", "all processes die at once", 30},
     KnobInfo{Knob::pauses, "pauses", "a process stops for a while and goes on", 40},
     KnobInfo{Knob::cuts, "cuts", "hosts cannot reach each other for a while", 50},
+    KnobInfo{Knob::splits, "splits", "two sides, or some pairs of nodes, are apart for a while",
+             40},
     KnobInfo{Knob::one_way_cuts, "one-way-cuts", "one host does not hear another", 40},
     KnobInfo{Knob::no_replies, "no-replies", "nothing that a node says arrives", 30},
     KnobInfo{Knob::breaks, "breaks", "connections break, with what was on its way", 50},
@@ -26,7 +28,8 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::full_disks, "full-disks", "a disk has no room for a while", 40},
     KnobInfo{Knob::failed_syncs, "failed-syncs", "a sync fails, and with it the node", 30},
     KnobInfo{Knob::wipes, "wipes", "a disk is lost, and rebuilt from the others", 35},
-    KnobInfo{Knob::old_copies, "old-copies", "a disk is replaced by an older copy of itself", 35},
+    KnobInfo{Knob::old_copies, "old-copies",
+             "a disk is replaced by an older copy, or one that it replaced", 35},
     KnobInfo{Knob::lost_tails, "lost-tails", "a disk loses the last records that it had synced",
              35},
     KnobInfo{Knob::bit_flips, "bit-flips", "a bit of a stored value flips", 30},
@@ -61,8 +64,8 @@ Options Options::draw(std::uint64_t seed) {
   Options options;
   options.seed = seed;
   const std::uint64_t shape = random.below(16);
-  const bool all_own = random.below(2) == 0;
-  options.nodes = shape == 0 ? 1 : shape < 9 ? 3 : shape < 11 ? 4 : 5;
+  const bool all_own = random.below(3) == 0;
+  options.nodes = shape == 0 ? 1 : shape < 7 ? 3 : shape < 10 ? 4 : 5;
   options.owners = options.nodes > 3 && all_own ? options.nodes : 3;
   options.clients = 1 + random.below(3);
   options.wire_clients = 1 + random.below(2);

@@ -23,6 +23,7 @@ enum class Knob : std::uint8_t {
   pauses,
   // network
   cuts,
+  splits,
   one_way_cuts,
   no_replies,
   breaks,

@@ -279,13 +279,17 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
   return most;
 }
 
-bool Oracle::anywhere(const std::string& key, std::size_t digit, bool negative) const {
+std::vector<MemberIndex> Oracle::holding(const std::string& key, std::size_t digit,
+                                         bool negative) const {
+  std::vector<MemberIndex> nodes;
   for (MemberIndex node = 0; node < durable_.size(); ++node) {
     for (ShardIndex shard = 0; shard < kShards; ++shard) {
-      if (has_digit(node, {key, shard}, digit, negative)) return true;
+      if (!has_digit(node, {key, shard}, digit, negative)) continue;
+      nodes.push_back(node);
+      break;
     }
   }
-  return false;
+  return nodes;
 }
 
 }  // namespace quipu::sim

@@ -50,8 +50,9 @@ class Oracle {
 
   // On how many of its owners' disks some shard's total has this base-4 digit.
   [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative) const;
-  // Whether it is on anybody's.
-  [[nodiscard]] bool anywhere(const std::string& key, std::size_t digit, bool negative) const;
+  // Whose disks have it at all.
+  [[nodiscard]] std::vector<MemberIndex> holding(const std::string& key, std::size_t digit,
+                                                 bool negative) const;
 
  private:
   using States = std::map<ShardKey, ShardState>;

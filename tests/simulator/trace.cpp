@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 30> kInvariants = {{
+constexpr std::array<InvariantInfo, 31> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -35,6 +35,8 @@ constexpr std::array<InvariantInfo, 30> kInvariants = {{
     {"damage_is_refused", "a store with a flipped bit never opens"},
     {"old_copy_is_noticed",
      "a disk that came back older than its peers know never goes by its old name"},
+    {"replaced_store_ends",
+     "a store that another was put in for carries out nothing, once told so"},
     {"bounded", "no queue grows beyond its bound"},
     {"every_call_ends", "every call is answered, once"},
     {"doubts_end", "after healing, what became of a change is known while its store exists"},

@@ -35,6 +35,7 @@ enum class Invariant : std::uint8_t {
   eventual_add_needs_nobody,
   damage_is_refused,
   old_copy_is_noticed,
+  replaced_store_ends,
   bounded,
   every_call_ends,
   doubts_end,

@@ -141,7 +141,7 @@ void Workload::check_session(const Task& task) {
     fail(Invariant::session_is_kept, describe(task) + " was called expired");
 }
 
-// On the disks themselves, at the very moment of the ack.
+// On the disks themselves, at the very moment of the ack; and on whose.
 void Workload::check_disks(const Task& task, Ack level) {
   const KeyKind kind = ledger_.kind(task.key);
   if (task.what != Task::What::add || kind == KeyKind::signed_sum || kind == KeyKind::big_sum)
@@ -150,8 +150,10 @@ void Workload::check_disks(const Task& task, Ack level) {
   if (ledger_.may_be_cleared(add, kNever)) return;
   const bool negative = kind == KeyKind::negative_witness;
   const std::size_t lost = ledger_.disks_lost_since(add.begun);
-  if (lost == 0 && !oracle_.anywhere(task.key, add.digit, negative))
+  std::vector<MemberIndex> holding = oracle_.holding(task.key, add.digit, negative);
+  if (lost == 0 && holding.empty())
     fail(Invariant::disk_ack_is_on_a_disk, describe(task) + " was acked, but is on no disk");
+  ledger_.on_held(task.op, time_.now(), std::move(holding));
   if (level != Ack::quorum) return;
   const std::size_t holders = oracle_.holders(task.key, add.digit, negative);
   if (holders + lost >= config_.owners.majority()) return;
