@@ -64,8 +64,8 @@ std::optional<Task> Workload::next(Random& client) {
     task.amount = static_cast<std::int64_t>(1 + random.below(8));
   } else if (draw < 39 && options_.has(Knob::resets)) {
     choose_key(random, task);
-    // The bounds of a sum with resets would tell nothing.
-    if (ledger_.kind(task.key) == KeyKind::signed_sum || ledger_.kind(task.key) == KeyKind::big_sum)
+    // The bounds of a sum with resets would tell nothing; but a big one begins anew after them.
+    if (ledger_.kind(task.key) == KeyKind::signed_sum)
       task.key = open_.emplace_back(ledger_.open_key(KeyKind::witness));
     task.what = Task::What::reset;
     task.op = ledger_.begin_reset(task.begun, task.key);
