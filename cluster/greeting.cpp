@@ -127,7 +127,9 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
   }
   link.member = member;
   Met met;
-  if (std::string refusal = meet_store(member, hello, met); !refusal.empty()) {
+  std::string refusal = meet_store(member, hello, met);
+  if (met.pins_changed) leave_replaced(effects);
+  if (!refusal.empty()) {
     refuse(id, Code::cannot_start, std::move(refusal), effects);
   } else if (!met.rolled_back) {
     accept(id, link, hello, met, effects);
@@ -159,7 +161,9 @@ void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effec
   const MemberIndex member = *link.member;
   refused_[member].clear();
   const bool accepted = std::exchange(link.accepted, true);
+  link.store = hello.store;
   link.boot = hello.boot;
+  link.fence = view_.fence_of(hello.pins);
   link.welcomed = link.welcomed || hello.welcome;
   link.founded = hello.pins.founded;
   met.confirmed = member;
@@ -211,12 +215,25 @@ void Greeting::raise(LinkId id, Link& link, Met& met) {
 }
 
 void Greeting::part(const std::string& why, Effects& effects) {
-  for (MemberIndex member = 0; member < up_.size(); ++member) {
-    if (!up_[member]) continue;
-    effects.closes.push_back({*up_[member], why});
-    open_.at(*up_[member]).accepted = false;
-    up_[member].reset();
-    view_.set_up(member, false);
+  for (const std::optional<LinkId> link : up_) {
+    if (link) end(open_.at(*link), *link, why, effects);
+  }
+}
+
+// What comes over its link from now on is not heard, though it may still come.
+void Greeting::end(Link& link, LinkId id, const std::string& why, Effects& effects) {
+  effects.closes.push_back({id, why});
+  link.accepted = false;
+  std::optional<LinkId>& up = up_[*link.member];
+  if (up != id) return;
+  up.reset();
+  view_.set_up(*link.member, false);
+}
+
+void Greeting::leave_replaced(Effects& effects) {
+  for (auto& [id, link] : open_) {
+    if (link.accepted && retired(executor_.meta().pins, link.store))
+      end(link, id, "its store was replaced", effects);
   }
 }
 
@@ -232,6 +249,10 @@ std::optional<MemberIndex> Greeting::member(LinkId link) const {
   if (at == open_.end() || !at->second.member || up_[*at->second.member] != link)
     return std::nullopt;
   return at->second.member;
+}
+
+bool Greeting::agrees(MemberIndex member) const {
+  return up_[member] && open_.at(*up_[member]).fence == view_.fence();
 }
 
 std::string Greeting::state(MemberIndex member) const {

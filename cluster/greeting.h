@@ -57,6 +57,9 @@ class Greeting {
   [[nodiscard]] bool refused(MemberIndex member) const { return !refused_[member].empty(); }
   // "up", "connecting", or why the last attempt failed.
   [[nodiscard]] std::string state(MemberIndex member) const;
+  // Its link is up, and the pins that it last said are those that the view goes by: from a
+  // store that was replaced, it takes nothing any more.
+  [[nodiscard]] bool agrees(MemberIndex member) const;
 
  private:
   struct Link {
@@ -67,7 +70,9 @@ class Greeting {
     bool founded = false;       // they know where keys belong …
     bool founded_said = false;  // … and know that we do
     Instant heard{};
+    StoreId store{};
     BootId boot{};
+    Fence fence{};  // of the pins that they said last
   };
 
   [[nodiscard]] StoreIdentity self() const;
@@ -78,6 +83,8 @@ class Greeting {
   void accept(LinkId id, Link& link, const Hello& hello, Met& met, Effects& effects);
   void agree(MemberIndex member, const Hello& hello, Met& met);
   void conclude_founding();
+  void end(Link& link, LinkId id, const std::string& why, Effects& effects);
+  void leave_replaced(Effects& effects);
   void replace_older(MemberIndex member, LinkId link, Effects& effects);
   void raise(LinkId id, Link& link, Met& met);
 

@@ -157,10 +157,9 @@ void NodeCore::on_link_closed(Instant now, LinkId link, Effects& effects) {
 // What was pulled over it says nothing of who answers over the next one.
 void NodeCore::on_link_lost(MemberIndex member) {
   residency_.on_link_lost(member);
-  std::erase_if(repairing_, [member](const auto& repaired) { return repaired.peer == member; });
+  forget_pulled(member);
   collector_.on_link_lost(member);
   forwarder_.on_link_lost(member);
-  anti_entropy_.on_link_lost(member);
   listing_.on_link_lost(member);
   sizing_.on_link_lost(member);
 }
@@ -209,7 +208,7 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
   freshness_.on_link_up(member);
   replicator_.on_link_up(member);
   forwarder_.on_link_up(now, member);
-  anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
+  pull(now, member);
 }
 
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn) {
@@ -261,7 +260,7 @@ void NodeCore::on_beat(Instant now, MemberIndex from, const Beat& beat) {
       std::any_of(repairing_.begin(), repairing_.end(), [&](const AntiEntropy::Repaired& repaired) {
         return repaired.peer == from && repaired.epoch == lost;
       });
-  if (freshness_.needs_pull(from) && !on_its_way) anti_entropy_.urge(now, from, lost);
+  if (freshness_.needs_pull(from) && !on_its_way) pull(now, from);
 }
 
 // ---- the store, and time ----

@@ -116,6 +116,8 @@ class NodeCore {
   void on_repaired(const AntiEntropy::Repaired& repaired);
   void adopt_pins(Instant now);
   void on_replaced(Instant now, MemberIndex member);
+  void pull(Instant now, MemberIndex member);
+  void forget_pulled(MemberIndex member);
   void settle(Instant now);
   void confirm(MemberIndex member);
   void gossip(Instant now);

@@ -17,15 +17,27 @@ void NodeCore::adopt_pins(Instant now) {
   }
 }
 
-// What the old store told others and not us, they tell us if asked from now on.
+// What the old store told others and not us, they tell us if asked once they take nothing
+// from it any more. (One that owns nothing has executed nothing.)
 void NodeCore::on_replaced(Instant now, MemberIndex member) {
+  on_link_lost(member);
+  if (config_.members[member].weight == 0) return;
   freshness_.on_replaced(member);
-  repairing_.clear();
   for (MemberIndex other = 0; other < config_.members.size(); ++other) {
     if (other == self_ || !view_.up(other)) continue;
-    anti_entropy_.on_link_lost(other);
-    anti_entropy_.urge(now, other, freshness_.lost_epoch(other));
+    forget_pulled(other);
+    pull(now, other);
   }
+}
+
+// Not before it agrees; then its next beat asks for it again.
+void NodeCore::pull(Instant now, MemberIndex member) {
+  if (greeting_.agrees(member)) anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
+}
+
+void NodeCore::forget_pulled(MemberIndex member) {
+  std::erase_if(repairing_, [member](const auto& repaired) { return repaired.peer == member; });
+  anti_entropy_.on_link_lost(member);
 }
 
 void NodeCore::confirm(MemberIndex member) {

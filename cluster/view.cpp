@@ -46,13 +46,17 @@ bool View::adopt(const Meta& meta) {
   for (const NodeId node : meta.filled_from) {
     if (const auto member = config_.find(node)) filled_from_[*member] = true;
   }
-  std::string bytes = std::to_string(config_.version);
   for (const Pin& pin : meta.pins.current) {
     if (const auto member = config_.find(pin.node)) stores_[*member] = pin.store;
-    bytes.append(" ").append(std::to_string(raw(pin.store)));
   }
-  const Fence fence{hash64(HashKey{raw(config_.id)}, bytes)};
+  const Fence fence = fence_of(meta.pins);
   return std::exchange(fence_, fence) != fence;
+}
+
+Fence View::fence_of(const Pins& pins) const {
+  std::string bytes = std::to_string(config_.version);
+  for (const Pin& pin : pins.current) bytes.append(" ").append(std::to_string(raw(pin.store)));
+  return Fence{hash64(HashKey{raw(config_.id)}, bytes)};
 }
 
 std::optional<MemberIndex> View::holder(StoreId store) const {

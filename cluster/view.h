@@ -55,6 +55,8 @@ class View {
   // Takes over what meta says now. True if the fence changed.
   bool adopt(const Meta& meta);
   [[nodiscard]] Fence fence() const { return fence_; }
+  // That of a member who goes by these pins.
+  [[nodiscard]] Fence fence_of(const Pins& pins) const;
   // Another store was pinned in place of this node's.
   [[nodiscard]] bool retired() const { return retired_; }
   [[nodiscard]] const std::vector<StoreId>& stores() const { return stores_; }

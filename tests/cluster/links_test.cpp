@@ -6,6 +6,18 @@
 namespace quipu::test {
 namespace {
 
+Hello hello_of(const HandDriven& nodes, MemberIndex node) {
+  const Meta& meta = nodes.meta(node);
+  return Hello{.cluster = meta.cluster,
+               .node = meta.node,
+               .store = meta.store,
+               .boot = meta.lineage.back().boot,
+               .marked = false,
+               .welcome = true,
+               .pins = meta.pins,
+               .sightings = {}};
+}
+
 TEST(Links, ComeUpAgainWhenNothingIsToBeWritten) {
   HandDriven nodes;
   nodes.pass(1s);
@@ -31,30 +43,34 @@ TEST(Links, AnIdleOneStaysUpByItsBeats) {
 
 TEST(Links, AnotherNodeThanBeforeIsRefused) {
   HandDriven nodes;
-  const auto hello_of = [&](MemberIndex node) {
-    const Meta& meta = nodes.meta(node);
-    return Hello{.cluster = meta.cluster,
-                 .node = meta.node,
-                 .store = meta.store,
-                 .boot = meta.lineage.back().boot,
-                 .marked = false,
-                 .welcome = true,
-                 .pins = meta.pins,
-                 .sightings = {}};
-  };
-  nodes.forge(1, 0, hello_of(2));
+  nodes.forge(1, 0, hello_of(nodes, 2));
   EXPECT_FALSE(nodes.up(0, 1));
   EXPECT_TRUE(nodes.up(0, 2));
   nodes.connect(0, 1);
   EXPECT_TRUE(nodes.up(0, 1));
 
-  Hello reborn = hello_of(1);
+  Hello reborn = hello_of(nodes, 1);
   reborn.boot = BootId{7};
   nodes.forge(1, 0, reborn);
   EXPECT_FALSE(nodes.up(0, 1));
   nodes.connect(0, 1);
   nodes.pass(1s);
   EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
+TEST(Links, OfAStoreThatWasReplacedAreClosedByWhoeverHearsOfIt) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  Hello news = hello_of(nodes, 1);
+  for (Pin& pin : news.pins.current) {
+    if (pin.node != nodes.config().members[2].id) continue;
+    pin.store = StoreId{7};
+    ++pin.generation;
+  }
+  nodes.hold(0, 2), nodes.hold(1, 2);  // the store itself learns nothing yet
+  nodes.forge(1, 0, news);
+  EXPECT_NE(nodes.peer_state(0, 2), "up");
+  EXPECT_TRUE(nodes.up(0, 1));
 }
 
 TEST(Links, StayWhileTheFoundingWaitsForAMember) {

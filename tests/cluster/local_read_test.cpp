@@ -2,6 +2,8 @@
 // they cost.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/cluster/hand_driven.h"
 
 namespace quipu::test {
@@ -114,6 +116,44 @@ TEST(LocalRead, AfterAStoreWasReplacedIsCompleteOnlyOnceItHasPulledFromTheOthers
   nodes.pass(1s);
   EXPECT_TRUE(local(nodes, 0, "a").complete);
   EXPECT_EQ(local(nodes, 0, "a").value, 3);
+}
+
+// Who does not know of it yet may still be told something by the old one.
+TEST(LocalRead, AfterAStoreWasReplacedIsCompleteOnlyByWhatWasPulledFromWhoKnowsOfIt) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.meddle([](MemberIndex from, MemberIndex to, PeerMessage& message) {
+    const bool dropped = from == 0 && to == 1 && std::holds_alternative<Hello>(message);
+    return dropped ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  nodes.wipe(2, NewStore::marked);
+  nodes.start(2);
+  nodes.connect(0, 2);
+  nodes.pass(2s);
+  ASSERT_TRUE(nodes.up(0, 2)) << nodes.peer_state(0, 2);
+  ASSERT_TRUE(nodes.up(0, 1)) << nodes.peer_state(0, 1);
+  EXPECT_FALSE(local(nodes, 0, "a").complete);
+  nodes.connect(1, 2);
+  nodes.pass(1s);
+  EXPECT_TRUE(local(nodes, 0, "a").complete);
+}
+
+TEST(LocalRead, IsAsCompleteAfterTheStoreOfOneThatOwnsNothingWasReplaced) {
+  HandDriven nodes({.nodes = 4, .edges = {3}});
+  const std::vector<MemberIndex> all = nodes.all();
+  const MemberIndex edge = *std::ranges::find_if(
+      all, [&](MemberIndex one) { return nodes.config().members[one].weight == 0; });
+  const MemberIndex other = edge == 0 ? 1 : 0;
+  nodes.wipe(edge, NewStore::marked);
+  nodes.restart(other);  // and has not heard of the edge since
+  nodes.pass(1s);
+  for (const MemberIndex peer : all) {
+    if (peer != edge) nodes.hold(peer, other);
+  }
+  nodes.start(edge);
+  nodes.connect(edge);
+  ASSERT_TRUE(nodes.up(other, edge)) << nodes.peer_state(other, edge);
+  EXPECT_TRUE(local(nodes, other, "a").complete);
 }
 
 TEST(LocalRead, OfAnotherNodesCounterAsksAnOwnerOnceAndThenRemembers) {
