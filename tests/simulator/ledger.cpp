@@ -327,6 +327,22 @@ Failure Ledger::check_read(ReadLevel level, const std::string& name, const Value
   return check_complete(key, value, times);
 }
 
+Failure Ledger::check_readable(const std::string& name, std::uint32_t always, std::uint32_t ever,
+                               Instant now) const {
+  const Key& key = keys_.at(name);
+  if (fooled(now, now)) return {};
+  for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
+    const Change& add = changes_[key.adds[digit]];
+    if ((always >> digit & 1) == 0 && must_hold(add, now, now))
+      return {Invariant::every_majority_has_all,
+              say(add, "is missing in what some majority would answer at " + clock(now))};
+    if ((ever >> digit & 1) != 0 && must_be_clear(add, key, now))
+      return {Invariant::every_majority_has_all,
+              say(add, "was cleared, and is in what some majority would answer at " + clock(now))};
+  }
+  return {};
+}
+
 Failure Ledger::check_final(const std::string& name, const Value& value, Instant now) const {
   const Key& key = keys_.at(name);
   if (key.kind == KeyKind::signed_sum || key.kind == KeyKind::big_sum) {

@@ -77,8 +77,11 @@ class Ledger {
   };
   Failure check_read(ReadLevel level, const std::string& key, const Value& value,
                      const Times& times);
+  // What strong reads show that begin and end now: bits of digits.
+  [[nodiscard]] Failure check_readable(const std::string& key, std::uint32_t always,
+                                       std::uint32_t ever, Instant now) const;
   // When nothing is on its way any more.
-  Failure check_final(const std::string& key, const Value& value, Instant now) const;
+  [[nodiscard]] Failure check_final(const std::string& key, const Value& value, Instant now) const;
   // Whether a reset may have cleared it by then.
   [[nodiscard]] bool may_be_cleared(const Change& add, Instant by) const;
 

@@ -66,6 +66,7 @@ void Nemesis::strike() {
       {Knob::old_copies, &Nemesis::restore_copy},
       {Knob::lost_tails, &Nemesis::lose_tail},
       {Knob::bit_flips, &Nemesis::flip_bit},
+      {Knob::relays, &Nemesis::relay},
       {Knob::clock_jumps, &Nemesis::jump_clock},
   };
   // A generator for each strike, and in it one for the choice: what one fault draws, or

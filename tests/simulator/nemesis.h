@@ -54,6 +54,8 @@ class Nemesis {
   void fail_sync(SimNode& node);
   void wipe(SimNode& node);
   void lose_all(SimNode& node);
+  void relay(SimNode& node);
+  void strike_down(SimNode& node);
   void take_copy(std::size_t node);
   void restore_copy(SimNode& node);
   void lose_tail(SimNode& node);

@@ -10,6 +10,7 @@ namespace {
 
 StoreId store_on(const MemoryDisk& disk) {
   const auto meta = disk.durable.find(stored::meta());
+  if (meta == disk.durable.end()) return {};
   return decode_meta(meta->first, meta->second)->store;
 }
 
@@ -88,11 +89,16 @@ void Nemesis::lose_disk(SimNode& node, MemoryDisk by, bool rebuild) {
 
 void Nemesis::wipe(SimNode& node) {
   if (random_.below(2) == 0) return lose_all(node);
-  // First somebody misses its last words.
-  isolate(node, {all_[random_.below(all_.size())]}, upto(800));
-  shared_.time.in(upto(800), [this, &node] {
+  // First somebody misses its last words, and then may hear of them from nobody but the others.
+  const std::size_t apart = 1 + random_.below(std::max<std::size_t>(all_.size() - 1, 1));
+  const MemberIndex unaware = all_[(node.member() + apart) % all_.size()];
+  isolate(node, {unaware}, upto(800));
+  shared_.time.in(upto(800), [this, &node, unaware] {
     if (!active_) return;
     shared_.network.heal();
+    std::vector<MemberIndex> aware = all_;
+    std::erase(aware, unaware);
+    if (random_.below(2) == 0) isolate(node, aware, kLong);
     lose_all(node);
   });
 }
@@ -113,10 +119,48 @@ void Nemesis::strike_when_whole(SimNode& node, MemoryDisk old) {
     if (!active_) return;
     if (!is_whole(node.host()) || !may_lose_a_disk())
       return strike_when_whole(node, std::move(old));
-    const bool swap = random_.below(2) == 0;
-    if (swap && options_.has(Knob::old_copies)) swap_disks(node, std::move(old));
-    if (!swap && options_.has(Knob::lost_tails)) lose_tail(node);
+    const std::uint64_t draw = random_.below(3);
+    if (draw == 0 && options_.has(Knob::old_copies)) swap_disks(node, std::move(old));
+    if (draw == 1 && options_.has(Knob::lost_tails)) lose_tail(node);
+    if (draw == 2 && options_.has(Knob::relays)) {
+      take_copy(node.host());
+      shared_.time.in(upto(800), [this, &node] {
+        if (active_) relay(node);
+      });
+    }
   });
+}
+
+// Some miss the last changes, and are back just as those who have them are struck or cut off:
+// whoever answers then must know what it does not know.
+void Nemesis::relay(SimNode& node) {
+  std::vector<SimNode*> others;
+  for (SimNode* other : nodes_) {
+    if (other != &node) others.push_back(other);
+  }
+  for (std::size_t i = others.size(); i > 1; --i)
+    std::swap(others[i - 1], others[random_.below(i)]);
+  if (others.size() < 2) return;
+  injected(node, "relay");
+  const std::size_t laggards = 1 + random_.below((nodes_.size() + 1) / 2);
+  for (std::size_t i = 0; i < laggards; ++i) isolate(*others[i], all_, kLong);
+  others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(laggards));
+  shared_.time.in(upto(400), [this, &node, others = std::move(others)] {
+    if (!active_) return;
+    const std::size_t struck = random_.below(others.size() + 1);
+    strike_down(node);
+    for (std::size_t i = 0; i < struck; ++i) strike_down(*others[i]);
+    shared_.network.heal();
+    for (std::size_t i = struck; i < others.size(); ++i) isolate(*others[i], all_, kLong);
+  });
+}
+
+void Nemesis::strike_down(SimNode& node) {
+  const std::uint64_t draw = random_.below(4);
+  if (draw == 0 && options_.has(Knob::wipes)) return lose_all(node);
+  if (draw == 1 && options_.has(Knob::lost_tails)) return lose_tail(node);
+  if (draw != 2 && options_.has(Knob::old_copies)) return restore_copy(node);
+  crash(node);
 }
 
 void Nemesis::restore_copy(SimNode& node) {
@@ -197,11 +241,12 @@ void Nemesis::go_back(SimNode& node, MemoryDisk older, const char* kind) {
   if (on_back_) on_back_(node.member(), store);
 }
 
-// Once it has met all others, whoever knows of later records has said so.
+// It goes by another name, or has met all others: whoever knows of later records has said so.
 void Nemesis::await_notice(const SimNode& node, std::size_t which) {
   shared_.time.in(milliseconds(20), [this, &node, which] {
-    if (!is_whole(node.host())) return await_notice(node, which);
-    check_identity(node);
+    const bool renamed = store_on(nodes_[node.host()]->disk().bytes()) != away_[node.host()].store;
+    if (!renamed && !is_whole(node.host())) return await_notice(node, which);
+    if (!renamed) check_identity(node);
     ledger_.on_copy_noticed(which, shared_.time.now());
   });
 }

@@ -353,9 +353,16 @@ void SimNode::perform(Effects& effects) {
     if (!start()) broken("does not start again: " + refusal_.message());
     return;
   }
+  watch_votes();
   if (!unread_.empty() && !core_->paused())
     later(shared_.time.now(), [this] { read_clients_again(); });
   arm();
+}
+
+void SimNode::watch_votes() {
+  const View& view = core_->view();
+  const std::tuple now(view.fence(), core_->executor().meta().filled_from.size(), view.retired());
+  if (std::exchange(votes_, now) != now) shared_.on_votes();
 }
 
 void SimNode::reply(ClientId client, const Answer& answer) {

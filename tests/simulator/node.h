@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cluster/node_core.h"
@@ -28,6 +29,7 @@ struct Shared {
   const ClusterConfig& config;
   NodeSettings settings;
   std::function<void()> on_crash;  // some process has died
+  std::function<void()> on_votes;  // some node's copies count otherwise than before
 };
 
 class SimNode {
@@ -100,6 +102,7 @@ class SimNode {
   void begin_sync();
   void end_sync();
   void arm();
+  void watch_votes();
   // Runs `what` once the process is awake, unless it has died meanwhile.
   template <class What>
   void when_awake(What&& what);
@@ -130,6 +133,7 @@ class SimNode {
   Instant armed_ = kNever;
   std::set<std::pair<ClientId, std::uint64_t>> must_serve_;  // adds that need nobody else
   std::optional<Answer> told_;
+  std::tuple<Fence, std::size_t, bool> votes_;  // by what its copies counted last
 };
 
 }  // namespace quipu::sim

@@ -40,12 +40,14 @@ enum class Knob : std::uint8_t {
   old_copies,
   lost_tails,
   bit_flips,
+  relays,
   // clocks
   clock_jumps,
   drift,
   // what is asked
   crowds,
   resets,
+  strong_reads,
   negative,
   shards,
   big_amounts,

@@ -11,8 +11,6 @@
 namespace quipu::sim {
 namespace {
 
-constexpr ShardIndex kShards = 8;  // as many as the workload raises
-
 std::vector<std::pair<ShardKey, ShardState>> copy(const Delta& delta) {
   std::vector<std::pair<ShardKey, ShardState>> entries;
   delta.for_each([&](const DeltaEntry& entry) {
@@ -101,17 +99,21 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
   });
 }
 
-// When it shows for the first time; later, a disk that knew of it may have been lost.
+// When it shows for the first time. A disk that knew of it may have been lost since; then
+// those whose copies count make up no majority without it.
 void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
   ShardIndex& right = usable_.try_emplace(std::string(shard.key), ShardIndex{1}).first->second;
   if (usable <= right || time_.now() < disk_lost_ + std::chrono::seconds(10)) return;
-  std::size_t know = 0;
+  std::size_t know = 0, others = 0;
   for (const MemberIndex owner : config_.owners.of(partition(shard))) {
     const auto at = durable_[owner].find({std::string(shard.key), shard.shard});
-    if (at != durable_[owner].end() && at->second.count >= usable) ++know;
+    const bool knows = at != durable_[owner].end() && at->second.count >= usable;
+    know += knows ? 1 : 0;
+    others += !knows && votes_by_(owner, partition(shard)) ? 1 : 0;
   }
   right = usable;
-  if (know >= config_.owners.majority()) return;
+  const std::size_t majority = config_.owners.majority();
+  if (know >= majority || (disk_lost_ != Instant{} && others < majority)) return;
   trace_.fail(time_.now(), Invariant::usable_follows_count,
               std::string(shard.key) + " may use " + std::to_string(usable) + " shards, but only " +
                   std::to_string(know) + " owners of its first one know of as many");

@@ -5,9 +5,12 @@
 //   what is sent        ─▶ is it in them?   an ack ─▶ is all that it acks in them?
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cluster/config.h"
@@ -22,6 +25,8 @@ namespace quipu::sim {
 [[nodiscard]] std::string tell(const Op& op);
 [[nodiscard]] std::string tell(const Done& done);
 
+inline constexpr ShardIndex kShards = 8;  // of a counter: as many as the workload raises
+
 class Oracle {
  public:
   // `config` must outlive it.
@@ -33,6 +38,9 @@ class Oracle {
         stores_(config.members.size()),
         seen_(config.members.size()) {}
 
+  // By which fence a member's copy of a partition counts; nothing: not at all, or it is down.
+  using VotesBy = std::function<std::optional<Fence>(MemberIndex, Partition)>;
+  void set_votes(VotesBy votes_by) { votes_by_ = std::move(votes_by); }
   // Known once the cluster is founded.
   void set_placement(HashKey placement) { placement_ = placement; }
 
@@ -54,6 +62,13 @@ class Oracle {
   [[nodiscard]] std::vector<MemberIndex> holding(const std::string& key, std::size_t digit,
                                                  bool negative) const;
 
+  // Of a witness key's digits, as bits: those that each strong read shows that is answered
+  // from the disks as they are now, and those that one may show, whichever majority answers.
+  struct Readable {
+    std::uint32_t always = ~0U, ever = 0;
+  };
+  [[nodiscard]] Readable readable(const std::string& key, bool negative) const;
+
  private:
   using States = std::map<ShardKey, ShardState>;
   using Entries = std::vector<std::pair<ShardKey, ShardState>>;
@@ -72,6 +87,8 @@ class Oracle {
                    const char* what);
   [[nodiscard]] bool has_digit(MemberIndex node, const ShardKey& shard, std::size_t digit,
                                bool negative) const;
+  struct Answers;
+  [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
   [[nodiscard]] bool holds(MemberIndex node, ShardRef shard, const ShardState& state) const;
   [[nodiscard]] Partition partition(ShardRef shard) const;
 
@@ -79,6 +96,7 @@ class Oracle {
   Trace& trace_;
   const ClusterConfig& config_;
   HashKey placement_{};
+  VotesBy votes_by_;
   std::vector<States> durable_;
   std::unordered_map<std::uint64_t, std::int64_t> sums_;  // by hash of (shard, actor, commit)
   struct Writer {

@@ -49,6 +49,8 @@ std::optional<Task> Workload::next(Random& client) {
   task.begun = time_.now();
   task.ack = Ack{static_cast<std::uint8_t>(random.below(3))};
   task.level = ReadLevel{static_cast<std::uint8_t>(random.below(3))};
+  if (task.level == ReadLevel::strong && !options_.has(Knob::strong_reads) && random.below(16) != 0)
+    task.level = ReadLevel::local;
   task.timeout = milliseconds(1000 + random.below(9000));
   const std::uint64_t draw = random.below(100);
   if (draw < 30 && ledger_.size() > 0) {

@@ -67,14 +67,26 @@ World::World(const Options& options, Trace& trace)
       config_(make_config(options)),
       oracle_(time_, trace, config_),
       workload_(time_, trace, ledger_, oracle_, config_, options_),
-      shared_{time_, trace, network_, oracle_, config_, make_settings(options), [this] {
-                ledger_.on_crash(time_.now());
+      shared_{time_,
+              trace,
+              network_,
+              oracle_,
+              config_,
+              make_settings(options),
+              [this] { ledger_.on_crash(time_.now()); },
+              [this] {
+                if (sampling_) check_majorities();
               }} {
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     owned_.push_back(std::make_unique<SimNode>(shared_, i, random_.split()));
     nodes_.push_back(owned_.back().get());
   }
   for (SimNode* node : nodes_) node->meet(nodes_);
+  oracle_.set_votes([this](MemberIndex node, Partition partition) {
+    const NodeCore* const core = nodes_[node]->core();
+    const bool votes = core != nullptr && core->view().tells_of(partition);
+    return votes ? std::optional(core->view().fence()) : std::nullopt;
+  });
   HostId host = nodes_.size();
   Random seeds = random_.split();
   for (std::size_t i = 0; i < options.clients; ++i) {
@@ -154,6 +166,7 @@ void World::sample() {
   if (!sampling_) return;
   check_bounds();
   check_merge();
+  check_majorities();
   time_.in(milliseconds(250), [this] { sample(); });
 }
 
@@ -212,6 +225,18 @@ void World::check_merge() {
   (void)reference::join(defined, b);
   if (join(a, b) != defined || total(defined.cells).sum != reference::total(defined))
     fail(Invariant::merge_is_a_join, key + ": not what the definition says");
+}
+
+// Before anybody happens to ask the wrong ones.
+void World::check_majorities() {
+  for (const std::string& key : ledger_.keys()) {
+    const KeyKind kind = ledger_.kind(key);
+    if (kind != KeyKind::witness && kind != KeyKind::negative_witness) continue;
+    const auto readable = oracle_.readable(key, kind == KeyKind::negative_witness);
+    if (const Failure wrong =
+            ledger_.check_readable(key, readable.always, readable.ever, time_.now()))
+      fail(wrong.invariant, wrong.what);
+  }
 }
 
 // ---- reports ----

@@ -37,9 +37,11 @@ class World {
   [[nodiscard]] bool everybody_whole() const;
   void sample();
   void check_merge();
+  void check_majorities();
   void check_bounds();
   // world_healed.cpp
   [[nodiscard]] std::string who_differs() const;
+  [[nodiscard]] std::string who_keeps_what_it_gave_up() const;
   [[nodiscard]] std::string who_is_crowded() const;
   void check_converged();
   void check_totals();

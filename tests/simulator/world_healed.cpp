@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "storage/stored_keys.h"
 #include "tests/simulator/world.h"
 
 namespace quipu::sim {
@@ -29,6 +30,23 @@ std::string World::who_differs() const {
       if (!owned && map(node).size(partition) > 0)
         return nodes_[node]->name() + " still holds " + std::to_string(map(node).size(partition)) +
                " shards of partition " + std::to_string(p) + ", which it does not own";
+    }
+  }
+  return who_keeps_what_it_gave_up();
+}
+
+// The same of what is at rest on disks.
+std::string World::who_keeps_what_it_gave_up() const {
+  const HashKey placement = nodes_[0]->core()->executor().map().placement_key();
+  for (SimNode* node : nodes_) {
+    for (const auto& [key, value] : node->disk().bytes().durable) {
+      const auto named = stored::parse_shard(key);
+      if (!named) continue;
+      const Partition partition = Placement{placement, named->ref}.partition();
+      if (!config_.owners.owns(node->member(), partition))
+        return node->name() + " still has " + std::string(named->ref.key) +
+               " at rest, in partition " + std::to_string(raw(partition)) +
+               ", which it does not own";
     }
   }
   return {};

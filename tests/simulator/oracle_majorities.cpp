@@ -1,0 +1,83 @@
+// What strong reads would show at this moment, whoever answers them.
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "tests/simulator/oracle.h"
+#include "tests/simulator/reference.h"
+
+namespace quipu::sim {
+namespace {
+
+std::uint32_t digits(Wide sum, bool negative) {
+  const auto magnitude = static_cast<std::uint64_t>(negative ? -sum : sum);
+  std::uint32_t bits = 0;
+  for (std::size_t digit = 0; digit < 32; ++digit)
+    bits |= (magnitude >> (2 * digit) & 3) != 0 ? 1U << digit : 0;
+  return bits;
+}
+
+}  // namespace
+
+// Of one shard, to all who go by one fence.
+struct Oracle::Answers {
+  bool possible = false;
+  std::uint32_t always = ~0U, ever = 0;
+  ShardIndex least_count = kShards, most_count = 1;
+};
+
+Oracle::Answers Oracle::answers(const ShardKey& shard, bool negative, Fence fence) const {
+  static const ShardState kNone;
+  std::vector<const ShardState*> states;
+  const Partition partition = this->partition(shard);
+  for (const MemberIndex owner : config_.owners.of(partition)) {
+    if (votes_by_(owner, partition) != fence) continue;
+    const auto at = durable_[owner].find(shard);
+    states.push_back(at == durable_[owner].end() ? &kNone : &at->second);
+  }
+  Answers told;
+  const std::size_t majority = config_.owners.majority();
+  const bool differ = std::ranges::any_of(
+      states, [&](const ShardState* state) { return *state != *states.front(); });
+  for (std::uint32_t who = 0; who < 1U << states.size(); ++who) {
+    if (static_cast<std::size_t>(std::popcount(who)) != majority) continue;
+    ShardState joined;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if ((who >> i & 1) != 0) (void)reference::join(joined, *states[i]);
+    }
+    const std::uint32_t shown = digits(reference::total(joined), negative);
+    told.possible = true;
+    told.always &= shown;
+    told.ever |= shown;
+    told.least_count = std::min(told.least_count, joined.count);
+    told.most_count = std::max(told.most_count, joined.count);
+    if (!differ) break;
+  }
+  return told;
+}
+
+Oracle::Readable Oracle::readable(const std::string& key, bool negative) const {
+  std::set<Fence> fences;
+  for (const MemberIndex owner : config_.owners.of(partition({key, 0}))) {
+    if (const auto fence = votes_by_(owner, partition({key, 0}))) fences.insert(*fence);
+  }
+  Readable readable;
+  for (const Fence fence : fences) {
+    const Answers first = answers({key, 0}, negative, fence);
+    if (!first.possible) continue;
+    Readable sum{first.always, first.ever};
+    bool possible = true;
+    for (ShardIndex shard = 1; possible && shard < first.most_count; ++shard) {
+      const Answers more = answers({key, shard}, negative, fence);
+      possible = more.possible;
+      if (shard < first.least_count) sum.always |= more.always;
+      sum.ever |= more.ever;
+    }
+    if (!possible) continue;
+    readable.always &= sum.always;
+    readable.ever |= sum.ever;
+  }
+  return readable;
+}
+
+}  // namespace quipu::sim
