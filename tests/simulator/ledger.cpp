@@ -131,13 +131,13 @@ std::size_t Ledger::disks_lost_since(Instant when) const {
 }
 
 std::size_t Ledger::on_copy_back(Instant now) {
-  unnoticed_.emplace_back(now, kNever);
-  return unnoticed_.size() - 1;
+  backs_.push_back({now, kNever});
+  return backs_.size() - 1;
 }
 
 bool Ledger::fooled(Instant from, Instant to) const {
-  return std::any_of(unnoticed_.begin(), unnoticed_.end(),
-                     [&](const auto& span) { return span.first <= to && from <= span.second; });
+  return std::any_of(backs_.begin(), backs_.end(),
+                     [&](const Back& back) { return back.from <= to && from <= back.to; });
 }
 
 std::string Ledger::times(const Change& change) const {
@@ -200,8 +200,8 @@ bool Ledger::held_still(const Change& add) const {
 // And no disk went back since, which may be noticed by nobody: it takes what it forgot for
 // complete.
 bool Ledger::surely_held(const Change& add) const {
-  const bool back = std::any_of(unnoticed_.begin(), unnoticed_.end(),
-                                [&](const auto& span) { return span.first >= add.begun; });
+  const bool back = std::any_of(backs_.begin(), backs_.end(),
+                                [&](const Back& one) { return one.from >= add.begun; });
   return disks_lost_since(add.begun) == 0 || (held_still(add) && !back);
 }
 
@@ -333,6 +333,10 @@ Failure Ledger::check_readable(const std::string& name, std::uint32_t always, st
   if (fooled(now, now)) return {};
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     const Change& add = changes_[key.adds[digit]];
+    const bool forgotten = std::any_of(backs_.begin(), backs_.end(), [&](const Back& back) {
+      return !back.renamed && back.from >= add.begun;
+    });
+    if (forgotten) continue;
     if ((always >> digit & 1) == 0 && must_hold(add, now, now))
       return {Invariant::every_majority_has_all,
               say(add, "is missing in what some majority would answer at " + clock(now))};

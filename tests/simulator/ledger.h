@@ -66,7 +66,12 @@ class Ledger {
   [[nodiscard]] std::size_t disks_lost_since(Instant when) const;
   // An older copy counts, as nobody can know better, until all who might could say so.
   [[nodiscard]] std::size_t on_copy_back(Instant now);
-  void on_copy_noticed(std::size_t which, Instant now) { unnoticed_[which].second = now; }
+  // `renamed`: it goes by another name now, and counts once it is filled; else nobody could
+  // know better, and what it forgot is pulled in its own time.
+  void on_copy_noticed(std::size_t which, Instant now, bool renamed) {
+    backs_[which].to = now;
+    backs_[which].renamed = renamed;
+  }
 
   // From now on nothing fails, and every question of before has been answered.
   void on_quiet(Instant now) { quiet_ = now; }
@@ -123,7 +128,11 @@ class Ledger {
   Instant last_crash_ = Instant::min();
   Instant quiet_ = kNever;
   std::vector<std::pair<Instant, MemberIndex>> disks_lost_;
-  std::vector<std::pair<Instant, Instant>> unnoticed_;
+  struct Back {
+    Instant from, to;  // unnoticed so long
+    bool renamed = false;
+  };
+  std::vector<Back> backs_;
 };
 
 [[nodiscard]] std::uint64_t digit_of(std::int64_t value, std::size_t digit);

@@ -247,7 +247,7 @@ void Nemesis::await_notice(const SimNode& node, std::size_t which) {
     const bool renamed = store_on(nodes_[node.host()]->disk().bytes()) != away_[node.host()].store;
     if (!renamed && !is_whole(node.host())) return await_notice(node, which);
     if (!renamed) check_identity(node);
-    ledger_.on_copy_noticed(which, shared_.time.now());
+    ledger_.on_copy_noticed(which, shared_.time.now(), renamed);
   });
 }
 

@@ -122,6 +122,15 @@ TEST(Executor, writes_under_no_old_actor_once_it_became_another_store) {
   EXPECT_FALSE(deletes(sealed.back().batch, name)) << "the new one must last";
 }
 
+// What filled the one before may have been lost with its last records.
+TEST(Executor, counts_by_nothing_that_filled_it_before_it_became_another_store) {
+  Executor executor = fresh_executor(1);
+  executor.start(BootId{1});
+  executor.edit_meta().filled_from = {NodeId{2}, NodeId{3}};
+  executor.become(StoreId{77});
+  EXPECT_TRUE(executor.meta().filled_from.empty());
+}
+
 // ---- drop ----
 
 TEST(Executor, deletes_a_dropped_partition_with_its_actor_in_one_batch) {
