@@ -8,10 +8,10 @@ namespace {
 // Of a list, so many are brought beyond the one that it must see: its next part is
 // mostly asked for.
 constexpr std::uint32_t kLeavesAhead = 16;
-// To make room, an event looks at so many entries at the most, and at some for each that
-// it added: else memory would grow with the events' size.
-constexpr std::size_t kEntriesPerEvent = 8192;
-constexpr std::size_t kEntriesPerInserted = 4;
+// To make room, an event looks at so many partitions and entries at the most, and at some for
+// each entry that it added: else memory would grow with the events' size.
+constexpr std::size_t kLooksPerEvent = 256;
+constexpr std::size_t kLooksPerInserted = 4;
 // What any event takes while it is held, besides what it names.
 constexpr std::size_t kHeldBytes = 512;
 
@@ -145,11 +145,11 @@ void Residency::ask(Commit durable, Effects& effects) {
 void Residency::make_room(Commit durable) {
   const Commit safe = std::min(durable, asked_at_);
   const std::size_t inserted = executor_.map().inserted() - inserted_;
-  const std::size_t most = kEntriesPerEvent + kEntriesPerInserted * inserted;
+  const std::size_t most = kLooksPerEvent + kLooksPerInserted * inserted;
   std::size_t looked = 0;
   for (std::size_t i = 0; i < kPartitions && looked < most; ++i) {
     const Partition partition{static_cast<std::uint16_t>(hand_++ % kPartitions)};
-    looked += executor_.map().in_memory(partition);
+    looked += 1 + executor_.map().in_memory(partition);
     executor_.evict(partition, safe);
     if (!executor_.map().crowded()) return;
   }
