@@ -37,7 +37,8 @@ class World {
   [[nodiscard]] bool everybody_whole() const;
   void sample();
   void check_merge();
-  void check_majorities();
+  enum class Which { all, recent_and_some };  // of the keys
+  void check_majorities(Which which);
   void check_bounds();
   // world_healed.cpp
   [[nodiscard]] std::string who_differs() const;
@@ -71,6 +72,7 @@ class World {
   std::vector<std::unique_ptr<WireClient>> wire_clients_;
   std::unique_ptr<Nemesis> nemesis_;
   bool sampling_ = false;
+  std::size_t turn_ = 0;  // which part of the old keys is looked at
   // Whether a counter exists, as a read of it says in the end.
   enum class Existence { none, possible, certain };
   std::map<std::string, Existence> existence_;
