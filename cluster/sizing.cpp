@@ -15,7 +15,8 @@ void for_each(const PartitionSet& partitions, Visit visit) {
 std::uint64_t Sizing::counters_here() const {
   std::uint64_t counters = 0;
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    if (view_.owned(Partition{p})) counters += executor_.map().counters(Partition{p});
+    const std::uint64_t here = executor_.map().counters(Partition{p});
+    if (here > 0 && view_.owned(Partition{p})) counters += here;
   }
   return counters;
 }

@@ -79,12 +79,19 @@ Commit Oracle::seen(MemberIndex node, StoreId store) const {
 
 std::optional<std::int64_t> Oracle::written(MemberIndex writer, ShardRef shard, ActorId actor,
                                             Commit commit) const {
-  const auto at = durable_[writer].find({std::string(shard.key), shard.shard});
+  const auto at = durable_[writer].find(shard);
   if (at == durable_[writer].end()) return std::nullopt;
   for (const Cell& cell : at->second.cells) {
     if (cell.actor == actor && cell.commit == commit) return cell.sum;
   }
   return std::nullopt;
+}
+
+ShardState& Oracle::held(MemberIndex node, ShardRef shard) {
+  States& states = durable_[node];
+  const auto at = states.find(shard);
+  if (at != states.end()) return at->second;
+  return states[{std::string(shard.key), shard.shard}];
 }
 
 void Oracle::absorb(MemberIndex node, const Delta& delta) {
@@ -93,8 +100,7 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
       know(node, entry.ref, cell.actor, cell.commit, cell.sum);
       know(node, entry.ref, cell.actor, cell.cleared_commit, cell.cleared_sum);
     }
-    (void)reference::join(durable_[node][{std::string(entry.ref.key), entry.ref.shard}],
-                          entry.cells, entry.count, entry.usable);
+    (void)reference::join(held(node, entry.ref), entry.cells, entry.count, entry.usable);
     if (entry.usable > 1) check_usable(entry.ref, entry.usable);
   });
 }
@@ -106,7 +112,7 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
   if (usable <= right || time_.now() < disk_lost_ + std::chrono::seconds(10)) return;
   std::size_t know = 0, others = 0;
   for (const MemberIndex owner : config_.owners.of(partition(shard))) {
-    const auto at = durable_[owner].find({std::string(shard.key), shard.shard});
+    const auto at = durable_[owner].find(shard);
     const bool knows = at != durable_[owner].end() && at->second.count >= usable;
     know += knows ? 1 : 0;
     others += !knows && votes_by_(owner, partition(shard)) ? 1 : 0;
@@ -138,17 +144,14 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
     } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
       if (!state.ok()) continue;
-      const ShardRef ref = named->ref;
-      (void)reference::join(durable_[node][{std::string(ref.key), ref.shard}], *state);
+      (void)reference::join(held(node, named->ref), *state);
     }
   }
 }
 
 bool Oracle::holds(MemberIndex node, ShardRef shard, const ShardState& state) const {
   ShardState held;
-  if (const auto at = durable_[node].find({std::string(shard.key), shard.shard});
-      at != durable_[node].end())
-    held = at->second;
+  if (const auto at = durable_[node].find(shard); at != durable_[node].end()) held = at->second;
   return !reference::join(held, state);
 }
 

@@ -70,7 +70,13 @@ class Oracle {
   [[nodiscard]] Readable readable(const std::string& key, bool negative) const;
 
  private:
-  using States = std::map<ShardKey, ShardState>;
+  struct HashShard {
+    using is_transparent = void;
+    std::size_t operator()(ShardRef shard) const {
+      return std::hash<std::string_view>{}(shard.key) + shard.shard;
+    }
+  };
+  using States = std::unordered_map<ShardKey, ShardState, HashShard, std::equal_to<>>;
   using Entries = std::vector<std::pair<ShardKey, ShardState>>;
   struct Owed {  // by connection and asker: what was sent and is to be acked
     std::map<std::uint64_t, Entries> frames, writes;
@@ -90,6 +96,7 @@ class Oracle {
   struct Answers;
   [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
   [[nodiscard]] bool holds(MemberIndex node, ShardRef shard, const ShardState& state) const;
+  [[nodiscard]] ShardState& held(MemberIndex node, ShardRef shard);
   [[nodiscard]] Partition partition(ShardRef shard) const;
 
   Timeline& time_;
@@ -97,7 +104,7 @@ class Oracle {
   const ClusterConfig& config_;
   HashKey placement_{};
   VotesBy votes_by_;
-  std::vector<States> durable_;
+  std::vector<States> durable_;                           // never iterated
   std::unordered_map<std::uint64_t, std::int64_t> sums_;  // by hash of (shard, actor, commit)
   struct Writer {
     MemberIndex node;
