@@ -168,7 +168,7 @@ void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effec
   link.founded = hello.pins.founded;
   met.confirmed = member;
   if (met.pins_changed || !accepted) news_ = executor_.covering();
-  replace_older(member, id, effects);
+  keep_newest(member, effects);
   raise(id, link, met);
 }
 
@@ -184,10 +184,20 @@ void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
   met.pins_changed = true;
 }
 
-// A peer that lost its side of a link dials again before we notice.
-void Greeting::replace_older(MemberIndex member, LinkId link, Effects& effects) {
+std::optional<LinkId> Greeting::newest(MemberIndex member) const {
+  std::optional<LinkId> newest;
+  for (const auto& [id, link] : open_) {
+    if (link.member == member && link.accepted) newest = id;
+  }
+  return newest;
+}
+
+// A peer that lost its side of a link dials again before we notice, and what it said over
+// the old one may come even later.
+void Greeting::keep_newest(MemberIndex member, Effects& effects) {
+  const std::optional<LinkId> kept = newest(member);
   for (const auto& [id, other] : open_) {
-    if (id < link && other.member == member)
+    if (other.member == member && id < kept)
       effects.closes.push_back({id, "replaced by a newer link"});
   }
 }
@@ -207,7 +217,8 @@ std::vector<Greeting::Met> Greeting::on_durable(Commit commit, Effects& effects)
 void Greeting::raise(LinkId id, Link& link, Met& met) {
   const MemberIndex member = *link.member;
   const bool founded = link.founded && link.founded_said;
-  if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id)
+  if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id ||
+      id != newest(member))
     return;
   up_[member] = id;
   view_.set_up(member, true);

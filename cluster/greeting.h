@@ -85,7 +85,9 @@ class Greeting {
   void conclude_founding();
   void end(Link& link, LinkId id, const std::string& why, Effects& effects);
   void leave_replaced(Effects& effects);
-  void replace_older(MemberIndex member, LinkId link, Effects& effects);
+  // Of those accepted: an older one the peer has given up, and hears no more.
+  [[nodiscard]] std::optional<LinkId> newest(MemberIndex member) const;
+  void keep_newest(MemberIndex member, Effects& effects);
   void raise(LinkId id, Link& link, Met& met);
 
   View& view_;

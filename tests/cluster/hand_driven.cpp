@@ -220,6 +220,15 @@ void HandDriven::release(MemberIndex from, MemberIndex to) {
   run();
 }
 
+void HandDriven::hold_link(MemberIndex from, MemberIndex to) {
+  for (Side& side : link_between(from, to)->sides) side.held |= side.node == to;
+}
+
+void HandDriven::release_links() {
+  for (Link& link : links_) link.sides[0].held = link.sides[1].held = false;
+  run();
+}
+
 void HandDriven::forge(MemberIndex from, MemberIndex to, const PeerMessage& message) {
   Link* link = link_between(from, to);
   Side& side = link->sides[link->sides[0].node == to ? 0 : 1];
@@ -230,7 +239,8 @@ void HandDriven::forge(MemberIndex from, MemberIndex to, const PeerMessage& mess
 bool HandDriven::deliver_some(Link& link, int index) {
   Side& to = link.sides[index];
   const Side& from = link.sides[1 - index];
-  if (!to.open || to.inbox.empty() || held_.contains({from.node, to.node})) return false;
+  if (!to.open || to.inbox.empty()) return false;
+  if (to.held || held_.contains({from.node, to.node})) return false;
   std::string bytes = std::move(to.inbox.front());
   to.inbox.pop_front();
   FrameDecoder decoder;

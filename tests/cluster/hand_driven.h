@@ -86,6 +86,9 @@ class HandDriven {
   void lose_side(MemberIndex node, MemberIndex peer);
   void hold(MemberIndex from, MemberIndex to) { held_.insert({from, to}); }
   void release(MemberIndex from, MemberIndex to);
+  // What is held on this link comes late, whatever comes over the next ones.
+  void hold_link(MemberIndex from, MemberIndex to);
+  void release_links();
   // Sees every frame before it arrives, may change it, and says what becomes of it.
   enum class Fate { deliver, drop };
   using Meddler = std::function<Fate(MemberIndex from, MemberIndex to, PeerMessage&)>;
@@ -164,6 +167,7 @@ class HandDriven {
     std::deque<std::string> inbox;
     bool open = true;
     bool closing = false;  // by its own wish; it is to be told
+    bool held = false;
   };
   struct Link {
     Side sides[2];

@@ -119,6 +119,26 @@ TEST(Links, ANewerOneTakesOverWhatTheOlderWasAsked) {
   }
 }
 
+// What the peer said over a link that it gave up soon comes once it has called again.
+TEST(Links, AnOlderOneDoesNotTakeOver) {
+  for (const auto& [node, peer] : {std::pair<MemberIndex, MemberIndex>{0, 1}, {1, 0}}) {
+    HandDriven nodes;
+    nodes.pass(200ms);
+    nodes.cut_off(2), nodes.cut(0, 1);
+    nodes.hold(peer, node);
+    nodes.connect(node, peer);
+    nodes.hold_link(peer, node);
+    nodes.release(peer, node);
+    nodes.lose_side(peer, node);
+    nodes.connect(node, peer);
+    ASSERT_TRUE(nodes.up(node, peer));
+    nodes.release_links();
+    const auto add = nodes.add(peer, "a", 1, {.ack = Ack::quorum});
+    nodes.pass(200ms);
+    EXPECT_EQ(nodes.code(add), Code::ok) << "of " << peer;
+  }
+}
+
 TEST(Links, ANewerOneRepairsThoughTheOlderNeverClosed) {
   HandDriven nodes;
   nodes.cut_off(2);
