@@ -176,11 +176,12 @@ void Nemesis::restore_copy(SimNode& node) {
 // The wrong disk is put in, whose store was replaced, as all others know. What it acks
 // before it learns of that goes with it when the right one is back.
 void Nemesis::swap_disks(SimNode& node, MemoryDisk replaced) {
+  const StoreId store = store_on(replaced);
+  if (store == StoreId{}) return;  // lost before it held one: the next would be taken for good
   injected(node, "disk that was replaced");
   node.crash();
   ledger_.on_disk_lost(shared_.time.now(), node.member());
   swapped_ = Swapped{&node, node.disk().bytes()};
-  const StoreId store = store_on(replaced);
   node.disk().replace(std::move(replaced));
   restart_later(node);
   if (random_.below(2) == 0) isolate(node, all_, kLong);

@@ -27,9 +27,15 @@ std::string World::who_differs() const {
         return nodes_[node]->name() + " and " + nodes_[owners[0]]->name() +
                " differ in partition " + std::to_string(p);
       // What others executed meanwhile is with the owners, and given up.
-      if (!owned && map(node).size(partition) > 0)
-        return nodes_[node]->name() + " still holds " + std::to_string(map(node).size(partition)) +
-               " shards of partition " + std::to_string(p) + ", which it does not own";
+      std::string held;
+      if (!owned) {
+        map(node).for_each(partition, [&](const Entry* entry) {
+          held += " " + std::string(entry->ref().key) + "/" + std::to_string(entry->ref().shard);
+        });
+      }
+      if (!held.empty())
+        return nodes_[node]->name() + " still holds" + held + " of partition " + std::to_string(p) +
+               ", which it does not own";
     }
   }
   return who_keeps_what_it_gave_up();
