@@ -14,6 +14,7 @@ using std::chrono::seconds;
 
 constexpr Duration kFastest = microseconds(50);
 constexpr Duration kUsual = milliseconds(2);
+constexpr std::uint64_t kGreetingsRisk = 20;  // how much more often they meet what takes apart
 
 }  // namespace
 
@@ -91,8 +92,9 @@ void Network::deliver(ConnId id, HostId from, Side& to, Message message) {
   const bool between_nodes = from < nodes_ && to.host < nodes_;
   // A greeting comes first, or what follows it would be from nobody.
   const bool loose = between_nodes && !is_greeting(type_of(message.bytes));
-  const bool breaks = chance(dice, breaks_), lost = chance(dice, loss_) && between_nodes,
-             late = chance(dice, delays_), doubled = chance(dice, doubles_) && loose,
+  const std::uint64_t risk = between_nodes && !loose ? kGreetingsRisk : 1;
+  const bool breaks = chance(dice, risk * breaks_), lost = chance(dice, loss_) && between_nodes,
+             late = chance(dice, risk * delays_), doubled = chance(dice, doubles_) && loose,
              overtakes = chance(dice, reorders_) && loose;
   if (breaks) {
     inject("broken connection");
