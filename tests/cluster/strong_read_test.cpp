@@ -139,6 +139,35 @@ TEST(StrongRead, AReplicaJudgesTheFenceWhenItsAnswerLeaves) {
   EXPECT_EQ(answers.front(), Code::stale_config);
 }
 
+// Copies that were identical are so no more: one of them was lost.
+TEST(StrongRead, CountsAnewOnceAStoreWasReplacedMeanwhile) {
+  HandDriven nodes;
+  ASSERT_EQ(nodes.code(nodes.raise(1, "a", 3)), Code::ok);
+  nodes.pass(1s);
+  nodes.cut_off(0);
+  (void)nodes.add(1, "a", 3, {.shard = 1});
+  nodes.pass(200ms);
+  ASSERT_EQ(nodes.held(2, "a", 1), 3);
+  (void)nodes.add(2, "a", 5, {.shard = 2});  // only on 2 until the next interval
+  nodes.stall(1);                            // so that the join of that shard waits
+  const auto read = nodes.read(1, "a", ReadLevel::strong);
+  nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
+    const bool repairs =
+        std::holds_alternative<Pulled>(message) || std::holds_alternative<DeltaFrame>(message);
+    return repairs ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  nodes.wipe(2, NewStore::marked);
+  nodes.start(2);
+  nodes.connect_all();
+  EXPECT_FALSE(nodes.value(read));
+  nodes.resume(1);
+  nodes.pass(1s);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 8);
+  EXPECT_EQ(nodes.held(0, "a", 2), 5);
+  EXPECT_EQ(nodes.held(0, "a", 1), 3) << "one of two that held it was lost";
+}
+
 // Written by thousands of nodes: states that fill frames.
 TEST(StrongRead, OfShardsThatExceedAFrameAsksForThemInPieces) {
   constexpr ShardIndex kShards = 16;
