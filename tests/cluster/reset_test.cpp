@@ -79,6 +79,21 @@ TEST(Reset, OfManyShardsReachesThemAll) {
   }
 }
 
+// Whoever is asked may not have heard of the raise.
+TEST(Reset, AtQuorumAsksAMajorityHowManyShardsThereAre) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.cut(0, 1);
+  nodes.hold(2, 0);  // not even by the way
+  ASSERT_EQ(nodes.code(nodes.raise(1, "a", 2)), Code::ok);
+  ASSERT_EQ(nodes.code(nodes.add(1, "a", 3, {.ack = Ack::quorum, .shard = 1})), Code::ok);
+  const auto reset = nodes.reset(0, "a", {.ack = Ack::quorum});
+  nodes.release(2, 0);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.code(reset), Code::ok);
+  EXPECT_EQ(nodes.total(1, "a", ReadLevel::strong), 0);
+}
+
 TEST(Reset, AtQuorumIsRefusedUnappliedWithoutAMajority) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 3);
