@@ -14,24 +14,25 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 constexpr std::size_t kSmallSlab = 8 * kChunk;
 constexpr std::size_t kHugePage = 2 * kChunk;  // of x86-64, and of AArch64 with 4 KiB pages
 
+// A piece's number: that of its chunk, and in which 16 bytes of it it begins. No other
+// begins there, as none is smaller.
+constexpr std::size_t kHeader = Slab::kLeast;
+constexpr unsigned kPlaceBits = 17;
+static_assert(kHugePage / Slab::kLeast == std::size_t{1} << kPlaceBits);
+constexpr std::uint32_t kNumbered = std::uint32_t{1} << (32 - kPlaceBits);  // chunks: 64 GiB
+
+// `size` bytes from a multiple of a huge page on. The ends of what is mapped to find one
+// go back. aligned_alloc would keep them, and the system may make huge pages of them, too.
 std::byte* map(std::size_t size) {
   void* const mapped =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, 2 * kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  return static_cast<std::byte*>(mapped);
-}
-
-// The ends of what is mapped to find a boundary go back. aligned_alloc would keep them,
-// and the system may make huge pages of them, too.
-std::byte* map_huge_page() {
-  std::byte* const mapped = map(2 * kHugePage);
+  auto* const begin = static_cast<std::byte*>(mapped);
   const std::size_t behind = reinterpret_cast<std::uintptr_t>(mapped) % kHugePage;
   const std::size_t before = behind == 0 ? 0 : kHugePage - behind;
-  std::byte* const page = mapped + before;
-  if (before > 0) ::munmap(mapped, before);
-  ::munmap(page + kHugePage, kHugePage - before);
-  ::madvise(page, kHugePage, MADV_HUGEPAGE);  // as far as there are any
-  return page;
+  if (before > 0) ::munmap(begin, before);
+  ::munmap(begin + before + size, 2 * kHugePage - before - size);
+  return begin + before;
 }
 
 }  // namespace
@@ -60,10 +61,22 @@ void* Slab::allocate(std::size_t size) {
 void Slab::add_chunk() {
   const bool huge = reserved_ >= kSmallSlab;
   const std::size_t size = huge ? kHugePage : kChunk;
-  chunks_.push_back({huge ? map_huge_page() : map(size), Unmap{size}});
-  next_ = chunks_.back().get();
-  left_ = size;
+  const auto number = static_cast<std::uint32_t>(chunks_.size());
+  chunks_.push_back({map(size), Unmap{size}});
+  std::byte* const chunk = chunks_.back().get();
+  if (huge) ::madvise(chunk, size, MADV_HUGEPAGE);  // as far as there are any
+  std::memcpy(chunk, &number, sizeof number);
+  next_ = chunk + kHeader;
+  left_ = size - kHeader;
   reserved_ += size;
+}
+
+std::uint32_t Slab::number(const void* piece) {
+  const auto address = reinterpret_cast<std::uintptr_t>(piece);
+  std::uint32_t chunk = 0;
+  std::memcpy(&chunk, reinterpret_cast<const void*>(address & ~(kHugePage - 1)), sizeof chunk);
+  if (chunk >= kNumbered) return 0;
+  return chunk << kPlaceBits | static_cast<std::uint32_t>(address % kHugePage / kLeast);
 }
 
 void Slab::Unmap::operator()(std::byte* chunk) const { ::munmap(chunk, size); }

@@ -6,11 +6,12 @@
 //
 // A small slab has chunks of 1 MiB. What comes beyond 8 MiB are huge pages, if the
 // system has some: else a look at one of many counters would miss the TLB as well as
-// the cache.
+// the cache. A chunk begins with its number, where its address is a multiple of 2 MiB.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -30,14 +31,18 @@ class Slab {
   [[nodiscard]] void* allocate(std::size_t size);
   void free(void* piece, std::size_t size);
 
+  // Such pieces are rare, and come from the heap.
+  static constexpr std::size_t kLarge = 2048;
+  // What no other piece has while this one lives; 0: it has none. REQUIRES: smaller
+  // than kLarge.
+  [[nodiscard]] static std::uint32_t number(const void* piece);
+
   // Bytes asked of the operating system.
   [[nodiscard]] std::size_t reserved() const { return reserved_; }
   // Of them, in pieces that are not free.
   [[nodiscard]] std::size_t used() const { return used_; }
 
  private:
-  static constexpr std::size_t kLarge = 2048;  // such pieces are rare and come from the heap
-
   struct Unmap {
     std::size_t size;
     void operator()(std::byte* chunk) const;

@@ -25,8 +25,9 @@ TEST(Slab, grows_by_huge_pages_once_it_is_large) {
   while (slab.reserved() < 8 * kMiB) std::memset(slab.allocate(1000), 1, 1000);
   while (slab.reserved() == 8 * kMiB) std::memset(slab.allocate(1000), 1, 1000);
   EXPECT_EQ(slab.reserved(), 10 * kMiB);
-  const auto* const page = static_cast<char*>(slab.allocate(1000)) - 1000;
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page) % (2 * kMiB), 0U) << "or it cannot be one";
+  const auto* const second = static_cast<char*>(slab.allocate(1000));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(second - 1000) % (2 * kMiB), 16U)
+      << "behind the chunk's number; elsewhere it cannot be a page";
   while (slab.used() < 9 * kMiB) std::memset(slab.allocate(1000), 1, 1000);
   EXPECT_EQ(slab.reserved(), 10 * kMiB);
 }
@@ -81,6 +82,12 @@ RC_GTEST_PROP(Slab, pieces_never_overlap, (const std::vector<std::uint16_t>& ste
     const std::size_t size = Slab::rounded(step % 2400);  // around the border of small pieces
     auto* bytes = static_cast<unsigned char*>(slab.allocate(size));
     std::memset(bytes, ++mark, size);
+    if (size < Slab::kLarge) {
+      RC_ASSERT(Slab::number(bytes) != 0U);
+      for (const Piece& other : held) {
+        if (other.size < Slab::kLarge) RC_ASSERT(Slab::number(other.bytes) != Slab::number(bytes));
+      }
+    }
     held.push_back({bytes, size, mark});
   }
   for (const Piece& piece : held) RC_ASSERT(intact(piece));
