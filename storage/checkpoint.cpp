@@ -76,15 +76,20 @@ void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTab
   if (tokens.checkpoint(batch, entries)) phase_ = Phase::cut;
 }
 
+void Checkpoint::resume_cut(Commit oldest) {
+  phase_ = Phase::cut;
+  cut_ = oldest;
+}
+
 bool Checkpoint::cut(Batch& batch, Commit& journal_first) {
-  const std::uint64_t behind = raw(next(first_slice_)) - raw(journal_first);
-  const std::uint64_t count = std::min<std::uint64_t>(behind, limits_.cut_records);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    batch.deletes.push_back(stored::record(journal_first));
-    journal_first = next(journal_first);
+  const bool begins = journal_first <= first_slice_;
+  if (begins) cut_ = std::exchange(journal_first, next(first_slice_));
+  for (std::size_t i = 0; i < limits_.cut_records && cut_ < journal_first; ++i) {
+    batch.deletes.push_back(stored::record(cut_));
+    cut_ = next(cut_);
   }
-  if (journal_first == next(first_slice_)) phase_ = Phase::idle;
-  return true;
+  if (cut_ == journal_first) phase_ = Phase::idle;
+  return begins;
 }
 
 }  // namespace quipu

@@ -6,8 +6,9 @@
 //
 // A slice is encoded at a seal and written in the same synced batch as that
 // record, so it never holds a sum newer than its commit. When the last slice is
-// durable, the records up to the *first* slice's commit are deleted: all that
-// they hold has been put since.
+// durable, the journal begins behind the *first* slice's commit: all that the records
+// up to there hold has been put since. They are then deleted, oldest first, and
+// not replayed again.
 //
 // Pace: a slice has `slice_states` states, and more until that is as many bytes as
 // were journaled since the last. So it costs about as much as the records beside it,
@@ -51,9 +52,11 @@ class Checkpoint {
   void replayed(std::size_t bytes) { journal_bytes_ += bytes + limits_.record_bytes; }
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
 
-  // At a seal, when `batch` holds the record: adds what is to go with it. Moves
-  // `journal_first` on as it deletes records; true if it did, so that the caller
-  // puts its meta in the same batch.
+  // A start found records from `oldest` on that a cut had left.
+  void resume_cut(Commit oldest);
+
+  // At a seal, when `batch` holds the record: adds what is to go with it. True if it
+  // moved `journal_first` on, so that the caller puts its meta in the same batch.
   bool step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch, Commit& journal_first);
 
  private:
@@ -67,6 +70,7 @@ class Checkpoint {
   std::size_t journal_bytes_ = 0;
   std::size_t owed_ = 0;          // of them, since the last slice
   Commit first_slice_{};          // records up to here may go at the end
+  Commit cut_{};                  // the oldest that is left, while they go
   std::size_t partition_ = 0;     // the next to be put
   std::optional<ShardKey> last_;  // that was put of it; what changes again before that waits
   std::vector<Entry*> entries_;

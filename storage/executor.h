@@ -127,6 +127,8 @@ class Executor {
   // False, of this and the next: it cannot be what an executor wrote.
   [[nodiscard]] bool replay(const Record& record, std::size_t bytes);
   [[nodiscard]] bool load(const ShardRef& ref, const ShardState& state);
+  // Of the records before the journal's first, if any are left: the oldest.
+  void resume_cut(Commit oldest) { checkpoint_.resume_cut(oldest); }
   void start(BootId boot);
 
   [[nodiscard]] const ShardMap& map() const { return map_; }

@@ -90,11 +90,17 @@ Status load_tokens(Store& store, Executor& executor) {
   });
 }
 
+// What a cut left, before the first that counts, must be sound as well.
 Status replay_records(Store& store, Executor& executor) {
-  Commit expected = executor.meta().journal_first;
+  const Commit first = executor.meta().journal_first;
+  Commit expected = first;
   return scan_all(store, Kind::record, [&](std::string_view key, std::string_view value) -> Status {
     const auto commit = stored::parse_record(key);
     if (!commit) return damaged("record");
+    if (expected == first && *commit < first) {
+      executor.resume_cut(*commit);
+      expected = *commit;
+    }
     if (*commit != expected) {
       return {Code::corrupt, "records " + std::to_string(raw(expected)) + " to " +
                                  std::to_string(raw(*commit) - 1) + " are missing"};
@@ -102,11 +108,12 @@ Status replay_records(Store& store, Executor& executor) {
     Result<Record> record = decode_record(key, value);
     if (!record.ok()) return record.status();
     if (record->delta.commit() != expected) return damaged("record");
+    expected = next(expected);
+    if (*commit < first) return {};
     if (!executor.replay(*record, value.size())) {
-      return {Code::corrupt, "record " + std::to_string(raw(expected)) +
+      return {Code::corrupt, "record " + std::to_string(raw(*commit)) +
                                  " has more cells of a shard than any may have"};
     }
-    expected = next(expected);
     return {};
   });
 }

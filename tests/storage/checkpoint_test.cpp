@@ -82,7 +82,8 @@ TEST(Checkpoint, puts_every_dirty_state_in_slices_and_then_cuts_the_journal) {
   while (executor.checkpointing()) {
     const Sealed cut = std::move(seal(executor).at(0));
     cuts.push_back(count_deletes(cut.batch, 'j'));
-    EXPECT_EQ(count_puts(cut.batch, 'm'), 1u) << "where the journal begins now";
+    EXPECT_EQ(count_puts(cut.batch, 'm'), cuts.size() == 1 ? 1u : 0u);
+    EXPECT_EQ(executor.meta().journal_first, next(first_slice)) << "from the first cut on";
     write(disk, {cut});
   }
   std::size_t sum = 0;
@@ -91,7 +92,6 @@ TEST(Checkpoint, puts_every_dirty_state_in_slices_and_then_cuts_the_journal) {
     sum += records_cut;
   }
   EXPECT_EQ(sum, raw(first_slice));
-  EXPECT_EQ(executor.meta().journal_first, next(first_slice));
   EXPECT_EQ(records(disk), raw(executor.sealed()) - raw(first_slice)) << "later records stay";
   for (std::size_t i = 0; i < shards; ++i) {
     const std::string key = stored::shard(executor.map().place(numbered(i)), numbered(i));

@@ -146,6 +146,27 @@ TEST(Recovery, counts_the_journal_that_it_replayed_towards_the_next_checkpoint) 
   EXPECT_LT(longest, 50u);
 }
 
+// Which records are left is told by the disk alone: nothing else was put for it.
+TEST(Recovery, goes_on_with_the_cut_that_it_finds) {
+  MemoryDisk disk = new_disk();
+  auto executor = std::move(*start(disk, kTiny));
+  const auto first = [&] { return executor->meta().journal_first; };
+  const auto oldest = [&] { return stored::parse_record(keys_of(disk, 'j').at(0)).value(); };
+  while (oldest() == first()) {
+    add(*executor, kLikes, 1);
+    write(disk, seal(*executor));
+  }
+  ASSERT_LT(oldest(), first()) << "a batch deletes few";
+  const Commit left = oldest();
+  executor = std::move(*start(disk, kTiny));
+  EXPECT_GT(oldest(), left) << "its first record deletes some";
+  while (oldest() < first()) {
+    ASSERT_TRUE(executor->checkpointing());
+    add(*executor, kLikes, 1);
+    write(disk, seal(*executor));
+  }
+}
+
 TEST(Recovery, gives_no_serial_out_twice_even_from_an_old_copy) {
   MemoryDisk disk = new_disk();
   const MemoryDisk copy = disk;
