@@ -90,21 +90,23 @@ Status load_tokens(Store& store, Executor& executor) {
   });
 }
 
-// What a cut left, before the first that counts, must be sound as well.
+Status missing(Commit from, Commit to) {
+  return {Code::corrupt, "records " + std::to_string(raw(from)) + " to " +
+                             std::to_string(raw(to) - 1) + " are missing"};
+}
+
+// What a cut left, up to the first that counts, must be sound and whole as well.
 Status replay_records(Store& store, Executor& executor) {
   const Commit first = executor.meta().journal_first;
   Commit expected = first;
-  return scan_all(store, Kind::record, [&](std::string_view key, std::string_view value) -> Status {
+  const auto replay = [&](std::string_view key, std::string_view value) -> Status {
     const auto commit = stored::parse_record(key);
     if (!commit) return damaged("record");
     if (expected == first && *commit < first) {
       executor.resume_cut(*commit);
       expected = *commit;
     }
-    if (*commit != expected) {
-      return {Code::corrupt, "records " + std::to_string(raw(expected)) + " to " +
-                                 std::to_string(raw(*commit) - 1) + " are missing"};
-    }
+    if (*commit != expected) return missing(expected, *commit);
     Result<Record> record = decode_record(key, value);
     if (!record.ok()) return record.status();
     if (record->delta.commit() != expected) return damaged("record");
@@ -115,7 +117,9 @@ Status replay_records(Store& store, Executor& executor) {
                                  " has more cells of a shard than any may have"};
     }
     return {};
-  });
+  };
+  const Status replayed = scan_all(store, Kind::record, replay);
+  return replayed.ok() && expected < first ? missing(expected, first) : replayed;
 }
 
 // Before the founding nobody knows where a counter belongs, so nothing is counted.
@@ -129,8 +133,7 @@ Status check_founded(Store&, Executor& executor) {
 Status check_last_start(Store&, Executor& executor) {
   const std::vector<LineageStart>& lineage = executor.meta().lineage;
   if (lineage.empty() || lineage.back().first <= executor.sealed()) return {};
-  return {Code::corrupt, "records " + std::to_string(raw(next(executor.sealed()))) + " to " +
-                             std::to_string(raw(lineage.back().first)) + " are missing"};
+  return missing(next(executor.sealed()), next(lineage.back().first));
 }
 
 }  // namespace

@@ -344,6 +344,9 @@ TEST(Recovery, calls_a_first_record_at_either_end_of_the_numbers_corrupt) {
   MemoryDisk late = new_disk();
   change_meta(late, [](Meta& meta) { meta.journal_first = Commit{UINT64_MAX / 2}; });
   EXPECT_EQ(start_code(late), Code::ok);
+  MemoryDisk behind = full_disk();
+  change_meta(behind, [](Meta& meta) { meta.journal_first = Commit{UINT64_MAX / 2}; });
+  EXPECT_EQ(start_code(behind), Code::corrupt) << "a cut leaves no gap before it";
 }
 
 TEST(Recovery, calls_every_flipped_byte_of_every_value_corrupt) {
