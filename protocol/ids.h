@@ -19,6 +19,7 @@ enum class Serial : std::uint64_t {};     // a session at one executor; 0 = none
 enum class Partition : std::uint16_t {};  // 0 … kPartitions-1
 using ShardIndex = std::uint16_t;         // which of a counter's shards
 enum class Affinity : std::uint64_t {};   // whose adds should meet in one shard; 0 = none
+enum class Alias : std::uint32_t {};      // of a shard, within a store's journal; 0 = none
 
 inline constexpr std::size_t kPartitions = 4096;  // fixed for ever: it is in the stored keys
 inline constexpr std::size_t kLeaves = 256;       // digest leaves in a partition

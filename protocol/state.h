@@ -147,9 +147,17 @@ struct TokenRecord {
 };
 
 // One durable write of one node's changes. Replaying it is merging it.
+//
+// A name takes more than what is said of it. So a record that says of a shard only
+// what one cell has become gives it an alias, too, which stands for that cell in
+// records behind it (storage/journal_names.h).
 struct Record {
   Delta delta{};
   std::vector<TokenRecord> tokens{};
+  std::vector<Alias> aliases{};  // of the delta's shards in order; none: Alias{}, or too few
+  // Of cells that earlier records gave aliases: their sums under this record's commit.
+  std::vector<Alias> aliased{};
+  std::vector<std::int64_t> aliased_sums{};
 };
 
 // ---- what a store knows of itself and of its cluster ----

@@ -8,7 +8,8 @@
 namespace quipu {
 namespace {
 
-constexpr std::uint8_t kValueVersion = 1;
+// 2: records may use aliases.
+constexpr std::uint8_t kValueVersion = 2;
 
 struct ValueHeader {
   std::uint8_t version;
@@ -65,7 +66,10 @@ Offset<wire::Record> build(Builder& builder, const Record& record) {
   const auto delta = StateCodec::build(builder, record.delta);
   const auto tokens = build_tables<wire::TokenRecord>(
       builder, record.tokens, [&builder](const TokenRecord& one) { return build(builder, one); });
-  return wire::CreateRecord(builder, delta, tokens);
+  const auto aliases = build_scalars<std::uint32_t>(builder, record.aliases);
+  const auto aliased = build_scalars<std::uint32_t>(builder, record.aliased);
+  const auto sums = build_scalars<std::int64_t>(builder, record.aliased_sums);
+  return wire::CreateRecord(builder, delta, tokens, aliases, aliased, sums);
 }
 
 void read(Reader& in, const wire::Record& from, Record& record) {
@@ -75,6 +79,13 @@ void read(Reader& in, const wire::Record& from, Record& record) {
     read(in, *tokens, one);
     return one;
   });
+  in.copy("aliases", from.aliases(), record.aliases);
+  in.copy("aliased", from.aliased(), record.aliased);
+  in.copy("aliased_sums", from.aliased_sums(), record.aliased_sums);
+  if (record.aliases.size() > record.delta.size())
+    in.refuse("aliases", "are more than the delta has shards");
+  if (record.aliased.size() != record.aliased_sums.size())
+    in.refuse("aliased_sums", "are not as many as the aliases");
 }
 
 Offset<wire::OwnActor> build(Builder& builder, ActorId actor) {
@@ -131,8 +142,8 @@ std::string damage(std::string_view key, std::string_view value) {
   ValueHeader header;
   if (value.size() < sizeof header) return "cut off";
   std::memcpy(&header, value.data(), sizeof header);
-  if (header.version != kValueVersion) {
-    return "version " + std::to_string(header.version) + ": this build reads " +
+  if (header.version == 0 || header.version > kValueVersion) {
+    return "version " + std::to_string(header.version) + ": this build reads up to " +
            std::to_string(kValueVersion);
   }
   const bool zero = header.zero[0] == 0 && header.zero[1] == 0 && header.zero[2] == 0;

@@ -32,6 +32,8 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
   if (phase_ == Phase::idle && (journal_bytes_ >= limits_.journal_bytes || map.dirty_enough())) {
     phase_ = Phase::slices;
     first_slice_ = sealing;
+    alias_ = alias_ == Entry::Journaled::alias_even ? Entry::Journaled::alias_odd
+                                                    : Entry::Journaled::alias_even;
     partition_ = 0;
     last_.reset();
     journal_bytes_ = 0;

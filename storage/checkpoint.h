@@ -7,8 +7,8 @@
 // A slice is encoded at a seal and written in the same synced batch as that
 // record, so it never holds a sum newer than its commit. When the last slice is
 // durable, the journal begins behind the *first* slice's commit: all that the records
-// up to there hold has been put since. They are then deleted, oldest first, and
-// not replayed again.
+// up to there hold has been put since. They are then deleted, oldest first. One that
+// is still there may use aliases that those before it gave, and is not read again.
 //
 // Pace: a slice has `slice_states` states, and more until that is as many bytes as
 // were journaled since the last. So it costs about as much as the records beside it,
@@ -44,13 +44,17 @@ class Checkpoint {
  public:
   explicit Checkpoint(CheckpointLimits limits) : limits_(limits) {}
 
-  // A record of that size was sealed, or replayed.
-  void wrote(std::size_t bytes) {
-    replayed(bytes);
+  // A record of that size was sealed, or replayed, which counts for so many bytes
+  // (journaled_bytes()).
+  void wrote(std::size_t bytes, std::size_t counted) {
+    replayed(counted);
     owed_ += bytes;
   }
-  void replayed(std::size_t bytes) { journal_bytes_ += bytes + limits_.record_bytes; }
+  void replayed(std::size_t counted) { journal_bytes_ += counted + limits_.record_bytes; }
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
+  // How an entry is journaled whose alias was given in a record that the next cut leaves:
+  // one from behind the record with which a checkpoint last began.
+  [[nodiscard]] Entry::Journaled alias() const { return alias_; }
 
   // A start found records from `oldest` on that a cut had left.
   void resume_cut(Commit oldest);
@@ -67,6 +71,7 @@ class Checkpoint {
 
   CheckpointLimits limits_;
   Phase phase_ = Phase::idle;
+  Entry::Journaled alias_ = Entry::Journaled::alias_even;
   std::size_t journal_bytes_ = 0;
   std::size_t owed_ = 0;          // of them, since the last slice
   Commit first_slice_{};          // records up to here may go at the end

@@ -221,10 +221,10 @@ Entry::CellRef Entry::find(std::uint32_t actor) {
 }
 
 void Entry::move_to(Entry* now) {
-  flags_ = kMoved;
-  put(bytes() + kStub, now);
+  flags_ = kStub;
+  put(bytes() + kStubPointer, now);
 }
 
-Entry* Entry::moved_to() const { return get<Entry*>(bytes() + kStub); }
+Entry* Entry::moved_to() const { return get<Entry*>(bytes() + kStubPointer); }
 
 }  // namespace quipu

@@ -60,11 +60,18 @@ class Entry {
     kOpen = 1,   // changed since the last seal
     kWhole = 2,  // … in more than the own cell
     kLocal = 4,  // … by this node, so the peers must be told
-    kDirty = 8,  // changed since it was last put by a checkpoint
-    kCounted = 16,
-    kMoved = 32,  // a forwarding stub: the entry is at moved_to()
-    kUsed = 64,   // looked up since eviction last came by
-    kSmall = 128,
+    kCounted = 8,
+    kUsed = 16,  // looked up since eviction last came by
+    kSmall = 32,
+  };
+  // What the journal has of it since it was last put by a checkpoint; where not nothing,
+  // it is dirty. An alias is in use until the next checkpoint but one begins, so that two
+  // ways to say so are enough.
+  enum class Journaled : std::uint8_t {
+    nothing = 0,
+    by_name = 64,
+    alias_even = 128,
+    alias_odd = 192,
   };
 
   static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement,
@@ -87,6 +94,15 @@ class Entry {
   void set(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ | flags); }
   void clear(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ & ~flags); }
   [[nodiscard]] std::uint8_t flags() const { return flags_; }
+  [[nodiscard]] Journaled journaled() const { return Journaled{std::uint8_t(flags_ & kJournaled)}; }
+  void set_journaled(Journaled how) {
+    flags_ = static_cast<std::uint8_t>((flags_ & ~kJournaled) | static_cast<std::uint8_t>(how));
+  }
+  [[nodiscard]] bool dirty() const { return journaled() != Journaled::nothing; }
+  // What no other entry of its slab has, or none.
+  [[nodiscard]] Alias alias() const {
+    return Alias{size() < Slab::kLarge ? Slab::number(this) : 0};
+  }
 
   void unpack(const ActorNames& actors, ShardState& state) const;
   [[nodiscard]] Total total() const;
@@ -174,6 +190,7 @@ class Entry {
 
   // Leaves a stub here for whoever still points at this entry.
   void move_to(Entry* now);
+  [[nodiscard]] bool moved() const { return flags_ == kStub; }
   [[nodiscard]] Entry* moved_to() const;
 
  private:
@@ -184,7 +201,9 @@ class Entry {
   static constexpr std::size_t kSmallActors = std::size_t{1} << 16;
   static constexpr unsigned kKeyBits = 10;
   static constexpr std::uint16_t kApart = 63;
-  static constexpr std::size_t kStub = 8;  // where a stub's pointer stands
+  static constexpr std::uint8_t kJournaled = 192;
+  static constexpr std::uint8_t kStub = kWhole;  // alone, as an entry never has it
+  static constexpr std::size_t kStubPointer = 8;
 
   // How a state is laid out.
   struct Layout {

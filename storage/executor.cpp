@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/state_codec.h"
+#include "storage/journal_names.h"
 #include "storage/stored_keys.h"
 
 namespace quipu {
@@ -243,14 +244,23 @@ void Executor::forget_actor(Partition partition) {
   new_actors_.push_back(partition);
 }
 
-void Executor::push_open(Delta& delta, ShardList& local) {
+void Executor::push_open(Record& record, ShardList& local) {
   ShardState state;
   map_.take_open([&](Entry& entry) {
     map_.unpack(entry, state);
     const ShardRef ref = entry.ref();
     if (entry.has(Entry::kLocal)) local.push(ref);
-    if (!entry.has(Entry::kWhole)) keep_changed(state, delta.commit());
-    delta.push(ref, state);
+    const bool whole = entry.has(Entry::kWhole);
+    if (!whole) keep_changed(state, record.delta.commit());
+    const Alias alias = state.cells.size() == 1 ? entry.alias() : Alias{};
+    if (!whole && alias != Alias{} && entry.journaled() == checkpoint_.alias()) {
+      record.aliased.push_back(alias);
+      record.aliased_sums.push_back(state.cells[0].sum);
+      return;
+    }
+    entry.set_journaled(alias != Alias{} ? checkpoint_.alias() : Entry::Journaled::by_name);
+    record.delta.push(ref, state);
+    record.aliases.push_back(alias);
   });
 }
 
@@ -279,12 +289,12 @@ void Executor::seal() {
   Sealed& sealed = out_.emplace_back();
   sealed.commit = next(sealed_);
   Record record{Delta(sealed.commit), tokens_.take_open(sealed.commit)};
-  push_open(record.delta, sealed.local);
+  push_open(record, sealed.local);
   if (std::exchange(sightings_changed_, false)) record.delta.sightings = meta_.sightings;
 
   std::string key = stored::record(sealed.commit);
   std::string value = encode_record(key, record);
-  checkpoint_.wrote(value.size());
+  checkpoint_.wrote(value.size(), journaled_bytes(record, value.size()));
   sealed.batch.puts.push_back({std::move(key), std::move(value)});
   put_actors(sealed.batch);
   for (std::string& name : std::exchange(deletes_, {}))

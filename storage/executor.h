@@ -125,6 +125,7 @@ class Executor {
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
   // False, of this and the next: it cannot be what an executor wrote.
+  // `record`: with names in place of aliases. `bytes`: journaled_bytes() of it.
   [[nodiscard]] bool replay(const Record& record, std::size_t bytes);
   [[nodiscard]] bool load(const ShardRef& ref, const ShardState& state);
   // Of the records before the journal's first, if any are left: the oldest.
@@ -153,7 +154,7 @@ class Executor {
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
   ActorId own_actor(Partition partition);
   [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }
-  void push_open(Delta& delta, ShardList& local);
+  void push_open(Record& record, ShardList& local);
   void put_meta(Batch& batch);
   void put_actors(Batch& batch);
 

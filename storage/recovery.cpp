@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "protocol/state_codec.h"
+#include "storage/journal_names.h"
 #include "storage/loader.h"
 #include "storage/stored_keys.h"
 
@@ -95,25 +96,37 @@ Status missing(Commit from, Commit to) {
                              std::to_string(raw(to) - 1) + " are missing"};
 }
 
+Result<Record> read_record(std::string_view key, std::string_view value) {
+  const auto commit = stored::parse_record(key);
+  if (!commit) return damaged("record");
+  Result<Record> record = decode_record(key, value);
+  if (record.ok() && record->delta.commit() != *commit) return damaged("record");
+  return record;
+}
+
 // What a cut left, up to the first that counts, must be sound and whole as well.
 Status replay_records(Store& store, Executor& executor) {
   const Commit first = executor.meta().journal_first;
   Commit expected = first;
+  JournalNames names;
   const auto replay = [&](std::string_view key, std::string_view value) -> Status {
-    const auto commit = stored::parse_record(key);
-    if (!commit) return damaged("record");
-    if (expected == first && *commit < first) {
-      executor.resume_cut(*commit);
-      expected = *commit;
-    }
-    if (*commit != expected) return missing(expected, *commit);
-    Result<Record> record = decode_record(key, value);
+    Result<Record> record = read_record(key, value);
     if (!record.ok()) return record.status();
-    if (record->delta.commit() != expected) return damaged("record");
+    const Commit commit = record->delta.commit();
+    if (expected == first && commit < first) {
+      executor.resume_cut(commit);
+      expected = commit;
+    }
+    if (commit != expected) return missing(expected, commit);
     expected = next(expected);
-    if (*commit < first) return {};
-    if (!executor.replay(*record, value.size())) {
-      return {Code::corrupt, "record " + std::to_string(raw(*commit)) +
+    if (commit < first) return {};
+    const std::size_t bytes = journaled_bytes(*record, value.size());
+    if (!names.resolve(*record)) {
+      return {Code::corrupt,
+              "record " + std::to_string(raw(commit)) + " has an alias that none before it gave"};
+    }
+    if (!executor.replay(*record, bytes)) {
+      return {Code::corrupt, "record " + std::to_string(raw(commit)) +
                                  " has more cells of a shard than any may have"};
     }
     return {};

@@ -65,7 +65,8 @@ Hash128 ShardMap::hash(const Entry& entry) const {
 }
 
 void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flags) {
-  if (!entry->has(Entry::kDirty)) {
+  if (!entry->dirty()) {
+    entry->set_journaled(Entry::Journaled::by_name);
     Part& home = part(placement);
     if (!entry->is_bottom()) home.clean.remove(placement.leaf(), hash(*entry));
     ++home.dirty;
@@ -76,7 +77,7 @@ void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flag
     open_.push_back(entry);
     open_bytes_ += entry->size();
   }
-  entry->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | flags));
+  entry->set(static_cast<std::uint8_t>(Entry::kOpen | flags));
 }
 
 void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardState& state,
@@ -94,7 +95,8 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
   count(home, *now);
   open_bytes_ += now->size();
   dirty_bytes_ += now->size();
-  now->set(static_cast<std::uint8_t>(Entry::kDirty | Entry::kOpen | Entry::kUsed | flags));
+  now->set(static_cast<std::uint8_t>(Entry::kOpen | Entry::kUsed | flags));
+  now->set_journaled(Entry::Journaled::by_name);
   open_.push_back(now);
   ++home.dirty;
   ++dirty_;
@@ -107,8 +109,8 @@ Entry* ShardMap::resized(Part& home, const Placement& placement, Entry* old,
   open_bytes_ += now->size();
   dirty_bytes_ += now->size();
   dirty_bytes_ -= old->size();
-  now->set(old->flags() &
-           (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kDirty | Entry::kUsed));
+  now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kUsed));
+  now->set_journaled(Entry::Journaled::by_name);
   home.table.replace(placement, old, now);
   stubs_.push_back({old, old->size()});
   old->move_to(now);
@@ -127,7 +129,7 @@ void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {
 void ShardMap::keep_leaves(Part& home) {
   if (home.clean.leaves() != nullptr) return;
   Digest::Leaves leaves{};
-  add_hashes(home, leaves, [](const Entry& entry) { return !entry.has(Entry::kDirty); });
+  add_hashes(home, leaves, [](const Entry& entry) { return !entry.dirty(); });
   home.clean.keep(leaves);
 }
 
@@ -197,7 +199,7 @@ void ShardMap::evict(Partition partition, Commit put_by) {
   if (home.dirty == home.table.size()) return;
   table_bytes_ -= home.table.bytes();
   home.table.retain([&](Entry* entry) {
-    if (entry->has(Entry::kDirty)) return true;
+    if (entry->dirty()) return true;
     if (entry->has(Entry::kUsed)) {
       entry->clear(Entry::kUsed);
       return true;
@@ -230,9 +232,8 @@ void ShardMap::collect_dirty(Partition partition, const std::optional<ShardKey>&
   if (parts_[raw(partition)].dirty == 0) return;
   std::optional<Name> last;
   if (after) last.emplace(place(*after).leaf(), *after);
-  collect(partition, entries, [&last](const Entry& entry) {
-    return entry.has(Entry::kDirty) && (!last || *last < Name(entry));
-  });
+  collect(partition, entries,
+          [&last](const Entry& entry) { return entry.dirty() && (!last || *last < Name(entry)); });
 }
 
 void ShardMap::collect_from(Partition partition, std::uint8_t leaf,
@@ -247,7 +248,7 @@ void ShardMap::collect_leaf(Partition partition, std::uint8_t leaf,
 
 void ShardMap::mark_clean(Partition partition, Entry* entry, Commit put_by) {
   Part& home = parts_[raw(partition)];
-  entry->clear(Entry::kDirty);
+  entry->set_journaled(Entry::Journaled::nothing);
   home.put_by = put_by;
   dirty_bytes_ -= entry->size();
   home.clean.add(entry->leaf(), hash(*entry));
@@ -260,7 +261,7 @@ Hash128 ShardMap::digest(Partition partition) const {
   Hash128 sum = home.clean.sum();
   if (home.dirty == 0) return sum;
   for_each(partition, [&](const Entry* entry) {
-    if (entry->has(Entry::kDirty)) sum += hash(*entry);
+    if (entry->dirty()) sum += hash(*entry);
   });
   return sum;
 }
@@ -270,8 +271,7 @@ Digest::Leaves ShardMap::leaves(Partition partition) const {
   const bool kept = home.clean.leaves() != nullptr;
   Digest::Leaves leaves = kept ? *home.clean.leaves() : Digest::Leaves{};
   if (kept && home.dirty == 0) return leaves;
-  add_hashes(home, leaves,
-             [kept](const Entry& entry) { return !kept || entry.has(Entry::kDirty); });
+  add_hashes(home, leaves, [kept](const Entry& entry) { return !kept || entry.dirty(); });
   return leaves;
 }
 
@@ -279,7 +279,7 @@ void ShardMap::drop(Partition partition) {
   Part& home = parts_[raw(partition)];
   assert(home.evicted == nullptr);
   for_each(partition, [&](Entry* entry) {
-    if (entry->has(Entry::kDirty)) dirty_bytes_ -= entry->size();
+    if (entry->dirty()) dirty_bytes_ -= entry->size();
     entry->destroy(slab_);
   });
   size_ -= home.states;

@@ -137,7 +137,7 @@ class ShardMap {
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (i + kAhead < open_.size()) open_[i + kAhead]->prefetch();
       Entry* entry = open_[i];
-      while (entry->has(Entry::kMoved)) entry = entry->moved_to();
+      while (entry->moved()) entry = entry->moved_to();
       visit(*entry);
       entry->clear(Entry::kOpen | Entry::kWhole | Entry::kLocal);
     }

@@ -147,6 +147,13 @@ void write_stored(const fs::path& root) {
   put("token", 5, std::string(9, '\1'), encode_token_record("", {Serial{3}, 2, {{4, 5}}}));
   put("state", 4, std::string{6, 0, 0, 0, 'k', 0, 0},
       encode_shard_state("", {{{ActorId{1}, Commit{2}, 3}}, 2, 1}));
+  Record gives{Delta(Commit{1})};
+  gives.delta.push({"k", 0}, {{{ActorId{1}, Commit{1}, 3}}});
+  gives.aliases = {Alias{7}};
+  const Record uses{Delta(Commit{2}), {}, {}, {Alias{7}}, {4}};
+  write(root / "stored_state", "aliases",
+        join({{3, '\1' + encode_record("", gives).substr(kGuard)},
+              {3, '\2' + encode_record("", uses).substr(kGuard)}}));
   // Sound ones: an actor, states, a session's numbers, and records on top.
   const Chunk record_1 = decisions(8, {1, 1, 2, 2, 0, 3, 1, 1, 5, 0, 0, 2, 1, 6});
   const Chunk record_2 = decisions(8, {2, 2, 1, 3, 0, 2, 1, 2, 7, 0, 0, 2, 2, 6});

@@ -81,6 +81,8 @@ std::vector<Stored> stored_values() {
       stored_state("most_shards", {{largest}, kMaxShards, kMaxShards}),
       stored_record("empty_record", {}),
       stored_record("record", {sample_delta(), {full_tokens(), {}, full_tokens()}}),
+      stored_record("record_of_aliases",
+                    {sample_delta(), {}, {Alias{7}, Alias{}}, {Alias{8}, Alias{7}}, {-1, kLowest}}),
       stored_record("record_of_tokens", {Delta(Commit{kMax64}), {TokenRecord{Serial{1}, 0, {}}}}),
       stored_tokens("empty_tokens", {}),
       stored_tokens("tokens", full_tokens()),
@@ -109,7 +111,7 @@ TEST_P(StoredValue, comes_back_from_any_address) {
 }
 
 TEST_P(StoredValue, begins_with_its_version) {
-  EXPECT_EQ(GetParam().value.substr(0, 4), std::string("\1\0\0\0", 4));
+  EXPECT_EQ(GetParam().value.substr(0, 4), std::string("\2\0\0\0", 4));
 }
 
 TEST_P(StoredValue, cut_at_any_byte_is_corrupt) {
@@ -184,12 +186,28 @@ TEST_P(StoredValue, cut_behind_a_right_checksum_is_corrupt_or_the_same) {
 
 TEST(StoredState, of_another_version_is_told_apart_from_damage) {
   std::string value = encode_shard_state(kKey, {});
-  value[0] = 2;
-  EXPECT_EQ(decode_shard_state(kKey, value).status().detail(),
-            "shard state: version 2: this build reads 1");
+  for (const char version : {'\0', '\3'}) {
+    value[0] = version;
+    EXPECT_EQ(decode_shard_state(kKey, value).status().detail(),
+              "shard state: version " + std::to_string(version) + ": this build reads up to 2");
+  }
   value[0] = 1;
+  EXPECT_TRUE(decode_shard_state(kKey, value).ok());
   value[4] = static_cast<char>(value[4] + 1);
   EXPECT_EQ(decode_shard_state(kKey, value).status().detail(), "shard state: wrong checksum");
+}
+
+TEST(StoredRecord, with_aliases_that_stand_for_nothing_is_corrupt) {
+  const auto detail = [](const Record& record) {
+    return decode_record(kKey, encode_record(kKey, record)).status().detail();
+  };
+  const Delta empty(Commit{1});
+  EXPECT_EQ(detail({empty, {}, {Alias{1}}, {}, {}}),
+            "record: aliases are more than the delta has shards");
+  EXPECT_EQ(detail({empty, {}, {}, {Alias{1}}, {}}),
+            "record: aliased_sums are not as many as the aliases");
+  EXPECT_EQ(detail({empty, {}, {}, {}, {1}}),
+            "record: aliased_sums are not as many as the aliases");
 }
 
 // What a bug could write, with a right checksum.

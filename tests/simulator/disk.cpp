@@ -15,8 +15,9 @@ constexpr Duration kFastest = std::chrono::microseconds(100);
 void cut_off(Sealed& sealed) {
   for (Batch::Put& put : sealed.batch.puts) {
     if (!stored::parse_record(put.key)) continue;
-    const Result<Record> whole = decode_record(put.key, put.value);
-    put.value = encode_record(put.key, Record{whole->delta, {}});
+    Result<Record> record = decode_record(put.key, put.value);
+    record->tokens.clear();
+    put.value = encode_record(put.key, *record);
   }
 }
 

@@ -105,6 +105,11 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
   });
 }
 
+void Oracle::absorb_record(MemberIndex node, const std::string& key, const std::string& value) {
+  Result<Record> record = decode_record(key, value);
+  if (record.ok() && names_[node].resolve(*record)) absorb(node, record->delta);
+}
+
 // When it shows for the first time. A disk that knew of it may have been lost since; then
 // those whose copies count make up no majority without it.
 void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
@@ -127,9 +132,7 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
 
 void Oracle::on_durable(MemberIndex node, const Batch& batch) {
   for (const Batch::Put& put : batch.puts) {
-    if (!stored::parse_record(put.key)) continue;
-    if (const auto record = decode_record(put.key, put.value); record.ok())
-      absorb(node, record->delta);
+    if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value);
   }
 }
 
@@ -137,10 +140,11 @@ void Oracle::on_durable(MemberIndex node, const Batch& batch) {
 void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   disk_lost_ = time_.now();
   durable_[node].clear();
+  names_[node] = {};
   seen_[node].clear();
   for (const auto& [key, value] : disk.durable) {
     if (stored::parse_record(key)) {
-      if (const auto record = decode_record(key, value); record.ok()) absorb(node, record->delta);
+      absorb_record(node, key, value);
     } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
       if (!state.ok()) continue;

@@ -15,6 +15,7 @@
 
 #include "cluster/config.h"
 #include "protocol/message_codec.h"
+#include "storage/journal_names.h"
 #include "storage/memory_store.h"
 #include "tests/simulator/network.h"
 #include "tests/simulator/trace.h"
@@ -35,6 +36,7 @@ class Oracle {
         trace_(trace),
         config_(config),
         durable_(config.members.size()),
+        names_(config.members.size()),
         stores_(config.members.size()),
         seen_(config.members.size()) {}
 
@@ -87,6 +89,7 @@ class Oracle {
                                                     ActorId actor, Commit commit) const;
   void tell(MemberIndex from, HostId to, const PeerMessage& message);
   void absorb(MemberIndex node, const Delta& delta);
+  void absorb_record(MemberIndex node, const std::string& key, const std::string& value);
   void check_usable(ShardRef shard, ShardIndex usable);
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
   void check_acked(MemberIndex by, const Entries& entries, const std::vector<Partition>& unfilled,
@@ -105,6 +108,7 @@ class Oracle {
   HashKey placement_{};
   VotesBy votes_by_;
   std::vector<States> durable_;                           // never iterated
+  std::vector<JournalNames> names_;                       // of the same disks
   std::unordered_map<std::uint64_t, std::int64_t> sums_;  // by hash of (shard, actor, commit)
   struct Writer {
     MemberIndex node;

@@ -114,10 +114,11 @@ TEST(Checkpoint, puts_a_slice_in_the_order_of_its_keys) {
 TEST(Checkpoint, never_puts_a_sum_newer_than_the_record_beside_it) {
   Executor executor = fresh_executor(1, tiny({.journal_bytes = 1, .slice_states = 5}));
   std::map<ShardKey, ShardState> recorded;
+  JournalNames names;
   for (std::int64_t round = 0; round < 50; ++round) {
     for (std::size_t i = 0; i < 8; ++i) add(executor, numbered((i * 7 + round) % 20), round);
     const Sealed sealed = std::move(seal(executor).at(0));
-    record_of(sealed).delta.for_each([&](const DeltaEntry& entry) {
+    record_of(sealed, names).delta.for_each([&](const DeltaEntry& entry) {
       merge(recorded[{std::string(entry.ref.key), entry.ref.shard}], entry);
     });
     for (const auto& [key, value] : sealed.batch.puts) {

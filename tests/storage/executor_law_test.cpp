@@ -152,7 +152,7 @@ class Trio {
 
   void note_sealed(std::size_t who) {
     for (const Sealed& sealed : executors_[who].take_sealed()) {
-      record_of(sealed).delta.for_each([&](const DeltaEntry& entry) {
+      record_of(sealed, journal_names_[who]).delta.for_each([&](const DeltaEntry& entry) {
         note({std::string(entry.ref.key), entry.ref.shard}, entry.cells);
       });
     }
@@ -172,6 +172,7 @@ class Trio {
 
   std::vector<ShardKey> names_{{"a", 0}, {"b", 0}};
   std::array<Executor, 3> executors_{fresh_executor(1), fresh_executor(2), fresh_executor(3)};
+  std::array<JournalNames, 3> journal_names_;
   std::array<std::map<ShardKey, Knowledge>, 3> known_;
   std::vector<std::int64_t> amounts_;
   std::vector<std::tuple<ShardKey, Delta, Knowledge>> messages_;

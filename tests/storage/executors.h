@@ -12,6 +12,7 @@
 
 #include "protocol/state_codec.h"
 #include "storage/executor.h"
+#include "storage/journal_names.h"
 #include "storage/stored_keys.h"
 
 namespace quipu::test {
@@ -77,13 +78,20 @@ inline bool deletes(const Batch& batch, const std::string& key) {
   return std::find(batch.deletes.begin(), batch.deletes.end(), key) != batch.deletes.end();
 }
 
-inline Record record_of(const Sealed& sealed) {
+// `names`: of the records before it.
+inline Record record_of(const Sealed& sealed, JournalNames& names) {
   const std::string key = stored::record(sealed.commit);
   const std::string* value = find_put(sealed.batch, key);
   if (value == nullptr) throw std::runtime_error("a sealed batch without its record");
   Result<Record> record = decode_record(key, *value);
   if (!record.ok()) throw std::runtime_error(record.status().message());
+  if (!names.resolve(*record)) throw std::runtime_error("an alias that was never given");
   return std::move(*record);
+}
+// That uses no alias.
+inline Record record_of(const Sealed& sealed) {
+  JournalNames names;
+  return record_of(sealed, names);
 }
 
 // What a peer is told of these shards. REQUIRES: nothing is open.

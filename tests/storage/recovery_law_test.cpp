@@ -134,7 +134,7 @@ class Node {
   void note_sealed() {
     for (Sealed& sealed : executor_->take_sealed()) {
       Point point{std::move(sealed), newest().least, newest().most, newest().sighted};
-      const Record record = record_of(point.sealed);
+      const Record record = record_of(point.sealed, journal_names_);
       record.delta.for_each([&](const DeltaEntry& entry) {
         const ShardKey name{std::string(entry.ref.key), entry.ref.shard};
         merge(point.least[name], entry);
@@ -291,6 +291,7 @@ class Node {
   MemoryDisk disk_;  // as at the start of this life
   Point at_start_;
   std::vector<Point> history_;  // of this life
+  JournalNames journal_names_;
   std::unique_ptr<Executor> executor_;
   std::uint64_t seed_ = 100;
   std::vector<std::pair<Serial, Commit>> serials_;  // and when they were given out

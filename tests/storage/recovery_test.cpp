@@ -206,6 +206,14 @@ TEST(Recovery, finds_a_state_with_more_cells_than_any_may_have_corrupt) {
   EXPECT_EQ(start_code(in_a_record), Code::corrupt);
 }
 
+TEST(Recovery, finds_an_alias_that_no_record_gave_corrupt) {
+  MemoryDisk disk = new_disk();
+  { (void)start(disk); }
+  const std::string name = stored::record(Commit{2});
+  disk.durable[name] = encode_record(name, {Delta(Commit{2}), {}, {}, {Alias{1}}, {7}});
+  EXPECT_EQ(start_code(disk), Code::corrupt);
+}
+
 TEST(Recovery, finds_a_state_under_another_partition_or_leaf_corrupt) {
   for (const std::size_t changed : {2u, 3u}) {  // the low byte of the partition, and the leaf
     MemoryDisk disk = new_disk();
