@@ -150,7 +150,7 @@ struct TokenRecord {
 //
 // A name takes more than what is said of it. So a record that says of a shard only
 // what one cell has become gives it an alias, too, which stands for that cell in
-// records behind it (storage/journal_names.h).
+// records behind it (storage/journal_aliases.h).
 struct Record {
   Delta delta{};
   std::vector<TokenRecord> tokens{};

@@ -225,6 +225,10 @@ void Entry::move_to(Entry* now) {
   put(bytes() + kStubPointer, now);
 }
 
-Entry* Entry::moved_to() const { return get<Entry*>(bytes() + kStubPointer); }
+Entry* Entry::current() {
+  Entry* entry = this;
+  while (entry->flags_ == kStub) entry = get<Entry*>(entry->bytes() + kStubPointer);
+  return entry;
+}
 
 }  // namespace quipu

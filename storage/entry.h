@@ -190,8 +190,8 @@ class Entry {
 
   // Leaves a stub here for whoever still points at this entry.
   void move_to(Entry* now);
-  [[nodiscard]] bool moved() const { return flags_ == kStub; }
-  [[nodiscard]] Entry* moved_to() const;
+  // Itself, or what it moved to.
+  [[nodiscard]] Entry* current();
 
  private:
   static constexpr std::uint32_t kClearedBit = std::uint32_t{1} << 31;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "protocol/state_codec.h"
-#include "storage/journal_names.h"
 #include "storage/stored_keys.h"
 
 namespace quipu {
@@ -337,17 +336,56 @@ void Executor::drop(Partition partition) {
   seal();
 }
 
-bool Executor::replay(const Record& record, std::size_t bytes) {
+bool Executor::replay(const Record& record, JournalAliases& aliases, std::size_t bytes) {
   bool sound = true;
+  auto alias = record.aliases.begin();
   for_each_fetched(record.delta, [&](const DeltaEntry& entry, const Placement& placement) {
     sound &= merge_entry(entry, placement, 0);
+    if (alias == record.aliases.end()) return;
+    const Alias given = *alias++;
+    if (given == Alias{}) return;
+    sound &= entry.cells.size() == 1;
+    if (!sound) return;
+    aliases.give(given,
+                 {map_.find(placement, entry.ref), map_.actors().intern(entry.cells[0].actor)});
   });
-  map_.take_open([](const Entry&) {});
+  sound = sound && replay_aliased(record, aliases);
+  map_.close_open([](const Entry&) {});
   merge_sightings(meta_.sightings, record.delta.sightings);
   for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);
-  checkpoint_.replayed(bytes);
+  checkpoint_.replayed(journaled_bytes(record, bytes));
   sealed_ = record.delta.commit();
   return sound;
+}
+
+bool Executor::replay_aliased(const Record& record, const JournalAliases& aliases) {
+  constexpr std::size_t kAhead = 8;
+  const std::size_t count = record.aliased.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + 2 * kAhead < count) aliases.prefetch(record.aliased[i + 2 * kAhead]);
+    if (i + kAhead < count) __builtin_prefetch(aliases.find(record.aliased[i + kAhead]).entry);
+    const JournalAliases::Target target = aliases.find(record.aliased[i]);
+    if (target.entry == nullptr) return false;
+    if (!merge_cell(target, record.delta.commit(), record.aliased_sums[i])) return false;
+  }
+  return true;
+}
+
+// As merge_entry() of that cell: in place, if it is newer and there is room.
+bool Executor::merge_cell(const JournalAliases::Target& target, Commit commit, std::int64_t sum) {
+  Entry& entry = *target.entry->current();
+  Entry::CellRef cell = entry.find(target.actor);
+  if (cell && commit > cell.commit() && cell.holds(commit, sum)) {
+    assert(entry.dirty());  // as all are that records made
+    const bool shown = entry.shows_counter();
+    cell.set(commit, sum);
+    if (!shown) map_.revived(map_.place(entry.ref()), entry);
+    return true;
+  }
+  const ShardState told{{Cell{map_.actors().name(target.actor), commit, sum, {}, 0}}};
+  const std::string key(entry.ref().key);
+  const ShardRef ref{key, entry.ref().shard};
+  return merge_entry({ref, told.count, told.usable, told.cells}, map_.place(ref), 0);
 }
 
 // What records brought first is not all of it.

@@ -24,6 +24,7 @@
 #include "protocol/client_messages.h"
 #include "protocol/random.h"
 #include "storage/checkpoint.h"
+#include "storage/journal_aliases.h"
 #include "storage/lineage.h"
 #include "storage/loader.h"
 #include "storage/shard_list.h"
@@ -125,8 +126,8 @@ class Executor {
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
   // False, of this and the next: it cannot be what an executor wrote.
-  // `record`: with names in place of aliases. `bytes`: journaled_bytes() of it.
-  [[nodiscard]] bool replay(const Record& record, std::size_t bytes);
+  // `aliases`: of the records before it, which were all replayed here. `bytes`: its size.
+  [[nodiscard]] bool replay(const Record& record, JournalAliases& aliases, std::size_t bytes);
   [[nodiscard]] bool load(const ShardRef& ref, const ShardState& state);
   // Of the records before the journal's first, if any are left: the oldest.
   void resume_cut(Commit oldest) { checkpoint_.resume_cut(oldest); }
@@ -151,6 +152,9 @@ class Executor {
   void for_each_fetched(const Delta& delta, Visit visit);  // ShardMap's
   [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement,
                                  std::uint8_t flags);
+  [[nodiscard]] bool replay_aliased(const Record& record, const JournalAliases& aliases);
+  [[nodiscard]] bool merge_cell(const JournalAliases::Target& target, Commit commit,
+                                std::int64_t sum);
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
   ActorId own_actor(Partition partition);
   [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "protocol/state_codec.h"
-#include "storage/journal_names.h"
 #include "storage/loader.h"
 #include "storage/stored_keys.h"
 
@@ -108,7 +107,7 @@ Result<Record> read_record(std::string_view key, std::string_view value) {
 Status replay_records(Store& store, Executor& executor) {
   const Commit first = executor.meta().journal_first;
   Commit expected = first;
-  JournalNames names;
+  JournalAliases aliases;
   const auto replay = [&](std::string_view key, std::string_view value) -> Status {
     Result<Record> record = read_record(key, value);
     if (!record.ok()) return record.status();
@@ -120,14 +119,10 @@ Status replay_records(Store& store, Executor& executor) {
     if (commit != expected) return missing(expected, commit);
     expected = next(expected);
     if (commit < first) return {};
-    const std::size_t bytes = journaled_bytes(*record, value.size());
-    if (!names.resolve(*record)) {
-      return {Code::corrupt,
-              "record " + std::to_string(raw(commit)) + " has an alias that none before it gave"};
-    }
-    if (!executor.replay(*record, bytes)) {
+    if (!executor.replay(*record, aliases, value.size())) {
       return {Code::corrupt, "record " + std::to_string(raw(commit)) +
-                                 " has more cells of a shard than any may have"};
+                                 " has more cells of a shard than any may have, or an alias that"
+                                 " no record before it gave"};
     }
     return {};
   };

@@ -133,17 +133,22 @@ class ShardMap {
   // afterwards. `visit` sees each one's flags as they were.
   template <class Visit>
   void take_open(Visit&& visit) {
+    close_open(visit);
+    free_stubs();
+  }
+  // The same, but until that is called, an entry that was outgrown leads on to the one in
+  // its place (Entry::current).
+  template <class Visit>
+  void close_open(Visit&& visit) {
     constexpr std::size_t kAhead = 8;
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (i + kAhead < open_.size()) open_[i + kAhead]->prefetch();
-      Entry* entry = open_[i];
-      while (entry->moved()) entry = entry->moved_to();
-      visit(*entry);
-      entry->clear(Entry::kOpen | Entry::kWhole | Entry::kLocal);
+      Entry& entry = *open_[i]->current();
+      visit(entry);
+      entry.clear(Entry::kOpen | Entry::kWhole | Entry::kLocal);
     }
     open_.clear();
     open_bytes_ = 0;
-    free_stubs();
   }
 
   // ---- checkpoint ----
@@ -239,7 +244,7 @@ class ShardMap {
     Entry* entry;
     std::size_t size;
   };
-  std::vector<Stub> stubs_;  // freed at the seal
+  std::vector<Stub> stubs_;  // freed by take_open()
   std::size_t open_bytes_ = 0;
   const MemoryLimit limit_;
   std::size_t table_bytes_ = 0;

@@ -15,10 +15,10 @@
 
 #include "cluster/config.h"
 #include "protocol/message_codec.h"
-#include "storage/journal_names.h"
 #include "storage/memory_store.h"
 #include "tests/simulator/network.h"
 #include "tests/simulator/trace.h"
+#include "tests/storage/journal_names.h"
 
 namespace quipu::sim {
 
@@ -108,7 +108,7 @@ class Oracle {
   HashKey placement_{};
   VotesBy votes_by_;
   std::vector<States> durable_;                           // never iterated
-  std::vector<JournalNames> names_;                       // of the same disks
+  std::vector<test::JournalNames> names_;                 // of the same disks
   std::unordered_map<std::uint64_t, std::int64_t> sums_;  // by hash of (shard, actor, commit)
   struct Writer {
     MemberIndex node;

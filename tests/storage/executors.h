@@ -12,8 +12,8 @@
 
 #include "protocol/state_codec.h"
 #include "storage/executor.h"
-#include "storage/journal_names.h"
 #include "storage/stored_keys.h"
+#include "tests/storage/journal_names.h"
 
 namespace quipu::test {
 

@@ -1,0 +1,42 @@
+// journal_names.h: a store's records as if each named all shards of which it speaks.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "protocol/state.h"
+
+namespace quipu::test {
+
+class JournalNames {
+ public:
+  // Of records in their order. False, if one has an alias that none before it gave.
+  [[nodiscard]] bool resolve(Record& record) {
+    auto alias = record.aliases.begin();
+    record.delta.for_each([&](const DeltaEntry& entry) {
+      if (alias == record.aliases.end()) return;
+      const std::uint32_t given = raw(*alias++);
+      if (given != 0)
+        names_[given] = {{std::string(entry.ref.key), entry.ref.shard}, entry.cells[0].actor};
+    });
+    for (std::size_t i = 0; i < record.aliased.size(); ++i) {
+      const auto named = names_.find(raw(record.aliased[i]));
+      if (named == names_.end()) return false;
+      const Cell cell{named->second.actor, record.delta.commit(), record.aliased_sums[i], {}, 0};
+      record.delta.push(named->second.shard, {{cell}});
+    }
+    record.aliases.clear();
+    record.aliased.clear();
+    record.aliased_sums.clear();
+    return true;
+  }
+
+ private:
+  struct Named {
+    ShardKey shard;
+    ActorId actor{};
+  };
+  std::unordered_map<std::uint32_t, Named> names_;  // by alias; never iterated
+};
+
+}  // namespace quipu::test
