@@ -213,11 +213,22 @@ Total Entry::total() const {
 }
 
 Entry::CellRef Entry::find(std::uint32_t actor) {
-  CellRef found(nullptr, false);
+  CellRef found;
   for_each_cell([&](const CellRef& cell) {
     if (cell.actor() == actor) found = cell;
   });
   return found;
+}
+
+Entry::CellRef Entry::find_only(Commit commit) {
+  CellRef found;
+  std::size_t count = 0;
+  for_each_cell([&](const CellRef& cell) {
+    if (cell.commit() != commit) return;
+    found = cell;
+    ++count;
+  });
+  return count == 1 ? found : CellRef{};
 }
 
 void Entry::move_to(Entry* now) {

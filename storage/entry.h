@@ -117,6 +117,7 @@ class Entry {
   // A cell in place. Valid until the entry is rewritten or destroyed.
   class CellRef {
    public:
+    CellRef() = default;  // none
     explicit operator bool() const { return at_ != nullptr; }
     [[nodiscard]] Commit commit() const { return small_ ? Commit{load40(2)} : load_commit(4); }
     [[nodiscard]] std::int64_t sum() const {
@@ -182,11 +183,13 @@ class Entry {
     }
     void write(std::uint32_t head, const Cell& cell);
     void store_pair(std::size_t offset, Commit commit, std::int64_t sum);
-    char* at_;
-    bool small_;
+    char* at_ = nullptr;
+    bool small_ = false;
   };
   // The cell of an actor; false if it has none.
   [[nodiscard]] CellRef find(std::uint32_t actor);
+  // The cell of that commit; false if it has none, or two by chance.
+  [[nodiscard]] CellRef find_only(Commit commit);
 
   // Leaves a stub here for whoever still points at this entry.
   void move_to(Entry* now);

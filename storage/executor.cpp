@@ -244,19 +244,21 @@ void Executor::forget_actor(Partition partition) {
 }
 
 void Executor::push_open(Record& record, ShardList& local) {
+  const Commit commit = record.delta.commit();
   ShardState state;
   map_.take_open([&](Entry& entry) {
-    map_.unpack(entry, state);
     const ShardRef ref = entry.ref();
     if (entry.has(Entry::kLocal)) local.push(ref);
     const bool whole = entry.has(Entry::kWhole);
-    if (!whole) keep_changed(state, record.delta.commit());
-    const Alias alias = state.cells.size() == 1 ? entry.alias() : Alias{};
-    if (!whole && alias != Alias{} && entry.journaled() == checkpoint_.alias()) {
-      record.aliased.push_back(alias);
-      record.aliased_sums.push_back(state.cells[0].sum);
+    const Entry::CellRef changed = whole ? Entry::CellRef{} : entry.find_only(commit);
+    if (changed && entry.journaled() == checkpoint_.alias()) {
+      record.aliased.push_back(entry.alias());
+      record.aliased_sums.push_back(changed.sum());
       return;
     }
+    map_.unpack(entry, state);
+    if (!whole) keep_changed(state, commit);
+    const Alias alias = state.cells.size() == 1 ? entry.alias() : Alias{};
     entry.set_journaled(alias != Alias{} ? checkpoint_.alias() : Entry::Journaled::by_name);
     record.delta.push(ref, state);
     record.aliases.push_back(alias);
