@@ -44,13 +44,13 @@ class Checkpoint {
  public:
   explicit Checkpoint(CheckpointLimits limits) : limits_(limits) {}
 
-  // A record of that size was sealed, or replayed, which counts for so many bytes
-  // (journaled_bytes()).
-  void wrote(std::size_t bytes, std::size_t counted) {
-    replayed(counted);
+  // A record of that size was sealed, or replayed. What it names takes a start three
+  // times as long as what it has by alias, and takes three times the bytes.
+  void wrote(std::size_t bytes) {
+    replayed(bytes);
     owed_ += bytes;
   }
-  void replayed(std::size_t counted) { journal_bytes_ += counted + limits_.record_bytes; }
+  void replayed(std::size_t bytes) { journal_bytes_ += bytes + limits_.record_bytes; }
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
   // How an entry is journaled whose alias was given in a record that the next cut leaves:
   // one from behind the record with which a checkpoint last began.

@@ -295,7 +295,7 @@ void Executor::seal() {
 
   std::string key = stored::record(sealed.commit);
   std::string value = encode_record(key, record);
-  checkpoint_.wrote(value.size(), journaled_bytes(record, value.size()));
+  checkpoint_.wrote(value.size());
   sealed.batch.puts.push_back({std::move(key), std::move(value)});
   put_actors(sealed.batch);
   for (std::string& name : std::exchange(deletes_, {}))
@@ -355,7 +355,7 @@ bool Executor::replay(const Record& record, JournalAliases& aliases, std::size_t
   map_.close_open([](const Entry&) {});
   merge_sightings(meta_.sightings, record.delta.sightings);
   for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);
-  checkpoint_.replayed(journaled_bytes(record, bytes));
+  checkpoint_.replayed(bytes);
   sealed_ = record.delta.commit();
   return sound;
 }

@@ -1,15 +1,6 @@
 #include "storage/journal_aliases.h"
 
 namespace quipu {
-namespace {
-
-constexpr std::size_t kNameBytes = 28;  // about, that an alias saves
-
-}  // namespace
-
-std::size_t journaled_bytes(const Record& record, std::size_t encoded) {
-  return encoded + record.aliased.size() * kNameBytes;
-}
 
 void JournalAliases::give(Alias alias, const Target& target) {
   const std::size_t number = raw(alias) / kPage;

@@ -23,10 +23,6 @@
 
 namespace quipu {
 
-// What a record counts for in a journal that is to be no longer than so many bytes: as
-// much as if it named all. What it has by alias takes fewer, but a start not so much less.
-[[nodiscard]] std::size_t journaled_bytes(const Record& record, std::size_t encoded);
-
 class JournalAliases {
  public:
   struct Target {
