@@ -43,6 +43,13 @@ bool tokened(const Op& op) { return op.token.store != StoreId{}; }
 // those are never shrinks, so the executor need not know of all of them yet.
 bool shard_is_chosen(const Op& op) { return op.affinity != Affinity{} && op.shard != kAnyShard; }
 
+// As nearly all are: of what decides the way of an op, it has nothing.
+bool is_plain(const Op& op) {
+  return op.kind == OpKind::add && op.shard == kAnyShard && op.token == Token{} &&
+         op.affinity == Affinity{} && op.ack != Ack::quorum && !op.key.empty() &&
+         op.key.size() <= kMaxKey;
+}
+
 }  // namespace
 
 const char* objection(const Op& op) {
@@ -81,10 +88,27 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
       ops.size(), [&](std::size_t i) { return shard_of(ops[i]); },
       [&](std::size_t i, const Placement& placement) {
         const Op& op = ops[i];
+        const Origin origin{kind, who, op.id};
+        if (is_plain(op) && kind == Origin::Kind::client && add_here(op, placement, origin)) return;
         const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
-        route(now, {op, placement, {kind, who, op.id}, deadline});
+        route(now, {op, placement, origin, deadline});
       });
   parts_.forwarder.flush(now);
+}
+
+// A plain add of a client, if nobody else is needed and no shard must be chosen. Where it
+// says false nothing has happened. route() comes to the same, by a longer way.
+bool Coordinator::add_here(const Op& op, const Placement& placement, const Origin& origin) {
+  const ShardMap& map = parts_.executor.map();
+  const ShardRef shard{op.key, 0};
+  if (storage_full_ || !parts_.view.tells_of(placement.partition()) ||
+      !map.resident(placement, shard) || map.usable(placement, shard) != 1)
+    return false;
+  const Applied applied = parts_.executor.add(shard, op.amount, placement);
+  if (applied.code != Code::ok) return false;
+  ++counts_.adds_executed;
+  parts_.out.answer(origin, 1, applied.total, op.ack == Ack::memory ? Commit{} : applied.commit);
+  return true;
 }
 
 void Coordinator::route(Instant now, Job&& job) {

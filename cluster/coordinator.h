@@ -90,6 +90,7 @@ class Coordinator {
     Done worst;
   };
 
+  [[nodiscard]] bool add_here(const Op& op, const Placement& placement, const Origin& origin);
   void route(Instant now, Job&& job);
   void route_by_token(Instant now, const Job& job);
   void route_by_owner(Instant now, Job&& job);

@@ -27,6 +27,9 @@ using Answer = std::variant<Done, Values, Keys, Sized>;  // carries the asker's 
 // Effects::released tells.
 struct AtOnce {
   AtOnce(Done&& known, Commit until) : done(std::move(known)), after(until) {}
+  // Of an add.
+  AtOnce(std::uint64_t id, ShardIndex usable, std::optional<std::int64_t> total, Commit until)
+      : done{.id = id, .usable = usable, .total = total}, after(until) {}
   Done done;
   Commit after;  // 0: now
 };

@@ -32,12 +32,18 @@ void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
 void Outbound::answer(const Origin& origin, Done&& done, Commit after) {
   done.id = origin.id;
   awaited_ = std::max(awaited_, after);
-  if (at_once_ != nullptr && origin.kind == Origin::Kind::client &&
-      origin.who == raw(at_once_client_)) {
-    at_once_->emplace_back(std::move(done), after <= durable_ ? Commit{} : after);
+  if (told_at_once(origin)) {
+    at_once_->emplace_back(std::move(done), until(after));
     return;
   }
   put(ToOrigin{origin, std::move(done)}, after);
+}
+
+void Outbound::answer(const Origin& origin, ShardIndex usable, std::optional<std::int64_t> total,
+                      Commit after) {
+  if (!told_at_once(origin)) return answer(origin, Done{.usable = usable, .total = total}, after);
+  awaited_ = std::max(awaited_, after);
+  at_once_->emplace_back(origin.id, usable, total, until(after));
 }
 
 void Outbound::answer(ClientId client, Answer answer) {

@@ -37,6 +37,9 @@ class Outbound {
   };
   void reply(const Request& request, PeerMessage answer, Commit after);
   void answer(const Origin& origin, Done&& done, Commit after = {});
+  // The same, of an add that was carried out.
+  void answer(const Origin& origin, ShardIndex usable, std::optional<std::int64_t> total,
+              Commit after);
   void answer(ClientId client, Answer answer);
 
   // While one is set, what this client may be told goes there, with the commit that it
@@ -87,6 +90,11 @@ class Outbound {
     Item item;
   };
 
+  [[nodiscard]] bool told_at_once(const Origin& origin) const {
+    return at_once_ != nullptr && origin.kind == Origin::Kind::client &&
+           origin.who == raw(at_once_client_);
+  }
+  [[nodiscard]] Commit until(Commit after) const { return after <= durable_ ? Commit{} : after; }
   static std::size_t bytes(const Item& item);
   void put(Item item, Commit after);
   void let_go(Item&& item);

@@ -142,15 +142,22 @@ void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
   put(put(at.at_, state.count), state.usable);
 }
 
-// Returns where the cells end.
+// Returns where the cells end. Small ones, as nearly all are, in a loop that knows it.
 template <class Visit>
 const char* Entry::for_each_cell(Visit&& visit) const {
-  CellRef cell(const_cast<Entry*>(this)->first_cell(), has(kSmall));
-  for (std::size_t i = 0; i < cells(); ++i) {
-    visit(cell);
-    cell.at_ += cell.width();
+  char* at = const_cast<Entry*>(this)->first_cell();
+  const std::size_t count = cells();
+  if (has(kSmall)) {
+    for (const char* const end = at + count * kSmallCell; at != end; at += kSmallCell)
+      visit(CellRef(at, true));
+    return at;
   }
-  return cell.at_;
+  for (std::size_t i = 0; i < count; ++i) {
+    const CellRef cell(at, false);
+    visit(cell);
+    at += cell.width();
+  }
+  return at;
 }
 
 void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
@@ -198,18 +205,29 @@ void Entry::unpack(const ActorNames& actors, ShardState& state) const {
   }
 }
 
+void Entry::CellRef::add_to(Total& total) const {
+  Commit cleared{};
+  total.sum += sum();
+  if (!small_ && has(kClearedBit)) {
+    cleared = cleared_commit();
+    total.sum -= cleared_sum();
+  }
+  total.exists = total.exists || commit() > cleared;
+}
+
 Total Entry::total() const {
   Total total;
-  for_each_cell([&](const CellRef& cell) {
-    Commit cleared{};
-    total.sum += cell.sum();
-    if (cell.has(kClearedBit)) {
-      cleared = cell.cleared_commit();
-      total.sum -= cell.cleared_sum();
-    }
-    total.exists = total.exists || cell.commit() > cleared;
-  });
+  for_each_cell([&](const CellRef& cell) { cell.add_to(total); });
   return total;
+}
+
+Entry::Counted Entry::count(std::uint32_t actor) {
+  Counted counted;
+  for_each_cell([&](const CellRef& cell) {
+    if (cell.actor() == actor) counted.cell = cell;
+    cell.add_to(counted.total);
+  });
+  return counted;
 }
 
 Entry::CellRef Entry::find(std::uint32_t actor) {

@@ -181,6 +181,7 @@ class Entry {
     [[nodiscard]] std::int64_t cleared_sum() const {
       return load_sum(4 + pair_width() + commit_width());
     }
+    void add_to(Total& total) const;
     void write(std::uint32_t head, const Cell& cell);
     void store_pair(std::size_t offset, Commit commit, std::int64_t sum);
     char* at_ = nullptr;
@@ -188,6 +189,9 @@ class Entry {
   };
   // The cell of an actor; false if it has none.
   [[nodiscard]] CellRef find(std::uint32_t actor);
+  // The same, and what all of them count.
+  struct Counted;
+  [[nodiscard]] Counted count(std::uint32_t actor);
   // The cell of that commit; false if it has none, or two by chance.
   [[nodiscard]] CellRef find_only(Commit commit);
 
@@ -243,6 +247,11 @@ class Entry {
 };
 
 static_assert(sizeof(Entry) == 4);
+
+struct Entry::Counted {
+  CellRef cell;
+  Total total;
+};
 
 // What a shard may hold. An add begins no cell beyond kMaxWriters, so two copies
 // that each have all of those still merge; only who made more than kMaxCells in

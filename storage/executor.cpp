@@ -78,7 +78,7 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
   if (change.kind == OpKind::reset) {
     reset(change, placement);
   } else {
-    applied = add(change, placement);
+    applied = add(change.ref, change.amount, placement);
   }
   // A refusal for good is noted too, or a delayed copy of it might yet succeed.
   if (tokened) {
@@ -107,54 +107,54 @@ Applied Executor::answer_token(const TokenTable::Found& found) const {
   return {Code::session_window};
 }
 
-Applied Executor::add(const Change& change, const Placement& placement) {
-  Entry* entry = map_.find(placement, change.ref);
-  if (entry == nullptr || !has_actor(placement.partition())) return add_first(change, placement);
-  Entry::CellRef mine = entry->find(own(placement.partition()).index);
-  if (!mine) return add_first(change, placement);
-  const Total held = entry->total();
-  if (!fits(mine.sum(), held.sum, change.amount)) return add_first(change, placement);
-  const std::int64_t sum = mine.sum() + change.amount;
-  if (!mine.holds(next(sealed_), sum)) return add_first(change, placement);
+Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement& placement) {
+  Entry* entry = map_.find(placement, ref);
+  if (entry == nullptr || !has_actor(placement.partition()))
+    return add_first(ref, amount, placement);
+  auto [mine, held] = entry->count(own(placement.partition()).index);
+  if (!mine || !fits(mine.sum(), held.sum, amount)) return add_first(ref, amount, placement);
+  const Commit open = next(sealed_);
+  const std::int64_t sum = mine.sum() + amount;
+  if (!mine.holds(open, sum)) return add_first(ref, amount, placement);
   map_.touch(placement, entry, Entry::kLocal);
-  mine.set(next(sealed_), sum);
+  mine.set(open, sum);
   if (!held.exists) map_.revived(placement, *entry);
-  if (change.ref.shard != 0 || entry->has(Entry::kCounted)) return {};
-  return {Code::ok, {}, 1, narrow(held.sum + change.amount)};
+  if (ref.shard != 0 || entry->has(Entry::kCounted)) return {Code::ok, open};
+  return {Code::ok, open, 1, narrow(held.sum + amount)};
 }
 
 // The cell is missing, or has no room as it is: work on the plain form.
-Applied Executor::add_first(const Change& change, const Placement& placement) {
+Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Placement& placement) {
   ShardState& state = scratch_;
-  (void)map_.read(placement, change.ref, state);
+  (void)map_.read(placement, ref, state);
   const ActorId held = own(placement.partition()).id;
   auto at = find_cell(state, held);
   const bool has_cell = held != ActorId{} && holds(state, at, held);
-  const bool rebased = has_cell && fully_cleared(*at) && !fits(at->sum, 0, change.amount);
+  const bool rebased = has_cell && fully_cleared(*at) && !fits(at->sum, 0, amount);
   if (!has_cell && state.cells.size() >= kMaxWriters) return {Code::out_of_range};
   const std::int64_t own_sum = has_cell && !rebased ? at->sum : 0;
   const Wide held_sum = total(state.cells).sum;
-  if (!fits(own_sum, held_sum, change.amount)) return {Code::out_of_range};
+  if (!fits(own_sum, held_sum, amount)) return {Code::out_of_range};
 
-  if (rebased) rebase(change, placement, state);
+  if (rebased) rebase(ref, placement, state);
   const ActorId actor = own_actor(placement.partition());
   at = find_cell(state, actor);
   const bool inserted = !holds(state, at, actor);
   if (inserted) at = state.cells.insert(at, Cell{actor, {}, 0, {}, 0});
   at->commit = next(sealed_);
-  at->sum += change.amount;
-  map_.put(placement, change.ref, state, Entry::kLocal | (inserted ? Entry::kWhole : 0));
-  if (change.ref.shard != 0 || state.count > 1) return {};
-  return {Code::ok, {}, 1, narrow(held_sum + change.amount)};
+  at->sum += amount;
+  map_.put(placement, ref, state, Entry::kLocal | (inserted ? Entry::kWhole : 0));
+  if (ref.shard != 0 || state.count > 1) return {Code::ok, next(sealed_)};
+  return {Code::ok, next(sealed_), 1, narrow(held_sum + amount)};
 }
 
 // Only its writer may: a cell that counts nothing starts again from 0, in a
 // record of its own, so that the sum after it is never compared with the one before.
-void Executor::rebase(const Change& change, const Placement& placement, ShardState& state) {
+void Executor::rebase(const ShardRef& ref, const Placement& placement, ShardState& state) {
   seal();
   const auto at = find_cell(state, own(placement.partition()).id);
   *at = Cell{at->actor, next(sealed_), 0, next(sealed_), 0};
-  map_.put(placement, change.ref, state, Entry::kLocal | Entry::kWhole);
+  map_.put(placement, ref, state, Entry::kLocal | Entry::kWhole);
   seal();
 }
 

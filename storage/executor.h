@@ -74,6 +74,8 @@ class Executor {
   // `placement`: of the change's shard. Many are faster if their memory is fetched ahead
   // (ShardMap::for_each_fetched).
   Applied apply(const Change& change, const Placement& placement);
+  // An add without a token, which nobody refuses. `usable` may be left out.
+  Applied add(const ShardRef& ref, std::int64_t amount, const Placement& placement);
   // Takes over what another node knows. Returns the partitions, ascending, of the
   // states that would have had more than kMaxCells: of these nothing was taken, so
   // this copy must not count for them.
@@ -144,10 +146,9 @@ class Executor {
 
   Applied apply_new(const Change& change, const Placement& placement);
   Applied answer_token(const TokenTable::Found& found) const;
-  Applied add(const Change& change, const Placement& placement);
-  Applied add_first(const Change& change, const Placement& placement);
+  Applied add_first(const ShardRef& ref, std::int64_t amount, const Placement& placement);
   void reset(const Change& change, const Placement& placement);
-  void rebase(const Change& change, const Placement& placement, ShardState& state);
+  void rebase(const ShardRef& ref, const Placement& placement, ShardState& state);
   template <class Visit>
   void for_each_fetched(const Delta& delta, Visit visit);  // ShardMap's
   [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement,

@@ -5,12 +5,7 @@
 #include <tuple>
 
 namespace quipu {
-namespace {
-
-constexpr Wide kMin = std::numeric_limits<std::int64_t>::min();
-constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
-
-}  // namespace
+namespace {}  // namespace
 
 Merged merge(Cell& into, const Cell& from) {
   Merged merged;
@@ -89,10 +84,9 @@ bool clear(ShardState& state) {
 }
 
 bool fits(std::int64_t own_sum, Wide held, std::int64_t amount) {
-  const Wide own_after = Wide{own_sum} + amount;
-  if (own_after < kMin || own_after > kMax) return false;
+  if (!narrow(Wide{own_sum} + amount)) return false;
   const Wide after = held + amount;
-  return (amount >= 0 || after >= kMin) && (amount <= 0 || after <= kMax);
+  return narrow(after) || (after > 0 ? amount <= 0 : amount >= 0);
 }
 
 }  // namespace quipu

@@ -48,9 +48,7 @@ Total ShardMap::total(const ShardRef& ref) const {
   return entry == nullptr ? Total{} : entry->total();
 }
 
-ShardIndex ShardMap::usable(const Placement& placement, const ShardRef& ref) const {
-  assert(resident(placement, ref));
-  if (!part(placement).spread) return 1;
+ShardIndex ShardMap::told_usable(const Placement& placement, const ShardRef& ref) const {
   const Entry* entry = find(placement, ref);
   if (entry == nullptr || !entry->has(Entry::kCounted)) return 1;
   ShardState state;

@@ -61,7 +61,10 @@ class ShardMap {
   bool read(const Placement& placement, const ShardRef& ref, ShardState& state) const;
   [[nodiscard]] Total total(const ShardRef& ref) const;
   // Of shard 0: how many shards adds may use. 1 if it is not held.
-  [[nodiscard]] ShardIndex usable(const Placement& placement, const ShardRef& ref) const;
+  [[nodiscard]] ShardIndex usable(const Placement& placement, const ShardRef& ref) const {
+    assert(resident(placement, ref));
+    return part(placement).spread ? told_usable(placement, ref) : 1;
+  }
   // visit(i, placement) for each i below `count`, in order, of the shard that ref_of(i)
   // names. In groups whose memory is fetched ahead, so that a batch waits for it once,
   // not once for each shard.
@@ -223,6 +226,7 @@ class ShardMap {
       part(one).clean.prefetch(one.leaf());  // touch() writes there
     }
   }
+  [[nodiscard]] ShardIndex told_usable(const Placement& placement, const ShardRef& ref) const;
   template <class Wanted>
   void collect(Partition partition, std::vector<Entry*>& entries, Wanted wanted) const;
   void free_stubs();
