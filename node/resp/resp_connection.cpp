@@ -44,6 +44,13 @@ std::string unknown_subcommand(const RespCommand& command, std::string_view name
 // Browsers can be made to send such lines to any port, with a command behind them.
 bool is_http(std::string_view word) { return same_word(word, "post") || same_word(word, "host:"); }
 
+// For its memory.
+template <class T>
+void give_back(std::vector<T>& borrowed, std::vector<T>& to) {
+  borrowed.clear();
+  to = std::move(borrowed);
+}
+
 RespAnswer view_of(const Answer& answer) {
   RespAnswer view;
   view.done = std::get_if<Done>(&answer);
@@ -74,7 +81,8 @@ void RespConnection::on_closed() { server_.connections.erase(id_); }
 ClientProtocol::State RespConnection::state() const {
   if (broken_) return State::broken;
   if (refused_ || (ending_ && waiting() == 0)) return State::ended;
-  const bool full = waiting() + reads_.size() >= kMaxBegun || known_bytes_ > kMaxKnown;
+  const bool full =
+      waiting() + changes_.size() + reads_.size() >= kMaxBegun || known_bytes_ > kMaxKnown;
   if (ending_ || task_ || full) return State::waiting;
   return turn_over_ ? State::turn_over : State::reading;
 }
@@ -184,7 +192,7 @@ const RespCommand* RespConnection::find(std::string_view name) {
 // ---- replies ----
 
 RespWriter RespConnection::writer() {
-  if (!reads_.empty()) give_reads();
+  give_questions();
   return {tail(), version_};
 }
 
@@ -289,8 +297,9 @@ std::uint64_t RespConnection::expect(Write write, std::string_view key) {
 
 void RespConnection::change(const Op& op, Write write) {
   if (!reads_.empty()) give_reads();
+  changes_.push_back(write);
   server_.context.ops.push_back(op);
-  server_.context.ops.back().id = expect(write, op.key);
+  server_.context.ops.back().id = last_id() + changes_.size();
 }
 
 void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
@@ -300,16 +309,42 @@ void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, W
 
 // What stands in this node's memory is answered at once, a whole pipeline together.
 void RespConnection::read_local(Words keys, Write write) {
-  give_ops();
+  if (!changes_.empty()) give_changes();
   reads_.push_back({write, keys.size()});
   std::vector<std::string_view>& all = server_.context.keys;
   all.insert(all.end(), keys.begin(), keys.end());
 }
 
-// Of ops and reads, only one kind waits at a time, so that they keep their order.
+// Of changes and reads, only one kind waits at a time, so that they keep their order.
 void RespConnection::give_questions() {
-  give_ops();
+  if (!changes_.empty()) give_changes();
   if (!reads_.empty()) give_reads();
+}
+
+// What an add came to, and what its counter counts now, is mostly known at once. If no
+// reply waits before it, it needs no slot.
+void RespConnection::give_changes() {
+  std::vector<Write> writes = std::exchange(changes_, {});
+  std::vector<Op> ops = std::exchange(server_.context.ops, {});
+  std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
+  server_.context.ask(now_, id_, ops, known);
+  auto next = known.begin();
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const bool told = next != known.end() && next->done.id == ops[i].id;
+    if (told && next->done.total && waiting() == 0) {
+      wait_for(next->after);
+      RespWriter to(*out_, version_);
+      writes[i](*this, {.done = &next->done}, to);
+      ++first_;
+    } else {
+      expect(writes[i], ops[i].key);
+      if (told) settle(ops[i].id, {.done = &next->done}, next->after);
+    }
+    if (told) ++next;
+  }
+  if (writes.capacity() <= kKeptSlots) give_back(writes, changes_);
+  give_back(ops, server_.context.ops);
+  give_back(known, server_.context.at_once);
 }
 
 void RespConnection::give_reads() {
@@ -334,10 +369,8 @@ void RespConnection::give_reads() {
       ask(asked);
     }
   }
-  reads.clear();
-  if (reads.capacity() <= kKeptSlots) reads_ = std::move(reads);  // for its memory
-  keys.clear();
-  server_.context.keys = std::move(keys);  // for their memory
+  if (reads.capacity() <= kKeptSlots) give_back(reads, reads_);
+  give_back(keys, server_.context.keys);
   server_.context.values = std::move(values);
 }
 
@@ -386,18 +419,12 @@ void RespConnection::read_front() {
 
 void RespConnection::ask(const Read& read) { server_.context.ask(now_, id_, read); }
 
-void RespConnection::give_ops() {
-  give(server_.context.ops);
-  server_.context.ops.clear();
-}
-
 void RespConnection::give(const std::vector<Op>& ops) {
   if (ops.empty()) return;
   std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
   server_.context.ask(now_, id_, ops, known);
   for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
-  known.clear();
-  server_.context.at_once = std::move(known);  // for its memory
+  give_back(known, server_.context.at_once);
 }
 
 // ---- itself ----

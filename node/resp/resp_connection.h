@@ -48,7 +48,8 @@ struct RespPeer {
 class RespConnection final : public ClientProtocol {
  public:
   using Words = RespRequests::Words;
-  // Writes the reply that an answer makes. False: it has asked again instead.
+  // Writes the reply that an answer makes. False: it has asked again instead, which it
+  // does not where that tells a total.
   using Write = bool (*)(RespConnection&, const RespAnswer&, RespWriter&);
   using Task = std::function<bool(const RespAnswer&, RespWriter&)>;
 
@@ -139,7 +140,7 @@ class RespConnection final : public ClientProtocol {
   std::uint64_t expect(Write write, std::string_view key = {});
   void ask(const Read& read);
   void give_questions();
-  void give_ops();
+  void give_changes();
   void give_reads();
   void give(const std::vector<Op>& ops);
   static bool run_task(RespConnection& connection, const RespAnswer& answer, RespWriter& to);
@@ -159,9 +160,11 @@ class RespConnection final : public ClientProtocol {
   RespWriter::Version version_ = RespWriter::Version::resp2;
 
   RespRequests requests_;
-  std::string* out_ = nullptr;    // during take() and reply()
-  std::vector<LocalRead> reads_;  // behind all slots; they go to the core together
-  std::vector<Slot> slots_;       // from slots_begin_ on
+  std::string* out_ = nullptr;  // during take() and reply()
+  // Behind all slots; they go to the core together.
+  std::vector<Write> changes_;  // of the context's ops
+  std::vector<LocalRead> reads_;
+  std::vector<Slot> slots_;  // from slots_begin_ on
   std::size_t slots_begin_ = 0;
   std::uint64_t first_ = 1;  // the id of the first of them, which counts up
   std::string keys_;         // of all slots, from keys_begin_ on
