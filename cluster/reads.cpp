@@ -74,18 +74,25 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
 void Reads::read_now(Instant now, std::span<const std::string_view> keys,
                      std::span<Value> values) const {
   const ShardMap& map = executor_.map();
-  const Age age = freshness_.age(now);
+  // All are as old as what memory has of a counter that does not exist.
+  const Piece nothing = held(now, freshness_.age(now), nullptr);
+  const Value absent =
+      value(now, ReadLevel::local, 1, [&](ShardIndex) -> const Piece& { return nothing; });
   const auto shard = [&](std::size_t i) { return ShardRef{keys[i], 0}; };
   map.for_each_fetched(keys.size(), shard, [&](std::size_t i, const Placement& placement) {
-    values[i] = {};
-    values[i].shards = 0;
+    Value& value = values[i];
+    value.shards = 0;
     if (keys[i].empty() || keys[i].size() > kMaxKey) return;
     if (!answers_itself(placement) || !map.resident(placement, shard(i))) return;
     const Entry* const entry = map.find(placement, shard(i));
     if (entry != nullptr && entry->has(Entry::kCounted)) return;
-    const Piece piece = held(now, age, placement.partition(), entry);
-    Value told = value(now, ReadLevel::local, 1, [&](ShardIndex) -> const Piece& { return piece; });
-    if (told.code == Code::ok) values[i] = std::move(told);
+    const Total total = entry == nullptr ? Total{} : entry->total();
+    const auto sum = narrow(total.sum);
+    if (!sum) return;
+    value = absent;
+    value.value = *sum;
+    value.exists = total.exists;
+    value.complete = absent.complete && view_.counts(placement.partition());
   });
 }
 
@@ -197,7 +204,8 @@ std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
 }
 
 // The entry: what this node holds of the shard, if anything.
-Piece Reads::held(Instant now, const Age& age, Partition partition, const Entry* entry) const {
+// If this node's copy counts.
+Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
   Piece piece;
   if (entry != nullptr) {
     piece.total = entry->total();
@@ -210,7 +218,7 @@ Piece Reads::held(Instant now, const Age& age, Partition partition, const Entry*
   }
   piece.age_unknown = !age.age.has_value();
   piece.as_of = now - age.age.value_or(Duration::zero());
-  piece.complete = age.complete && view_.counts(partition);
+  piece.complete = age.complete;
   return piece;
 }
 
@@ -222,7 +230,9 @@ std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
   if (answers_itself(placement)) {
     // What is in the store alone it asks itself for, as it would another owner.
     if (!map.resident(placement, shard)) return std::nullopt;
-    return held(now, freshness_.age(now), placement.partition(), map.find(placement, shard));
+    Piece piece = held(now, freshness_.age(now), map.find(placement, shard));
+    piece.complete = piece.complete && view_.counts(placement.partition());
+    return piece;
   }
   if (operation.level == ReadLevel::fresh) return std::nullopt;
   return cache_.read(now, shard);

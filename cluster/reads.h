@@ -71,8 +71,7 @@ class Reads {
   [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
   std::optional<Piece> at_hand(Instant now, const Operation& operation, const ShardKey& shard);
   [[nodiscard]] bool answers_itself(const Placement& shard) const;
-  [[nodiscard]] Piece held(Instant now, const Age& age, Partition partition,
-                           const Entry* entry) const;
+  [[nodiscard]] Piece held(Instant now, const Age& age, const Entry* entry) const;
   bool answer_now(Instant now, ClientId client, const Read& read);
   void ask(Instant now, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards);
   template <class PieceOf>

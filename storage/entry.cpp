@@ -119,9 +119,8 @@ void Entry::set_cells(std::size_t count) {
   }
 }
 
-std::size_t Entry::size() const {
-  const auto end = static_cast<std::size_t>(for_each_cell([](const CellRef&) {}) - bytes());
-  return Slab::rounded(end + (has(kCounted) ? 2 * sizeof(ShardIndex) : 0));
+std::size_t Entry::large_cells_end() const {
+  return static_cast<std::size_t>(for_each_cell([](const CellRef&) {}) - bytes());
 }
 
 // What stands behind the key. guess(cell): what the actor of the cell to be written there

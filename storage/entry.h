@@ -88,8 +88,16 @@ class Entry {
 
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }
   [[nodiscard]] ShardRef ref() const { return {{bytes() + header(), key_length()}, shard()}; }
-  [[nodiscard]] std::size_t size() const;  // bytes
-  [[nodiscard]] bool is(const ShardRef& other) const { return ref() == other; }
+  [[nodiscard]] std::size_t size() const {  // bytes
+    const std::size_t cells_end =
+        has(kSmall) ? header() + key_length() + cells() * kSmallCell : large_cells_end();
+    return Slab::rounded(cells_end + (has(kCounted) ? 2 * sizeof(ShardIndex) : 0));
+  }
+  [[nodiscard]] bool is(const ShardRef& other) const {
+    const std::size_t length = key_length();
+    return length == other.key.size() && shard() == other.shard &&
+           std::memcmp(bytes() + header(), other.key.data(), length) == 0;
+  }
   [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
   void set(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ | flags); }
   void clear(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ & ~flags); }
@@ -233,6 +241,7 @@ class Entry {
   }
   [[nodiscard]] ShardIndex shard() const { return apart() ? load16(4) : ShardIndex{0}; }
   [[nodiscard]] std::size_t cells() const { return apart() ? load16(6) : lengths_ >> kKeyBits; }
+  [[nodiscard]] std::size_t large_cells_end() const;
   [[nodiscard]] char* first_cell() { return bytes() + header() + key_length(); }
   template <class Guess>
   void write(ActorNames& actors, const ShardState& state, Guess guess);
