@@ -16,6 +16,7 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
       filled_from_(config.members.size()),
       hollow_(config.members.size()) {
   up_[self] = true;
+  counting_.set();
 }
 
 bool View::majority_up(Partition partition) const {
@@ -39,13 +40,20 @@ std::string View::owner_names(Partition partition) const {
   return names;
 }
 
+// Asked with each commit that becomes durable.
 bool View::adopt(const Meta& meta) {
-  marked_ = meta.marked;
-  retired_ = quipu::retired(meta.pins, meta.store);
-  std::fill(filled_from_.begin(), filled_from_.end(), false);
-  for (const NodeId node : meta.filled_from) {
-    if (const auto member = config_.find(node)) filled_from_[*member] = true;
+  if (marked_ != meta.marked || sources_ != meta.filled_from) {
+    marked_ = meta.marked;
+    sources_ = meta.filled_from;
+    std::fill(filled_from_.begin(), filled_from_.end(), false);
+    for (const NodeId node : sources_) {
+      if (const auto member = config_.find(node)) filled_from_[*member] = true;
+    }
+    recount();
   }
+  retired_ = quipu::retired(meta.pins, meta.store);
+  if (pins_ == meta.pins) return false;
+  pins_ = meta.pins;
   for (const Pin& pin : meta.pins.current) {
     if (const auto member = config_.find(pin.node)) stores_[*member] = pin.store;
   }
@@ -65,8 +73,18 @@ std::optional<MemberIndex> View::holder(StoreId store) const {
   return static_cast<MemberIndex>(at - stores_.begin());
 }
 
-bool View::counts(Partition partition) const {
-  if (!marked_) return true;
+void View::set_hollow(MemberIndex member, bool hollow) {
+  if (hollow_[member] == hollow) return;
+  hollow_[member] = hollow;
+  recount();
+}
+
+void View::recount() {
+  counting_.set();
+  for (std::uint16_t p = 0; marked_ && p < kPartitions; ++p) counting_[p] = filled(Partition{p});
+}
+
+bool View::filled(Partition partition) const {
   std::size_t sources = 0, others = 0;
   for (const MemberIndex owner : owners(partition)) {
     if (owner == self_) continue;
@@ -77,13 +95,6 @@ bool View::counts(Partition partition) const {
   // perhaps among it, has one of them. Where so many disks were lost that fewer are
   // left, those who are: replacements must not wait for each other for ever.
   return sources >= std::min(owners(partition).size() - majority() + 1, others);
-}
-
-bool View::whole() const {
-  for (std::uint16_t p = 0; marked_ && p < kPartitions; ++p) {
-    if (owned(Partition{p}) && !counts(Partition{p})) return false;
-  }
-  return true;
 }
 
 std::vector<Partition> View::unfilled(std::vector<Partition> partitions,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bitset>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,7 +53,8 @@ class View {
   [[nodiscard]] std::string owner_names(Partition partition) const;
 
   // ---- stores ----
-  // Takes over what meta says now. True if the fence changed.
+  // Takes over what meta says now; cheap if that is what it said before. True if the
+  // fence changed.
   bool adopt(const Meta& meta);
   [[nodiscard]] Fence fence() const { return fence_; }
   // That of a member who goes by these pins.
@@ -64,33 +66,38 @@ class View {
   [[nodiscard]] std::optional<MemberIndex> holder(StoreId store) const;
   // Whether this node's own copy counts for quorums: a replacement does not until
   // it has merged the partition from enough other owners to meet every majority.
-  [[nodiscard]] bool counts(Partition partition) const;
+  [[nodiscard]] bool counts(Partition partition) const { return counting_[raw(partition)]; }
   // Whether what this node holds of the partition is an answer by itself.
   [[nodiscard]] bool tells_of(Partition partition) const {
     return owned(partition) && !retired_ && counts(partition);
   }
   // In every partition that this node owns.
-  [[nodiscard]] bool whole() const;
+  [[nodiscard]] bool whole() const { return (owned_ & ~counting_).none(); }
   // That member has no whole copy either: it fills nobody, and is waited for by nobody.
-  void set_hollow(MemberIndex member, bool hollow) { hollow_[member] = hollow; }
+  void set_hollow(MemberIndex member, bool hollow);
   // The partitions of `shards` for which it does not, sorted, each once.
   [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions,
                                                 const std::vector<Partition>& refused = {}) const;
 
  private:
   [[nodiscard]] std::optional<MemberIndex> next_live_owner(Partition partition) const;
+  void recount();
+  [[nodiscard]] bool filled(Partition partition) const;
 
   const ClusterConfig& config_;
   MemberIndex self_;
   std::bitset<kPartitions> owned_;  // asked for with every op
   std::uint64_t first_number_;
   std::vector<bool> up_;
+  std::optional<Pins> pins_;  // nothing: meta said nothing yet
   std::vector<StoreId> stores_;
   Fence fence_{};
-  bool marked_ = false;
   bool retired_ = false;
-  std::vector<bool> filled_from_;
+  bool marked_ = false;
+  std::vector<NodeId> sources_;    // as meta says
+  std::vector<bool> filled_from_;  // the same, by member
   std::vector<bool> hollow_;
+  std::bitset<kPartitions> counting_;  // follows from the three above
 };
 
 }  // namespace quipu
