@@ -63,9 +63,10 @@ Hash128 ShardMap::hash(const Entry& entry) const {
 }
 
 void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flags) {
+  Part& home = part(placement);
+  home.summed = false;
   if (!entry->dirty()) {
     entry->set_journaled(Entry::Journaled::by_name);
-    Part& home = part(placement);
     if (!entry->is_bottom()) home.clean.remove(placement.leaf(), hash(*entry));
     ++home.dirty;
     ++dirty_;
@@ -144,6 +145,7 @@ void ShardMap::add_hashes(const Part& home, Digest::Leaves& leaves, Wanted wante
 void ShardMap::count(Part& home, const Entry& entry) {
   if (entry.shows_counter()) ++home.counters;
   home.spread |= entry.has(Entry::kCounted);
+  home.summed = false;
   ++home.states;
   ++size_;
 }
@@ -250,18 +252,21 @@ void ShardMap::mark_clean(Partition partition, Entry* entry, Commit put_by) {
   home.put_by = put_by;
   dirty_bytes_ -= entry->size();
   home.clean.add(entry->leaf(), hash(*entry));
+  home.summed = false;
   --home.dirty;
   --dirty_;
 }
 
 Hash128 ShardMap::digest(Partition partition) const {
   const Part& home = parts_[raw(partition)];
-  Hash128 sum = home.clean.sum();
-  if (home.dirty == 0) return sum;
+  if (home.dirty == 0) return home.clean.sum();
+  if (home.summed) return home.sum;
+  home.sum = home.clean.sum();
   for_each(partition, [&](const Entry* entry) {
-    if (entry->dirty()) sum += hash(*entry);
+    if (entry->dirty()) home.sum += hash(*entry);
   });
-  return sum;
+  home.summed = true;
+  return home.sum;
 }
 
 Digest::Leaves ShardMap::leaves(Partition partition) const {

@@ -167,6 +167,7 @@ class ShardMap {
   }
 
   // ---- digest: of what is in memory, so seal first ----
+  // Costs a hash for each dirty entry, or nothing if none changed since the last time.
   [[nodiscard]] Hash128 digest(Partition partition) const;
   [[nodiscard]] Digest::Leaves leaves(Partition partition) const;
   [[nodiscard]] Hash128 hash(const Entry& entry) const;
@@ -203,13 +204,15 @@ class ShardMap {
  private:
   struct Part {
     PartitionTable table;
-    Digest clean;
-    std::uint32_t dirty = 0;
-    std::uint32_t states = 0;                       // evicted ones too; of them,
-    std::uint32_t counters = 0;                     // those that show a counter
     std::unique_ptr<std::bitset<kLeaves>> evicted;  // leaves that lack some; null: none
-    Commit put_by{};                                // the last of it that was put
-    bool spread = false;                            // a state of it was, once
+    std::uint32_t dirty = 0;
+    std::uint32_t states = 0;     // evicted ones too; of them,
+    std::uint32_t counters = 0;   // those that show a counter
+    bool spread = false;          // a state of it was, once
+    mutable bool summed = false;  // none has changed since `sum`: for who asks again
+    Digest clean;
+    Commit put_by{};      // the last of it that was put
+    mutable Hash128 sum;  // the last digest()
   };
   [[nodiscard]] const Part& part(const Placement& placement) const {
     return parts_[raw(placement.partition())];
