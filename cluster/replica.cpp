@@ -81,9 +81,7 @@ void Replica::on_pull(MemberIndex from, const Pull& pull) {
 
 Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex a, MemberIndex b) {
   Hash128 root;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    const Partition partition{p};
-    if (map.size(partition) == 0) continue;  // adds nothing, and most are
+  for (const Partition partition : map.held_in()) {
     if (view.owns(a, partition) && view.owns(b, partition)) root += map.digest(partition);
   }
   return root;
@@ -94,8 +92,8 @@ Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex 
 void Replica::pull_root(MemberIndex from, Pulled& answer) const {
   const ShardMap& map = executor_.map();
   if (map.dirty() > kDirtyForRoot) return;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    if (map.size(Partition{p}) != 0 && !view_.owned(Partition{p})) return;
+  for (const Partition partition : map.held_in()) {
+    if (!view_.owned(partition)) return;
   }
   answer.root = shared_root(view_, map, from, view_.self());
   answer.answered = 1;

@@ -143,15 +143,18 @@ void Residency::ask(Commit durable, Effects& effects) {
 }
 
 void Residency::make_room(Commit durable) {
+  const ShardMap& map = executor_.map();
   const Commit safe = std::min(durable, asked_at_);
-  const std::size_t inserted = executor_.map().inserted() - inserted_;
+  const std::size_t inserted = map.inserted() - inserted_;
   const std::size_t most = kLooksPerEvent + kLooksPerInserted * inserted;
   std::size_t looked = 0;
   for (std::size_t i = 0; i < kPartitions && looked < most; ++i) {
     const Partition partition{static_cast<std::uint16_t>(hand_++ % kPartitions)};
-    looked += 1 + executor_.map().in_memory(partition);
+    looked += 1;
+    if (!map.entries_in().contains(partition)) continue;
+    looked += map.in_memory(partition);
     executor_.evict(partition, safe);
-    if (!executor_.map().crowded()) return;
+    if (!map.crowded()) return;
   }
 }
 

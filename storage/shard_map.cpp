@@ -68,9 +68,7 @@ void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flag
   if (!entry->dirty()) {
     entry->set_journaled(Entry::Journaled::by_name);
     if (!entry->is_bottom()) home.clean.remove(placement.leaf(), hash(*entry));
-    ++home.dirty;
-    ++dirty_;
-    dirty_bytes_ += entry->size();
+    count_dirty(placement, *entry);
   }
   if (!entry->has(Entry::kOpen)) {
     open_.push_back(entry);
@@ -86,19 +84,17 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
     touch(placement, old, flags);
     if (old->shows_counter()) --home.counters;
     if (!old->is_bottom()) --home.states, --size_;
-    count(home, old->rewrite(actors_, state) ? *old : *resized(home, placement, old, state));
+    count(placement, old->rewrite(actors_, state) ? *old : *resized(home, placement, old, state));
     return;
   }
   Entry* const now = Entry::create(slab_, actors_, placement, ref, state);
   insert(home, placement, now);
-  count(home, *now);
+  count(placement, *now);
+  count_dirty(placement, *now);
   open_bytes_ += now->size();
-  dirty_bytes_ += now->size();
   now->set(static_cast<std::uint8_t>(Entry::kOpen | Entry::kUsed | flags));
   now->set_journaled(Entry::Journaled::by_name);
   open_.push_back(now);
-  ++home.dirty;
-  ++dirty_;
 }
 
 // Of an open entry, one in its place.
@@ -121,6 +117,7 @@ void ShardMap::insert(Part& home, const Placement& placement, Entry* entry) {
   ++inserted_;
   table_bytes_ -= home.table.bytes();
   home.table.insert(placement, entry);
+  entries_in_.insert(placement.partition());
   table_bytes_ += home.table.bytes();
 }
 
@@ -142,19 +139,28 @@ void ShardMap::add_hashes(const Part& home, Digest::Leaves& leaves, Wanted wante
   });
 }
 
-void ShardMap::count(Part& home, const Entry& entry) {
+void ShardMap::count(const Placement& placement, const Entry& entry) {
+  Part& home = part(placement);
   if (entry.shows_counter()) ++home.counters;
   home.spread |= entry.has(Entry::kCounted);
   home.summed = false;
   ++home.states;
   ++size_;
+  held_in_.insert(placement.partition());
+}
+
+void ShardMap::count_dirty(const Placement& placement, const Entry& entry) {
+  ++part(placement).dirty;
+  ++dirty_;
+  dirty_bytes_ += entry.size();
+  dirty_in_.insert(placement.partition());
 }
 
 void ShardMap::load(const ShardRef& ref, const ShardState& state) {
   const Placement placement = place(ref);
   Part& home = part(placement);
   Entry* const entry = Entry::create(slab_, actors_, placement, ref, state);
-  count(home, *entry);
+  count(placement, *entry);
   // What is left makes room for what is needed first.
   const bool room = limit_.bytes == 0 || footprint() <= limit_.bytes - limit_.bytes / 4;
   if (room || !limit_.evictable[raw(placement.partition())]) {
@@ -209,6 +215,7 @@ void ShardMap::evict(Partition partition, Commit put_by) {
     return false;
   });
   table_bytes_ += home.table.bytes();
+  if (home.table.size() == 0) entries_in_.erase(partition);
 }
 
 void ShardMap::free_stubs() {
@@ -253,7 +260,7 @@ void ShardMap::mark_clean(Partition partition, Entry* entry, Commit put_by) {
   dirty_bytes_ -= entry->size();
   home.clean.add(entry->leaf(), hash(*entry));
   home.summed = false;
-  --home.dirty;
+  if (--home.dirty == 0) dirty_in_.erase(partition);
   --dirty_;
 }
 
@@ -289,6 +296,7 @@ void ShardMap::drop(Partition partition) {
   dirty_ -= home.dirty;
   table_bytes_ -= home.table.bytes();
   home = Part{};
+  for (Partitions* of : {&held_in_, &entries_in_, &dirty_in_}) of->erase(partition);
 }
 
 std::size_t ShardMap::bytes() const {

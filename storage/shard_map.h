@@ -27,6 +27,7 @@
 
 #include "storage/digest.h"
 #include "storage/partition_table.h"
+#include "storage/partitions.h"
 
 namespace quipu {
 
@@ -156,6 +157,8 @@ class ShardMap {
 
   // ---- checkpoint ----
   [[nodiscard]] std::size_t dirty() const { return dirty_; }
+  // The partitions of which any entry is.
+  [[nodiscard]] const Partitions& dirty_in() const { return dirty_in_; }
   // The partition's dirty entries by leaf, key and index, or those behind `after`.
   void collect_dirty(Partition partition, const std::optional<ShardKey>& after,
                      std::vector<Entry*>& entries) const;
@@ -182,10 +185,14 @@ class ShardMap {
   [[nodiscard]] std::size_t size(Partition partition) const {
     return parts_[raw(partition)].states;
   }
+  // The partitions of which any is.
+  [[nodiscard]] const Partitions& held_in() const { return held_in_; }
   // How many have an entry, or are known not to be held.
   [[nodiscard]] std::size_t in_memory(Partition partition) const {
     return parts_[raw(partition)].table.size();
   }
+  // The partitions of which any has.
+  [[nodiscard]] const Partitions& entries_in() const { return entries_in_; }
   // Exactly how many of those held show a counter (Entry::shows_counter).
   [[nodiscard]] std::size_t counters(Partition partition) const {
     return parts_[raw(partition)].counters;
@@ -234,7 +241,8 @@ class ShardMap {
   void collect(Partition partition, std::vector<Entry*>& entries, Wanted wanted) const;
   void free_stubs();
   void insert(Part& home, const Placement& placement, Entry* entry);
-  void count(Part& home, const Entry& entry);
+  void count(const Placement& placement, const Entry& entry);
+  void count_dirty(const Placement& placement, const Entry& entry);
   Entry* resized(Part& home, const Placement& placement, Entry* old, const ShardState& state);
   void set_evicted(Part& home, std::uint8_t leaf);
   void keep_leaves(Part& home);
@@ -256,6 +264,7 @@ class ShardMap {
   const MemoryLimit limit_;
   std::size_t table_bytes_ = 0;
   std::size_t size_ = 0;
+  Partitions held_in_, entries_in_, dirty_in_;
   std::size_t dirty_ = 0;
   std::size_t dirty_bytes_ = 0;
   bool evicted_ = false;  // ever, anything
