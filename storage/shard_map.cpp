@@ -127,6 +127,7 @@ void ShardMap::keep_leaves(Part& home) {
   Digest::Leaves leaves{};
   add_hashes(home, leaves, [](const Entry& entry) { return !entry.dirty(); });
   home.clean.keep(leaves);
+  leaf_bytes_ += home.clean.bytes();
 }
 
 template <class Wanted>
@@ -295,14 +296,9 @@ void ShardMap::drop(Partition partition) {
   size_ -= home.states;
   dirty_ -= home.dirty;
   table_bytes_ -= home.table.bytes();
+  leaf_bytes_ -= home.clean.bytes();
   home = Part{};
   for (Partitions* of : {&held_in_, &entries_in_, &dirty_in_}) of->erase(partition);
-}
-
-std::size_t ShardMap::bytes() const {
-  std::size_t total = slab_.reserved();
-  for (const Part& home : parts_) total += home.table.bytes() + home.clean.bytes();
-  return total;
 }
 
 }  // namespace quipu

@@ -206,7 +206,7 @@ class ShardMap {
 
   void unpack(const Entry& entry, ShardState& state) const { entry.unpack(actors_, state); }
   [[nodiscard]] ActorNames& actors() { return actors_; }
-  [[nodiscard]] std::size_t bytes() const;
+  [[nodiscard]] std::size_t bytes() const { return slab_.reserved() + table_bytes_ + leaf_bytes_; }
 
  private:
   struct Part {
@@ -263,6 +263,7 @@ class ShardMap {
   std::size_t open_bytes_ = 0;
   const MemoryLimit limit_;
   std::size_t table_bytes_ = 0;
+  std::size_t leaf_bytes_ = 0;  // of digests
   std::size_t size_ = 0;
   Partitions held_in_, entries_in_, dirty_in_;
   std::size_t dirty_ = 0;
