@@ -41,7 +41,8 @@ void SimNode::when_awake(What&& what) {
   });
 }
 
-void SimNode::later(Instant when, std::function<void()> what) {
+template <class What>
+void SimNode::later(Instant when, What what) {
   if (when == kNever) return;
   shared_.time.at(when, [this, born = incarnation_, what = std::move(what)] {
     if (born == incarnation_ && running()) when_awake(what);

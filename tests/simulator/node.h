@@ -106,7 +106,8 @@ class SimNode {
   // Runs `what` once the process is awake, unless it has died meanwhile.
   template <class What>
   void when_awake(What&& what);
-  void later(Instant when, std::function<void()> what);
+  template <class What>
+  void later(Instant when, What what);
   void broken(std::string what);
 
   Shared shared_;

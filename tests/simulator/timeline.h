@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "protocol/instant.h"
@@ -17,7 +18,15 @@ class Timeline {
   [[nodiscard]] Instant now() const { return now_; }
 
   void at(Instant when, std::function<void()> what) {
-    events_.push({std::max(when, now_), next_++, std::move(what)});
+    std::size_t place = things_.size();
+    if (free_.empty()) {
+      things_.push_back(std::move(what));
+    } else {
+      place = free_.back();
+      free_.pop_back();
+      things_[place] = std::move(what);
+    }
+    events_.push({std::max(when, now_), next_++, place});
   }
   void in(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
@@ -25,19 +34,21 @@ class Timeline {
   template <class Stop>
   void run(Instant until, Stop&& stop) {
     while (!events_.empty() && events_.top().when <= until && !stop()) {
-      Event event = std::move(const_cast<Event&>(events_.top()));
+      const Event event = events_.top();
       events_.pop();
       now_ = event.when;
-      event.what();
+      free_.push_back(event.place);
+      const std::function<void()> what = std::exchange(things_[event.place], nullptr);
+      what();
     }
     if (!stop()) now_ = until;
   }
 
  private:
-  struct Event {
+  struct Event {  // small, as a heap moves them about
     Instant when;
     std::uint64_t order;
-    std::function<void()> what;
+    std::size_t place;  // of what happens
     bool operator<(const Event& other) const {
       return when != other.when ? when > other.when : order > other.order;
     }
@@ -45,6 +56,8 @@ class Timeline {
   Instant now_ = kStart;
   std::uint64_t next_ = 0;
   std::priority_queue<Event> events_;
+  std::vector<std::function<void()>> things_;
+  std::vector<std::size_t> free_;  // places
 };
 
 }  // namespace quipu::sim
