@@ -63,15 +63,17 @@ Ledger::OpId Ledger::begin(Instant now, OpKind kind, const std::string& key) {
   Change change;
   change.kind = kind;
   change.key = key;
+  change.of = &keys_.at(key);
   change.begun = now;
+  change.of->changed = now;
   changes_.push_back(std::move(change));
   return changes_.size() - 1;
 }
 
 Ledger::OpId Ledger::begin_add(Instant now, const std::string& key, std::int64_t amount) {
   const OpId id = begin(now, OpKind::add, key);
-  Key& home = keys_.at(key);
   Change& change = changes_[id];
+  Key& home = *change.of;
   change.digit = home.adds.size();
   const std::int64_t digit = std::int64_t{1} << (2 * std::min<std::size_t>(change.digit, 30));
   switch (home.kind) {
@@ -90,13 +92,13 @@ Ledger::OpId Ledger::begin_add(Instant now, const std::string& key, std::int64_t
 
 Ledger::OpId Ledger::begin_reset(Instant now, const std::string& key) {
   const OpId id = begin(now, OpKind::reset, key);
-  keys_.at(key).resets.push_back(id);
+  changes_[id].of->resets.push_back(id);
   return id;
 }
 
 Failure Ledger::on_acked(OpId id, Instant now, Ack level) {
   Change& change = changes_[id];
-
+  change.of->changed = now;
   for (std::size_t i = 0; i <= static_cast<std::size_t>(level); ++i)
     change.acked[i] = std::min(change.acked[i], now);
   if (refused_for_good(change))
@@ -106,6 +108,7 @@ Failure Ledger::on_acked(OpId id, Instant now, Ack level) {
 
 Failure Ledger::on_refused(OpId id, Instant now) {
   Change& change = changes_[id];
+  change.of->changed = now;
   change.refused = std::min(change.refused, now);
   // What only a memory had may be refused anew, and what only a disk had that forgot it.
   const Instant kept = change.acked[static_cast<std::size_t>(Ack::disk)];
@@ -132,6 +135,7 @@ std::size_t Ledger::disks_lost_since(Instant when) const {
 
 std::size_t Ledger::on_copy_back(Instant now) {
   backs_.push_back({now, kNever});
+  all_changed_ = now;
   return backs_.size() - 1;
 }
 
@@ -163,7 +167,7 @@ std::string Ledger::say(const Change& change, const std::string& what) const {
 // ---- what a total must, may and cannot hold ----
 
 bool Ledger::may_be_cleared(const Change& add, Instant by) const {
-  const std::vector<OpId>& resets = keys_.at(add.key).resets;
+  const std::vector<OpId>& resets = add.of->resets;
   return std::any_of(resets.begin(), resets.end(), [&](OpId id) {
     const Change& reset = changes_[id];
     if (reset.begun >= by || refused_for_good(reset)) return false;
@@ -252,6 +256,7 @@ Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, 
       return {Invariant::quorum_reset_clears,
               say(add, "is back in a strong read that began at " + clock(begun))};
     }
+    add.of->changed = ended;
     if (in) {
       add.seen = std::min(add.seen, ended);
     } else if (add.acked_before(Ack::quorum, begun) || add.seen < begun) {

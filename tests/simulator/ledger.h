@@ -6,6 +6,7 @@
 // counted plus all that is doubtful and negative, and the same with the positive.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -25,11 +26,14 @@ inline constexpr std::size_t kAddsPerWitness = 30;
 enum class KeyKind : std::uint8_t { witness, negative_witness, signed_sum, big_sum };
 
 class Ledger {
+  struct Key;
+
  public:
   using OpId = std::size_t;
   struct Change {
     OpKind kind = OpKind::add;
     std::string key;
+    Key* of = nullptr;
     std::int64_t amount = 0;
     std::size_t digit = 0;
     Instant begun{};
@@ -62,7 +66,10 @@ class Ledger {
   void on_held(OpId id, Instant now, std::vector<MemberIndex> holders);
   // A process died, or a disk was lost, and with it what was only there.
   void on_crash(Instant now) { last_crash_ = now; }
-  void on_disk_lost(Instant now, MemberIndex whose) { disks_lost_.emplace_back(now, whose); }
+  void on_disk_lost(Instant now, MemberIndex whose) {
+    disks_lost_.emplace_back(now, whose);
+    all_changed_ = now;
+  }
   [[nodiscard]] std::size_t disks_lost_since(Instant when) const;
   // An older copy counts, as nobody can know better, until all who might could say so.
   [[nodiscard]] std::size_t on_copy_back(Instant now);
@@ -71,6 +78,7 @@ class Ledger {
   void on_copy_noticed(std::size_t which, Instant now, bool renamed) {
     backs_[which].to = now;
     backs_[which].renamed = renamed;
+    all_changed_ = now;
   }
 
   // From now on nothing fails, and every question of before has been answered.
@@ -85,6 +93,10 @@ class Ledger {
   // What strong reads show that begin and end now: bits of digits.
   [[nodiscard]] Failure check_readable(const std::string& key, std::uint32_t always,
                                        std::uint32_t ever, Instant now) const;
+  // Later than that, what check_readable() says of the same bits does not depend on when.
+  [[nodiscard]] Instant changed(const std::string& key) const {
+    return std::max(all_changed_, keys_.at(key).changed);
+  }
   // When nothing is on its way any more.
   [[nodiscard]] Failure check_final(const std::string& key, const Value& value, Instant now) const;
   // Whether a reset may have cleared it by then.
@@ -101,6 +113,7 @@ class Ledger {
     KeyKind kind{};
     std::vector<OpId> adds;  // the i-th stands for digit i
     std::vector<OpId> resets;
+    Instant changed{};  // when something was last asked or told of it
   };
   OpId begin(Instant now, OpKind kind, const std::string& key);
   [[nodiscard]] std::string say(const Change& change, const std::string& what) const;
@@ -133,6 +146,7 @@ class Ledger {
     bool renamed = false;
   };
   std::vector<Back> backs_;
+  Instant all_changed_{};  // when something last happened that concerns all keys
 };
 
 [[nodiscard]] std::uint64_t digit_of(std::int64_t value, std::size_t digit);

@@ -79,19 +79,47 @@ Commit Oracle::seen(MemberIndex node, StoreId store) const {
 
 std::optional<std::int64_t> Oracle::written(MemberIndex writer, ShardRef shard, ActorId actor,
                                             Commit commit) const {
-  const auto at = durable_[writer].find(shard);
-  if (at == durable_[writer].end()) return std::nullopt;
-  for (const Cell& cell : at->second.cells) {
+  for (const Cell& cell : durable(writer, shard).cells) {
     if (cell.actor == actor && cell.commit == commit) return cell.sum;
   }
   return std::nullopt;
 }
 
-ShardState& Oracle::held(MemberIndex node, ShardRef shard) {
-  States& states = durable_[node];
-  const auto at = states.find(shard);
-  if (at != states.end()) return at->second;
-  return states[{std::string(shard.key), shard.shard}];
+const Oracle::Copies* Oracle::copies(std::string_view key) const {
+  const auto at = copies_.find(key);
+  return at == copies_.end() ? nullptr : &at->second;
+}
+
+namespace {
+
+const ShardState kNone;
+
+const ShardState& shard_of(const std::vector<ShardState>& states, ShardIndex shard) {
+  return shard < states.size() ? states[shard] : kNone;
+}
+
+bool has_digit(const ShardState& state, std::size_t digit, bool negative) {
+  const Wide sum = reference::total(state);
+  return (static_cast<std::uint64_t>(negative ? -sum : sum) >> (2 * digit) & 3) != 0;
+}
+
+}  // namespace
+
+const ShardState& Oracle::durable(MemberIndex node, ShardRef shard) const {
+  const Copies* const copies = this->copies(shard.key);
+  return copies == nullptr ? kNone : shard_of(copies->on[node], shard.shard);
+}
+
+void Oracle::join(MemberIndex node, ShardRef shard, std::span<const Cell> cells, ShardIndex count,
+                  ShardIndex usable) {
+  auto at = copies_.find(shard.key);
+  if (at == copies_.end()) {
+    at = copies_.try_emplace(std::string(shard.key)).first;
+    at->second.on.resize(config_.members.size());
+  }
+  std::vector<ShardState>& states = at->second.on[node];
+  if (states.size() <= shard.shard) states.resize(std::size_t{shard.shard} + 1);
+  if (reference::join(states[shard.shard], cells, count, usable)) at->second.changed = time_.now();
 }
 
 void Oracle::absorb(MemberIndex node, const Delta& delta) {
@@ -100,7 +128,7 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
       know(node, entry.ref, cell.actor, cell.commit, cell.sum);
       know(node, entry.ref, cell.actor, cell.cleared_commit, cell.cleared_sum);
     }
-    (void)reference::join(held(node, entry.ref), entry.cells, entry.count, entry.usable);
+    join(node, entry.ref, entry.cells, entry.count, entry.usable);
     if (entry.usable > 1) check_usable(entry.ref, entry.usable);
   });
 }
@@ -117,8 +145,7 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
   if (usable <= right || time_.now() < disk_lost_ + std::chrono::seconds(10)) return;
   std::size_t know = 0, others = 0;
   for (const MemberIndex owner : config_.owners.of(partition(shard))) {
-    const auto at = durable_[owner].find(shard);
-    const bool knows = at != durable_[owner].end() && at->second.count >= usable;
+    const bool knows = durable(owner, shard).count >= usable;
     know += knows ? 1 : 0;
     others += !knows && votes_by_(owner, partition(shard)) ? 1 : 0;
   }
@@ -139,7 +166,7 @@ void Oracle::on_durable(MemberIndex node, const Batch& batch) {
 // A state at rest is no newer than the records up to it.
 void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   disk_lost_ = time_.now();
-  durable_[node].clear();
+  for (auto& [key, copies] : copies_) copies.on[node].clear();
   names_[node] = {};
   seen_[node].clear();
   for (const auto& [key, value] : disk.durable) {
@@ -148,14 +175,13 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
     } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
       if (!state.ok()) continue;
-      (void)reference::join(held(node, named->ref), *state);
+      join(node, named->ref, state->cells, state->count, state->usable);
     }
   }
 }
 
 bool Oracle::holds(MemberIndex node, ShardRef shard, const ShardState& state) const {
-  ShardState held;
-  if (const auto at = durable_[node].find(shard); at != durable_[node].end()) held = at->second;
+  ShardState held = durable(node, shard);
   return !reference::join(held, state);
 }
 
@@ -269,20 +295,13 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
   }
 }
 
-bool Oracle::has_digit(MemberIndex node, const ShardKey& shard, std::size_t digit,
-                       bool negative) const {
-  const auto at = durable_[node].find(shard);
-  if (at == durable_[node].end()) return false;
-  const Wide sum = reference::total(at->second);
-  return (static_cast<std::uint64_t>(negative ? -sum : sum) >> (2 * digit) & 3) != 0;
-}
-
 std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool negative) const {
+  const Copies* const copies = this->copies(key);
   std::size_t most = 0;
-  for (ShardIndex shard = 0; shard < kShards; ++shard) {
+  for (ShardIndex shard = 0; copies != nullptr && shard < kShards; ++shard) {
     std::size_t count = 0;
     for (const MemberIndex owner : config_.owners.of(partition({key, shard})))
-      count += has_digit(owner, {key, shard}, digit, negative) ? 1 : 0;
+      count += has_digit(shard_of(copies->on[owner], shard), digit, negative) ? 1 : 0;
     most = std::max(most, count);
   }
   return most;
@@ -291,12 +310,12 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
 std::vector<MemberIndex> Oracle::holding(const std::string& key, std::size_t digit,
                                          bool negative) const {
   std::vector<MemberIndex> nodes;
-  for (MemberIndex node = 0; node < durable_.size(); ++node) {
-    for (ShardIndex shard = 0; shard < kShards; ++shard) {
-      if (!has_digit(node, {key, shard}, digit, negative)) continue;
-      nodes.push_back(node);
-      break;
-    }
+  const Copies* const copies = this->copies(key);
+  for (MemberIndex node = 0; copies != nullptr && node < copies->on.size(); ++node) {
+    const bool has = std::ranges::any_of(copies->on[node], [&](const ShardState& state) {
+      return has_digit(state, digit, negative);
+    });
+    if (has) nodes.push_back(node);
   }
   return nodes;
 }

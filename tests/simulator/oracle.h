@@ -35,7 +35,6 @@ class Oracle {
       : time_(time),
         trace_(trace),
         config_(config),
-        durable_(config.members.size()),
         names_(config.members.size()),
         stores_(config.members.size()),
         seen_(config.members.size()) {}
@@ -70,15 +69,24 @@ class Oracle {
     std::uint32_t always = ~0U, ever = 0;
   };
   [[nodiscard]] Readable readable(const std::string& key, bool negative) const;
+  // It says the same again while these do: when a disk last learned or lost something of
+  // the counter, and whose copies count, shard by shard.
+  [[nodiscard]] Instant changed(const std::string& key) const;
+  using Votes = std::vector<std::optional<Fence>>;
+  [[nodiscard]] Votes votes(const std::string& key) const;
 
  private:
-  struct HashShard {
+  struct HashName {
     using is_transparent = void;
-    std::size_t operator()(ShardRef shard) const {
-      return std::hash<std::string_view>{}(shard.key) + shard.shard;
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>{}(name);
     }
   };
-  using States = std::unordered_map<ShardKey, ShardState, HashShard, std::equal_to<>>;
+  // Of a counter.
+  struct Copies {
+    std::vector<std::vector<ShardState>> on;  // by node, by shard
+    Instant changed{};                        // when one of them last did
+  };
   using Entries = std::vector<std::pair<ShardKey, ShardState>>;
   struct Owed {  // by connection and asker: what was sent and is to be acked
     std::map<std::uint64_t, Entries> frames, writes;
@@ -94,12 +102,13 @@ class Oracle {
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
   void check_acked(MemberIndex by, const Entries& entries, const std::vector<Partition>& unfilled,
                    const char* what);
-  [[nodiscard]] bool has_digit(MemberIndex node, const ShardKey& shard, std::size_t digit,
-                               bool negative) const;
   struct Answers;
   [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
   [[nodiscard]] bool holds(MemberIndex node, ShardRef shard, const ShardState& state) const;
-  [[nodiscard]] ShardState& held(MemberIndex node, ShardRef shard);
+  void join(MemberIndex node, ShardRef shard, std::span<const Cell> cells, ShardIndex count,
+            ShardIndex usable);
+  [[nodiscard]] const ShardState& durable(MemberIndex node, ShardRef shard) const;
+  [[nodiscard]] const Copies* copies(std::string_view key) const;
   [[nodiscard]] Partition partition(ShardRef shard) const;
 
   Timeline& time_;
@@ -107,8 +116,8 @@ class Oracle {
   const ClusterConfig& config_;
   HashKey placement_{};
   VotesBy votes_by_;
-  std::vector<States> durable_;                           // never iterated
-  std::vector<test::JournalNames> names_;                 // of the same disks
+  std::unordered_map<std::string, Copies, HashName, std::equal_to<>> copies_;  // what is durable
+  std::vector<test::JournalNames> names_;                                      // of the same disks
   std::unordered_map<std::uint64_t, std::int64_t> sums_;  // by hash of (shard, actor, commit)
   struct Writer {
     MemberIndex node;

@@ -27,13 +27,11 @@ struct Oracle::Answers {
 };
 
 Oracle::Answers Oracle::answers(const ShardKey& shard, bool negative, Fence fence) const {
-  static const ShardState kNone;
   std::vector<const ShardState*> states;
   const Partition partition = this->partition(shard);
   for (const MemberIndex owner : config_.owners.of(partition)) {
     if (votes_by_(owner, partition) != fence) continue;
-    const auto at = durable_[owner].find(shard);
-    states.push_back(at == durable_[owner].end() ? &kNone : &at->second);
+    states.push_back(&durable(owner, shard));
   }
   Answers told;
   const std::size_t majority = config_.owners.majority();
@@ -54,6 +52,26 @@ Oracle::Answers Oracle::answers(const ShardKey& shard, bool negative, Fence fenc
     if (!differ) break;
   }
   return told;
+}
+
+Instant Oracle::changed(const std::string& key) const {
+  const Copies* const copies = this->copies(key);
+  return copies == nullptr ? disk_lost_ : std::max(disk_lost_, copies->changed);
+}
+
+Oracle::Votes Oracle::votes(const std::string& key) const {
+  ShardIndex shards = 1;
+  if (const Copies* const copies = this->copies(key)) {
+    for (const std::vector<ShardState>& states : copies->on)
+      shards = std::max(shards, states.empty() ? shards : states.front().count);
+  }
+  Votes votes;
+  for (ShardIndex shard = 0; shard < shards; ++shard) {
+    const Partition partition = this->partition({key, shard});
+    for (const MemberIndex owner : config_.owners.of(partition))
+      votes.push_back(votes_by_(owner, partition));
+  }
+  return votes;
 }
 
 Oracle::Readable Oracle::readable(const std::string& key, bool negative) const {

@@ -228,16 +228,22 @@ void World::check_merge() {
 }
 
 // Before anybody happens to ask the wrong ones. Of old keys only what is lost with a disk is
-// of interest, which stays so: a part of them each time.
+// of interest, which stays so: a part of them each time. Where nothing has changed since
+// the last look, the next one would say the same.
 void World::check_majorities(Which which) {
   const std::vector<std::string>& keys = ledger_.keys();
   if (which != Which::all) ++turn_;
+  looks_.resize(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const bool old = i + kRecentKeys < keys.size();
     if (which != Which::all && old && i % kTurns != turn_ % kTurns) continue;
     const std::string& key = keys[i];
     const KeyKind kind = ledger_.kind(key);
     if (kind != KeyKind::witness && kind != KeyKind::negative_witness) continue;
+    Oracle::Votes votes = oracle_.votes(key);
+    const Instant changed = std::max(oracle_.changed(key), ledger_.changed(key));
+    if (changed < looks_[i].at && votes == looks_[i].votes) continue;
+    looks_[i] = {time_.now(), std::move(votes)};
     const auto readable = oracle_.readable(key, kind == KeyKind::negative_witness);
     if (const Failure wrong =
             ledger_.check_readable(key, readable.always, readable.ever, time_.now()))

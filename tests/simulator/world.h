@@ -73,6 +73,11 @@ class World {
   std::unique_ptr<Nemesis> nemesis_;
   bool sampling_ = false;
   std::size_t turn_ = 0;  // which part of the old keys is looked at
+  struct Look {
+    Instant at{};
+    Oracle::Votes votes;
+  };
+  std::vector<Look> looks_;  // at each key's majorities, the last
   // Whether a counter exists, as a read of it says in the end.
   enum class Existence { none, possible, certain };
   std::map<std::string, Existence> existence_;
