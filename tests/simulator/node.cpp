@@ -284,7 +284,7 @@ void SimNode::on_client_frame(ClientId client, const FrameDecoder::Frame& frame,
     default:
       broken("a client sent something else");
   }
-  if (!reply.empty()) answer_client(client, reply);
+  if (!reply.empty()) answer_client(client, std::move(reply));
 }
 
 // An eventual add that nobody but this node has to do with: it owns the shard and counts
@@ -314,9 +314,9 @@ void SimNode::check_served(ClientId client, const Done& done) {
                          std::string(quipu::describe(done.code).name) + ": " + done.detail);
 }
 
-void SimNode::answer_client(ClientId client, const std::string& bytes) {
+void SimNode::answer_client(ClientId client, std::string bytes) {
   const auto at = clients_.find(client);
-  if (at != clients_.end()) shared_.network.send(at->second.connection(), host(), bytes);
+  if (at != clients_.end()) shared_.network.send(at->second.connection(), host(), std::move(bytes));
 }
 
 // ---- effects ----
@@ -375,7 +375,7 @@ void SimNode::reply(ClientId client, const Answer& answer) {
       return name() + " -> client " + std::to_string(raw(client)) + ": " + tell(*done);
     });
   }
-  answer_client(client, bytes);
+  answer_client(client, std::move(bytes));
 }
 
 void SimNode::read_clients_again() {

@@ -96,7 +96,7 @@ class SimNode {
   [[nodiscard]] bool needs_nobody(const Op& op) const;
   void check_served(ClientId client, const Done& done);
   void read_clients_again();
-  void answer_client(ClientId client, const std::string& bytes);
+  void answer_client(ClientId client, std::string bytes);
   void perform(Effects& effects);
   void begin_load(LoadRequest request);
   void begin_sync();

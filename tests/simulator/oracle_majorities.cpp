@@ -28,6 +28,7 @@ struct Oracle::Answers {
 
 Oracle::Answers Oracle::answers(const ShardKey& shard, bool negative, Fence fence) const {
   std::vector<const ShardState*> states;
+  states.reserve(config_.owners.replication());
   const Partition partition = this->partition(shard);
   for (const MemberIndex owner : config_.owners.of(partition)) {
     if (votes_by_(owner, partition) != fence) continue;
@@ -66,6 +67,7 @@ Oracle::Votes Oracle::votes(const std::string& key) const {
       shards = std::max(shards, states.empty() ? shards : states.front().count);
   }
   Votes votes;
+  votes.reserve(shards * config_.owners.replication());
   for (ShardIndex shard = 0; shard < shards; ++shard) {
     const Partition partition = this->partition({key, shard});
     for (const MemberIndex owner : config_.owners.of(partition))
@@ -76,8 +78,9 @@ Oracle::Votes Oracle::votes(const std::string& key) const {
 
 Oracle::Readable Oracle::readable(const std::string& key, bool negative) const {
   std::set<Fence> fences;
-  for (const MemberIndex owner : config_.owners.of(partition({key, 0}))) {
-    if (const auto fence = votes_by_(owner, partition({key, 0}))) fences.insert(*fence);
+  const Partition first_of = partition({key, 0});
+  for (const MemberIndex owner : config_.owners.of(first_of)) {
+    if (const auto fence = votes_by_(owner, first_of)) fences.insert(*fence);
   }
   Readable readable;
   for (const Fence fence : fences) {

@@ -322,9 +322,9 @@ void WireClient::on_frame(const FrameDecoder::Frame& frame) {
     on_answer(done.id);
     on_done(done);
   } else if (frame.type == FrameType::config_reply) {
-    const ConfigReply reply = decode_config_reply(frame.payload).value();
-    on_answer(reply.id);
-    on_config(reply);
+    const Result<ConfigReply> reply = decode_config_reply(frame.payload);
+    on_answer(reply->id);
+    on_config(*reply);
   } else if (frame.type == FrameType::values) {
     const Values values = decode_values(frame.payload).value();
     on_answer(values.id);
