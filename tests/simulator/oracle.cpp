@@ -9,19 +9,6 @@
 #include "tests/simulator/reference.h"
 
 namespace quipu::sim {
-namespace {
-
-std::vector<std::pair<ShardKey, ShardState>> copy(const Delta& delta) {
-  std::vector<std::pair<ShardKey, ShardState>> entries;
-  delta.for_each([&](const DeltaEntry& entry) {
-    entries.push_back({{std::string(entry.ref.key), entry.ref.shard},
-                       {{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable}});
-  });
-  return entries;
-}
-
-}  // namespace
-
 std::string tell(const Op& op) {
   static constexpr const char* kKinds[] = {"add", "reset", "raise", "open session"};
   std::string text =
@@ -180,31 +167,30 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   }
 }
 
-bool Oracle::holds(MemberIndex node, ShardRef shard, const ShardState& state) const {
-  ShardState held = durable(node, shard);
-  return !reference::join(held, state);
+bool Oracle::holds(MemberIndex node, const DeltaEntry& entry) const {
+  ShardState held = durable(node, entry.ref);
+  return !reference::join(held, entry.cells, entry.count, entry.usable);
 }
 
 void Oracle::check_sent(MemberIndex from, const Delta& delta, const char* what) {
   delta.for_each([&](const DeltaEntry& entry) {
-    const ShardState state{{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable};
-    if (holds(from, entry.ref, state)) return;
+    if (holds(from, entry)) return;
     trace_.fail(time_.now(), Invariant::sent_is_durable,
                 config_.members[from].name + " sent " + name(entry.ref) + " in " + what +
                     " before it was on its disk");
   });
 }
 
-void Oracle::check_acked(MemberIndex by, const Entries& entries,
-                         const std::vector<Partition>& unfilled, const char* what) {
-  for (const auto& [shard, state] : entries) {
-    if (std::binary_search(unfilled.begin(), unfilled.end(), partition(shard)) ||
-        holds(by, shard, state))
-      continue;
+void Oracle::check_acked(MemberIndex by, const Delta& delta, const std::vector<Partition>& unfilled,
+                         const char* what) {
+  delta.for_each([&](const DeltaEntry& entry) {
+    if (std::binary_search(unfilled.begin(), unfilled.end(), partition(entry.ref)) ||
+        holds(by, entry))
+      return;
     trace_.fail(time_.now(), Invariant::acked_is_durable,
-                config_.members[by].name + " acked " + what + " with " + name(shard) +
+                config_.members[by].name + " acked " + what + " with " + name(entry.ref) +
                     ", which is not on its disk");
-  }
+  });
 }
 
 void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
@@ -259,7 +245,7 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     return;
   const Payload payload{reinterpret_cast<const std::byte*>(frame.data()) + kFrameHeader,
                         frame.size() - kFrameHeader};
-  const Result<PeerMessage> message = decode_peer(type, payload);
+  Result<PeerMessage> message = decode_peer(type, payload);
   if (!message.ok()) {
     trace_.fail(
         time_.now(), Invariant::no_crash,
@@ -267,15 +253,15 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     return;
   }
   tell(from, to, *message);
-  if (const auto* delta = std::get_if<DeltaFrame>(&*message)) {
+  if (auto* delta = std::get_if<DeltaFrame>(&*message)) {
     check_sent(from, delta->delta, "a delta");
-    owed_[{connection, from}].frames[delta->number] = copy(delta->delta);
+    owed_[{connection, from}].frames[delta->number] = std::move(delta->delta);
   } else if (const auto* collected = std::get_if<Collected>(&*message)) {
     check_sent(from, collected->states, "an answer to a collect");
   } else if (const auto* pulled = std::get_if<Pulled>(&*message)) {
     check_sent(from, pulled->states, "an answer to a pull");
-  } else if (const auto* write = std::get_if<WriteBack>(&*message)) {
-    owed_[{connection, from}].writes[write->id] = copy(write->states);
+  } else if (auto* write = std::get_if<WriteBack>(&*message)) {
+    owed_[{connection, from}].writes[write->id] = std::move(write->states);
   } else {
     // An ack goes the way that its request came.
     for (auto at = owed_.lower_bound({connection, 0});

@@ -87,9 +87,8 @@ class Oracle {
     std::vector<std::vector<ShardState>> on;  // by node, by shard
     Instant changed{};                        // when one of them last did
   };
-  using Entries = std::vector<std::pair<ShardKey, ShardState>>;
   struct Owed {  // by connection and asker: what was sent and is to be acked
-    std::map<std::uint64_t, Entries> frames, writes;
+    std::map<std::uint64_t, Delta> frames, writes;
   };
 
   void know(MemberIndex node, ShardRef shard, ActorId actor, Commit commit, std::int64_t sum);
@@ -100,11 +99,11 @@ class Oracle {
   void absorb_record(MemberIndex node, const std::string& key, const std::string& value);
   void check_usable(ShardRef shard, ShardIndex usable);
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
-  void check_acked(MemberIndex by, const Entries& entries, const std::vector<Partition>& unfilled,
+  void check_acked(MemberIndex by, const Delta& delta, const std::vector<Partition>& unfilled,
                    const char* what);
   struct Answers;
   [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
-  [[nodiscard]] bool holds(MemberIndex node, ShardRef shard, const ShardState& state) const;
+  [[nodiscard]] bool holds(MemberIndex node, const DeltaEntry& entry) const;
   void join(MemberIndex node, ShardRef shard, std::span<const Cell> cells, ShardIndex count,
             ShardIndex usable);
   [[nodiscard]] const ShardState& durable(MemberIndex node, ShardRef shard) const;
