@@ -14,9 +14,9 @@ void for_each(const PartitionSet& partitions, Visit visit) {
 
 std::uint64_t Sizing::counters_here() const {
   std::uint64_t counters = 0;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    const std::uint64_t here = executor_.map().counters(Partition{p});
-    if (here > 0 && view_.owned(Partition{p})) counters += here;
+  const ShardMap& map = executor_.map();
+  for (const Partition partition : map.held_in()) {
+    if (view_.owned(partition)) counters += map.counters(partition);
   }
   return counters;
 }

@@ -97,7 +97,7 @@ class View {
   std::vector<NodeId> sources_;    // as meta says
   std::vector<bool> filled_from_;  // the same, by member
   std::vector<bool> hollow_;
-  std::bitset<kPartitions> counting_;  // follows from the three above
+  std::bitset<kPartitions> counting_;  // follows from marked_ and these
 };
 
 }  // namespace quipu
