@@ -1,6 +1,9 @@
 // When an add is acknowledged, and what an acknowledgement at quorum takes.
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "protocol/random.h"
 #include "tests/cluster/hand_driven.h"
 
 namespace quipu::test {
@@ -78,6 +81,45 @@ TEST(Adds, NothingIsSentToPeersBeforeItIsDurable) {
   nodes.resume(0);
   nodes.pass(200ms);
   EXPECT_EQ(nodes.held(1, "a"), 1);
+}
+
+// One that names its shard is asked all that may be asked of an op.
+TEST(Adds, PlainOnesAreToldTheSameAsThoseThatTakeTheLongWay) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  HandDriven::Options options;
+  options.replication = 2;
+  HandDriven plain(options), named(options);
+  Random random(1);
+  std::map<Code, int> met;
+  for (int i = 0; i < 3000; ++i) {
+    const auto node = static_cast<MemberIndex>(random.below(3));
+    const std::string key = "k" + std::to_string(random.below(8));
+    const std::int64_t amounts[] = {1, -1, 0, 5, kMost, kMost / 2, kLeast, kLeast / 2};
+    const std::int64_t amount = amounts[random.below(std::size(amounts))];
+    const Ack ack = random.below(2) == 0 ? Ack::memory : Ack::disk;
+    const auto other = static_cast<MemberIndex>((node + 1) % 3);
+    const std::uint64_t event = random.below(40);
+    for (HandDriven* nodes : {&plain, &named}) {
+      if (event == 0) (void)nodes->reset(node, key);
+      if (event == 1) nodes->cut(node, other);
+      if (event == 2) nodes->connect_all();
+      if (event == 3) nodes->restart(node);
+      if (event == 4) nodes->pass(1s);
+    }
+    const auto a = plain.done(plain.add(node, key, amount, {.ack = ack}));
+    const auto b = named.done(named.add(node, key, amount, {.ack = ack, .shard = 0}));
+    ASSERT_EQ(a.has_value(), b.has_value()) << "step " << i;
+    if (!a) continue;
+    ASSERT_EQ(std::tie(a->code, a->detail, a->usable, a->total),
+              std::tie(b->code, b->detail, b->usable, b->total))
+        << "step " << i << ": " << amount << " to " << key << " at " << node;
+    ++met[a->code];
+  }
+  EXPECT_GT(met[Code::ok], 1000);
+  EXPECT_GT(met[Code::out_of_range], 100);
+  for (const MemberIndex node : plain.all())
+    EXPECT_EQ(plain.stat(node, "adds_executed"), named.stat(node, "adds_executed"));
 }
 
 TEST(Adds, AtQuorumWaitForOneOtherOwnersDisk) {
