@@ -71,6 +71,7 @@ template <class Scalar, class Item>
 [[nodiscard]] Offset<Vector<Scalar>> build_scalars(Builder& builder,
                                                    const std::vector<Item>& items) {
   if (items.empty()) return 0;
+  if constexpr (std::is_same_v<Scalar, Item>) return builder.CreateVector(items);
   Scalar* to = nullptr;
   const auto offset = builder.CreateUninitializedVector<Scalar>(items.size(), &to);
   for (const Item& item : items) *to++ = static_cast<Scalar>(item);
@@ -150,17 +151,18 @@ class Reader {
   // of tables.
   template <class To, class Element, class Make>
   void copy(const char* field, const Vector<Element>* from, std::vector<To>& to, Make make) {
-    using Stored = std::remove_cv_t<std::remove_pointer_t<Element>>;
-    if (from == nullptr || from->size() == 0) return;  // builders leave empty ones unaligned
-    if (!aligned(field, from->Data(), alignof(Stored))) return;
-    if (!pay(field, from->size() * sizeof(Stored))) return;
+    if (!payable(field, from)) return;
     to.reserve(to.size() + from->size());
     for (flatbuffers::uoffset_t i = 0; i < from->size(); ++i) to.push_back(make(from->Get(i)));
   }
-  // The same for ids and numbers.
+  // The same for ids and numbers; as a whole, where they are stored as they are kept.
   template <class To, class Scalar>
   void copy(const char* field, const Vector<Scalar>* from, std::vector<To>& to) {
-    copy(field, from, to, [](Scalar value) { return To{value}; });
+    if constexpr (std::is_same_v<To, Scalar>) {
+      if (payable(field, from)) to.insert(to.end(), from->data(), from->data() + from->size());
+    } else {
+      copy(field, from, to, [](Scalar value) { return To{value}; });
+    }
   }
 
   // What is copied is paid for with bytes of the message, each of them once: else
@@ -176,6 +178,14 @@ class Reader {
  private:
   [[nodiscard]] bool admissible() const;
   [[nodiscard]] bool only_padding(std::size_t from) const;
+  // Whether there is something to be copied, which may be.
+  template <class Element>
+  [[nodiscard]] bool payable(const char* field, const Vector<Element>* from) {
+    using Stored = std::remove_cv_t<std::remove_pointer_t<Element>>;
+    if (from == nullptr || from->size() == 0) return false;  // builders leave empty ones unaligned
+    return aligned(field, from->Data(), alignof(Stored)) &&
+           pay(field, from->size() * sizeof(Stored));
+  }
   [[nodiscard]] bool aligned(const char* field, const void* data, std::size_t alignment);
   template <class Number>
   void refuse_range(const char* field, Number value, Number low, Number high) {
