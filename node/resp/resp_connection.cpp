@@ -1,6 +1,7 @@
 #include "node/resp/resp_connection.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "node/resp/resp_command.h"
@@ -334,7 +335,8 @@ void RespConnection::give_changes() {
     if (told && next->done.total && waiting() == 0) {
       wait_for(next->after);
       RespWriter to(*out_, version_);
-      writes[i](*this, {.done = &next->done}, to);
+      [[maybe_unused]] const bool written = writes[i](*this, {.done = &next->done}, to);
+      assert(written);  // who is told a total asks nothing
       ++first_;
     } else {
       expect(writes[i], ops[i].key);
@@ -342,6 +344,7 @@ void RespConnection::give_changes() {
     }
     if (told) ++next;
   }
+  assert(next == known.end());  // they come in the order of the ops
   if (writes.capacity() <= kKeptSlots) give_back(writes, changes_);
   give_back(ops, server_.context.ops);
   give_back(known, server_.context.at_once);
@@ -389,7 +392,10 @@ bool RespConnection::run_task(RespConnection& connection, const RespAnswer& answ
 
 void RespConnection::again(std::vector<Op> ops) {
   for (Op& op : ops) op.id = last_id();
-  give(ops);
+  std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
+  server_.context.ask(now_, id_, ops, known);
+  for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
+  give_back(known, server_.context.at_once);
 }
 
 void RespConnection::again(std::vector<std::string_view> keys, ReadLevel level) {
@@ -419,19 +425,11 @@ void RespConnection::read_front() {
 
 void RespConnection::ask(const Read& read) { server_.context.ask(now_, id_, read); }
 
-void RespConnection::give(const std::vector<Op>& ops) {
-  if (ops.empty()) return;
-  std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
-  server_.context.ask(now_, id_, ops, known);
-  for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
-  give_back(known, server_.context.at_once);
-}
-
 // ---- itself ----
 
 // What was asked before is answered as it was asked.
 void RespConnection::use(RespWriter::Version version) {
-  if (!reads_.empty()) give_reads();
+  give_questions();
   version_ = version;
 }
 

@@ -142,7 +142,6 @@ class RespConnection final : public ClientProtocol {
   void give_questions();
   void give_changes();
   void give_reads();
-  void give(const std::vector<Op>& ops);
   static bool run_task(RespConnection& connection, const RespAnswer& answer, RespWriter& to);
   [[nodiscard]] std::size_t waiting() const { return slots_.size() - slots_begin_; }
   [[nodiscard]] std::uint64_t last_id() const { return first_ + waiting() - 1; }

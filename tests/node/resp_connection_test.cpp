@@ -54,5 +54,19 @@ TEST_F(RespConnections, LastWordsStandInTheOrderOfTheRequests) {
                      "$4\r\nlast\r\n-ERR Protocol error: too much is held\r\n");
 }
 
+// Known adds need no slot, but for those behind one that waits.
+TEST_F(RespConnections, AnAddStandsInItsPlaceWhetherOrNotOneWaitsBeforeIt) {
+  EXPECT_EQ(take("INCR a\r\nINCRBY a x\r\nINCR a\r\nHELLO 3\r\nINCR a\r\n").substr(0, 62),
+            ":1\r\n-ERR value is not an integer or out of range\r\n:2\r\n%7\r\n$6\r\n");
+  EXPECT_EQ(take("INCR b\r\nQUIPU.GET a STRONG\r\nINCR b\r\nINCR b\r\nPING\r\n"), ":1\r\n");
+  std::string out;
+  connection_.refuse({Code::overloaded, "too much is held"}, out);
+  EXPECT_EQ(out,
+            "-INDOUBT the connection is closed: it may still count\r\n"
+            "-INDOUBT the connection is closed: it may still count\r\n"
+            "-INDOUBT the connection is closed: it may still count\r\n+PONG\r\n"
+            "-ERR Protocol error: too much is held\r\n");
+}
+
 }  // namespace
 }  // namespace quipu::test
