@@ -110,7 +110,7 @@ bool Listing::can_tell(std::uint32_t cursor) const {
 // In front of the next leaf of the partition that is in the store alone, or at its end.
 std::uint32_t Listing::end_of_memory(std::uint32_t cursor) const {
   const std::uint32_t end = end_of_partition(cursor);
-  if (executor_.map().all_resident()) return end;
+  if (executor_.map().all_resident()) return end;  // else a list would ask for a million leaves
   while (cursor < end && executor_.map().resident(leaf_at(cursor))) ++cursor;
   return cursor;
 }

@@ -80,8 +80,8 @@ void Reads::read_now(Instant now, std::span<const std::string_view> keys,
       value(now, ReadLevel::local, 1, [&](ShardIndex) -> const Piece& { return nothing; });
   const auto shard = [&](std::size_t i) { return ShardRef{keys[i], 0}; };
   map.for_each_fetched(keys.size(), shard, [&](std::size_t i, const Placement& placement) {
-    Value& value = values[i];
-    value.shards = 0;
+    Value& told = values[i];
+    told.shards = 0;
     if (keys[i].empty() || keys[i].size() > kMaxKey) return;
     if (!answers_itself(placement) || !map.resident(placement, shard(i))) return;
     const Entry* const entry = map.find(placement, shard(i));
@@ -89,10 +89,10 @@ void Reads::read_now(Instant now, std::span<const std::string_view> keys,
     const Total total = entry == nullptr ? Total{} : entry->total();
     const auto sum = narrow(total.sum);
     if (!sum) return;
-    value = absent;
-    value.value = *sum;
-    value.exists = total.exists;
-    value.complete = absent.complete && view_.counts(placement.partition());
+    told = absent;
+    told.value = *sum;
+    told.exists = total.exists;
+    told.complete = absent.complete && view_.counts(placement.partition());
   });
 }
 
@@ -203,8 +203,8 @@ std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
   return shards;
 }
 
-// The entry: what this node holds of the shard, if anything.
-// If this node's copy counts.
+// The entry: what this node holds of the shard, if anything. Whether its copy counts is
+// for the caller to say, as many keys may share the rest.
 Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
   Piece piece;
   if (entry != nullptr) {

@@ -40,7 +40,7 @@ std::string View::owner_names(Partition partition) const {
   return names;
 }
 
-// Asked with each commit that becomes durable.
+// Called with each commit that becomes durable, when meta is nearly always what it was.
 bool View::adopt(const Meta& meta) {
   if (marked_ != meta.marked || sources_ != meta.filled_from) {
     marked_ = meta.marked;

@@ -81,6 +81,7 @@ class View {
 
  private:
   [[nodiscard]] std::optional<MemberIndex> next_live_owner(Partition partition) const;
+  // What counts() tells, once what it follows from has changed.
   void recount();
   [[nodiscard]] bool filled(Partition partition) const;
 

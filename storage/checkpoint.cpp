@@ -56,12 +56,10 @@ void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTab
            (bytes < kExcessBytes && map.dirty_excess() > 0);
   };
   ShardState state;
-  while (partition_ < kPartitions && goes_on()) {
-    if (const std::size_t next = map.dirty_in().next(partition_); next != partition_) {
-      partition_ = next;
-      last_.reset();
-      continue;
-    }
+  while (goes_on()) {
+    const std::size_t next = map.dirty_in().next(partition_);
+    if (std::exchange(partition_, next) != next) last_.reset();
+    if (next == kPartitions) break;
     const Partition partition{static_cast<std::uint16_t>(partition_)};
     map.collect_dirty(partition, last_, entries_);
     auto at = entries_.begin();

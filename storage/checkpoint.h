@@ -44,8 +44,8 @@ class Checkpoint {
  public:
   explicit Checkpoint(CheckpointLimits limits) : limits_(limits) {}
 
-  // A record of that size was sealed, or replayed. What it names takes a start three
-  // times as long as what it has by alias, and takes three times the bytes.
+  // A record of that size was sealed, or replayed. Its bytes are the measure: a name takes
+  // three times those of an alias, and a start three times as long.
   void wrote(std::size_t bytes) {
     replayed(bytes);
     owed_ += bytes;

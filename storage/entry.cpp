@@ -220,13 +220,13 @@ Total Entry::total() const {
   return total;
 }
 
-Entry::Counted Entry::count(std::uint32_t actor) {
-  Counted counted;
+Entry::Tally Entry::tally(std::uint32_t actor) {
+  Tally tally;
   for_each_cell([&](const CellRef& cell) {
-    if (cell.actor() == actor) counted.cell = cell;
-    cell.add_to(counted.total);
+    if (cell.actor() == actor) tally.cell = cell;
+    cell.add_to(tally.total);
   });
-  return counted;
+  return tally;
 }
 
 Entry::CellRef Entry::find(std::uint32_t actor) {

@@ -198,8 +198,8 @@ class Entry {
   // The cell of an actor; false if it has none.
   [[nodiscard]] CellRef find(std::uint32_t actor);
   // The same, and what all of them count.
-  struct Counted;
-  [[nodiscard]] Counted count(std::uint32_t actor);
+  struct Tally;
+  [[nodiscard]] Tally tally(std::uint32_t actor);
   // The cell of that commit; false if it has none, or two by chance.
   [[nodiscard]] CellRef find_only(Commit commit);
 
@@ -257,7 +257,7 @@ class Entry {
 
 static_assert(sizeof(Entry) == 4);
 
-struct Entry::Counted {
+struct Entry::Tally {
   CellRef cell;
   Total total;
 };

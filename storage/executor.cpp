@@ -111,7 +111,7 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   Entry* entry = map_.find(placement, ref);
   if (entry == nullptr || !has_actor(placement.partition()))
     return add_first(ref, amount, placement);
-  auto [mine, held] = entry->count(own(placement.partition()).index);
+  auto [mine, held] = entry->tally(own(placement.partition()).index);
   if (!mine || !fits(mine.sum(), held.sum, amount)) return add_first(ref, amount, placement);
   const Commit open = next(sealed_);
   const std::int64_t sum = mine.sum() + amount;

@@ -1,12 +1,9 @@
 #include "storage/lattice.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 namespace quipu {
-namespace {}  // namespace
-
 Merged merge(Cell& into, const Cell& from) {
   Merged merged;
   merged.conflict = into.commit == from.commit && into.sum != from.sum;
@@ -86,6 +83,7 @@ bool clear(ShardState& state) {
 bool fits(std::int64_t own_sum, Wide held, std::int64_t amount) {
   if (!narrow(Wide{own_sum} + amount)) return false;
   const Wide after = held + amount;
+  // From outside the range, only towards it.
   return narrow(after) || (after > 0 ? amount <= 0 : amount >= 0);
 }
 

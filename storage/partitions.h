@@ -1,5 +1,6 @@
 // partitions.h: some of the partitions, of which the next one is found 64 at a time:
 // where counters are few, whoever has to do with all of them looks at those few alone.
+// (A std::bitset, as PartitionSet on the wire, cannot be asked for its next.)
 #pragma once
 
 #include <array>
@@ -47,6 +48,7 @@ class Partitions {
  private:
   static std::uint64_t bit(Partition partition) { return std::uint64_t{1} << raw(partition) % 64; }
 
+  static_assert(kPartitions % 64 == 0);
   std::array<std::uint64_t, kPartitions / 64> words_{};
 };
 

@@ -236,8 +236,6 @@ void ShardMap::collect(Partition partition, std::vector<Entry*>& entries, Wanted
 
 void ShardMap::collect_dirty(Partition partition, const std::optional<ShardKey>& after,
                              std::vector<Entry*>& entries) const {
-  entries.clear();
-  if (parts_[raw(partition)].dirty == 0) return;
   std::optional<Name> last;
   if (after) last.emplace(place(*after).leaf(), *after);
   collect(partition, entries,

@@ -6,8 +6,8 @@
 //
 // open:  changed since the last seal, so the next record must hold it
 // dirty: changed since a checkpoint last put it; the journal has it
-// The digests cover the clean ones, evicted or not; a request adds the dirty ones on
-// the fly. So do the counts of what is held.
+// The digests cover the clean ones, evicted or not; a request adds the dirty ones, unless
+// none changed since the last. So do the counts of what is held.
 //
 // Invariants
 //   1. A state is changed only after touch() (or by put(), which touches), and what
@@ -210,6 +210,7 @@ class ShardMap {
 
  private:
   struct Part {
+    // First what each add looks at.
     PartitionTable table;
     std::unique_ptr<std::bitset<kLeaves>> evicted;  // leaves that lack some; null: none
     std::uint32_t dirty = 0;
@@ -265,10 +266,10 @@ class ShardMap {
   std::size_t table_bytes_ = 0;
   std::size_t leaf_bytes_ = 0;  // of digests
   std::size_t size_ = 0;
-  Partitions held_in_, entries_in_, dirty_in_;
   std::size_t dirty_ = 0;
   std::size_t dirty_bytes_ = 0;
-  bool evicted_ = false;  // ever, anything
+  Partitions held_in_, entries_in_, dirty_in_;  // which parts have any of these
+  bool evicted_ = false;                        // ever, anything
   std::uint64_t inserted_ = 0;
 };
 
