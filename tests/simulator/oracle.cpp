@@ -9,6 +9,7 @@
 #include "tests/simulator/reference.h"
 
 namespace quipu::sim {
+
 std::string tell(const Op& op) {
   static constexpr const char* kKinds[] = {"add", "reset", "raise", "open session"};
   std::string text =
@@ -28,6 +29,17 @@ namespace {
 
 std::string name(ShardRef shard) {
   return std::string(shard.key) + "/" + std::to_string(shard.shard);
+}
+
+const ShardState kNone;
+
+const ShardState& shard_of(const std::vector<ShardState>& states, ShardIndex shard) {
+  return shard < states.size() ? states[shard] : kNone;
+}
+
+bool has_digit(const ShardState& state, std::size_t digit, bool negative) {
+  const Wide sum = reference::total(state);
+  return (static_cast<std::uint64_t>(negative ? -sum : sum) >> (2 * digit) & 3) != 0;
 }
 
 }  // namespace
@@ -76,21 +88,6 @@ const Oracle::Copies* Oracle::copies(std::string_view key) const {
   const auto at = copies_.find(key);
   return at == copies_.end() ? nullptr : &at->second;
 }
-
-namespace {
-
-const ShardState kNone;
-
-const ShardState& shard_of(const std::vector<ShardState>& states, ShardIndex shard) {
-  return shard < states.size() ? states[shard] : kNone;
-}
-
-bool has_digit(const ShardState& state, std::size_t digit, bool negative) {
-  const Wide sum = reference::total(state);
-  return (static_cast<std::uint64_t>(negative ? -sum : sum) >> (2 * digit) & 3) != 0;
-}
-
-}  // namespace
 
 const ShardState& Oracle::durable(MemberIndex node, ShardRef shard) const {
   const Copies* const copies = this->copies(shard.key);

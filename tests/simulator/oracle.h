@@ -82,7 +82,7 @@ class Oracle {
       return std::hash<std::string_view>{}(name);
     }
   };
-  // Of a counter.
+  // A counter's states on each disk.
   struct Copies {
     std::vector<std::vector<ShardState>> on;  // by node, by shard
     Instant changed{};                        // when one of them last did
