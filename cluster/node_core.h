@@ -49,8 +49,9 @@ class NodeCore {
   // ---- clients ----
   // Each op is answered by one Done with its id, now or later. Borrows only
   // during the call. What is known at once is appended to `at_once`, if there is one,
-  // in the order of `ops`, and the shell keeps it until Effects::released says so; else it is kept
-  // here. With `at_once` there are no effects before finish_batch, which may be shared by many.
+  // mostly in the order of `ops`, and the shell keeps it until Effects::released says so;
+  // else it is kept here. With `at_once` there are no effects before finish_batch, which
+  // may be shared by many.
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
               std::vector<AtOnce>* at_once = nullptr);
   void on_read(Instant now, ClientId client, const Read& read, Effects& effects);

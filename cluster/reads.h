@@ -31,7 +31,7 @@ class Reads {
 
   void on_read(Instant now, ClientId client, const Read& read);
   // At `local`, what this node's memory tells by itself; Value::shards is 0 for the keys
-  // that on_read must be asked for.
+  // that on_read must be asked for, and nothing else of these is set.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
   // Results of rounds; those that are not a read's are left alone.
   void on_finished(Instant now, const Collector::Finished& finished);

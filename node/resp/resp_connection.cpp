@@ -344,7 +344,9 @@ void RespConnection::give_changes() {
     }
     if (told) ++next;
   }
-  assert(next == known.end());  // they come in the order of the ops
+  // Out of the order of the ops, or of earlier ones.
+  for (; next != known.end(); ++next)
+    settle(next->done.id, {.done = &next->done}, next->after);
   if (writes.capacity() <= kKeptSlots) give_back(writes, changes_);
   give_back(ops, server_.context.ops);
   give_back(known, server_.context.at_once);
