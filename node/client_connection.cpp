@@ -8,7 +8,7 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr std::size_t kReadSize = std::size_t{256} << 10;
+constexpr std::size_t kClientReadSize = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void ClientConnection::wait_readable() {
 }
 
 void ClientConnection::on_readable() {
-  const std::span<std::byte> room = decoder_.prepare(kReadSize);
+  const std::span<std::byte> room = decoder_.prepare(kClientReadSize);
   asio::error_code error;
   const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
   if (error && error != asio::error::would_block && error != asio::error::try_again) {

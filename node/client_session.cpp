@@ -11,7 +11,7 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr std::size_t kReadSize = std::size_t{64} << 10;
+constexpr std::size_t kTurnSize = std::size_t{64} << 10;
 // How long a client has to fetch our last words.
 constexpr std::chrono::seconds kLinger{1};
 
@@ -76,7 +76,7 @@ void ClientSession::on_readable() {
   if (ending_) return discard();
   if (must_wait()) return;
   ReadBuffer& in = left_over_ != nullptr ? *left_over_ : shared_.buffer;
-  const std::span<std::byte> room = in.prepare(kReadSize);
+  const std::span<std::byte> room = in.prepare(kTurnSize);
   asio::error_code error;
   const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
   if (error && !is_later(error)) return close();
@@ -133,7 +133,7 @@ void ClientSession::keep_left_over(ReadBuffer& in) {
   if (left_over_ == nullptr) return hold(0);
   if (!turn_over_) {
     // Ten thousand clients may each have sent a few bytes of a request.
-    if (left_over_->buffered() < kReadSize) left_over_->fit();
+    if (left_over_->buffered() < kTurnSize) left_over_->fit();
     if (request_late_ == nullptr) watch_request();
   }
   hold(left_over_->held());
@@ -228,7 +228,7 @@ void ClientSession::turn_out(const Status& why) {
 }
 
 void ClientSession::discard() {
-  const std::span<std::byte> room = shared_.buffer.prepare(kReadSize);
+  const std::span<std::byte> room = shared_.buffer.prepare(kTurnSize);
   asio::error_code error;
   socket_.read_some(asio::buffer(room.data(), room.size()), error);
   if (error && !is_later(error)) return close();

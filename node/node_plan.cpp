@@ -21,7 +21,7 @@ constexpr int kSilentIntervals = 20;
 
 Status refuse(std::string why) { return {Code::invalid_argument, std::move(why)}; }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 Status check_name(std::string_view what, std::string_view name) {
   if (name.empty()) return refuse(std::string(what) + " is empty: give it a name");
@@ -68,7 +68,7 @@ Status check_numbers(const NodeOptions& options) {
 }
 
 Status check_member(const NodeMember& member) {
-  const std::string whose = " of member " + quoted(member.name);
+  const std::string whose = " of member " + in_quotes(member.name);
   if (Status named = check_name("the name of a member", member.name); !named.ok()) return named;
   const Result<Address> peer = parse_address(member.peer_address);
   if (!peer.ok()) return refuse("peer " + peer.status().detail() + whose);
@@ -245,7 +245,7 @@ Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
   if (!config.ok()) return config.status();
   const std::optional<MemberIndex> self = config->find(node_id(name_of(options.name, reactor)));
   if (!self) {
-    return refuse("node " + quoted(options.name) +
+    return refuse("node " + in_quotes(options.name) +
                   " is not among the members: add it on every node, or correct the name");
   }
   NodePlan plan{.config = std::move(*config),

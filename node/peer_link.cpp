@@ -11,7 +11,7 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr std::size_t kReadSize = std::size_t{256} << 10;
+constexpr std::size_t kPeerReadSize = std::size_t{256} << 10;
 // The core keeps few frames in flight per peer; more than this is a peer that has
 // stopped reading.
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
@@ -62,7 +62,7 @@ void PeerLink::wait_readable() {
 }
 
 void PeerLink::on_readable() {
-  const std::span<std::byte> room = decoder_.prepare(kReadSize);
+  const std::span<std::byte> room = decoder_.prepare(kPeerReadSize);
   asio::error_code error;
   const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
   if (error && error != asio::error::would_block && error != asio::error::try_again) {

@@ -9,7 +9,7 @@
 namespace quipu {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string in_toml(const std::string& text) {
   using toml::format_flags;
   constexpr auto kOnOneLine =
       format_flags::allow_literal_strings | format_flags::allow_multi_line_strings;
@@ -22,7 +22,7 @@ std::string quoted(const std::string& text) {
 // Whether it reads back: what is not UTF-8 does not.
 bool survives(const std::string& text) {
   try {
-    return toml::parse("text = " + quoted(text))["text"].value<std::string>() == text;
+    return toml::parse("text = " + in_toml(text))["text"].value<std::string>() == text;
   } catch (const toml::parse_error&) {
     return false;
   }
@@ -38,8 +38,8 @@ std::string members(const LoadedSettings& loaded) {
   if (all.empty()) return {};
   std::string text = "members = [" + comment(loaded, kMembersKey);
   for (const NodeMember& one : all) {
-    text += "  {name = " + quoted(one.name) + ", peer = " + quoted(one.peer_address) +
-            ", client = " + quoted(one.client_address) + ", zone = " + quoted(one.zone) +
+    text += "  {name = " + in_toml(one.name) + ", peer = " + in_toml(one.peer_address) +
+            ", client = " + in_toml(one.client_address) + ", zone = " + in_toml(one.zone) +
             ", weight = " + std::to_string(one.weight) + "},\n";
   }
   return text + "]\n";
@@ -56,7 +56,8 @@ std::string all_tables(const LoadedSettings& loaded) {
     }
     const std::string value = row.show(loaded.settings);
     text.append(row.name()).append(" = ");
-    text += (row.type == RawSetting::Type::text ? quoted(value) : value) + comment(loaded, row.key);
+    text +=
+        (row.type == RawSetting::Type::text ? in_toml(value) : value) + comment(loaded, row.key);
   }
   return text;
 }

@@ -324,15 +324,17 @@ void read(Reader& in, const wire::SizedPart& from, SizedPart& message) {
 }
 
 // After the overloads, so that they find them all.
-constexpr auto build_any = [](Builder& builder, const auto& message) {
+constexpr auto build_peer_message = [](Builder& builder, const auto& message) {
   return build(builder, message);
 };
-constexpr auto read_any = [](Reader& in, const auto& from, auto& to) { read(in, from, to); };
+constexpr auto read_peer_message = [](Reader& in, const auto& from, auto& to) {
+  read(in, from, to);
+};
 
 template <class Table, class Message>
-Result<PeerMessage> decode(Payload payload, const char* name) {
+Result<PeerMessage> decode_as(Payload payload, const char* name) {
   Result<Message> message =
-      read_message<Table, Message>(payload, Code::protocol_error, name, read_any);
+      read_message<Table, Message>(payload, Code::protocol_error, name, read_peer_message);
   if (!message.ok()) return message.status();
   return PeerMessage(std::move(*message));
 }
@@ -361,46 +363,48 @@ bool is_greeting(FrameType type) { return type == FrameType::hello || type == Fr
 
 void encode_peer(std::string& out, const PeerMessage& message, ClusterId cluster) {
   std::visit(
-      [&](const auto& one) { append_message(out, type_of(one), one, build_any, raw(cluster)); },
+      [&](const auto& one) {
+        append_message(out, type_of(one), one, build_peer_message, raw(cluster));
+      },
       message);
 }
 
 Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
   switch (type) {
     case FrameType::hello:
-      return decode<wire::Hello, Hello>(payload, "Hello");
+      return decode_as<wire::Hello, Hello>(payload, "Hello");
     case FrameType::refusal:
-      return decode<wire::Refusal, Refusal>(payload, "Refusal");
+      return decode_as<wire::Refusal, Refusal>(payload, "Refusal");
     case FrameType::delta:
-      return decode<wire::DeltaFrame, DeltaFrame>(payload, "DeltaFrame");
+      return decode_as<wire::DeltaFrame, DeltaFrame>(payload, "DeltaFrame");
     case FrameType::delta_ack:
-      return decode<wire::DeltaAck, DeltaAck>(payload, "DeltaAck");
+      return decode_as<wire::DeltaAck, DeltaAck>(payload, "DeltaAck");
     case FrameType::beat:
-      return decode<wire::Beat, Beat>(payload, "Beat");
+      return decode_as<wire::Beat, Beat>(payload, "Beat");
     case FrameType::forward:
-      return decode<wire::Forward, Forward>(payload, "Forward");
+      return decode_as<wire::Forward, Forward>(payload, "Forward");
     case FrameType::forwarded:
-      return decode<wire::Forwarded, Forwarded>(payload, "Forwarded");
+      return decode_as<wire::Forwarded, Forwarded>(payload, "Forwarded");
     case FrameType::collect:
-      return decode<wire::Collect, Collect>(payload, "Collect");
+      return decode_as<wire::Collect, Collect>(payload, "Collect");
     case FrameType::collected:
-      return decode<wire::Collected, Collected>(payload, "Collected");
+      return decode_as<wire::Collected, Collected>(payload, "Collected");
     case FrameType::write_back:
-      return decode<wire::WriteBack, WriteBack>(payload, "WriteBack");
+      return decode_as<wire::WriteBack, WriteBack>(payload, "WriteBack");
     case FrameType::written_back:
-      return decode<wire::WrittenBack, WrittenBack>(payload, "WrittenBack");
+      return decode_as<wire::WrittenBack, WrittenBack>(payload, "WrittenBack");
     case FrameType::pull:
-      return decode<wire::Pull, Pull>(payload, "Pull");
+      return decode_as<wire::Pull, Pull>(payload, "Pull");
     case FrameType::pulled:
-      return decode<wire::Pulled, Pulled>(payload, "Pulled");
+      return decode_as<wire::Pulled, Pulled>(payload, "Pulled");
     case FrameType::list_part:
-      return decode<wire::ListPart, ListPart>(payload, "ListPart");
+      return decode_as<wire::ListPart, ListPart>(payload, "ListPart");
     case FrameType::listed_part:
-      return decode<wire::ListedPart, ListedPart>(payload, "ListedPart");
+      return decode_as<wire::ListedPart, ListedPart>(payload, "ListedPart");
     case FrameType::size_part:
-      return decode<wire::SizePart, SizePart>(payload, "SizePart");
+      return decode_as<wire::SizePart, SizePart>(payload, "SizePart");
     case FrameType::sized_part:
-      return decode<wire::SizedPart, SizedPart>(payload, "SizedPart");
+      return decode_as<wire::SizedPart, SizedPart>(payload, "SizedPart");
     default:
       return {Code::protocol_error,
               "frame of type " + std::to_string(static_cast<unsigned>(type)) + " on the peer port"};

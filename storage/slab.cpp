@@ -16,7 +16,7 @@ constexpr std::size_t kHugePage = 2 * kChunk;  // of x86-64, and of AArch64 with
 
 // A piece's number: that of its chunk, and in which 16 bytes of it it begins. No other
 // begins there, as none is smaller.
-constexpr std::size_t kHeader = Slab::kLeast;
+constexpr std::size_t kChunkHeader = Slab::kLeast;
 constexpr unsigned kPlaceBits = 17;
 static_assert(kHugePage / Slab::kLeast == std::size_t{1} << kPlaceBits);
 constexpr std::uint32_t kNumbered = std::uint32_t{1} << (32 - kPlaceBits);  // chunks: 64 GiB
@@ -66,8 +66,8 @@ void Slab::add_chunk() {
   std::byte* const chunk = chunks_.back().get();
   if (huge) ::madvise(chunk, size, MADV_HUGEPAGE);  // as far as there are any
   std::memcpy(chunk, &number, sizeof number);
-  next_ = chunk + kHeader;
-  left_ = size - kHeader;
+  next_ = chunk + kChunkHeader;
+  left_ = size - kChunkHeader;
   reserved_ += size;
 }
 

@@ -203,25 +203,25 @@ void command_getkeysandflags(RespConnection& connection, Words words) {
   });
 }
 
-constexpr std::string_view kFlags = "loading stale";
-constexpr std::string_view kCategories = "@slow @connection";
+constexpr std::string_view kCommandFlags = "loading stale";
+constexpr std::string_view kCommandCategories = "@slow @connection";
 
 constexpr std::array kCommand{
     RespCommand{"count",
                 2,
                 command_count,
-                kFlags,
+                kCommandFlags,
                 {},
-                kCategories,
+                kCommandCategories,
                 "server",
                 "2.8.13",
                 "Tells how many commands there are."},
     RespCommand{"docs",
                 -2,
                 command_docs,
-                kFlags,
+                kCommandFlags,
                 {},
-                kCategories,
+                kCommandCategories,
                 "server",
                 "7.0.0",
                 "Explains commands.",
@@ -229,9 +229,9 @@ constexpr std::array kCommand{
     RespCommand{"getkeys",
                 -4,
                 command_getkeys,
-                kFlags,
+                kCommandFlags,
                 {},
-                kCategories,
+                kCommandCategories,
                 "server",
                 "2.8.13",
                 "Tells the keys that a request names.",
@@ -239,9 +239,9 @@ constexpr std::array kCommand{
     RespCommand{"getkeysandflags",
                 -4,
                 command_getkeysandflags,
-                kFlags,
+                kCommandFlags,
                 {},
-                kCategories,
+                kCommandCategories,
                 "server",
                 "7.0.0",
                 "Tells the keys that a request names, and what it does to them.",
@@ -249,9 +249,9 @@ constexpr std::array kCommand{
     RespCommand{"info",
                 -2,
                 command_info,
-                kFlags,
+                kCommandFlags,
                 {},
-                kCategories,
+                kCommandCategories,
                 "server",
                 "2.8.13",
                 "Describes commands.",
@@ -259,23 +259,31 @@ constexpr std::array kCommand{
     RespCommand{"list",
                 -2,
                 command_list,
-                kFlags,
+                kCommandFlags,
                 {},
-                kCategories,
+                kCommandCategories,
                 "server",
                 "7.0.0",
                 "Names commands.",
                 "[FILTERBY filter name]"},
-    RespCommand{"help", 2, help, kFlags, {}, kCategories, "server", "5.0.0", "Tells these lines."},
+    RespCommand{"help",
+                2,
+                help,
+                kCommandFlags,
+                {},
+                kCommandCategories,
+                "server",
+                "5.0.0",
+                "Tells these lines."},
 };
 
-constexpr std::array kCommands{
+constexpr std::array kCatalogueCommands{
     RespCommand{"command",
                 -1,
                 command,
-                kFlags,
+                kCommandFlags,
                 {},
-                kCategories,
+                kCommandCategories,
                 "server",
                 "2.8.13",
                 "Describes all commands.",
@@ -302,6 +310,6 @@ void help(RespConnection& connection, RespConnection::Words words) {
   }
 }
 
-std::span<const RespCommand> catalogue_commands() { return kCommands; }
+std::span<const RespCommand> catalogue_commands() { return kCatalogueCommands; }
 
 }  // namespace quipu

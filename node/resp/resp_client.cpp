@@ -214,8 +214,8 @@ void client_switch(RespConnection& connection, Words words) {
   connection.ok();
 }
 
-constexpr std::string_view kFlags = "noscript loading stale fast no_auth allow_busy";
-constexpr std::string_view kCategories = "@fast @connection";
+constexpr std::string_view kConnectionFlags = "noscript loading stale fast no_auth allow_busy";
+constexpr std::string_view kConnectionCategories = "@fast @connection";
 constexpr std::string_view kSub = "noscript loading stale";
 constexpr std::string_view kSlow = "@slow @connection";
 
@@ -300,13 +300,13 @@ constexpr std::array kClient{
     RespCommand{"help", 2, help, kSub, {}, kSlow, "connection", "5.0.0", "Tells these lines."},
 };
 
-constexpr std::array kCommands{
+constexpr std::array kClientCommands{
     RespCommand{"ping",
                 -1,
                 ping,
                 "fast",
                 {},
-                kCategories,
+                kConnectionCategories,
                 "connection",
                 "1.0.0",
                 "Answers PONG, or the given text.",
@@ -316,19 +316,26 @@ constexpr std::array kCommands{
                 echo,
                 "loading stale fast",
                 {},
-                kCategories,
+                kConnectionCategories,
                 "connection",
                 "1.0.0",
                 "Answers the given text.",
                 "message"},
-    RespCommand{
-        "quit", -1, quit, kFlags, {}, kCategories, "connection", "1.0.0", "Closes the connection."},
+    RespCommand{"quit",
+                -1,
+                quit,
+                kConnectionFlags,
+                {},
+                kConnectionCategories,
+                "connection",
+                "1.0.0",
+                "Closes the connection."},
     RespCommand{"select",
                 2,
                 select,
                 "loading stale fast",
                 {},
-                kCategories,
+                kConnectionCategories,
                 "connection",
                 "1.0.0",
                 "Chooses database 0, the only one.",
@@ -336,9 +343,9 @@ constexpr std::array kCommands{
     RespCommand{"auth",
                 -2,
                 auth,
-                kFlags,
+                kConnectionFlags,
                 {},
-                kCategories,
+                kConnectionCategories,
                 "connection",
                 "1.0.0",
                 "Accepts the default user, who has no password.",
@@ -346,18 +353,18 @@ constexpr std::array kCommands{
     RespCommand{"reset",
                 1,
                 reset,
-                kFlags,
+                kConnectionFlags,
                 {},
-                kCategories,
+                kConnectionCategories,
                 "connection",
                 "6.2.0",
                 "Makes the connection as it was when it was opened."},
     RespCommand{"hello",
                 -1,
                 hello,
-                kFlags,
+                kConnectionFlags,
                 {},
-                kCategories,
+                kConnectionCategories,
                 "connection",
                 "6.0.0",
                 "Chooses RESP2 or RESP3 and describes the server.",
@@ -377,6 +384,6 @@ constexpr std::array kCommands{
 
 }  // namespace
 
-std::span<const RespCommand> client_commands() { return kCommands; }
+std::span<const RespCommand> client_commands() { return kClientCommands; }
 
 }  // namespace quipu

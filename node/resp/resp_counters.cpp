@@ -102,7 +102,7 @@ void exists(RespConnection& connection, Words words) {
   all->ask();
 }
 
-constexpr std::array kCommands{
+constexpr std::array kCounterCommands{
     RespCommand{"incr", 2, incr, "write denyoom fast", one_key("RW access update"),
                 "@write @string @fast", "string", "1.0.0",
                 "Adds 1 to a counter; tells its total as this node sees it.", "key"},
@@ -132,6 +132,6 @@ constexpr std::array kCommands{
 
 }  // namespace
 
-std::span<const RespCommand> counter_commands() { return kCommands; }
+std::span<const RespCommand> counter_commands() { return kCounterCommands; }
 
 }  // namespace quipu

@@ -208,7 +208,7 @@ void config_set(RespConnection& connection, Words) {
 }
 
 constexpr std::string_view kAdmin = "admin noscript loading stale";
-constexpr std::string_view kFlags = "loading stale";
+constexpr std::string_view kHelpFlags = "loading stale";
 
 constexpr std::array kConfig{
     RespCommand{"get",
@@ -240,7 +240,7 @@ constexpr std::array kConfig{
                 "2.0.0",
                 "Refused: settings are read from a file at the start.",
                 "parameter value"},
-    RespCommand{"help", 2, help, kFlags, {}, "@slow", "server", "5.0.0", "Tells these lines."},
+    RespCommand{"help", 2, help, kHelpFlags, {}, "@slow", "server", "5.0.0", "Tells these lines."},
 };
 
 // ---- FUNCTION ----
@@ -267,10 +267,11 @@ constexpr std::array kFunction{
                 "7.0.0",
                 "Removes all functions: there are none.",
                 "[ASYNC|SYNC]"},
-    RespCommand{"help", 2, help, kFlags, {}, "@slow", "scripting", "7.0.0", "Tells these lines."},
+    RespCommand{
+        "help", 2, help, kHelpFlags, {}, "@slow", "scripting", "7.0.0", "Tells these lines."},
 };
 
-constexpr std::array kCommands{
+constexpr std::array kIntrospectionCommands{
     RespCommand{"function",
                 -2,
                 nullptr,
@@ -285,7 +286,7 @@ constexpr std::array kCommands{
     RespCommand{"info",
                 -1,
                 info,
-                kFlags,
+                kHelpFlags,
                 {},
                 "@slow @dangerous",
                 "server",
@@ -307,6 +308,6 @@ constexpr std::array kCommands{
 
 }  // namespace
 
-std::span<const RespCommand> introspection_commands() { return kCommands; }
+std::span<const RespCommand> introspection_commands() { return kIntrospectionCommands; }
 
 }  // namespace quipu

@@ -264,7 +264,7 @@ void flushall(RespConnection& connection, Words words) {
   flush->begin();
 }
 
-constexpr std::array kCommands{
+constexpr std::array kKeyspaceCommands{
     RespCommand{"scan",
                 -2,
                 scan,
@@ -327,6 +327,6 @@ constexpr std::array kCommands{
 
 }  // namespace
 
-std::span<const RespCommand> keyspace_commands() { return kCommands; }
+std::span<const RespCommand> keyspace_commands() { return kKeyspaceCommands; }
 
 }  // namespace quipu

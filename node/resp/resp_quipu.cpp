@@ -99,7 +99,7 @@ void quipu_reset(RespConnection& connection, Words words) {
   });
 }
 
-constexpr std::array kCommands{
+constexpr std::array kQuipuCommands{
     RespCommand{"quipu.get", -2, quipu_get, "readonly fast", one_key("RO access"), "@read @fast",
                 "string", "7.0.0",
                 "Tells a counter's total, its age in ms, and whether it is complete.",
@@ -114,6 +114,6 @@ constexpr std::array kCommands{
 
 }  // namespace
 
-std::span<const RespCommand> quipu_commands() { return kCommands; }
+std::span<const RespCommand> quipu_commands() { return kQuipuCommands; }
 
 }  // namespace quipu

@@ -171,7 +171,7 @@ void set(RespConnection& connection, Words words) {
   setting->begin();
 }
 
-constexpr std::array kCommands{
+constexpr std::array kResetCommands{
     RespCommand{"del", -2, del, "write", all_keys("RM delete"), "@keyspace @write @slow", "generic",
                 "1.0.0", "Resets counters; tells how many existed.", "key..."},
     RespCommand{"unlink", -2, del, "write fast", all_keys("RM delete"), "@keyspace @write @fast",
@@ -187,6 +187,6 @@ constexpr std::array kCommands{
 
 }  // namespace
 
-std::span<const RespCommand> reset_commands() { return kCommands; }
+std::span<const RespCommand> reset_commands() { return kResetCommands; }
 
 }  // namespace quipu

@@ -24,13 +24,6 @@ constexpr std::uintmax_t kBytes = 96u << 20;
 constexpr unsigned long kShutDown = 0x8004587D;
 constexpr std::uint32_t kWithoutFlush = 2;
 
-void command(const std::vector<std::string>& arguments) {
-  const test::Finished done = test::run(arguments);
-  if (done.exit_code == 0) return;
-  const std::string said = done.err + done.out;
-  throw std::runtime_error(arguments[0] + " failed: " + said.substr(0, said.find('\n')));
-}
-
 }  // namespace
 
 std::string Disk::why_no_loop(const fs::path& directory) {
@@ -55,7 +48,7 @@ Disk::Disk(Kind kind, fs::path place) : kind_(kind), place_(std::move(place)) {
   std::ofstream(image()).flush();
   fs::resize_file(image(), kBytes);
   // No reserve: it would be there for root, whose nodes then never run out.
-  command({"mkfs.ext4", "-q", "-F", "-m", "0", image()});
+  test::run_or_throw({"mkfs.ext4", "-q", "-F", "-m", "0", image()});
   mount();
 }
 
@@ -75,7 +68,7 @@ Disk::~Disk() {
 }
 
 void Disk::mount() const {
-  command({"mount", "-o", "loop", image(), place_});
+  test::run_or_throw({"mount", "-o", "loop", image(), place_});
   ::sync();  // the new filesystem's own blocks
 }
 

@@ -26,14 +26,6 @@ std::string host(std::size_t place) {
   return "198.18.0." + (place == kClients ? "254" : std::to_string(place + 1));
 }
 
-void command(const std::vector<std::string>& arguments) {
-  const test::Finished done = test::run(arguments);
-  if (done.exit_code == 0) return;
-  std::string text;
-  for (const std::string& one : arguments) text += one + " ";
-  throw std::runtime_error(text + "failed: " + done.err + done.out);
-}
-
 int open_own_namespace() {
   const int fd = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw std::runtime_error("cannot open /proc/thread-self/ns/net");
@@ -84,9 +76,9 @@ Namespaces::Namespaces(std::filesystem::path directory, std::uint64_t seed)
     : directory_(std::move(directory)) {
   namespaces_.fill(-1);
   namespaces_[kClients] = open_own_namespace();
-  command({"ip", "link", "add", "bridge", "type", "bridge"});
-  command({"ip", "address", "add", host(kClients) + "/24", "dev", "bridge"});
-  command({"ip", "link", "set", "bridge", "up"});
+  test::run_or_throw({"ip", "link", "add", "bridge", "type", "bridge"});
+  test::run_or_throw({"ip", "address", "add", host(kClients) + "/24", "dev", "bridge"});
+  test::run_or_throw({"ip", "link", "set", "bridge", "up"});
   for (std::size_t node = 0; node < kNodes; ++node) make_place(node);
   for (std::size_t place = 0; place < kPlaces; ++place) make_proxy(place, seed + place);
   try {
@@ -112,18 +104,18 @@ void Namespaces::make_place(std::size_t place) {
     try {
       if (::unshare(CLONE_NEWNET) != 0) throw std::runtime_error("no network namespace");
       namespaces_[place] = open_own_namespace();
-      command({"ip", "link", "set", "lo", "up"});
+      test::run_or_throw({"ip", "link", "set", "lo", "up"});
       // The process's own namespace is that of its first thread, the clients'.
-      command({"ip", "link", "add", "eth0", "type", "veth", "peer", "name", name, "netns",
-               std::to_string(::getpid())});
-      command({"ip", "address", "add", host(place) + "/24", "dev", "eth0"});
-      command({"ip", "link", "set", "eth0", "up"});
+      test::run_or_throw({"ip", "link", "add", "eth0", "type", "veth", "peer", "name", name,
+                          "netns", std::to_string(::getpid())});
+      test::run_or_throw({"ip", "address", "add", host(place) + "/24", "dev", "eth0"});
+      test::run_or_throw({"ip", "link", "set", "eth0", "up"});
     } catch (...) {
       failed = std::current_exception();
     }
   }).join();
   if (failed) std::rethrow_exception(failed);
-  command({"ip", "link", "set", name, "master", "bridge", "up"});
+  test::run_or_throw({"ip", "link", "set", name, "master", "bridge", "up"});
   nft(place,
       "table inet chaos {\n set deaf_to { type ipv4_addr; }\n"
       " chain input {\n  type filter hook input priority 0;\n  ip saddr @deaf_to drop\n }\n}\n");

@@ -151,14 +151,14 @@ TEST(FoundConfigTest, AcceptsEveryReplicationFromOneToSeven) {
   }
 }
 
-struct Refusal {
+struct ConfigRefusal {
   std::string why;
   std::vector<Member> members;
   std::uint8_t replication;
   std::string text;
 };
 
-std::vector<Refusal> refusals() {
+std::vector<ConfigRefusal> refusals() {
   std::vector<Member> weightless = three();
   for (Member& each : weightless) each.weight = 0;
   std::vector<Member> crowd;
@@ -186,7 +186,7 @@ std::vector<Refusal> refusals() {
 }
 
 TEST(FoundConfigTest, RefusesWhatCannotBeAClusterAndSaysWhy) {
-  for (const Refusal& refusal : refusals()) {
+  for (const ConfigRefusal& refusal : refusals()) {
     SCOPED_TRACE(refusal.why);
     const auto config = found_config("prod", refusal.members, refusal.replication);
     ASSERT_FALSE(config.ok());

@@ -20,7 +20,7 @@ HandDriven::Options cramped(std::size_t nodes = 3) {
   return options;
 }
 
-std::string key(std::int64_t i) { return "k" + std::to_string(i); }
+std::string counter(std::int64_t i) { return "k" + std::to_string(i); }
 
 bool resident(const HandDriven& nodes, MemberIndex node, const std::string& name) {
   const ShardMap& map = nodes.core(node).executor().map();
@@ -30,7 +30,7 @@ bool resident(const HandDriven& nodes, MemberIndex node, const std::string& name
 // k<i> counts i, and most are in the stores alone.
 HandDriven filled(std::size_t nodes = 3) {
   HandDriven all(cramped(nodes));
-  for (std::int64_t i = 0; i < kCounters; ++i) all.add(0, key(i), i);
+  for (std::int64_t i = 0; i < kCounters; ++i) all.add(0, counter(i), i);
   all.pass(30s);
   for (const MemberIndex node : all.all()) {
     EXPECT_LE(all.core(node).executor().map().footprint(), 1000u);
@@ -42,7 +42,7 @@ HandDriven filled(std::size_t nodes = 3) {
 // The nth of those that this node has not in memory.
 std::int64_t evicted(const HandDriven& nodes, MemberIndex node, int nth = 0) {
   for (std::int64_t i = 0; i < kCounters; ++i) {
-    if (!resident(nodes, node, key(i)) && nth-- == 0) return i;
+    if (!resident(nodes, node, counter(i)) && nth-- == 0) return i;
   }
   ADD_FAILURE() << "all is in memory";
   return 0;
@@ -53,7 +53,7 @@ TEST(Evicted, CountersAreReadAtEveryLevelThroughEveryNode) {
   for (const ReadLevel level : {ReadLevel::local, ReadLevel::fresh, ReadLevel::strong}) {
     for (const MemberIndex node : nodes.all()) {
       for (std::int64_t i = 0; i < kCounters; ++i)
-        ASSERT_EQ(nodes.total(node, key(i), level), i) << "level " << static_cast<int>(level);
+        ASSERT_EQ(nodes.total(node, counter(i), level), i) << "level " << static_cast<int>(level);
     }
   }
   EXPECT_GT(nodes.stat(0, "shards_loaded"), 0u);
@@ -63,13 +63,14 @@ TEST(Evicted, CountersTakeAddsAndResetsOfEveryAck) {
   HandDriven nodes = filled();
   for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum}) {
     const std::int64_t i = evicted(nodes, 1);
-    EXPECT_EQ(nodes.code(nodes.add(1, key(i), 1000, {.ack = ack})), Code::ok);
-    EXPECT_EQ(nodes.total(1, key(i), ReadLevel::local), i + 1000) << "what was just added is read";
+    EXPECT_EQ(nodes.code(nodes.add(1, counter(i), 1000, {.ack = ack})), Code::ok);
+    EXPECT_EQ(nodes.total(1, counter(i), ReadLevel::local), i + 1000)
+        << "what was just added is read";
     nodes.pass(1s);
-    EXPECT_EQ(nodes.total(2, key(i), ReadLevel::strong), i + 1000);
-    EXPECT_EQ(nodes.code(nodes.reset(1, key(i), {.ack = ack})), Code::ok);
+    EXPECT_EQ(nodes.total(2, counter(i), ReadLevel::strong), i + 1000);
+    EXPECT_EQ(nodes.code(nodes.reset(1, counter(i), {.ack = ack})), Code::ok);
     nodes.pass(1s);
-    EXPECT_EQ(nodes.total(2, key(i), ReadLevel::strong), 0);
+    EXPECT_EQ(nodes.total(2, counter(i), ReadLevel::strong), 0);
     nodes.pass(20s);
   }
 }
@@ -79,26 +80,26 @@ TEST(Evicted, CountersKeepTheirTokens) {
   const std::int64_t i = evicted(nodes, 1);
   const Token token = nodes.session(1, 1);
   const Ask ask{.ack = Ack::disk, .shard = 0, .token = token};
-  EXPECT_EQ(nodes.code(nodes.add(1, key(i), 7, ask)), Code::ok);
-  for (std::int64_t other = 0; other < kCounters && resident(nodes, 1, key(i)); ++other) {
-    if (other != i) nodes.add(1, key(other), 1);
+  EXPECT_EQ(nodes.code(nodes.add(1, counter(i), 7, ask)), Code::ok);
+  for (std::int64_t other = 0; other < kCounters && resident(nodes, 1, counter(i)); ++other) {
+    if (other != i) nodes.add(1, counter(other), 1);
     nodes.pass(1s);
   }
-  ASSERT_FALSE(resident(nodes, 1, key(i)));
-  EXPECT_EQ(nodes.code(nodes.add(1, key(i), 7, ask)), Code::ok);
-  EXPECT_EQ(nodes.total(1, key(i), ReadLevel::strong), i + 7);
+  ASSERT_FALSE(resident(nodes, 1, counter(i)));
+  EXPECT_EQ(nodes.code(nodes.add(1, counter(i), 7, ask)), Code::ok);
+  EXPECT_EQ(nodes.total(1, counter(i), ReadLevel::strong), i + 7);
 }
 
 TEST(Evicted, CountersGetMoreShards) {
   HandDriven nodes = filled();
   const std::int64_t i = evicted(nodes, 0);
-  EXPECT_EQ(nodes.code(nodes.raise(0, key(i), 4)), Code::ok);
+  EXPECT_EQ(nodes.code(nodes.raise(0, counter(i), 4)), Code::ok);
   nodes.pass(30s);
-  for (int n = 0; n < 12; ++n) nodes.add(0, key(i), 100);
+  for (int n = 0; n < 12; ++n) nodes.add(0, counter(i), 100);
   nodes.pass(30s);
   for (const MemberIndex node : nodes.all()) {
-    EXPECT_EQ(nodes.total(node, key(i), ReadLevel::strong), i + 1200);
-    EXPECT_EQ(nodes.total(node, key(i), ReadLevel::local), i + 1200);
+    EXPECT_EQ(nodes.total(node, counter(i), ReadLevel::strong), i + 1200);
+    EXPECT_EQ(nodes.total(node, counter(i), ReadLevel::local), i + 1200);
   }
 }
 
@@ -120,12 +121,12 @@ TEST(Evicted, CountersAreListed) {
 TEST(Evicted, CountersReachAPeerThatWasAway) {
   HandDriven nodes = filled();
   nodes.cut_off(2);
-  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(0, key(i), 1000);
+  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(0, counter(i), 1000);
   nodes.pass(60s);
   nodes.connect(2);
   nodes.pass(30s);
   for (std::int64_t i = 0; i < kCounters; ++i)
-    ASSERT_EQ(nodes.total(2, key(i), ReadLevel::local), i + 1000);
+    ASSERT_EQ(nodes.total(2, counter(i), ReadLevel::local), i + 1000);
 }
 
 TEST(Evicted, CountersFillAReplacedDisk) {
@@ -136,7 +137,7 @@ TEST(Evicted, CountersFillAReplacedDisk) {
   nodes.pass(60s);
   EXPECT_TRUE(nodes.core(2).ready());
   for (std::int64_t i = 0; i < kCounters; ++i)
-    ASSERT_EQ(nodes.total(2, key(i), ReadLevel::local), i);
+    ASSERT_EQ(nodes.total(2, counter(i), ReadLevel::local), i);
 }
 
 TEST(Evicted, CountersAreExactAfterAllNodesCrash) {
@@ -148,7 +149,7 @@ TEST(Evicted, CountersAreExactAfterAllNodesCrash) {
   for (const MemberIndex node : nodes.all()) {
     EXPECT_EQ(nodes.stat(node, "counters"), static_cast<std::uint64_t>(kCounters));
     for (std::int64_t i = 0; i < kCounters; ++i)
-      ASSERT_EQ(nodes.total(node, key(i), ReadLevel::strong), i);
+      ASSERT_EQ(nodes.total(node, counter(i), ReadLevel::strong), i);
   }
 }
 
@@ -158,17 +159,17 @@ TEST(AddThatWaitsForTheStore, IsAnsweredInItsTurn) {
   HandDriven nodes = filled(1);
   const std::int64_t first = evicted(nodes, 0), second = evicted(nodes, 0, 1);
   nodes.hold_loads(0);
-  const std::uint64_t a = nodes.add(0, key(first), 1000);
-  const std::uint64_t b = nodes.add(0, key(second), 1000);  // waits for the next load
-  const std::uint64_t c = nodes.add(0, key(first), 1000);
+  const std::uint64_t a = nodes.add(0, counter(first), 1000);
+  const std::uint64_t b = nodes.add(0, counter(second), 1000);  // waits for the next load
+  const std::uint64_t c = nodes.add(0, counter(first), 1000);
   const std::uint64_t fresh = nodes.add(0, "never seen before", 1);
   nodes.pass(1s);
   for (const std::uint64_t id : {a, b, c}) EXPECT_FALSE(nodes.code(id));
   EXPECT_FALSE(nodes.core(0).quiet());
   nodes.release_loads(0);
   for (const std::uint64_t id : {a, b, c, fresh}) EXPECT_EQ(nodes.code(id), Code::ok);
-  EXPECT_EQ(nodes.total(0, key(first), ReadLevel::local), first + 2000);
-  EXPECT_EQ(nodes.total(0, key(second), ReadLevel::local), second + 1000);
+  EXPECT_EQ(nodes.total(0, counter(first), ReadLevel::local), first + 2000);
+  EXPECT_EQ(nodes.total(0, counter(second), ReadLevel::local), second + 1000);
 }
 
 // What the store held when it was asked is not what it holds when the answer comes.
@@ -176,38 +177,38 @@ TEST(ReadThatWaitsForTheStore, ShowsWhatWasAddedMeanwhile) {
   HandDriven nodes = filled(1);
   const std::int64_t i = evicted(nodes, 0);
   nodes.hold_loads(0);
-  const std::uint64_t read = nodes.read(0, key(i), ReadLevel::local);
-  const std::uint64_t add = nodes.add(0, key(i), 1000);
+  const std::uint64_t read = nodes.read(0, counter(i), ReadLevel::local);
+  const std::uint64_t add = nodes.add(0, counter(i), 1000);
   nodes.pass(30s);  // time enough for checkpoints and evictions
   nodes.release_loads(0);
   EXPECT_EQ(nodes.code(add), Code::ok);
   EXPECT_TRUE(nodes.value(read));
-  EXPECT_EQ(nodes.total(0, key(i), ReadLevel::local), i + 1000);
+  EXPECT_EQ(nodes.total(0, counter(i), ReadLevel::local), i + 1000);
 }
 
 TEST(OpThatWaitsForTheStore, KeepsItsPlaceBeforeLaterOpsOnItsShard) {
   HandDriven nodes = filled(1);
   const std::int64_t i = evicted(nodes, 0);
   nodes.hold_loads(0);
-  nodes.read(0, key(i), ReadLevel::local);  // the first load is for this
-  const std::uint64_t reset = nodes.reset(0, key(i), {.shard = 0});
+  nodes.read(0, counter(i), ReadLevel::local);  // the first load is for this
+  const std::uint64_t reset = nodes.reset(0, counter(i), {.shard = 0});
   nodes.release_one_load(0);
-  const std::uint64_t add = nodes.add(0, key(i), 7, {.shard = 0});
+  const std::uint64_t add = nodes.add(0, counter(i), 7, {.shard = 0});
   nodes.release_loads(0);
   EXPECT_EQ(nodes.code(reset), Code::ok);
   EXPECT_EQ(nodes.code(add), Code::ok);
-  EXPECT_EQ(nodes.total(0, key(i), ReadLevel::local), 7);
+  EXPECT_EQ(nodes.total(0, counter(i), ReadLevel::local), 7);
 }
 
 TEST(OpThatWaitsForTheStore, IsSeenByLaterReads) {
   HandDriven nodes = filled(1);
   const std::int64_t i = evicted(nodes, 0);
   nodes.hold_loads(0);
-  nodes.read(0, key(i), ReadLevel::local);
-  nodes.add(0, key(i), 1000);
-  const std::uint64_t behind = nodes.read(0, key(i), ReadLevel::local);
+  nodes.read(0, counter(i), ReadLevel::local);
+  nodes.add(0, counter(i), 1000);
+  const std::uint64_t behind = nodes.read(0, counter(i), ReadLevel::local);
   nodes.release_one_load(0);
-  const std::uint64_t later = nodes.read(0, key(i), ReadLevel::local);
+  const std::uint64_t later = nodes.read(0, counter(i), ReadLevel::local);
   nodes.release_loads(0);
   for (const std::uint64_t read : {behind, later}) {
     ASSERT_TRUE(nodes.value(read));
@@ -224,14 +225,14 @@ TEST(ReadThatWaitsForTheStore, ShowsWhatThisNodeHasAcked) {
         std::holds_alternative<DeltaFrame>(message) || std::holds_alternative<Pulled>(message);
     return from == 0 && states ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
   });
-  EXPECT_EQ(nodes.code(nodes.add(0, key(i), 1000)), Code::ok);
-  for (std::int64_t n = 0; n < 600 && resident(nodes, 0, key(i)); ++n) {
-    if (n % kCounters != i) nodes.add(0, key(n % kCounters), 1);
+  EXPECT_EQ(nodes.code(nodes.add(0, counter(i), 1000)), Code::ok);
+  for (std::int64_t n = 0; n < 600 && resident(nodes, 0, counter(i)); ++n) {
+    if (n % kCounters != i) nodes.add(0, counter(n % kCounters), 1);
     nodes.pass(100ms);
   }
-  ASSERT_FALSE(resident(nodes, 0, key(i)));
+  ASSERT_FALSE(resident(nodes, 0, counter(i)));
   nodes.hold_loads(0);
-  const std::uint64_t read = nodes.read(0, key(i), ReadLevel::local);
+  const std::uint64_t read = nodes.read(0, counter(i), ReadLevel::local);
   nodes.pass(1s);
   nodes.release_loads(0);
   ASSERT_TRUE(nodes.value(read));
@@ -244,7 +245,7 @@ TEST(ReadThatWaitsForTheStore, ShowsWhatThisNodeHasAcked) {
 std::vector<std::string> forwarded(const HandDriven& nodes) {
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < kCounters; ++i) {
-    if (nodes.owns(1, key(i)) && !resident(nodes, 1, key(i))) names.push_back(key(i));
+    if (nodes.owns(1, counter(i)) && !resident(nodes, 1, counter(i))) names.push_back(counter(i));
   }
   return names;
 }
@@ -253,10 +254,11 @@ HandDriven two(std::size_t backlog_bytes) {
   HandDriven::Options options = cramped(2);
   options.settings.backlog_bytes = backlog_bytes;
   HandDriven nodes(options);
-  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(nodes.owns(0, key(i)) ? 0 : 1, key(i), i);
+  for (std::int64_t i = 0; i < kCounters; ++i)
+    nodes.add(nodes.owns(0, counter(i)) ? 0 : 1, counter(i), i);
   nodes.pass(30s);
-  nodes.add(0, key(0), 1);  // opens the forwarder's session
-  nodes.add(1, key(0), 1);
+  nodes.add(0, counter(0), 1);  // opens the forwarder's session
+  nodes.add(1, counter(0), 1);
   return nodes;
 }
 
@@ -293,7 +295,7 @@ TEST(Evicted, CountersLeaveMemoryAsFastAsOthersCome) {
   std::size_t most = 0;
   for (int round = 0; round < 60; ++round) {
     std::vector<std::string> names;
-    for (int i = 0; i < 5000; ++i) names.push_back(key(round * 5000 + i));
+    for (int i = 0; i < 5000; ++i) names.push_back(counter(round * 5000 + i));
     nodes.add_all(0, names);
     most = std::max(most, nodes.core(0).executor().map().footprint());
   }
@@ -305,11 +307,11 @@ TEST(ListThatWaitsForTheStore, IsToldThoughThereWasNoRoomForItsQuestion) {
   HandDriven::Options options = cramped(1);
   options.settings.backlog_bytes = 4000;
   HandDriven nodes(options);
-  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(0, key(i), i);
+  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(0, counter(i), i);
   nodes.pass(30s);
   nodes.stall(0);
   for (int i = 0; i < 100; ++i) nodes.add(0, "new" + std::to_string(i), 1);
-  const Placement missing = nodes.core(0).executor().map().place({key(evicted(nodes, 0)), 0});
+  const Placement missing = nodes.core(0).executor().map().place({counter(evicted(nodes, 0)), 0});
   List from_there;
   from_there.cursor = raw(missing.partition()) * std::uint32_t{kLeaves} + missing.leaf();
   const std::uint64_t list = nodes.list(0, from_there);
@@ -325,16 +327,16 @@ TEST(MessageThatWaitsForTheStore, CountsAsBacklog) {
   HandDriven::Options options = cramped();
   options.settings.unsynced_bytes = 4000;
   HandDriven nodes(options);
-  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(0, key(i), i);
+  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(0, counter(i), i);
   nodes.pass(30s);
   nodes.hold_loads(1);
-  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(1, key(i), 1);
+  for (std::int64_t i = 0; i < kCounters; ++i) nodes.add(1, counter(i), 1);
   EXPECT_TRUE(nodes.core(1).paused());
   nodes.release_loads(1);
   nodes.pass(10s);
   EXPECT_FALSE(nodes.core(1).paused());
   for (std::int64_t i = 0; i < kCounters; ++i)
-    ASSERT_EQ(nodes.total(1, key(i), ReadLevel::strong), i + 1);
+    ASSERT_EQ(nodes.total(1, counter(i), ReadLevel::strong), i + 1);
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ TEST(PlannerTest, DoesNotDependOnTheOrderOfMembers) {
   }
 }
 
-struct Change {
+struct Rearrangement {
   std::string what;
   Layout before, after;
   double most;  // replicas moved
@@ -259,7 +259,7 @@ struct Change {
 
 TEST(PlannerTest, AChangeMovesNoMoreThanItMust) {
   const double all = kPartitions;
-  const std::vector<Change> changes{
+  const std::vector<Rearrangement> changes{
       {"a fourth replica", {10, "0", {1, 2}, 3}, {10, "0", {1, 2}, 4}, 1.02 * all},
       {"a replica fewer", {10, "0", {1, 2}, 4}, {10, "0", {1, 2}, 3}, 0.02 * all},
       {"one in a third zone of each partition", {6, "01"}, {9, "010101222"}, 1.02 * all},

@@ -8,7 +8,7 @@
 namespace quipu::test {
 namespace {
 
-std::string key(int i) { return "k" + std::to_string(i); }
+std::string key(std::int64_t i) { return "k" + std::to_string(i); }
 
 // Node 0 holds `count` counters that 1 was never told of; 1's next look is a routine one.
 void miss(HandDriven& nodes, int count) {
@@ -192,8 +192,8 @@ TEST(Repair, AnAnswerAboutForeignPartitionsIsIgnored) {
 
 // What claims more than was asked, something else, or another kind of thing.
 TEST(Repair, AnAnswerToAnotherQuestionThanWasAskedCountsAsNoRepair) {
-  using Lie = void (*)(Pulled&);
-  const std::pair<const char*, Lie> lies[] = {
+  using Tampering = void (*)(Pulled&);
+  const std::pair<const char*, Tampering> lies[] = {
       {"another kind",
        [](Pulled& answer) {
          if (answer.kind == PullKind::keys)

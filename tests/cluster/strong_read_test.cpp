@@ -170,22 +170,22 @@ TEST(StrongRead, CountsAnewOnceAStoreWasReplacedMeanwhile) {
 
 // Written by thousands of nodes: states that fill frames.
 TEST(StrongRead, OfShardsThatExceedAFrameAsksForThemInPieces) {
-  constexpr ShardIndex kShards = 16;
+  constexpr ShardIndex kSpread = 16;
   for (const std::uint64_t cells : {1'000U, 4'000U}) {
     SCOPED_TRACE(cells);
     HandDriven nodes;
-    ASSERT_EQ(nodes.code(nodes.raise(0, "a", kShards)), Code::ok);
+    ASSERT_EQ(nodes.code(nodes.raise(0, "a", kSpread)), Code::ok);
     nodes.pass(1s);
     nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
       const bool repair = std::holds_alternative<Pulled>(message);
       return repair ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
     });
     // Half of each shard's cells are at 0 alone, the other half at 1.
-    for (ShardIndex shard = 0; shard < kShards; ++shard) {
+    for (ShardIndex shard = 0; shard < kSpread; ++shard) {
       for (const MemberIndex node : {MemberIndex{0}, MemberIndex{1}}) {
         ShardState state{{},
-                         static_cast<ShardIndex>(shard == 0 ? kShards : 1),
-                         static_cast<ShardIndex>(shard == 0 ? kShards : 1)};
+                         static_cast<ShardIndex>(shard == 0 ? kSpread : 1),
+                         static_cast<ShardIndex>(shard == 0 ? kSpread : 1)};
         for (std::uint64_t i = 0; i < cells; ++i) {
           state.cells.push_back({ActorId{(node + 1) * 100'000 + i}, Commit{i + 1}, 1, {}, 0});
         }
@@ -199,7 +199,7 @@ TEST(StrongRead, OfShardsThatExceedAFrameAsksForThemInPieces) {
     nodes.pass(3s);
     ASSERT_TRUE(nodes.value(read));
     EXPECT_EQ(nodes.value(read)->code, Code::ok);
-    EXPECT_EQ(nodes.value(read)->value, static_cast<std::int64_t>(2 * kShards * cells));
+    EXPECT_EQ(nodes.value(read)->value, static_cast<std::int64_t>(2 * kSpread * cells));
   }
 }
 

@@ -21,15 +21,6 @@
 namespace quipu::test {
 namespace {
 
-using Nodes = std::vector<std::unique_ptr<Node>>;
-
-Nodes open_all(const std::vector<NodeOptions>& cluster) {
-  Nodes nodes;
-  for (const NodeOptions& options : cluster) nodes.push_back(open_node(options));
-  for (const auto& node : nodes) EXPECT_TRUE(node->wait_ready(kPatience));
-  return nodes;
-}
-
 bool reads(Node& node, const std::string& key, std::int64_t value, ReadLevel level) {
   const Result<Reading> reading = node.counter(key).read({.level = level});
   return reading.ok() && reading->value == value;

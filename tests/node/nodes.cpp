@@ -7,6 +7,8 @@
 #include <asio/ip/tcp.hpp>
 #include <random>
 
+#include "tests/node/eventually.h"
+
 namespace quipu::test {
 namespace {
 
@@ -50,6 +52,13 @@ std::unique_ptr<Node> open_node(NodeOptions options) {
     return nullptr;
   }
   return std::move(*node);
+}
+
+Nodes open_all(const std::vector<NodeOptions>& cluster) {
+  Nodes nodes;
+  for (const NodeOptions& options : cluster) nodes.push_back(open_node(options));
+  for (const auto& node : nodes) EXPECT_TRUE(node->wait_ready(kPatience));
+  return nodes;
 }
 
 NodeOptions alone(const std::string& directory) {

@@ -9,8 +9,12 @@
 
 namespace quipu::test {
 
+using Nodes = std::vector<std::unique_ptr<Node>>;
+
 // Opens or fails the test. For several reactors it first raises the limit of open files.
 [[nodiscard]] std::unique_ptr<Node> open_node(NodeOptions options);
+// All of them, once they are ready.
+[[nodiscard]] Nodes open_all(const std::vector<NodeOptions>& cluster);
 
 // A cluster of one on `directory`, with a client port.
 [[nodiscard]] NodeOptions alone(const std::string& directory);

@@ -126,13 +126,6 @@ std::vector<NodeOptions> two_reactors_each(std::size_t nodes, const TemporaryDir
   return cluster;
 }
 
-std::vector<std::unique_ptr<Node>> open_all(const std::vector<NodeOptions>& cluster) {
-  std::vector<std::unique_ptr<Node>> nodes;
-  for (const NodeOptions& options : cluster) nodes.push_back(open_node(options));
-  for (const auto& node : nodes) EXPECT_TRUE(node->wait_ready(kPatience));
-  return nodes;
-}
-
 std::string key(int i) { return "k" + std::to_string(i); }
 
 // Answers of one connection come from three reactors, in any order, and some stand behind
@@ -267,7 +260,7 @@ TEST(Reactors, ACallbackOfAnyMayMakeNoBlockingCallOfAny) {
 TEST(Reactors, ARebuildReplacesTheStoreThatIsLostAndNoOther) {
   const TemporaryDirectory directory;
   std::vector<NodeOptions> cluster = two_reactors_each(2, directory);
-  std::vector<std::unique_ptr<Node>> nodes = open_all(cluster);
+  Nodes nodes = open_all(cluster);
   // Ready is who has met enough of the members, not yet each that owns the same.
   Status added;
   EXPECT_TRUE(eventually([&] {
@@ -310,7 +303,7 @@ TEST(Reactors, TheirNumberIsFixedWhenTheClusterIsFounded) {
 TEST(Reactors, OfAnotherNodeTakeOverWhereOneWasStopped) {
   const TemporaryDirectory directory;
   std::vector<NodeOptions> cluster = two_reactors_each(3, directory);
-  std::vector<std::unique_ptr<Node>> nodes = open_all(cluster);
+  Nodes nodes = open_all(cluster);
   const auto add_everywhere = [&](Node& node) {
     for (int i = 0; i < 20; ++i) {
       ASSERT_TRUE(

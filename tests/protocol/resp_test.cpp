@@ -10,7 +10,7 @@ namespace {
 using Request = std::vector<std::string>;
 
 // All requests that are there, and how the stream ended.
-struct Drained {
+struct Parsed {
   std::vector<Request> requests;
   std::string error;
 };
@@ -20,22 +20,22 @@ void put(ReadBuffer& in, std::string_view bytes) {
   in.commit(bytes.size());
 }
 
-void drain(RespRequests& requests, ReadBuffer& in, Drained& into) {
+void drain(RespRequests& requests, ReadBuffer& in, Parsed& into) {
   while (const auto request = requests.next(in))
     into.requests.emplace_back(request->begin(), request->end());
   into.error = requests.refused();
 }
 
-Drained parse(std::string_view bytes, std::size_t step = ~std::size_t{0}) {
+Parsed parse(std::string_view bytes, std::size_t step = ~std::size_t{0}) {
   RespRequests requests;
   ReadBuffer in;
-  Drained drained;
-  for (std::size_t at = 0; at < bytes.size() && drained.error.empty(); at += step) {
+  Parsed parsed;
+  for (std::size_t at = 0; at < bytes.size() && parsed.error.empty(); at += step) {
     put(in, bytes.substr(at, step));
-    drain(requests, in, drained);
+    drain(requests, in, parsed);
     if (step >= bytes.size() - at) break;
   }
-  return drained;
+  return parsed;
 }
 
 struct Sound {
@@ -48,9 +48,9 @@ class RespSound : public testing::TestWithParam<Sound> {};
 TEST_P(RespSound, is_read_alike_however_it_is_cut) {
   const Sound& sound = GetParam();
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, ~std::size_t{0}}) {
-    const Drained drained = parse(sound.bytes, step);
-    EXPECT_EQ(drained.error, "");
-    EXPECT_EQ(drained.requests, sound.requests) << "in steps of " << step;
+    const Parsed parsed = parse(sound.bytes, step);
+    EXPECT_EQ(parsed.error, "");
+    EXPECT_EQ(parsed.requests, sound.requests) << "in steps of " << step;
   }
 }
 
@@ -77,12 +77,12 @@ INSTANTIATE_TEST_SUITE_P(
         Sound{"empty_quotes", "GET \"\" ''\r\n", {{"GET", "", ""}}}),
     [](const auto& sound) { return std::string(sound.param.name); });
 
-struct Refused {
+struct RefusedRequest {
   const char* name;
   std::string bytes;
   std::string error;
 };
-class RespRefused : public testing::TestWithParam<Refused> {};
+class RespRefused : public testing::TestWithParam<RefusedRequest> {};
 
 TEST_P(RespRefused, has_the_text_that_redis_says) {
   EXPECT_EQ(parse(GetParam().bytes).error, GetParam().error);
@@ -92,30 +92,32 @@ TEST_P(RespRefused, has_the_text_that_redis_says) {
 INSTANTIATE_TEST_SUITE_P(
     Resp, RespRefused,
     testing::Values(
-        Refused{"no_count", "*x\r\n", "invalid multibulk length"},
-        Refused{"empty_count", "*\r\n", "invalid multibulk length"},
-        Refused{"count_too_large", "*1048577\r\n", "invalid multibulk length"},
-        Refused{"count_with_leading_zero", "*01\r\n", "invalid multibulk length"},
-        Refused{"length_with_leading_zero", "*1\r\n$04\r\n", "invalid bulk length"},
-        Refused{"count_overflows", "*99999999999999999999\r\n", "invalid multibulk length"},
-        Refused{"endless_count", "*" + std::string(40, '1'), "too big mbulk count string"},
-        Refused{"no_word", "*1\r\n:1\r\n", "expected '$', got ':'"},
-        Refused{"negative_word", "*1\r\n$-1\r\n", "invalid bulk length"},
-        Refused{"word_too_long", "*1\r\n$1048577\r\n", "invalid bulk length"},
-        Refused{"request_too_long", "*2\r\n$3\r\nGET\r\n$1048570\r\n",
-                "a request has more than 1048576 bytes"},
-        Refused{"endless_length", "*1\r\n$" + std::string(40, '1'), "too big bulk count string"},
-        Refused{"open_quote", "GET \"a\r\n", "unbalanced quotes in request"},
-        Refused{"text_behind_quote", "GET \"a\"b\r\n", "unbalanced quotes in request"},
-        Refused{"endless_line", std::string(kMaxRespInline + 1, 'a'), "too big inline request"}),
+        RefusedRequest{"no_count", "*x\r\n", "invalid multibulk length"},
+        RefusedRequest{"empty_count", "*\r\n", "invalid multibulk length"},
+        RefusedRequest{"count_too_large", "*1048577\r\n", "invalid multibulk length"},
+        RefusedRequest{"count_with_leading_zero", "*01\r\n", "invalid multibulk length"},
+        RefusedRequest{"length_with_leading_zero", "*1\r\n$04\r\n", "invalid bulk length"},
+        RefusedRequest{"count_overflows", "*99999999999999999999\r\n", "invalid multibulk length"},
+        RefusedRequest{"endless_count", "*" + std::string(40, '1'), "too big mbulk count string"},
+        RefusedRequest{"no_word", "*1\r\n:1\r\n", "expected '$', got ':'"},
+        RefusedRequest{"negative_word", "*1\r\n$-1\r\n", "invalid bulk length"},
+        RefusedRequest{"word_too_long", "*1\r\n$1048577\r\n", "invalid bulk length"},
+        RefusedRequest{"request_too_long", "*2\r\n$3\r\nGET\r\n$1048570\r\n",
+                       "a request has more than 1048576 bytes"},
+        RefusedRequest{"endless_length", "*1\r\n$" + std::string(40, '1'),
+                       "too big bulk count string"},
+        RefusedRequest{"open_quote", "GET \"a\r\n", "unbalanced quotes in request"},
+        RefusedRequest{"text_behind_quote", "GET \"a\"b\r\n", "unbalanced quotes in request"},
+        RefusedRequest{"endless_line", std::string(kMaxRespInline + 1, 'a'),
+                       "too big inline request"}),
     [](const auto& refused) { return std::string(refused.param.name); });
 
 TEST(Resp, WaitsForTheRestOfWhatIsCutAnywhere) {
   const std::string bytes = "*2\r\n$3\r\nGET\r\n$5\r\nlikes\r\n";
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    const Drained drained = parse(std::string_view(bytes).substr(0, size));
-    EXPECT_EQ(drained.error, "") << size;
-    EXPECT_TRUE(drained.requests.empty()) << size;
+    const Parsed parsed = parse(std::string_view(bytes).substr(0, size));
+    EXPECT_EQ(parsed.error, "") << size;
+    EXPECT_TRUE(parsed.requests.empty()) << size;
   }
 }
 
@@ -147,7 +149,7 @@ TEST_P(RespWritten, in_both_versions) {
   EXPECT_EQ(written(RespWriter::Version::resp3, GetParam().write), GetParam().resp3);
 }
 
-constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
 INSTANTIATE_TEST_SUITE_P(
     Resp, RespWritten,
@@ -155,13 +157,13 @@ INSTANTIATE_TEST_SUITE_P(
         Written{"simple", [](RespWriter& to) { to.simple("OK"); }, "+OK\r\n", "+OK\r\n"},
         Written{"error", [](RespWriter& to) { to.error("ERR a\r\nb"); }, "-ERR a  b\r\n",
                 "-ERR a  b\r\n"},
-        Written{"integer", [](RespWriter& to) { to.integer(kLowest); }, ":-9223372036854775808\r\n",
+        Written{"integer", [](RespWriter& to) { to.integer(kLeast); }, ":-9223372036854775808\r\n",
                 ":-9223372036854775808\r\n"},
         Written{"bulk", [](RespWriter& to) { to.bulk("a\r\n"); }, "$3\r\na\r\n\r\n",
                 "$3\r\na\r\n\r\n"},
         Written{"number", [](RespWriter& to) { to.bulk(std::int64_t{-42}); }, "$3\r\n-42\r\n",
                 "$3\r\n-42\r\n"},
-        Written{"longest_number", [](RespWriter& to) { to.bulk(kLowest); },
+        Written{"longest_number", [](RespWriter& to) { to.bulk(kLeast); },
                 "$20\r\n-9223372036854775808\r\n", "$20\r\n-9223372036854775808\r\n"},
         Written{"verbatim", [](RespWriter& to) { to.verbatim("ab"); }, "$2\r\nab\r\n",
                 "=6\r\ntxt:ab\r\n"},

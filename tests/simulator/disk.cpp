@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kSector = 512;
 constexpr std::size_t kTail = 3;  // writes that can be lost though they were synced
-constexpr Duration kFastest = std::chrono::microseconds(100);
+constexpr Duration kFastestDisk = std::chrono::microseconds(100);
 
 // What replaying a record that was cut off could make of it: some states, no tokens.
 void cut_off(Sealed& sealed) {
@@ -84,8 +84,8 @@ std::optional<Duration> Disk::begin() {
 }
 
 Duration Disk::read_time() {
-  const auto spread = static_cast<std::uint64_t>((slowest_ - kFastest).count());
-  return kFastest + Duration(static_cast<std::int64_t>(random_.below(spread + 1)));
+  const auto spread = static_cast<std::uint64_t>((slowest_ - kFastestDisk).count());
+  return kFastestDisk + Duration(static_cast<std::int64_t>(random_.below(spread + 1)));
 }
 
 Disk::Ended Disk::end() {

@@ -12,7 +12,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kFastest = microseconds(50);
+constexpr Duration kFastestLink = microseconds(50);
 constexpr Duration kUsual = milliseconds(2);
 constexpr std::uint64_t kGreetingsRisk = 20;  // how much more often they meet what takes apart
 
@@ -105,7 +105,7 @@ void Network::deliver(ConnId id, HostId from, Side& to, Message message) {
     break_connection(id, dice);
     return;
   }
-  Duration delay = spread(dice, kFastest, kUsual);
+  Duration delay = spread(dice, kFastestLink, kUsual);
   if (late) {
     inject("delayed message");
     delay += spread(dice, Duration::zero(), milliseconds(500));
@@ -113,12 +113,12 @@ void Network::deliver(ConnId id, HostId from, Side& to, Message message) {
   // That "not applied" is the last word on what was sent once rests on TCP.
   if (doubled && type_of(message.bytes) != FrameType::forward) {
     inject("doubled message");
-    const Instant again = time_.now() + delay + spread(dice, kFastest, milliseconds(200));
+    const Instant again = time_.now() + delay + spread(dice, kFastestLink, milliseconds(200));
     arrive(id, to.host, std::max(again, to.greeted), message);
   }
   if (overtakes) {
     inject("reordered message");
-    const Instant then = time_.now() + delay + spread(dice, kFastest, milliseconds(50));
+    const Instant then = time_.now() + delay + spread(dice, kFastestLink, milliseconds(50));
     arrive(id, to.host, std::max(then, to.greeted), std::move(message));
     return;
   }

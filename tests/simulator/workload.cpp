@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kRecentKeys = 5;  // that reads choose from
+constexpr std::size_t kKeysToRead = 5;  // that reads choose from
 
 }  // namespace
 
@@ -55,7 +55,7 @@ std::optional<Task> Workload::next(Random& client) {
   const std::uint64_t draw = random.below(100);
   if (draw < 30 && ledger_.size() > 0) {
     const std::vector<std::string>& keys = ledger_.keys();
-    const std::size_t recent = std::min(keys.size(), kRecentKeys);
+    const std::size_t recent = std::min(keys.size(), kKeysToRead);
     task.what = Task::What::read;
     task.key = random.below(4) == 0 || open_.empty() ? keys[keys.size() - 1 - random.below(recent)]
                                                      : open_[random.below(open_.size())];

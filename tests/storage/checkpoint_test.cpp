@@ -30,15 +30,15 @@ std::size_t count_deletes(const Batch& batch, char kind) {
 }
 
 // The disk after these batches.
-using Disk = std::map<std::string, std::string>;
-void write(Disk& disk, const std::vector<Sealed>& sealed) {
+using Stored = std::map<std::string, std::string>;
+void keep(Stored& disk, const std::vector<Sealed>& sealed) {
   for (const Sealed& one : sealed) {
     for (const auto& [key, value] : one.batch.puts) disk[key] = value;
     for (const std::string& key : one.batch.deletes) disk.erase(key);
   }
 }
 
-std::size_t records(const Disk& disk) {
+std::size_t records_in(const Stored& disk) {
   return static_cast<std::size_t>(std::distance(disk.lower_bound("j"), disk.lower_bound("k")));
 }
 
@@ -58,11 +58,11 @@ TEST(Checkpoint, puts_every_dirty_state_in_slices_and_then_cuts_the_journal) {
   Executor executor =
       fresh_executor(1, tiny({.journal_bytes = 2000, .slice_states = 10, .cut_records = 3}));
   // Five records of seven new shards each; the journal is long enough at the fifth.
-  Disk disk;
+  Stored disk;
   std::size_t shards = 0;
   while (!executor.checkpointing()) {
     for (int i = 0; i < 7; ++i) add(executor, numbered(shards++), 1);
-    write(disk, seal(executor));
+    keep(disk, seal(executor));
   }
   const Commit first_slice = executor.sealed();
   ASSERT_GT(raw(first_slice), 4u);
@@ -74,7 +74,7 @@ TEST(Checkpoint, puts_every_dirty_state_in_slices_and_then_cuts_the_journal) {
     EXPECT_LE(count_puts(slice.batch, 's'), 10u);
     EXPECT_EQ(count_deletes(slice.batch, 'j'), 0u) << "nothing goes before all is put";
     put += count_puts(slice.batch, 's');
-    write(disk, {slice});
+    keep(disk, {slice});
   }
   EXPECT_EQ(put, shards) << "each once";
 
@@ -84,7 +84,7 @@ TEST(Checkpoint, puts_every_dirty_state_in_slices_and_then_cuts_the_journal) {
     cuts.push_back(count_deletes(cut.batch, 'j'));
     EXPECT_EQ(count_puts(cut.batch, 'm'), cuts.size() == 1 ? 1u : 0u);
     EXPECT_EQ(executor.meta().journal_first, next(first_slice)) << "from the first cut on";
-    write(disk, {cut});
+    keep(disk, {cut});
   }
   std::size_t sum = 0;
   for (const std::size_t records_cut : cuts) {
@@ -92,7 +92,7 @@ TEST(Checkpoint, puts_every_dirty_state_in_slices_and_then_cuts_the_journal) {
     sum += records_cut;
   }
   EXPECT_EQ(sum, raw(first_slice));
-  EXPECT_EQ(records(disk), raw(executor.sealed()) - raw(first_slice)) << "later records stay";
+  EXPECT_EQ(records_in(disk), raw(executor.sealed()) - raw(first_slice)) << "later records stay";
   for (std::size_t i = 0; i < shards; ++i) {
     const std::string key = stored::shard(executor.map().place(numbered(i)), numbered(i));
     EXPECT_EQ(*decode_shard_state(key, disk.at(key)), state(executor, numbered(i)));
@@ -170,7 +170,7 @@ TEST(Checkpoint, takes_one_step_however_often_one_batch_seals) {
 
 TEST(Checkpoint, puts_sessions_too_before_it_cuts) {
   Executor executor = fresh_executor(1, tiny({.journal_bytes = 1, .slice_states = 2}));
-  Disk disk;
+  Stored disk;
   for (std::uint64_t i = 1; i <= 5; ++i) {
     const Serial serial = executor.issue_session();
     add(executor, numbered(1), 1, {StoreId{1}, serial, 1, 0});
@@ -185,7 +185,7 @@ TEST(Checkpoint, puts_sessions_too_before_it_cuts) {
       }
       EXPECT_EQ(at_rest.size(), 5u);
     }
-    write(disk, sealed);
+    keep(disk, sealed);
   }
 }
 
@@ -196,7 +196,7 @@ TEST(Checkpoint, keeps_the_journal_bounded_under_load) {
       1, tiny({.journal_bytes = kJournalBytes, .slice_states = 40, .cut_records = 100}));
   std::vector<Serial> serials;
   for (int i = 0; i < 10; ++i) serials.push_back(executor.issue_session());
-  Disk disk;
+  Stored disk;
   std::size_t longest = 0, starts = 0;
   bool running = false;
   std::uint64_t number = 0;
@@ -206,8 +206,8 @@ TEST(Checkpoint, keeps_the_journal_bounded_under_load) {
       const Token token{StoreId{1}, serials[i % 10], 2 * number + i / 10, 2 * number - 8};
       add(executor, numbered((round * 20 + i * 31) % 997), 1, token);
     }
-    write(disk, seal(executor));
-    longest = std::max(longest, records(disk));
+    keep(disk, seal(executor));
+    longest = std::max(longest, records_in(disk));
     starts += executor.checkpointing() && !running ? 1 : 0;
     running = executor.checkpointing();
   }
@@ -215,7 +215,7 @@ TEST(Checkpoint, keeps_the_journal_bounded_under_load) {
   EXPECT_LT(longest, 200u) << "records that were on the disk at once";
 }
 
-std::size_t bytes_of(const Disk& disk, const char* from, const char* to) {
+std::size_t bytes_of(const Stored& disk, const char* from, const char* to) {
   std::size_t bytes = 0;
   for (auto at = disk.lower_bound(from); at != disk.lower_bound(to); ++at)
     bytes += at->first.size() + at->second.size();
@@ -228,7 +228,7 @@ TEST(Checkpoint, goes_faster_the_larger_the_records_are) {
   constexpr std::size_t kStates = 20000;
   Executor executor = fresh_executor(
       1, tiny({.journal_bytes = kJournalBytes, .slice_states = 10, .cut_records = 100}));
-  Disk disk;
+  Stored disk;
   std::size_t longest = 0, seals = 0, starts = 0;
   for (bool running = false; starts < 4; ++seals) {
     ASSERT_LT(seals, 1000u) << "checkpoints do not end";
@@ -239,7 +239,7 @@ TEST(Checkpoint, goes_faster_the_larger_the_records_are) {
     for (const auto& [key, value] : sealed[0].batch.puts)
       (key[0] == 's' ? slice : record) += key.size() + value.size();
     EXPECT_LT(slice, record + 10'000) << "a seal costs about twice its record";
-    write(disk, sealed);
+    keep(disk, sealed);
     longest = std::max(longest, bytes_of(disk, "j", "k"));
     starts += executor.checkpointing() && !running ? 1 : 0;
     running = executor.checkpointing();
@@ -255,12 +255,12 @@ TEST(Checkpoint, ends_although_all_that_it_put_changes_again_at_once) {
   for (std::size_t i = 0; hot.size() < 20; ++i) {
     if (raw(partition_of(executor, numbered(i))) == 7) hot.push_back(numbered(i));
   }
-  Disk disk;
+  Stored disk;
   std::size_t longest = 0;
   for (int seals = 0; seals < 500; ++seals) {
     for (const ShardKey& one : hot) add(executor, one, 1);
-    write(disk, seal(executor));
-    longest = std::max(longest, records(disk));
+    keep(disk, seal(executor));
+    longest = std::max(longest, records_in(disk));
   }
   EXPECT_LT(longest, 40u);
 }

@@ -5,16 +5,14 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include "protocol/random.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
 
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 // Around each width that a number may have.
 constexpr std::array kSums{std::int64_t{0},
                            std::int64_t{-1},

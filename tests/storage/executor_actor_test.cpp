@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "tests/storage/executors.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
-
-const ShardKey kLikes{"likes", 0};
-const ShardKey kViews{"views", 0};
 
 TEST(Executor, draws_a_new_actor_when_a_peer_shows_that_the_old_one_lived_on) {
   const struct {

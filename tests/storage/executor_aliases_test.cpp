@@ -7,11 +7,10 @@
 #include "storage/executor.h"
 #include "tests/storage/executors.h"
 #include "tests/storage/lives.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
-
-const ShardKey kLikes{"likes", 0};
 
 // As it is encoded.
 Record stored_record(const Sealed& sealed) {

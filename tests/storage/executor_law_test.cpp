@@ -3,7 +3,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -11,12 +10,10 @@
 #include <vector>
 
 #include "tests/storage/executors.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
-
-constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 // ---- three executors ----
 

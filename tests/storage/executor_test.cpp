@@ -2,22 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/storage/executors.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
-
-constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-
-const ShardKey kLikes{"likes", 0};
-const ShardKey kViews{"views", 0};
 
 ShardList shards(const std::vector<ShardKey>& names) {
   ShardList list;

@@ -1,17 +1,11 @@
 // How an executor answers tokens: a change that has a name counts once.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "tests/storage/executors.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
-
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-
-const ShardKey kLikes{"likes", 0};
-const ShardKey kViews{"views", 0};
 
 TEST(Executor, counts_a_retried_add_once_and_answers_with_its_record) {
   Executor executor = fresh_executor(1);

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/storage/executors.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
 
-const ShardKey kLikes{"likes", 0};
-const ShardKey kViews{"views", 3};
+const ShardKey kViewsPart{"views", 3};
 constexpr Alias kLast{~std::uint32_t{0}};
 
 class Replay : public testing::Test {
@@ -36,30 +36,30 @@ class Replay : public testing::Test {
 
 TEST_F(Replay, takes_an_alias_for_the_cell_with_which_it_was_given) {
   ASSERT_TRUE(name(1, kLikes, cell_of(5, 1, 1), Alias{9}));
-  ASSERT_TRUE(name(2, kViews, cell_of(6, 2, 1), kLast));
+  ASSERT_TRUE(name(2, kViewsPart, cell_of(6, 2, 1), kLast));
   EXPECT_TRUE(by_alias(3, Alias{9}, 7));
   EXPECT_TRUE(by_alias(4, kLast, -7));
   EXPECT_EQ(state(executor_, kLikes), cell_of(5, 3, 7));
-  EXPECT_EQ(state(executor_, kViews), cell_of(6, 4, -7));
+  EXPECT_EQ(state(executor_, kViewsPart), cell_of(6, 4, -7));
 }
 
 TEST_F(Replay, takes_an_alias_for_what_it_was_given_last) {
   ASSERT_TRUE(name(1, kLikes, cell_of(5, 1, 1), Alias{9}));
-  ASSERT_TRUE(name(2, kViews, cell_of(6, 2, 1), Alias{9}));
+  ASSERT_TRUE(name(2, kViewsPart, cell_of(6, 2, 1), Alias{9}));
   EXPECT_TRUE(by_alias(3, Alias{9}, 7));
   EXPECT_EQ(state(executor_, kLikes), cell_of(5, 1, 1));
-  EXPECT_EQ(state(executor_, kViews), cell_of(6, 3, 7));
+  EXPECT_EQ(state(executor_, kViewsPart), cell_of(6, 3, 7));
 }
 
 TEST_F(Replay, takes_what_a_record_names_before_what_it_has_by_alias) {
   Record both{Delta(Commit{2})};
   both.delta.push(kLikes, cell_of(5, 1, 1));
-  both.delta.push(kViews, cell_of(6, 1, 1));
+  both.delta.push(kViewsPart, cell_of(6, 1, 1));
   both.aliases = {Alias{}, Alias{10}};
   both.aliased = {Alias{10}};
   both.aliased_sums = {4};
   EXPECT_TRUE(executor_.replay(both, aliases_, 100));
-  EXPECT_EQ(state(executor_, kViews), cell_of(6, 2, 4));
+  EXPECT_EQ(state(executor_, kViewsPart), cell_of(6, 2, 4));
 }
 
 TEST_F(Replay, follows_a_state_that_outgrew_its_place) {
@@ -99,7 +99,7 @@ TEST_F(Replay, refuses_an_alias_of_other_than_one_cell) {
   const ShardState two{
       {Cell{ActorId{1}, Commit{1}, 1, {}, 0}, Cell{ActorId{2}, Commit{1}, 1, {}, 0}}};
   EXPECT_FALSE(name(1, kLikes, two, Alias{6}));
-  EXPECT_FALSE(name(2, kViews, {{}, 2, 1}, Alias{6}));
+  EXPECT_FALSE(name(2, kViewsPart, {{}, 2, 1}, Alias{6}));
 }
 
 }  // namespace

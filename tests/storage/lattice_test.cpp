@@ -6,9 +6,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <vector>
+
+#include "tests/storage/samples.h"
 
 namespace quipu {
 
@@ -26,9 +27,6 @@ static void showValue(const ShardState& state, std::ostream& out) {
 
 namespace test {
 namespace {
-
-constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 // Few actors and commits, so that they collide; sums small or at the edges.
 rc::Gen<std::int64_t> any_sum() {
@@ -70,13 +68,13 @@ ShardState join(ShardState a, const ShardState& b) {
   return a;
 }
 
-ShardState reset(ShardState state) {
+ShardState cleared(ShardState state) {
   clear(state);
   return state;
 }
 
 // `amount` counted by `actor` under the next commit of its cell.
-ShardState add(ShardState state, ActorId actor, std::int64_t amount) {
+ShardState added(ShardState state, ActorId actor, std::int64_t amount) {
   Cell cell{actor, Commit{1}, amount, {}, 0};
   for (const Cell& held : state.cells) {
     if (held.actor == actor)
@@ -85,10 +83,10 @@ ShardState add(ShardState state, ActorId actor, std::int64_t amount) {
   return join(state, ShardState{{cell}, 1, 1});
 }
 
-std::optional<std::int64_t> value(const ShardState& state) {
+std::optional<std::int64_t> value_of(const ShardState& state) {
   return narrow(total(state.cells).sum);
 }
-bool exists(const ShardState& state) { return total(state.cells).exists; }
+bool is_there(const ShardState& state) { return total(state.cells).exists; }
 
 // ---- merge is a join ----
 
@@ -211,8 +209,8 @@ TEST(Total, IsANumberUpToTheEdgesOfInt64) {
 
 TEST(Total, SurvivesTheWidestCells) {
   const Cell up{ActorId{1}, Commit{1}, kMax, {}, kMin}, down{ActorId{2}, Commit{1}, kMin, {}, kMax};
-  EXPECT_EQ(value(ShardState{{up, down}, 1, 1}), 0);
-  EXPECT_EQ(value(ShardState{{up}, 1, 1}), std::nullopt);
+  EXPECT_EQ(value_of(ShardState{{up, down}, 1, 1}), 0);
+  EXPECT_EQ(value_of(ShardState{{up}, 1, 1}), std::nullopt);
 }
 
 // ---- whether an add may happen ----
@@ -255,7 +253,7 @@ TEST(Fits, StopsAtTheEdgesOfTheCellAndOfTheTotal) {
 // ---- reset ----
 
 RC_GTEST_PROP(Reset, RepeatedIsTheSameReset, ()) {
-  ShardState once = reset(*any_state());
+  ShardState once = cleared(*any_state());
   const ShardState before = once;
   RC_ASSERT(!clear(once));
   RC_ASSERT(once == before);
@@ -263,10 +261,10 @@ RC_GTEST_PROP(Reset, RepeatedIsTheSameReset, ()) {
 
 RC_GTEST_PROP(Reset, OfConcurrentResettersMerges, ()) {
   const ShardState a = *any_state(), b = *any_state();
-  RC_ASSERT(join(reset(a), reset(b)) == join(reset(b), reset(a)));
+  RC_ASSERT(join(cleared(a), cleared(b)) == join(cleared(b), cleared(a)));
   // Whoever saw less adds nothing to the reset of who saw all.
   const ShardState both = join(a, b);
-  RC_ASSERT(join(reset(both), reset(a)) == reset(both));
+  RC_ASSERT(join(cleared(both), cleared(a)) == cleared(both));
 }
 
 RC_GTEST_PROP(Reset, KeepsTheAddsThatItDidNotSee, ()) {
@@ -274,32 +272,32 @@ RC_GTEST_PROP(Reset, KeepsTheAddsThatItDidNotSee, ()) {
   std::int64_t unseen_sum = 0;
   const auto amounts = rc::gen::inRange<std::int64_t>(-1000, 1001);
   for (const std::int64_t amount : *rc::gen::container<std::vector<std::int64_t>>(amounts)) {
-    seen = add(seen, ActorId{*rc::gen::inRange<std::uint64_t>(1, 4)}, amount);
+    seen = added(seen, ActorId{*rc::gen::inRange<std::uint64_t>(1, 4)}, amount);
   }
   ShardState elsewhere = seen;
   const auto unseen = *rc::gen::container<std::vector<std::int64_t>>(amounts);
   for (const std::int64_t amount : unseen) {
-    elsewhere = add(elsewhere, ActorId{*rc::gen::inRange<std::uint64_t>(1, 6)}, amount);
+    elsewhere = added(elsewhere, ActorId{*rc::gen::inRange<std::uint64_t>(1, 6)}, amount);
     unseen_sum += amount;
   }
-  const ShardState merged = join(reset(seen), elsewhere);
-  RC_ASSERT(value(merged) == unseen_sum);
-  RC_ASSERT(exists(merged) == !unseen.empty());
+  const ShardState merged = join(cleared(seen), elsewhere);
+  RC_ASSERT(value_of(merged) == unseen_sum);
+  RC_ASSERT(is_there(merged) == !unseen.empty());
 }
 
 TEST(Reset, BringsTheValueToZeroAndIsCountedOn) {
   const ActorId actor{1};
-  ShardState state = add(add({}, actor, 10), ActorId{2}, -3);
-  ASSERT_EQ(value(state), 7);
+  ShardState state = added(added({}, actor, 10), ActorId{2}, -3);
+  ASSERT_EQ(value_of(state), 7);
   EXPECT_TRUE(clear(state));
-  EXPECT_EQ(value(state), 0);
-  EXPECT_EQ(value(add(state, actor, 5)), 5);
+  EXPECT_EQ(value_of(state), 0);
+  EXPECT_EQ(value_of(added(state, actor, 5)), 5);
 }
 
 TEST(Reset, OfTwoReplicasThatSawDifferentAddsRemovesBoth) {
-  const ShardState left = add({}, ActorId{1}, 10), right = add({}, ActorId{2}, 20);
-  EXPECT_EQ(value(join(reset(left), reset(right))), 0);
-  EXPECT_EQ(value(join(reset(left), right)), 20);
+  const ShardState left = added({}, ActorId{1}, 10), right = added({}, ActorId{2}, 20);
+  EXPECT_EQ(value_of(join(cleared(left), cleared(right))), 0);
+  EXPECT_EQ(value_of(join(cleared(left), right)), 20);
 }
 
 TEST(Reset, OfNothingChangesNothing) {
@@ -312,21 +310,21 @@ TEST(Reset, OfNothingChangesNothing) {
 
 TEST(Existence, BeginsWithAnAddEvenOfZeroAndEndsWithAReset) {
   ShardState state;
-  EXPECT_FALSE(exists(state));
-  state = add(state, ActorId{1}, 0);
-  EXPECT_TRUE(exists(state));
-  state = add(state, ActorId{1}, 5);
-  state = add(state, ActorId{2}, -5);
-  EXPECT_TRUE(exists(state)) << "a sum of zero is a value";
-  state = reset(state);
-  EXPECT_FALSE(exists(state));
-  EXPECT_TRUE(exists(add(state, ActorId{2}, 0)));
+  EXPECT_FALSE(is_there(state));
+  state = added(state, ActorId{1}, 0);
+  EXPECT_TRUE(is_there(state));
+  state = added(state, ActorId{1}, 5);
+  state = added(state, ActorId{2}, -5);
+  EXPECT_TRUE(is_there(state)) << "a sum of zero is a value";
+  state = cleared(state);
+  EXPECT_FALSE(is_there(state));
+  EXPECT_TRUE(is_there(added(state, ActorId{2}, 0)));
 }
 
 TEST(Existence, IsKeptByAnAddThatAResetDidNotSee) {
-  const ShardState base = add({}, ActorId{1}, 1);
-  EXPECT_TRUE(exists(join(reset(base), add(base, ActorId{1}, 0))));
-  EXPECT_FALSE(exists(join(reset(base), base)));
+  const ShardState base = added({}, ActorId{1}, 1);
+  EXPECT_TRUE(is_there(join(cleared(base), added(base, ActorId{1}, 0))));
+  EXPECT_FALSE(is_there(join(cleared(base), base)));
 }
 
 }  // namespace

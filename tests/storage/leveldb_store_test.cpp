@@ -28,16 +28,17 @@ Result<std::unique_ptr<Store>> open(ForgettingEnv& env, Open how = Open::existin
       {.directory = kDirectory, .open = how, .write_buffer = 64 << 10, .env = &env});
 }
 
-std::string key(int i) { return "key" + std::to_string(1000 + i); }
+std::string stored_key(int i) { return "key" + std::to_string(1000 + i); }
 
 // A disk with a store of the keys 0 … count-1, one record each, closed.
 std::unique_ptr<ForgettingEnv> make_disk(int count, std::size_t value_size) {
   auto env = std::make_unique<ForgettingEnv>();
   const auto store = open(*env, Open::create);
   for (int i = 0; i < count; ++i) {
-    EXPECT_TRUE((*store)
-                    ->write(put(key(i), std::string(value_size, static_cast<char>('a' + i % 26))))
-                    .ok());
+    EXPECT_TRUE(
+        (*store)
+            ->write(put(stored_key(i), std::string(value_size, static_cast<char>('a' + i % 26))))
+            .ok());
   }
   return env;
 }
@@ -66,7 +67,7 @@ void expect_first_keys(ForgettingEnv& env, int count) {
   const Status status = read_all(env, &found);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(found.size(), static_cast<std::size_t>(count));
-  EXPECT_TRUE(found.empty() || found.rbegin()->first == key(count - 1));
+  EXPECT_TRUE(found.empty() || found.rbegin()->first == stored_key(count - 1));
 }
 
 // ---- the end of the newest log ----
@@ -257,8 +258,8 @@ TEST(LevelDbStore, KeepsWhatWasAcknowledgedBeforeDuringAndAfterAFullDisk) {
     ASSERT_TRUE(store.ok());
     Contents acknowledged;
     for (int i = 0; i < 2000; ++i) {
-      const Batch batch =
-          put(key(static_cast<int>(random.below(500))), std::string(random.below(3000), 'x'));
+      const Batch batch = put(stored_key(static_cast<int>(random.below(500))),
+                              std::string(random.below(3000), 'x'));
       if (random.below(30) == 0) env.set_capacity(env.used() + random.below(20'000));
       if (random.below(30) == 0) env.set_capacity(std::nullopt);
       const Status status = (*store)->write(batch);
@@ -300,13 +301,13 @@ TEST(LevelDbStore, TakesNoDescriptorsForNoDamage) {
   const auto store = open(*env);
   ASSERT_TRUE(store.ok());
   env->refuse_reads("Too many open files");
-  EXPECT_EQ((*store)->read(key(1)).status().code(), Code::storage_failed);
+  EXPECT_EQ((*store)->read(stored_key(1)).status().code(), Code::storage_failed);
   const auto visit = [](std::string_view, std::string_view) { return Status(); };
   EXPECT_EQ((*store)->scan("", "\xff", visit).code(), Code::storage_failed);
   env->refuse_reads("Invalid argument");
-  EXPECT_EQ((*store)->read(key(1)).status().code(), Code::corrupt);
+  EXPECT_EQ((*store)->read(stored_key(1)).status().code(), Code::corrupt);
   env->refuse_reads("");
-  EXPECT_TRUE((*store)->read(key(1)).value().has_value());
+  EXPECT_TRUE((*store)->read(stored_key(1)).value().has_value());
 }
 
 TEST(LevelDbStore, CannotBeOpenedOnAFullDisk) {

@@ -15,7 +15,7 @@ constexpr BootId kBoot3{103};
 
 // Two starts: the first wrote commits 1 to 49, the second 50 and on.
 const std::vector<LineageStart> kLineage{{kBoot1, Commit{1}}, {kBoot2, Commit{50}}};
-constexpr Commit kLast{80};
+constexpr Commit kLastCommit{80};
 
 TEST(Lineage, judges_what_a_peer_saw_of_a_store) {
   const struct {
@@ -40,7 +40,7 @@ TEST(Lineage, judges_what_a_peer_saw_of_a_store) {
        Testimony::rolled_back},
   };
   for (const auto& row : cases) {
-    EXPECT_EQ(judge(kLineage, kLast, kStore, row.seen), row.expected) << row.story;
+    EXPECT_EQ(judge(kLineage, kLastCommit, kStore, row.seen), row.expected) << row.story;
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,11 +12,10 @@
 
 #include "tests/storage/executors.h"
 #include "tests/storage/lives.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
-
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 using Numbers = std::array<std::uint8_t, 4>;
 using States = std::map<ShardKey, ShardState>;

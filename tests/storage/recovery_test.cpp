@@ -3,20 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/storage/executors.h"
 #include "tests/storage/lives.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
-
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-
-const ShardKey kLikes{"likes", 0};
 
 Code start_code(MemoryDisk disk) { return start(disk).status().code(); }
 

@@ -4,27 +4,25 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "storage/stored_keys.h"
+#include "tests/storage/samples.h"
 
 namespace quipu::test {
 namespace {
 
 constexpr HashKey kKey{0x5eed};
-constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMax48 = (std::int64_t{1} << 47) - 1;
 constexpr std::int64_t kMin48 = -kMax48 - 1;
 constexpr std::uint64_t kNarrowCommit = (std::uint64_t{1} << 48) - 1;
 
 using States = std::map<ShardKey, ShardState>;
 
-void put(ShardMap& map, ShardRef ref, const ShardState& state, std::uint8_t flags = 0) {
+void put_state(ShardMap& map, ShardRef ref, const ShardState& state, std::uint8_t flags = 0) {
   map.put(map.place(ref), ref, state, flags);
 }
 
@@ -61,7 +59,7 @@ ShardState one_cell(std::uint64_t actor, std::uint64_t commit, std::int64_t sum)
 
 // Any state that a decoder lets through, its numbers drawn near the edges, also near
 // those of what a cell takes.
-ShardState any_state() {
+ShardState some_state() {
   const auto sums = rc::gen::weightedOneOf<std::int64_t>(
       {{4, rc::gen::inRange<std::int64_t>(-100, 100)},
        {1, rc::gen::element(kMin, kMax, kMin48, kMin48 - 1, kMax48, kMax48 + 1)}});
@@ -107,8 +105,8 @@ RC_GTEST_PROP(ShardMap, gives_back_what_was_put, ()) {
   const auto steps = *rc::gen::inRange(1, 30);
   for (int i = 0; i < steps; ++i) {
     const ShardKey name{any_key(), *rc::gen::inRange<ShardIndex>(0, 3)};
-    model[name] = any_state();
-    put(map, name, model[name]);
+    model[name] = some_state();
+    put_state(map, name, model[name]);
   }
   RC_ASSERT(map.size() == model.size());
   for (const auto& [name, expected] : model) {
@@ -127,7 +125,7 @@ TEST(ShardMap, holds_a_state_of_as_many_cells_as_there_may_be) {
     state.cells.push_back({ActorId{i}, Commit{i}, -1, Commit{i}, 1});
   }
   const std::string longest(kMaxKey, 'k');
-  put(map, {longest, kMaxShards - 1}, state);
+  put_state(map, {longest, kMaxShards - 1}, state);
   ShardState held;
   EXPECT_TRUE(map.read({longest, kMaxShards - 1}, held));
   EXPECT_EQ(held, state);
@@ -137,11 +135,11 @@ TEST(ShardMap, holds_a_state_of_as_many_cells_as_there_may_be) {
 
 TEST(ShardMap, names_each_open_shard_once_in_the_order_of_first_change) {
   ShardMap map(kKey);
-  put(map, {"b", 0}, one_cell(1, 1, 1));
-  put(map, {"a", 0}, one_cell(1, 1, 1));
+  put_state(map, {"b", 0}, one_cell(1, 1, 1));
+  put_state(map, {"a", 0}, one_cell(1, 1, 1));
   touch_and_add(map, {"b", 0}, ActorId{1}, 5, Commit{1});
-  put(map, {"b", 0}, one_cell(1, 1, 7));  // moves the entry
-  put(map, {"b", 0}, one_cell(1, 1, 8));  // and again
+  put_state(map, {"b", 0}, one_cell(1, 1, 7));  // moves the entry
+  put_state(map, {"b", 0}, one_cell(1, 1, 8));  // and again
   EXPECT_TRUE(map.has_open());
   EXPECT_EQ(taken(map), (std::vector<ShardKey>{{"b", 0}, {"a", 0}}));
 
@@ -153,7 +151,7 @@ TEST(ShardMap, names_each_open_shard_once_in_the_order_of_first_change) {
 
 TEST(ShardMap, shows_an_open_entry_as_it_is_now_however_often_it_moved) {
   ShardMap map(kKey);
-  for (std::int64_t sum = 1; sum <= 5; ++sum) put(map, {"likes", 0}, one_cell(1, 1, sum));
+  for (std::int64_t sum = 1; sum <= 5; ++sum) put_state(map, {"likes", 0}, one_cell(1, 1, sum));
   std::vector<std::int64_t> sums;
   map.take_open(
       [&](const Entry& entry) { sums.push_back(static_cast<std::int64_t>(entry.total().sum)); });
@@ -162,14 +160,14 @@ TEST(ShardMap, shows_an_open_entry_as_it_is_now_however_often_it_moved) {
 
 TEST(ShardMap, collects_the_flags_of_all_changes_until_the_seal) {
   ShardMap map(kKey);
-  put(map, {"likes", 0}, one_cell(1, 1, 1), Entry::kLocal);
-  put(map, {"likes", 0}, one_cell(1, 1, 2), Entry::kWhole);
+  put_state(map, {"likes", 0}, one_cell(1, 1, 1), Entry::kLocal);
+  put_state(map, {"likes", 0}, one_cell(1, 1, 2), Entry::kWhole);
   std::vector<std::pair<bool, bool>> seen;  // whole, local
   const auto note = [&](const Entry& entry) {
     seen.emplace_back(entry.has(Entry::kWhole), entry.has(Entry::kLocal));
   };
   map.take_open(note);
-  put(map, {"likes", 0}, one_cell(1, 1, 3), 0);
+  put_state(map, {"likes", 0}, one_cell(1, 1, 3), 0);
   map.take_open(note);
   EXPECT_EQ(seen, (std::vector<std::pair<bool, bool>>{{true, true}, {false, false}}));
 }
@@ -182,7 +180,7 @@ TEST(ShardMap, is_dirty_from_a_change_to_its_checkpoint) {
   EXPECT_EQ(map.dirty(), 0u) << "what was loaded is on disk";
   EXPECT_FALSE(map.has_open());
 
-  put(map, {"new", 0}, one_cell(1, 2, 1));
+  put_state(map, {"new", 0}, one_cell(1, 2, 1));
   touch_and_add(map, {"loaded", 0}, ActorId{1}, 1, Commit{2});
   touch_and_add(map, {"loaded", 0}, ActorId{1}, 1, Commit{2});
   EXPECT_EQ(map.dirty(), 2u);
@@ -191,7 +189,7 @@ TEST(ShardMap, is_dirty_from_a_change_to_its_checkpoint) {
 
   checkpoint_all(map);
   EXPECT_EQ(map.dirty(), 0u);
-  put(map, {"new", 0}, one_cell(1, 3, 2));
+  put_state(map, {"new", 0}, one_cell(1, 3, 2));
   EXPECT_EQ(map.dirty(), 1u);
 }
 
@@ -200,7 +198,7 @@ TEST(ShardMap, collects_dirty_entries_in_the_order_of_their_stored_keys) {
   std::map<Partition, std::vector<std::string>> expected;
   for (int i = 0; i < 20000; ++i) {
     const ShardKey name{"k" + std::to_string(i), static_cast<ShardIndex>(i % 3)};
-    put(map, name, one_cell(1, 1, i));
+    put_state(map, name, one_cell(1, 1, i));
     expected[map.place(name).partition()].push_back(stored::shard(map.place(name), name));
   }
   std::vector<Entry*> dirty;
@@ -220,7 +218,7 @@ TEST(ShardMap, collects_a_leaf_by_key_and_index) {
   std::map<std::pair<Partition, std::uint8_t>, std::vector<ShardKey>> expected;
   for (int i = 0; i < 3000; ++i) {
     const ShardKey name{"k" + std::to_string(i), 0};
-    put(map, name, one_cell(1, 1, i));
+    put_state(map, name, one_cell(1, 1, i));
     const Placement placement = map.place(name);
     expected[{placement.partition(), placement.leaf()}].push_back(name);
   }
@@ -242,12 +240,12 @@ TEST(ShardMap, forgets_a_dropped_partition_and_no_other) {
   const Partition gone = map.place({"k0", 0}).partition();
   for (int i = 0; i < 20000; ++i) {
     const ShardKey name{"k" + std::to_string(i), 0};
-    put(map, name, one_cell(1, 1, i));
+    put_state(map, name, one_cell(1, 1, i));
     if (map.place(name).partition() != gone) kept[name] = one_cell(1, 1, i);
   }
   (void)taken(map);
   checkpoint_all(map);
-  put(map, {"k0", 0}, one_cell(1, 2, 1));
+  put_state(map, {"k0", 0}, one_cell(1, 2, 1));
   (void)taken(map);
   map.drop(gone);
 
@@ -269,25 +267,25 @@ TEST(ShardMap, counts_the_counters_that_exist_by_their_first_shard) {
   ShardMap map(kKey);
   const Partition partition = map.place({"likes", 0}).partition();
   const ShardState cleared{.cells = {{ActorId{1}, Commit{1}, 5, Commit{1}, 5}}};
-  put(map, {"likes", 0}, cleared);
+  put_state(map, {"likes", 0}, cleared);
   EXPECT_EQ(map.counters(partition), 0u) << "counts nothing since its clear";
   touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{2});
   EXPECT_EQ(map.counters(partition), 1u) << "counts again";
   touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{3});
-  put(map, {"likes", 0}, one_cell(1, 4, 3));
+  put_state(map, {"likes", 0}, one_cell(1, 4, 3));
   EXPECT_EQ(map.counters(partition), 1u) << "exists all the while";
-  put(map, {"likes", 0}, cleared);
+  put_state(map, {"likes", 0}, cleared);
   EXPECT_EQ(map.counters(partition), 0u);
 
   ShardState spread = cleared;
   spread.count = 2;
-  put(map, {"likes", 0}, spread);
+  put_state(map, {"likes", 0}, spread);
   EXPECT_EQ(map.counters(partition), 1u) << "its other shards may count";
   touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{2});
   EXPECT_EQ(map.counters(partition), 1u);
 
   const ShardKey second{"likes", 1};
-  put(map, second, one_cell(1, 1, 1));
+  put_state(map, second, one_cell(1, 1, 1));
   EXPECT_EQ(map.counters(map.place(second).partition()),
             map.place(second).partition() == partition ? 1u : 0u)
       << "is told by the first";
@@ -331,13 +329,13 @@ RC_GTEST_PROP(Digest, equals_the_one_recomputed_from_scratch_after_each_change, 
     switch (*rc::gen::inRange(0, 6)) {
       case 0:
         if (model.contains(name)) break;
-        model[name] = any_state();
+        model[name] = some_state();
         map.load(name, model[name]);
         break;
       case 1:
       case 2:
-        model[name] = any_state();
-        put(map, name, model[name]);
+        model[name] = some_state();
+        put_state(map, name, model[name]);
         break;
       case 3:
         if (!model.contains(name) || model[name].cells.empty()) break;
@@ -402,7 +400,7 @@ TEST(Digest, is_the_same_of_few_and_of_many) {
       if (loads == (n % 7 != 0)) {
         map.load(names[n], state);
       } else {
-        put(map, names[n], state);
+        put_state(map, names[n], state);
       }
       if (n % 100 == 0) checkpoint_all(map);
       if (n % 5 == 0) {
@@ -429,7 +427,7 @@ std::size_t bytes_each(const ShardState& state) {
   ShardMap map(kKey);
   constexpr std::size_t kCounters = 200000;
   for (std::size_t i = 0; i < kCounters; ++i) {
-    put(map, {"likes:" + std::to_string(10000000 + i), 0}, state);
+    put_state(map, {"likes:" + std::to_string(10000000 + i), 0}, state);
   }
   map.take_open([](const Entry&) {});
   checkpoint_all(map);

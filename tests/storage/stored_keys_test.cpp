@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::string_literals;
 
-const HashKey kKey{42};
+const HashKey kSecret{42};
 
 std::string shard(std::string_view key, ShardIndex index) {
   const ShardRef ref{key, index};
-  return stored::shard(Placement(kKey, ref), ref);
+  return stored::shard(Placement(kSecret, ref), ref);
 }
 
 TEST(StoredKeys, AreBigEndianSoThatNumbersStandInOrder) {
@@ -32,7 +32,7 @@ TEST(StoredKeys, AreBigEndianSoThatNumbersStandInOrder) {
 
 TEST(StoredKeys, NameAShardByPlaceThenKeyThenIndex) {
   const ShardRef ref{"page:home", 0x0102};
-  const Placement placement(kKey, ref);
+  const Placement placement(kSecret, ref);
   const std::string key = stored::shard(placement, ref);
   ASSERT_EQ(key.size(), 1 + 2 + 1 + 9 + 2U);
   EXPECT_EQ(key[0], 's');
@@ -51,7 +51,7 @@ TEST(StoredKeys, GiveBackTheShardWhateverBytesItsKeyHolds) {
       const auto parsed = stored::parse_shard(key);
       ASSERT_TRUE(parsed.has_value());
       EXPECT_EQ(parsed->ref, ShardRef(name, index));
-      EXPECT_EQ(parsed->partition, Placement(kKey, ShardRef{name, index}).partition());
+      EXPECT_EQ(parsed->partition, Placement(kSecret, ShardRef{name, index}).partition());
     }
   }
 }

@@ -63,4 +63,12 @@ Finished run(const std::vector<std::string>& arguments) {
   return finished;
 }
 
+void run_or_throw(const std::vector<std::string>& arguments) {
+  const Finished done = run(arguments);
+  if (done.exit_code == 0) return;
+  std::string text;
+  for (const std::string& one : arguments) text += one + ' ';
+  throw std::runtime_error(text + "failed: " + done.err + done.out);
+}
+
 }  // namespace quipu::test

@@ -23,5 +23,7 @@ struct Finished {
 };
 // Runs a program to its end, at most 60 s.
 [[nodiscard]] Finished run(const std::vector<std::string>& arguments);
+// Throws std::runtime_error, which says what it said, if it did not end with 0.
+void run_or_throw(const std::vector<std::string>& arguments);
 
 }  // namespace quipu::test

@@ -11,7 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Affinity kUser{17};
-constexpr Duration kRetry = 100ms;
 
 Value spread_over(ShardIndex shards) {
   Value value;

@@ -12,8 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::Test;
 
-constexpr Duration kRetry = 100ms;
-
 TEST(ClientChanges, TheFirstAddOpensASessionAtTheConnectedOwnerAndCarriesItsToken) {
   ClientHarness t;
   const ConnectionId n1 = t.connect("n1:1");

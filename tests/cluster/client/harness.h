@@ -32,6 +32,9 @@ inline constexpr StoreId kStore1{101};
 inline constexpr StoreId kStore2{102};
 inline constexpr StoreId kStore3{103};
 
+// When a client that tests play by hand asks again.
+inline constexpr Duration kRetry = std::chrono::milliseconds(100);
+
 class ClientHarness {
  public:
   // All members own everything, in this order, unless `owners` says who does.
