@@ -4,7 +4,6 @@
 // the arguments.
 //
 // Exit: 0 all promises kept, 1 one was broken, 2 wrong arguments.
-#include <malloc.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -30,8 +29,6 @@ struct Arguments {
   double minutes = 0;
   bool trace = false, messages = false, shrink = false, knobs = false;
 };
-
-constexpr int kKeptBytes = 256 << 20;
 
 // What runs now, so that an assertion or a crash names it, too.
 char running[64];
@@ -184,10 +181,6 @@ int run_many(const Arguments& arguments) {
 }
 
 int main(int argc, char** argv) {
-  // Each run makes and frees a cluster: the next one takes the same pages again.
-  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
-  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
-  mallopt(M_TOP_PAD, kKeptBytes / 8);
   for (const int signal : {SIGABRT, SIGSEGV, SIGTERM}) std::signal(signal, name_the_seed);
   Arguments arguments;
   const std::string wrong = parse(argc, argv, arguments);
