@@ -14,7 +14,7 @@ std::uint32_t ActorNames::intern(ActorId actor) {
     names_.push_back(actor);
     number = static_cast<std::uint32_t>(names_.size() - 1);
   }
-  return last_ = number;
+  return expected_ = number;
 }
 
 std::size_t ActorNames::slot(ActorId actor) const {
@@ -74,7 +74,7 @@ Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
     put(entry->bytes() + 4, ref.shard);
   }
   std::memcpy(entry->bytes() + entry->header(), ref.key.data(), ref.key.size());
-  entry->write(actors, state, [&](const CellRef&) { return actors.last(); });
+  entry->write(actors, state, [&](const CellRef&) { return actors.expected(); });
   return entry;
 }
 

@@ -38,8 +38,10 @@ class ActorNames {
   [[nodiscard]] bool is(std::uint32_t index, ActorId actor) const {
     return index < names_.size() && names_[index] == actor;
   }
-  // The last that was asked for: neighbours mostly have the same writer.
-  [[nodiscard]] std::uint32_t last() const { return last_; }
+  // What the next is probably called: as the last that was asked for, since neighbours
+  // mostly have the same writer, unless somebody knew better.
+  [[nodiscard]] std::uint32_t expected() const { return expected_; }
+  void expect(std::uint32_t index) { expected_ = index; }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -51,7 +53,7 @@ class ActorNames {
   // 2^n, at most half of them taken, of numbers by open addressing: actors are random,
   // so that their low bits are a hash.
   std::vector<std::uint32_t> slots_;
-  std::uint32_t last_ = 0;
+  std::uint32_t expected_ = 0;
 };
 
 class Entry {

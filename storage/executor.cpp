@@ -143,6 +143,7 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
   if (inserted) at = state.cells.insert(at, Cell{actor, {}, 0, {}, 0});
   at->commit = next(sealed_);
   at->sum += amount;
+  map_.actors().expect(own(placement.partition()).index);
   map_.put(placement, ref, state, Entry::kLocal | (inserted ? Entry::kWhole : 0));
   if (ref.shard != 0 || state.count > 1) return {Code::ok, next(sealed_)};
   return {Code::ok, next(sealed_), 1, narrow(held_sum + amount)};
