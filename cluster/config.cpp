@@ -10,7 +10,6 @@
 namespace quipu {
 namespace {
 
-constexpr std::uint8_t kMaxReplication = 7;
 constexpr std::size_t kMaxMembers = std::numeric_limits<MemberIndex>::max();
 
 // Nobody knows a cluster's key before its id, so what identifies is not keyed.

@@ -325,9 +325,9 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
                                        "wait for a quorum"});
         break;
       }
-      ShardKey shard{std::string(job.op.key), job.op.shard};
-      parts_.waits.wait(shard, job.placement.partition(), applied.commit, job.origin,
-                        std::move(done), job.deadline);
+      const ShardRef shard = shard_of(job.op);
+      parts_.waits.wait({shard, job.placement}, applied.commit, job.origin, std::move(done),
+                        job.deadline);
       // What an earlier record holds may have been acked before anybody waited, and
       // a reset that found nothing to clear is in none.
       if (job.op.kind == OpKind::reset || applied.commit <= parts_.executor.sealed())

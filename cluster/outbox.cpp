@@ -1,71 +1,71 @@
 #include "cluster/outbox.h"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace quipu {
 
-bool Outbox::push(const ShardKey& shard, Commit since) {
-  if (!names_.insert(shard).second) return true;
-  waiting_.push_back({shard, since});
+Outbox::Item* Outbox::find(const PlacedRef& shard) {
+  const auto number = names_.find(shard.placement, [&](std::uint32_t one) {
+    return PlacedRef(waiting_[one - first_]) == shard;
+  });
+  return number ? &waiting_[*number - first_] : nullptr;
+}
+
+bool Outbox::push(const PlacedRef& shard, Commit since) {
+  if (find(shard) != nullptr) return true;
+  names_.insert(shard.placement, first_ + static_cast<std::uint32_t>(waiting_.size()));
+  waiting_.emplace_back(shard, since);
   if (size() <= limit_) return true;
   clear();
   return false;
 }
 
-const Outbox::Frame& Outbox::cut(Commit as_of, std::size_t count) {
-  const std::uint64_t number = next_number_++;
-  Sent& sent = frames_[number];
+void Outbox::take(std::size_t count, Commit as_of) {
+  constexpr std::size_t kAhead = 8;
+  Acked& sent = frames_[next_number_++];
   sent.as_of = as_of;
-  sent.frame.number = number;
-  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(count);
-  for (auto item = waiting_.begin(); item != end; ++item) names_.erase(item->shard);
-  sent.frame.items.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-  waiting_.erase(waiting_.begin(), end);
-  return sent.frame;
+  sent.items.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kAhead < waiting_.size()) names_.prefetch(waiting_[kAhead].placement);
+    names_.erase(waiting_.front().placement, first_++);
+    sent.items.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  in_flight_ += count;
 }
 
 Outbox::Acked Outbox::acked(std::uint64_t number) {
   const auto at = frames_.find(number);
   if (at == frames_.end()) return {};
-  Acked acked{at->second.as_of, std::move(at->second.frame.items)};
+  Acked acked = std::move(at->second);
   frames_.erase(at);
+  in_flight_ -= acked.items.size();
   return acked;
 }
 
-// A shard that changed again while in flight waits already; it keeps the older
-// `since`, which is the one that the peer has not confirmed.
+// The oldest in front. A shard that changed again while in flight waits already; it
+// keeps the older `since`, which is the one that the peer has not confirmed.
 void Outbox::relink() {
-  std::map<ShardKey, Commit> oldest;
-  for (const auto& [number, sent] : frames_) {
-    for (const Item& item : sent.frame.items) {
-      const auto [at, fresh] = oldest.try_emplace(item.shard, item.since);
-      if (!fresh) at->second = std::min(at->second, item.since);
+  auto frames = std::exchange(frames_, {});
+  in_flight_ = 0;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    std::vector<Item>& items = frame->second.items;
+    for (auto item = items.rbegin(); item != items.rend(); ++item) {
+      if (Item* const waiting = find(*item)) {
+        waiting->since = std::min(waiting->since, item->since);
+      } else {
+        names_.insert(item->placement, --first_);
+        waiting_.push_front(std::move(*item));
+      }
     }
-  }
-  frames_.clear();
-  for (Item& item : waiting_) {
-    if (const auto at = oldest.find(item.shard); at != oldest.end()) {
-      item.since = std::min(item.since, at->second);
-      oldest.erase(at);
-    }
-  }
-  for (auto& [shard, since] : oldest) {
-    names_.insert(shard);
-    waiting_.push_front({shard, since});
   }
 }
 
 void Outbox::clear() {
-  waiting_.clear();
   names_.clear();
+  waiting_.clear();
   frames_.clear();
-}
-
-std::size_t Outbox::size() const {
-  std::size_t count = waiting_.size();
-  for (const auto& [number, sent] : frames_) count += sent.frame.items.size();
-  return count;
+  in_flight_ = 0;
 }
 
 }  // namespace quipu

@@ -16,19 +16,18 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <set>
-#include <string>
 #include <vector>
 
-#include "protocol/ids.h"
+#include "cluster/number_table.h"
+#include "cluster/placed_shard.h"
 
 namespace quipu {
 
 class Outbox {
  public:
-  struct Item {
-    ShardKey shard;
-    Commit since{};  // the first of its changes that the peer may not have
+  struct Item : PlacedShard {
+    Commit since;  // the first of its changes that the peer may not have
+    Item(const PlacedRef& of, Commit commit) : PlacedShard(of), since(commit) {}
   };
 
   // Its frames are numbered from `first_number` on.
@@ -36,30 +35,18 @@ class Outbox {
       : limit_(limit), max_frames_(max_frames), next_number_(first_number) {}
 
   // False: it was full and is now empty; all that it held is lost to the peer.
-  [[nodiscard]] bool push(const ShardKey& shard, Commit since);
+  [[nodiscard]] bool push(const PlacedRef& shard, Commit since);
+  // The memory that push() of it will look at.
+  void prefetch(const Placement& placement) const { names_.prefetch(placement); }
 
+  // ---- the next frame ----
   [[nodiscard]] bool can_take() const { return !waiting_.empty() && frames_.size() < max_frames_; }
-  // The next frame's shards, about `max_bytes` of keys and cells; `as_of` is the
-  // sealed commit that their states will be read at. REQUIRES: can_take().
-  struct Frame {
-    std::uint64_t number;
-    std::vector<Item> items;
-  };
-  template <class Size>
-  [[nodiscard]] const Frame& take(Commit as_of, std::size_t max_bytes, Size&& size_of) {
-    std::size_t bytes = 0, count = 0;
-    const std::size_t most = std::min(waiting_.size(), kFrameItems);
-    while (count < most && (count == 0 || bytes < max_bytes))
-      bytes += size_of(waiting_[count++].shard);
-    return cut(as_of, count);
-  }
-
-  // All that the next frame may show, and perhaps more.
-  template <class Visit>
-  void for_next(Visit&& visit) const {
-    for (std::size_t i = 0; i < std::min(waiting_.size(), kFrameItems); ++i)
-      visit(waiting_[i].shard);
-  }
+  [[nodiscard]] std::uint64_t next_number() const { return next_number_; }
+  // How many shards it may show at most, and those.
+  [[nodiscard]] std::size_t next_size() const { return std::min(waiting_.size(), kFrameItems); }
+  [[nodiscard]] const Item& next_item(std::size_t i) const { return waiting_[i]; }
+  // It shows the first `count`, as they were at the sealed commit `as_of`.
+  void take(std::size_t count, Commit as_of);
 
   // What that frame held, and the commit that its states were read at; nothing
   // for a number that is not in flight.
@@ -78,8 +65,7 @@ class Outbox {
   [[nodiscard]] bool any(Match&& match) const {
     if (std::any_of(waiting_.begin(), waiting_.end(), match)) return true;
     return std::any_of(frames_.begin(), frames_.end(), [&](const auto& frame) {
-      const auto& items = frame.second.frame.items;
-      return std::any_of(items.begin(), items.end(), match);
+      return std::any_of(frame.second.items.begin(), frame.second.items.end(), match);
     });
   }
   // Whether the peer has all up to that commit.
@@ -87,25 +73,22 @@ class Outbox {
     return !any([commit](const Item& item) { return item.since <= commit; });
   }
   [[nodiscard]] bool empty() const { return waiting_.empty() && frames_.empty(); }
-  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::size_t size() const { return waiting_.size() + in_flight_; }
 
  private:
+  [[nodiscard]] Item* find(const PlacedRef& shard);
+
   // What one frame shows is brought back from the store first (Residency): not more at once.
   static constexpr std::size_t kFrameItems = 4096;
-
-  struct Sent {
-    Commit as_of{};
-    Frame frame;
-  };
-
-  const Frame& cut(Commit as_of, std::size_t count);
 
   std::size_t limit_;
   std::size_t max_frames_;
   std::uint64_t next_number_;
   std::deque<Item> waiting_;
-  std::set<ShardKey, std::less<>> names_;  // of the waiting ones
-  std::map<std::uint64_t, Sent> frames_;   // in flight
+  std::uint32_t first_ = 0;                // the number of its front; they count on, and wrap
+  NumberTable names_;                      // of them
+  std::map<std::uint64_t, Acked> frames_;  // in flight, by number
+  std::size_t in_flight_ = 0;              // items of them
 };
 
 }  // namespace quipu

@@ -15,12 +15,11 @@ Done in_doubt(const Done& done, const char* why) {
 
 }  // namespace
 
-void QuorumWaits::wait(ShardKey shard, Partition partition, Commit commit, const Origin& origin,
-                       Done done, Instant deadline) {
-  const ShardAt at = shards_.try_emplace(shard).first;
+void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
+                       Instant deadline) {
+  ShardAt at = shards_.find(shard);
+  if (at == shards_.end()) at = shards_.try_emplace(PlacedShard(shard)).first;
   Shard& entry = at->second;
-  entry.partition = partition;
-  entry.held.resize(view_.owners(partition).size());
   // Almost always at the end: only a retry is of an older commit.
   auto place = entry.waits.end();
   while (place != entry.waits.begin() && std::prev(place)->commit > commit) --place;
@@ -30,16 +29,17 @@ void QuorumWaits::wait(ShardKey shard, Partition partition, Commit commit, const
     hold(at, view_.self(), durable_);
   } else if (commit > entry.own) {
     entry.own = commit;
-    own_.emplace_back(commit, std::move(shard));
+    own_.emplace_back(commit, at->first);
   }
 }
 
 void QuorumWaits::hold(ShardAt at, MemberIndex owner, Commit commit) {
   Shard& shard = at->second;
-  const auto owners = view_.owners(shard.partition);
+  const Partition partition = at->first.placement.partition();
+  const auto owners = view_.owners(partition);
   const auto position = std::find(owners.begin(), owners.end(), owner);
   if (position == owners.end()) return;
-  if (owner == view_.self() && !view_.counts(shard.partition)) return;
+  if (owner == view_.self() && !view_.counts(partition)) return;
   std::optional<Commit>& held = shard.held[static_cast<std::size_t>(position - owners.begin())];
   held = std::max(held, std::optional(commit));
   const auto is_met = [&](const Wait& wait) {
@@ -47,51 +47,63 @@ void QuorumWaits::hold(ShardAt at, MemberIndex owner, Commit commit) {
     return static_cast<std::size_t>(std::count_if(shard.held.begin(), shard.held.end(), holds)) >=
            view_.majority();
   };
-  for (; !shard.waits.empty() && is_met(shard.waits.front()); --size_) {
-    out_.answer(shard.waits.front().origin, std::move(shard.waits.front().done));
-    shard.waits.pop_front();
-  }
+  auto met = shard.waits.begin();
+  for (; met != shard.waits.end() && is_met(*met); ++met)
+    out_.answer(met->origin, std::move(met->done));
+  size_ -= static_cast<std::size_t>(met - shard.waits.begin());
+  shard.waits.erase(shard.waits.begin(), met);
   if (shard.waits.empty()) shards_.erase(at);
 }
 
-void QuorumWaits::on_held(const ShardRef& shard, MemberIndex owner, Commit commit) {
-  const auto at = shards_.find(ShardKey{std::string(shard.key), shard.shard});
+void QuorumWaits::on_held(const PlacedRef& shard, MemberIndex owner, Commit commit) {
+  if (shards_.empty()) return;
+  const auto at = shards_.find(shard);
   if (at != shards_.end()) hold(at, owner, commit);
 }
 
 void QuorumWaits::on_durable(Commit commit) {
   durable_ = commit;
   while (!own_.empty() && own_.front().first <= commit) {
-    const ShardKey shard = std::move(own_.front().second);
+    const PlacedShard shard = std::move(own_.front().second);
     own_.pop_front();
     on_held(shard, view_.self(), commit);
   }
 }
 
+template <class Wanted>
+std::vector<QuorumWaits::ShardAt> QuorumWaits::sorted(Wanted wanted) {
+  std::vector<ShardAt> found;
+  for (auto at = shards_.begin(); at != shards_.end(); ++at) {
+    if (std::ranges::any_of(at->second.waits, wanted)) found.push_back(at);
+  }
+  std::ranges::sort(found, {}, [](ShardAt at) -> const ShardKey& { return at->first.shard; });
+  return found;
+}
+
 std::vector<ShardKey> QuorumWaits::restart() {
   std::vector<ShardKey> shards;
-  for (auto at = shards_.begin(); at != shards_.end();) {
-    shards.push_back(at->first);
-    std::fill(at->second.held.begin(), at->second.held.end(), std::nullopt);
-    hold(at++, view_.self(), durable_);
+  for (const ShardAt at : sorted([](const Wait&) { return true; })) {
+    shards.push_back(at->first.shard);
+    at->second.held.fill(std::nullopt);
+    hold(at, view_.self(), durable_);
   }
   return shards;
 }
 
 void QuorumWaits::on_tick(Instant now) {
-  for (auto at = shards_.begin(); at != shards_.end();) {
-    std::deque<Wait>& waits = at->second.waits;
-    std::erase_if(waits, [&](const Wait& wait) {
-      if (now < wait.deadline) return false;
+  const auto late = [now](const Wait& wait) { return now >= wait.deadline; };
+  for (const ShardAt at : sorted(late)) {
+    std::vector<Wait>& waits = at->second.waits;
+    for (const Wait& wait : waits) {
+      if (!late(wait)) continue;
       out_.answer(
           wait.origin,
           in_doubt(wait.done, wait.commit <= durable_
                                   ? "durable here, but no majority of the owners has answered"
                                   : "applied here, but not durable yet"));
-      --size_;
-      return true;
-    });
-    at = waits.empty() ? shards_.erase(at) : std::next(at);
+    }
+    size_ -= std::erase_if(waits, late);
+    if (waits.empty()) shards_.erase(at);
   }
 }
 

@@ -6,13 +6,16 @@
 // counts itself only if it is an owner, and by the same rules.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cluster/outbound.h"
+#include "cluster/placed_shard.h"
 #include "cluster/view.h"
 #include "protocol/instant.h"
 
@@ -22,19 +25,22 @@ class QuorumWaits {
  public:
   QuorumWaits(const View& view, Outbound& out) : view_(view), out_(out) {}
 
-  void wait(ShardKey shard, Partition partition, Commit commit, const Origin& origin, Done done,
+  void wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
             Instant deadline);
 
   // `owner` has the shard's state as of `commit`, durably.
-  void on_held(const ShardRef& shard, MemberIndex owner, Commit commit);
+  void on_held(const PlacedRef& shard, MemberIndex owner, Commit commit);
   // This node's own copies up to `commit` are durable.
   void on_durable(Commit commit);
 
-  // No ack that came before counts any more. Returns the shards to be sent again.
+  // No ack that came before counts any more. Returns the shards to be sent again, in the
+  // order of their names.
   [[nodiscard]] std::vector<ShardKey> restart();
   void on_tick(Instant now);
 
-  [[nodiscard]] bool waits_for(const ShardKey& shard) const { return shards_.contains(shard); }
+  [[nodiscard]] bool waits_for(const PlacedRef& shard) const {
+    return !shards_.empty() && shards_.contains(shard);
+  }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
@@ -45,23 +51,26 @@ class QuorumWaits {
     Instant deadline{};
   };
   struct Shard {
-    Partition partition{};
-    std::deque<Wait> waits;  // by commit
+    std::vector<Wait> waits;  // by commit
     // By position in the owner list: as of when it has the state. Nothing is less
     // than any commit, also than 0, by which a retry names what an earlier start applied.
-    std::vector<std::optional<Commit>> held;
+    std::array<std::optional<Commit>, kMaxReplication> held;
     Commit own{};  // the newest commit that is in own_
   };
-  using ShardAt = std::map<ShardKey, Shard>::iterator;
+  using Shards = std::unordered_map<PlacedShard, Shard, PlacedHash, SamePlaced>;
+  using ShardAt = Shards::iterator;
 
+  // Where one waits that `wanted` says true of, in the order of their names.
+  template <class Wanted>
+  [[nodiscard]] std::vector<ShardAt> sorted(Wanted wanted);
   void hold(ShardAt at, MemberIndex owner, Commit commit);
 
   const View& view_;
   Outbound& out_;
-  std::map<ShardKey, Shard> shards_;
+  Shards shards_;
   std::size_t size_ = 0;
   Commit durable_{};
-  std::deque<std::pair<Commit, ShardKey>> own_;  // not durable here yet, ascending
+  std::deque<std::pair<Commit, PlacedShard>> own_;  // not durable here yet, ascending
 };
 
 }  // namespace quipu

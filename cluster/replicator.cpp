@@ -1,6 +1,8 @@
 #include "cluster/replicator.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "cluster/state_size.h"
 #include "cluster/testimony.h"
@@ -21,44 +23,50 @@ Replicator::Replicator(const View& view, Executor& executor, Outbound& out, Quor
   }
 }
 
+template <class Urgent>
+void Replicator::push_to_owners(const PlacedRef& shard, Commit since, Urgent urgent) {
+  const Partition partition = shard.placement.partition();
+  if (!view_.owned(partition)) foreign_.insert(partition);
+  for (const MemberIndex owner : view_.owners(partition)) {
+    if (owner == view_.self()) continue;
+    push(owner, shard, since);
+    peers_[owner].urgent = peers_[owner].urgent || urgent();
+  }
+}
+
 void Replicator::offer_foreign() {
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     const Partition partition{p};
     if (view_.owned(partition)) continue;
-    executor_.map().for_each(partition, [this](const Entry* entry) {
-      offer({std::string(entry->ref().key), entry->ref().shard});
-    });
+    executor_.map().for_each(partition, [this](const Entry* entry) { offer(entry->ref()); });
   }
 }
 
 void Replicator::on_sealed(const Sealed& sealed) {
   if (view_.size() == 1) return;  // nobody is to be told
+  constexpr std::size_t kAhead = 8;
+  sealed_.clear();
   sealed.local.for_each([&](const ShardRef& ref) {
-    const ShardKey shard{std::string(ref.key), ref.shard};
-    const Partition partition = executor_.map().place(ref).partition();
-    const bool waited = waits_.waits_for(shard);
-    if (!view_.owned(partition)) foreign_.insert(partition);
-    for (const MemberIndex owner : view_.owners(partition)) {
-      if (owner == view_.self()) continue;
-      push(owner, shard, sealed.commit);
-      peers_[owner].urgent |= waited;
-    }
+    sealed_.push_back({ref, executor_.map().place(ref)});
   });
+  for (std::size_t i = 0; i < sealed_.size(); ++i) {
+    if (i + kAhead < sealed_.size()) prefetch(sealed_[i + kAhead].placement);
+    push_to_owners(sealed_[i], sealed.commit, [&] { return waits_.waits_for(sealed_[i]); });
+  }
 }
 
-void Replicator::offer(const ShardKey& shard) {
-  const Partition partition = executor_.map().place(shard).partition();
-  if (!view_.owned(partition)) foreign_.insert(partition);
-  for (const MemberIndex owner : view_.owners(partition)) {
-    if (owner == view_.self()) continue;
-    push(owner, shard, executor_.covering());
-    peers_[owner].urgent = true;
-  }
+void Replicator::prefetch(const Placement& placement) const {
+  for (const MemberIndex owner : view_.owners(placement.partition()))
+    peers_[owner].outbox.prefetch(placement);
+}
+
+void Replicator::offer(const ShardRef& ref) {
+  push_to_owners({ref, executor_.map().place(ref)}, executor_.covering(), [] { return true; });
 }
 
 // Whoever waits for a lost shard may still be answered by the other owners, and
 // is in doubt at its deadline otherwise.
-void Replicator::push(MemberIndex member, const ShardKey& shard, Commit since) {
+void Replicator::push(MemberIndex member, const PlacedRef& shard, Commit since) {
   Peer& peer = peers_[member];
   if (peer.outbox.push(shard, since)) return;
   ++peer.lost_epoch;
@@ -78,22 +86,35 @@ void Replicator::flush(Flush what) {
 void Replicator::send_frames(MemberIndex member) {
   if (executor_.has_open()) executor_.seal();
   const Commit as_of = executor_.sealed();
-  const ShardMap& map = executor_.map();
-  ShardState state;
-  const auto size_of = [&](const ShardKey& shard) {
-    map.read(shard, state);
-    return state_bytes(shard, state);
-  };
   while (peers_[member].outbox.can_take() && bring_back(member)) {
-    const Outbox::Frame& frame = peers_[member].outbox.take(as_of, settings_.frame_bytes, size_of);
-    DeltaFrame message{frame.number, view_.fence(), Delta(as_of)};
-    for (const Outbox::Item& item : frame.items) {
-      if (map.read(item.shard, state)) message.delta.push(item.shard, state);
-    }
+    Outbox& outbox = peers_[member].outbox;
+    DeltaFrame message{outbox.next_number(), view_.fence(), Delta(as_of)};
+    outbox.take(show(outbox, message.delta), as_of);
     message.delta.sightings = testimony(executor_);
     out_.send(member, std::move(message), as_of);
     ++counts_.frames_sent;
   }
+}
+
+// Of what waits, as many as a frame holds; returns how many. In groups whose memory is
+// fetched ahead.
+std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
+  constexpr std::size_t kGroup = 16;
+  const ShardMap& map = executor_.map();
+  std::array<Placement, kGroup> group;
+  ShardState state;
+  std::size_t bytes = 0, shown = 0;
+  while (shown < outbox.next_size() && bytes < settings_.frame_bytes) {
+    const std::size_t size = std::min(kGroup, outbox.next_size() - shown);
+    for (std::size_t i = 0; i < size; ++i) group[i] = outbox.next_item(shown + i).placement;
+    map.prefetch(std::span(group).first(size));
+    for (std::size_t i = 0; i < size && bytes < settings_.frame_bytes; ++i) {
+      const ShardKey& shard = outbox.next_item(shown++).shard;
+      if (map.read(group[i], shard, state)) delta.push(shard, state);
+      bytes += state_bytes(shard, state);
+    }
+  }
+  return shown;
 }
 
 // False: a load will. What waits for a peer that is away may have been evicted meanwhile.
@@ -102,7 +123,8 @@ bool Replicator::bring_back(MemberIndex member) {
   if (executor_.map().all_resident()) return true;
   if (peer.loading) return false;
   Residency::Needs shown;
-  peer.outbox.for_next([&](const ShardKey& shard) { shown.shards.push_back(shard); });
+  for (std::size_t i = 0; i < peer.outbox.next_size(); ++i)
+    shown.shards.push_back(peer.outbox.next_item(i).shard);
   if (residency_.resident(shown)) return true;
   peer.loading = true;
   residency_.hold(std::move(shown), Residency::Turn::again, std::nullopt, [this, member](Instant) {
@@ -121,7 +143,7 @@ void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
   frame.delta.for_each([&](const DeltaEntry& entry) {
     const Partition partition = executor_.map().place(entry.ref).partition();
     partitions.push_back(partition);
-    if (!view_.owned(partition)) offer({std::string(entry.ref.key), entry.ref.shard});
+    if (!view_.owned(partition)) offer(entry.ref);
   });
   ack.unfilled = view_.unfilled(std::move(partitions), refused);
   out_.reply({from, frame.fence}, std::move(ack), executor_.covering());
@@ -131,12 +153,12 @@ void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
   for (const std::uint64_t number : ack.numbers) {
     const Outbox::Acked acked = peers_[from].outbox.acked(number);
     for (const Outbox::Item& item : acked.items) {
-      const Partition partition = executor_.map().place(item.shard).partition();
+      const Partition partition = item.placement.partition();
       const bool filled = !std::binary_search(ack.unfilled.begin(), ack.unfilled.end(), partition);
       if (ack.code == Code::ok && filled) {
-        waits_.on_held(item.shard, from, acked.as_of);
-      } else if (waits_.waits_for(item.shard) || !view_.owned(partition)) {
-        push(from, item.shard, acked.as_of);  // told again with the next flush
+        waits_.on_held(item, from, acked.as_of);
+      } else if (waits_.waits_for(item) || !view_.owned(partition)) {
+        push(from, item, acked.as_of);  // told again with the next flush
       }
     }
   }
@@ -155,8 +177,8 @@ void Replicator::on_fence_changed() {
 }
 
 bool Replicator::settled(Partition partition) const {
-  const auto inside = [&](const Outbox::Item& item) {
-    return executor_.map().place(item.shard).partition() == partition;
+  const auto inside = [partition](const Outbox::Item& item) {
+    return item.placement.partition() == partition;
   };
   const auto owners = view_.owners(partition);
   return std::none_of(owners.begin(), owners.end(), [&](MemberIndex owner) {

@@ -31,7 +31,7 @@ class Replicator {
   // A record was sealed: its local changes go to the owners.
   void on_sealed(const Sealed& sealed);
   // A peer must have this shard's state even if it did not change now.
-  void offer(const ShardKey& shard);
+  void offer(const ShardRef& shard);
 
   // Sends what may be sent. `urgent`: only if somebody waits for it.
   enum class Flush { urgent, all };
@@ -75,8 +75,13 @@ class Replicator {
   };
 
   void offer_foreign();
-  void push(MemberIndex member, const ShardKey& shard, Commit since);
+  void prefetch(const Placement& placement) const;
+  void push(MemberIndex member, const PlacedRef& shard, Commit since);
+  // `urgent()` is asked only where that makes a difference.
+  template <class Urgent>
+  void push_to_owners(const PlacedRef& shard, Commit since, Urgent urgent);
   void send_frames(MemberIndex member);
+  [[nodiscard]] std::size_t show(const Outbox& outbox, Delta& delta) const;
   bool bring_back(MemberIndex member);
   [[nodiscard]] bool settled(Partition partition) const;
 
@@ -87,7 +92,8 @@ class Replicator {
   Residency& residency_;
   const NodeSettings& settings_;
   std::vector<Peer> peers_;
-  std::set<Partition> foreign_;  // held here, owned by others
+  std::vector<PlacedRef> sealed_;  // on_sealed()'s, kept for its memory
+  std::set<Partition> foreign_;    // held here, owned by others
   Counts counts_;
 };
 

@@ -66,6 +66,15 @@ class ShardMap {
     assert(resident(placement, ref));
     return part(placement).spread ? told_usable(placement, ref) : 1;
   }
+  // The memory of some that will be looked at: each step fetches what the next looks at.
+  void prefetch(std::span<const Placement> group) const {
+    for (const Placement& one : group) __builtin_prefetch(&part(one));
+    for (const Placement& one : group) part(one).table.prefetch_slot(one);
+    for (const Placement& one : group) {
+      part(one).table.prefetch_entry(one);
+      part(one).clean.prefetch(one.leaf());  // touch() writes there
+    }
+  }
   // visit(i, placement) for each i below `count`, in order, of the shard that ref_of(i)
   // names. In groups whose memory is fetched ahead, so that a batch waits for it once,
   // not once for each shard.
@@ -227,15 +236,6 @@ class ShardMap {
   }
   [[nodiscard]] Part& part(const Placement& placement) {
     return parts_[raw(placement.partition())];
-  }
-  // Each step brings what the next one looks at into the cache.
-  void prefetch(std::span<const Placement> group) const {
-    for (const Placement& one : group) __builtin_prefetch(&part(one));
-    for (const Placement& one : group) part(one).table.prefetch_slot(one);
-    for (const Placement& one : group) {
-      part(one).table.prefetch_entry(one);
-      part(one).clean.prefetch(one.leaf());  // touch() writes there
-    }
   }
   [[nodiscard]] ShardIndex told_usable(const Placement& placement, const ShardRef& ref) const;
   template <class Wanted>
