@@ -37,6 +37,8 @@ ShardRef shard_of(const Op& op) {
   return {op.key, op.shard == kAnyShard ? ShardIndex{0} : op.shard};
 }
 
+constexpr const char* kEdge = "an edge node executes nothing: ask an owner";
+
 bool tokened(const Op& op) { return op.token.store != StoreId{}; }
 
 // A coordinator, here or at another member, has chosen one that adds may use. How many
@@ -148,6 +150,8 @@ void Coordinator::open_session(const Job& job) {
   if (swamped_ && origin.kind == Origin::Kind::member)
     return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {
+    if (parts_.view.edge())
+      return refuse(origin, tokened(op) ? Code::executor_gone : Code::unavailable, kEdge);
     const Serial serial = parts_.executor.issue_session();
     parts_.out.answer(origin, {0, Code::ok, {}, 0, own, serial}, parts_.executor.covering());
   } else if (const auto member = parts_.view.holder(op.token.store); !member) {
@@ -162,6 +166,7 @@ void Coordinator::open_session(const Job& job) {
 // Another member's copy of a request never travels on: its sender chose us.
 void Coordinator::route_by_token(Instant now, const Job& job) {
   if (job.op.token.store == parts_.executor.meta().store) {
+    if (parts_.view.edge()) return refuse(job.origin, Code::executor_gone, kEdge);
     execute(now, job);
     return;
   }
@@ -207,7 +212,7 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
   const auto owner = parts_.view.live_owner(job.placement.partition());
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     forward(job, *owner);
-  } else if (!owner && parts_.view.edge()) {
+  } else if (parts_.view.edge()) {
     refuse(origin, Code::unavailable, "an edge node executes nothing, and no owner is reachable");
   } else {
     execute(now, job);

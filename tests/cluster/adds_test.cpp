@@ -338,6 +338,18 @@ TEST(Adds, AnEdgeNodeExecutesNothing) {
   MemberIndex edge = 0;
   while (nodes.config().members[edge].weight != 0) ++edge;
   EXPECT_EQ(nodes.code(nodes.add(edge, "a", 1)), Code::ok);
+  const Token own{nodes.meta(edge).store, Serial{1}, 1, 1};
+  const MemberIndex other = edge == 0 ? 1 : 0;
+  for (const MemberIndex asked : {edge, other}) {
+    EXPECT_EQ(nodes.code(nodes.op(asked, {.kind = OpKind::open_session, .token = {own.store}})),
+              Code::executor_gone);
+    EXPECT_EQ(nodes.code(nodes.add(asked, "a", 1, {.shard = 0, .token = own})),
+              Code::executor_gone);
+  }
+  EXPECT_EQ(nodes.code(nodes.op(edge, {.kind = OpKind::open_session})), Code::unavailable);
+  EXPECT_EQ(nodes.code(nodes.add(edge, "a", 1, {.shard = 0, .token = nodes.session(edge, other)})),
+            Code::ok);
+  EXPECT_EQ(nodes.total(edge, "a", ReadLevel::strong), 2);
   nodes.cut_off(edge);
   EXPECT_EQ(nodes.code(nodes.add(edge, "a", 1)), Code::unavailable);
 }
