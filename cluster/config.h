@@ -27,6 +27,7 @@ struct Member {
   std::uint32_t weight = 1;    // share of the data; 0: an edge node, which owns nothing
 };
 
+// Owners of a partition: who keeps something for each has so much room.
 inline constexpr std::uint8_t kMaxReplication = 7;
 
 // owners[partition][i]: the members that should hold a partition.

@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace quipu {
+namespace {
+
+// An empty table gives back what is larger: it may have been full once.
+constexpr std::size_t kKept = 4096;
+
+}  // namespace
 
 void NumberTable::insert(const Placement& placement, std::uint32_t number) {
   if (2 * (size_ + 1) > slots_.size()) grow();
@@ -37,11 +43,11 @@ void NumberTable::erase(const Placement& placement, std::uint32_t number) {
     gap = at;
   }
   slots_[gap] = {};
-  --size_;
+  if (--size_ == 0 && slots_.size() > kKept) clear();
 }
 
 void NumberTable::clear() {
-  slots_ = {};
+  slots_ = std::vector<Slot>();
   size_ = 0;
 }
 

@@ -1,5 +1,6 @@
 #include "cluster/outbox.h"
 
+#include <cassert>
 #include <utility>
 
 namespace quipu {
@@ -22,6 +23,7 @@ bool Outbox::push(const PlacedRef& shard, Commit since) {
 
 void Outbox::take(std::size_t count, Commit as_of) {
   constexpr std::size_t kAhead = 8;
+  assert(count > 0 && count <= next_size());
   Acked& sent = frames_[next_number_++];
   sent.as_of = as_of;
   sent.items.reserve(count);

@@ -30,9 +30,9 @@ class Outbox {
     Item(const PlacedRef& of, Commit commit) : PlacedShard(of), since(commit) {}
   };
 
-  // Its frames are numbered from `first_number` on.
+  // Its frames are numbered from `first_number` on, which is odd, and which no client knows.
   Outbox(std::size_t limit, std::size_t max_frames, std::uint64_t first_number)
-      : limit_(limit), max_frames_(max_frames), next_number_(first_number) {}
+      : limit_(limit), max_frames_(max_frames), next_number_(first_number), names_(first_number) {}
 
   // False: it was full and is now empty; all that it held is lost to the peer.
   [[nodiscard]] bool push(const PlacedRef& shard, Commit since);
@@ -42,10 +42,11 @@ class Outbox {
   // ---- the next frame ----
   [[nodiscard]] bool can_take() const { return !waiting_.empty() && frames_.size() < max_frames_; }
   [[nodiscard]] std::uint64_t next_number() const { return next_number_; }
-  // How many shards it may show at most, and those.
+  // The shards that it may show: how many, and each.
   [[nodiscard]] std::size_t next_size() const { return std::min(waiting_.size(), kFrameItems); }
   [[nodiscard]] const Item& next_item(std::size_t i) const { return waiting_[i]; }
-  // It shows the first `count`, as they were at the sealed commit `as_of`.
+  // It shows the first `count`, as they were at the sealed commit `as_of`. REQUIRES:
+  // can_take(), and at least one.
   void take(std::size_t count, Commit as_of);
 
   // What that frame held, and the commit that its states were read at; nothing
@@ -85,7 +86,7 @@ class Outbox {
   std::size_t max_frames_;
   std::uint64_t next_number_;
   std::deque<Item> waiting_;
-  std::uint32_t first_ = 0;                // the number of its front; they count on, and wrap
+  std::uint32_t first_ = 0;                // of its front; numbers count on, and wrap
   NumberTable names_;                      // of them
   std::map<std::uint64_t, Acked> frames_;  // in flight, by number
   std::size_t in_flight_ = 0;              // items of them

@@ -1,7 +1,8 @@
 // placed_shard.h: a shard by its name and its place, whose hash is computed once.
 //
-// What hash tables of shards are keyed by. The hash is keyed (keyed_hash.h), so nobody can
-// aim at one bucket; nothing that leaves the node may depend on a table's order.
+// What hash tables of shards are keyed by. Clients know the key that places are computed with,
+// so a table scatters them once more, by a secret of this process: nobody can aim at one
+// bucket. Nothing that leaves the node may depend on a table's order.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +32,17 @@ struct PlacedShard {
   return a.placement.hash == b.placement.hash && a.shard == b.shard;
 }
 
+// 48 bits. REQUIRES: the secret is odd.
+[[nodiscard]] inline std::uint64_t scattered(const Placement& placement, std::uint64_t secret) {
+  return placement.hash * secret >> 16;
+}
+
 struct PlacedHash {
   using is_transparent = void;
-  std::size_t operator()(const PlacedRef& one) const noexcept { return one.placement.hash; }
-};
-struct SamePlaced {
-  using is_transparent = void;
-  bool operator()(const PlacedRef& a, const PlacedRef& b) const { return a == b; }
+  std::uint64_t secret;
+  std::size_t operator()(const PlacedRef& one) const noexcept {
+    return scattered(one.placement, secret);
+  }
 };
 
 }  // namespace quipu

@@ -21,8 +21,7 @@ void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& orig
   if (at == shards_.end()) at = shards_.try_emplace(PlacedShard(shard)).first;
   Shard& entry = at->second;
   // Almost always at the end: only a retry is of an older commit.
-  auto place = entry.waits.end();
-  while (place != entry.waits.begin() && std::prev(place)->commit > commit) --place;
+  const auto place = std::ranges::upper_bound(entry.waits, commit, {}, &Wait::commit);
   entry.waits.insert(place, {commit, origin, std::move(done), deadline});
   ++size_;
   if (commit <= durable_) {
@@ -71,7 +70,7 @@ void QuorumWaits::on_durable(Commit commit) {
 }
 
 template <class Wanted>
-std::vector<QuorumWaits::ShardAt> QuorumWaits::sorted(Wanted wanted) {
+std::vector<QuorumWaits::ShardAt> QuorumWaits::by_name(Wanted wanted) {
   std::vector<ShardAt> found;
   for (auto at = shards_.begin(); at != shards_.end(); ++at) {
     if (std::ranges::any_of(at->second.waits, wanted)) found.push_back(at);
@@ -82,7 +81,7 @@ std::vector<QuorumWaits::ShardAt> QuorumWaits::sorted(Wanted wanted) {
 
 std::vector<ShardKey> QuorumWaits::restart() {
   std::vector<ShardKey> shards;
-  for (const ShardAt at : sorted([](const Wait&) { return true; })) {
+  for (const ShardAt at : by_name([](const Wait&) { return true; })) {
     shards.push_back(at->first.shard);
     at->second.held.fill(std::nullopt);
     hold(at, view_.self(), durable_);
@@ -92,8 +91,8 @@ std::vector<ShardKey> QuorumWaits::restart() {
 
 void QuorumWaits::on_tick(Instant now) {
   const auto late = [now](const Wait& wait) { return now >= wait.deadline; };
-  for (const ShardAt at : sorted(late)) {
-    std::vector<Wait>& waits = at->second.waits;
+  for (const ShardAt at : by_name(late)) {
+    std::deque<Wait>& waits = at->second.waits;
     for (const Wait& wait : waits) {
       if (!late(wait)) continue;
       out_.answer(

@@ -23,7 +23,8 @@ namespace quipu {
 
 class QuorumWaits {
  public:
-  QuorumWaits(const View& view, Outbound& out) : view_(view), out_(out) {}
+  QuorumWaits(const View& view, Outbound& out)
+      : view_(view), out_(out), shards_(0, PlacedHash{view.first_number()}) {}
 
   void wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
             Instant deadline);
@@ -51,18 +52,18 @@ class QuorumWaits {
     Instant deadline{};
   };
   struct Shard {
-    std::vector<Wait> waits;  // by commit
+    std::deque<Wait> waits;  // by commit
     // By position in the owner list: as of when it has the state. Nothing is less
     // than any commit, also than 0, by which a retry names what an earlier start applied.
     std::array<std::optional<Commit>, kMaxReplication> held;
     Commit own{};  // the newest commit that is in own_
   };
-  using Shards = std::unordered_map<PlacedShard, Shard, PlacedHash, SamePlaced>;
+  using Shards = std::unordered_map<PlacedShard, Shard, PlacedHash, std::equal_to<>>;
   using ShardAt = Shards::iterator;
 
-  // Where one waits that `wanted` says true of, in the order of their names.
+  // The shards of which `wanted` holds for some wait, by name.
   template <class Wanted>
-  [[nodiscard]] std::vector<ShardAt> sorted(Wanted wanted);
+  [[nodiscard]] std::vector<ShardAt> by_name(Wanted wanted);
   void hold(ShardAt at, MemberIndex owner, Commit commit);
 
   const View& view_;

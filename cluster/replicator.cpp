@@ -45,13 +45,13 @@ void Replicator::offer_foreign() {
 void Replicator::on_sealed(const Sealed& sealed) {
   if (view_.size() == 1) return;  // nobody is to be told
   constexpr std::size_t kAhead = 8;
-  sealed_.clear();
+  std::vector<PlacedRef> shards;
   sealed.local.for_each([&](const ShardRef& ref) {
-    sealed_.push_back({ref, executor_.map().place(ref)});
+    shards.push_back({ref, executor_.map().place(ref)});
   });
-  for (std::size_t i = 0; i < sealed_.size(); ++i) {
-    if (i + kAhead < sealed_.size()) prefetch(sealed_[i + kAhead].placement);
-    push_to_owners(sealed_[i], sealed.commit, [&] { return waits_.waits_for(sealed_[i]); });
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (i + kAhead < shards.size()) prefetch(shards[i + kAhead].placement);
+    push_to_owners(shards[i], sealed.commit, [&] { return waits_.waits_for(shards[i]); });
   }
 }
 
@@ -104,11 +104,12 @@ std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
   std::array<Placement, kGroup> group;
   ShardState state;
   std::size_t bytes = 0, shown = 0;
-  while (shown < outbox.next_size() && bytes < settings_.frame_bytes) {
+  const auto room = [&] { return shown == 0 || bytes < settings_.frame_bytes; };
+  while (shown < outbox.next_size() && room()) {
     const std::size_t size = std::min(kGroup, outbox.next_size() - shown);
     for (std::size_t i = 0; i < size; ++i) group[i] = outbox.next_item(shown + i).placement;
     map.prefetch(std::span(group).first(size));
-    for (std::size_t i = 0; i < size && bytes < settings_.frame_bytes; ++i) {
+    for (std::size_t i = 0; i < size && room(); ++i) {
       const ShardKey& shard = outbox.next_item(shown++).shard;
       if (map.read(group[i], shard, state)) delta.push(shard, state);
       bytes += state_bytes(shard, state);

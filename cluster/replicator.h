@@ -92,8 +92,7 @@ class Replicator {
   Residency& residency_;
   const NodeSettings& settings_;
   std::vector<Peer> peers_;
-  std::vector<PlacedRef> sealed_;  // on_sealed()'s, kept for its memory
-  std::set<Partition> foreign_;    // held here, owned by others
+  std::set<Partition> foreign_;  // held here, owned by others
   Counts counts_;
 };
 
