@@ -269,8 +269,11 @@ Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, 
 // P5: it misses nothing that was acked before its age began; except what was lost
 // since, and what only a memory had.
 Failure Ledger::check_complete(const Key& key, const Value& value, const Times& read) const {
-  if (!value.complete) return {};
-  if (value.age_ms > kCompleteMs) {
+  // What is not complete may be of a copy that is being filled, or that came back; else its
+  // age is as true.
+  if (!value.complete && (value.age_ms == kUnknownAge || !disks_lost_.empty() || !backs_.empty()))
+    return {};
+  if (value.complete && value.age_ms > kCompleteMs) {
     return {Invariant::complete_read_is_complete,
             "a read says complete, though its age is unknown or above three intervals: " +
                 std::to_string(value.age_ms) + " ms"};
@@ -285,7 +288,8 @@ Failure Ledger::check_complete(const Key& key, const Value& value, const Times& 
     if (may_be_cleared(add, read.ended) || !surely_held(add)) continue;
     return {Invariant::complete_read_is_complete,
             say(add, "is missing in a read that was answered at " + clock(read.answered) +
-                         " and said: complete, " + std::to_string(value.age_ms) + " ms old")};
+                         " and said: " + (value.complete ? "complete, " : "") +
+                         std::to_string(value.age_ms) + " ms old")};
   }
   return {};
 }

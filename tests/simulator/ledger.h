@@ -106,6 +106,11 @@ class Ledger {
   [[nodiscard]] const std::vector<std::string>& keys() const { return names_; }
   [[nodiscard]] KeyKind kind(const std::string& key) const { return keys_.at(key).kind; }
 
+  [[nodiscard]] bool ever_reset(const std::string& key) const {
+    return !keys_.at(key).resets.empty();
+  }
+  // Whether a disk did, from an older copy.
+  [[nodiscard]] bool came_back() const { return !backs_.empty(); }
   [[nodiscard]] std::size_t size() const { return changes_.size(); }
 
  private:

@@ -256,6 +256,7 @@ void SimNode::give_ops(ClientId client, std::vector<Op>& ops, Effects& effects) 
   if (ops.empty()) return;
   std::vector<AtOnce> known;
   core_->on_ops(clock_.now(), client, ops, effects, &known);
+  for (const AtOnce& one : known) check_total(ops, one.done);
   ops.clear();
   for (AtOnce& one : known) held_.emplace_back(client, std::move(one));
 }
@@ -287,9 +288,19 @@ void SimNode::on_client_frame(ClientId client, const FrameDecoder::Frame& frame,
   if (!reply.empty()) answer_client(client, std::move(reply));
 }
 
+// Where the batch changed a counter once, what it was told it counts now is what is held.
+void SimNode::check_total(const std::vector<Op>& ops, const Done& done) {
+  const auto op = std::ranges::find(ops, done.id, &Op::id);
+  if (!done.total || op == ops.end() || std::ranges::count(ops, op->key, &Op::key) != 1) return;
+  if (Wide{*done.total} == core_->executor().map().total({op->key, 0}).sum) return;
+  shared_.trace.fail(shared_.time.now(), Invariant::total_within_bounds,
+                     name() + " told an add another total than it holds");
+}
+
 // An eventual add that nobody but this node has to do with: it owns the shard and counts
 // for it, or knows of no owner that is up.
 bool SimNode::needs_nobody(const Op& op) const {
+  if (core_->view().edge()) return false;
   if (op.kind != OpKind::add || op.token.store != StoreId{} || op.ack == Ack::quorum ||
       !core_->ready())
     return false;

@@ -93,6 +93,7 @@ class SimNode {
   void give_ops(ClientId client, std::vector<Op>& ops, Effects& effects);
   void say_what_may_be();
   void reply(ClientId client, const Answer& answer);
+  void check_total(const std::vector<Op>& ops, const Done& done);
   [[nodiscard]] bool needs_nobody(const Op& op) const;
   void check_served(ClientId client, const Done& done);
   void read_clients_again();

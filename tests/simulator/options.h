@@ -59,6 +59,8 @@ enum class Knob : std::uint8_t {
   small_tokens,
   small_queues,
   small_memory,
+  // shape; at the end, so that no other knob of a seed moved when it came
+  edge,
   count_  // how many there are
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <variant>
 
 #include "protocol/state_codec.h"
 #include "storage/lattice.h"
@@ -119,7 +121,12 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
 
 void Oracle::absorb_record(MemberIndex node, const std::string& key, const std::string& value) {
   Result<Record> record = decode_record(key, value);
-  if (record.ok() && names_[node].resolve(*record)) absorb(node, record->delta);
+  if (!record.ok() || !names_[node].resolve(*record)) return;
+  absorb(node, record->delta);
+  for (const Sighting& sighting : record->delta.sightings) {
+    Commit& newest = sighted_[node][sighting.store];
+    newest = std::max(newest, sighting.commit);
+  }
 }
 
 // When it shows for the first time. A disk that knew of it may have been lost since; then
@@ -145,6 +152,34 @@ void Oracle::on_durable(MemberIndex node, const Batch& batch) {
   for (const Batch::Put& put : batch.puts) {
     if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value);
   }
+  if (disk_lost_ != Instant{}) return;
+  check_sightings(node);
+  for (const std::string& key : batch.deletes) {
+    if (const auto named = stored::parse_shard(key)) check_given_up(node, named->ref);
+  }
+}
+
+// Whoever holds a store's cells has noted how far that store had come.
+void Oracle::check_sightings(MemberIndex node) {
+  for (const auto& [store, commit] : seen_[node]) {
+    const Commit noted = sighted_[node][store];
+    if (noted >= commit) continue;
+    trace_.fail(time_.now(), Invariant::old_copy_is_noticed,
+                config_.members[node].name + " has cells of a store up to " +
+                    std::to_string(raw(commit)) + ", and noted " + std::to_string(raw(noted)));
+  }
+}
+
+// A state leaves a disk when all of it is on every owner's.
+void Oracle::check_given_up(MemberIndex node, const ShardRef& shard) {
+  const ShardState& mine = durable(node, shard);
+  for (const MemberIndex owner : config_.owners.of(partition(shard))) {
+    ShardState held = durable(owner, shard);
+    if (!reference::join(held, mine.cells, mine.count, mine.usable)) continue;
+    trace_.fail(time_.now(), Invariant::nothing_acked_is_lost,
+                config_.members[node].name + " gave up " + name(shard) + ", of which " +
+                    config_.members[owner].name + " lacks something on its disk");
+  }
 }
 
 // A state at rest is no newer than the records up to it.
@@ -153,6 +188,7 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   for (auto& [key, copies] : copies_) copies.on[node].clear();
   names_[node] = {};
   seen_[node].clear();
+  sighted_[node].clear();
   for (const auto& [key, value] : disk.durable) {
     if (stored::parse_record(key)) {
       absorb_record(node, key, value);
@@ -192,8 +228,10 @@ void Oracle::check_acked(MemberIndex by, const Delta& delta, const std::vector<P
 
 void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
   static constexpr const char* kNames[] = {
-      "hello",   "refusal",   "delta",      "delta ack",    "beat", "forward", "forwarded",
-      "collect", "collected", "write-back", "written back", "pull", "pulled"};
+      "hello",     "refusal",   "delta",       "delta ack",  "beat",         "forward",
+      "forwarded", "collect",   "collected",   "write-back", "written back", "pull",
+      "pulled",    "list part", "listed part", "size part",  "sized part"};
+  static_assert(std::size(kNames) == std::variant_size_v<PeerMessage>);
   trace_.say_message(time_.now(), [&] {
     std::string text = config_.members[from].name + " -> " +
                        (to < config_.members.size() ? config_.members[to].name : "?") + ": " +
@@ -276,6 +314,26 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
       }
     }
   }
+}
+
+ShardIndex Oracle::known_shards(const std::string& key) const {
+  std::vector<ShardIndex> counts;
+  for (const MemberIndex owner : config_.owners.of(partition({key, 0})))
+    counts.push_back(durable(owner, {key, 0}).count);
+  std::sort(counts.begin(), counts.end(), std::greater<>{});
+  return counts[config_.owners.majority() - 1];
+}
+
+bool Oracle::exists_for_all(const std::string& key) const {
+  std::size_t count = 0;
+  for (const MemberIndex owner : config_.owners.of(partition({key, 0}))) {
+    const ShardState& state = durable(owner, {key, 0});
+    const bool exists = state.count > 1 || total(state.cells).exists;
+    // One that is down may be up again before the answer.
+    if (!exists && (votes_by_(owner, partition({key, 0})) || !hollow_(owner))) return false;
+    count += exists ? 1 : 0;
+  }
+  return count > 0;
 }
 
 std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool negative) const {

@@ -37,11 +37,14 @@ class Oracle {
         config_(config),
         names_(config.members.size()),
         stores_(config.members.size()),
-        seen_(config.members.size()) {}
+        seen_(config.members.size()),
+        sighted_(config.members.size()) {}
 
   // By which fence a member's copy of a partition counts; nothing: not at all, or it is down.
   using VotesBy = std::function<std::optional<Fence>(MemberIndex, Partition)>;
   void set_votes(VotesBy votes_by) { votes_by_ = std::move(votes_by); }
+  // Whether it is up, and its new disk is not filled yet.
+  void set_hollow(std::function<bool(MemberIndex)> hollow) { hollow_ = std::move(hollow); }
   // Known once the cluster is founded.
   void set_placement(HashKey placement) { placement_ = placement; }
 
@@ -74,6 +77,11 @@ class Oracle {
   [[nodiscard]] Instant changed(const std::string& key) const;
   using Votes = std::vector<std::optional<Fence>>;
   [[nodiscard]] Votes votes(const std::string& key) const;
+  // As many shards as a majority of the first one's owners know of, on their disks.
+  [[nodiscard]] ShardIndex known_shards(const std::string& key) const;
+  [[nodiscard]] HashKey placement() const { return placement_; }
+  // Whichever owner answers whose copy counts: the counter exists.
+  [[nodiscard]] bool exists_for_all(const std::string& key) const;
 
  private:
   struct HashName {
@@ -97,6 +105,8 @@ class Oracle {
   void tell(MemberIndex from, HostId to, const PeerMessage& message);
   void absorb(MemberIndex node, const Delta& delta);
   void absorb_record(MemberIndex node, const std::string& key, const std::string& value);
+  void check_sightings(MemberIndex node);
+  void check_given_up(MemberIndex node, const ShardRef& shard);
   void check_usable(ShardRef shard, ShardIndex usable);
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
   void check_acked(MemberIndex by, const Delta& delta, const std::vector<Partition>& unfilled,
@@ -114,6 +124,7 @@ class Oracle {
   Trace& trace_;
   const ClusterConfig& config_;
   HashKey placement_{};
+  std::function<bool(MemberIndex)> hollow_;
   VotesBy votes_by_;
   std::unordered_map<std::string, Copies, HashName, std::equal_to<>> copies_;  // what is durable
   std::vector<test::JournalNames> names_;                                      // of the same disks
@@ -125,6 +136,7 @@ class Oracle {
   std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
   std::vector<StoreId> stores_;                        // that each node runs on
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
+  std::vector<std::map<StoreId, Commit>> sighted_;     // … as its records note
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
   std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the most that was right
   Instant disk_lost_{};

@@ -60,6 +60,7 @@ std::optional<Task> Workload::next(Random& client) {
     task.key = random.below(4) == 0 || open_.empty() ? keys[keys.size() - 1 - random.below(recent)]
                                                      : open_[random.below(open_.size())];
     task.timeout = milliseconds(500 + random.below(3000));
+    task.shards = oracle_.known_shards(task.key);
   } else if (draw < 33 && options_.has(Knob::shards)) {
     choose_key(random, task);
     task.what = Task::What::raise;
@@ -117,6 +118,9 @@ void Workload::on_done(const Task& task, Ack level, Code code, Finality finality
   if (code == Code::no_quorum && task.what == Task::What::add && level != Ack::quorum)
     fail(Invariant::eventual_add_needs_nobody,
          describe(task) + " was refused for want of a quorum");
+  const KeyKind kind = ledger_.kind(task.key);
+  if (code == Code::out_of_range && kind != KeyKind::big_sum)
+    fail(Invariant::total_within_bounds, describe(task) + " was refused as out of range");
   if (outcome == Outcome::applied) {
     report(ledger_.on_acked(task.op, time_.now(), level));
     if (level != Ack::memory) check_disks(task, level);
@@ -173,6 +177,11 @@ void Workload::on_value(const Task& task, const Value& value, Instant answered) 
                                         : std::to_string(value.age_ms) + " ms old");
   });
   if (value.code != Code::ok && value.code != Code::out_of_range) return;
+  if (task.level == ReadLevel::strong && value.shards < task.shards &&
+      ledger_.disks_lost_since(Instant::min()) == 0)
+    fail(Invariant::strong_read_has_acked,
+         describe(task) + " summed " + std::to_string(value.shards) +
+             " shards, where a majority knew of " + std::to_string(task.shards) + " when it began");
   report(ledger_.check_read(task.level, task.key, value, {task.begun, answered, time_.now()}));
 }
 

@@ -19,8 +19,9 @@ struct Task {
   Ack ack{};
   ReadLevel level{};
   Duration timeout{};
-  Affinity affinity{};  // of an add
-  Ledger::OpId op = 0;  // of an add or a reset
+  ShardIndex shards = 1;  // that a majority knew of when a read began
+  Affinity affinity{};    // of an add
+  Ledger::OpId op = 0;    // of an add or a reset
   Instant begun{};
 };
 

@@ -13,13 +13,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kRecentKeys = 32, kTurns = 8;  // old keys: one turn in eight
-constexpr std::size_t kOneEvent = 24'000;            // bytes that one event may add beyond a bound
+constexpr std::size_t kOneEvent = 30'000;            // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
   std::vector<Member> members;
   for (std::size_t i = 0; i < options.nodes; ++i) {
     const std::string name = "n" + std::to_string(i);
-    members.push_back({node_id(name), name, name + ":7401", name + ":7400", "", 1});
+    const bool edge =
+        options.has(Knob::edge) && i + 1 == options.nodes && options.nodes > options.owners;
+    members.push_back({node_id(name), name, name + ":7401", name + ":7400", "", edge ? 0U : 1U});
   }
   return found_config("sim", members, static_cast<std::uint8_t>(options.owners)).value();
 }
@@ -86,6 +88,10 @@ World::World(const Options& options, Trace& trace)
     const NodeCore* const core = nodes_[node]->core();
     const bool votes = core != nullptr && core->view().tells_of(partition);
     return votes ? std::optional(core->view().fence()) : std::nullopt;
+  });
+  oracle_.set_hollow([this](MemberIndex node) {
+    const NodeCore* const core = nodes_[node]->core();
+    return core != nullptr && core->executor().meta().marked && !core->view().whole();
   });
   HostId host = nodes_.size();
   Random seeds = random_.split();
@@ -167,6 +173,8 @@ void World::sample() {
   check_bounds();
   check_merge();
   check_majorities(Which::recent_and_some);
+  check_local_reads();
+  check_counts();
   time_.in(milliseconds(250), [this] { sample(); });
 }
 
@@ -197,6 +205,68 @@ void World::check_bounds() {
     }
     if (known != 4) fail(Invariant::bounded, "the status lacks what is bounded");
   }
+}
+
+// What each node would answer at this moment, of the newest counters, is true as well.
+void World::check_local_reads() {
+  const std::vector<std::string>& keys = ledger_.keys();
+  const std::size_t recent = std::min(keys.size(), kRecentKeys);
+  const std::vector<std::string_view> asked(keys.end() - static_cast<std::ptrdiff_t>(recent),
+                                            keys.end());
+  std::vector<Value> values(recent);
+  const Instant now = time_.now();
+  for (SimNode* node : nodes_) {
+    if (!node->running()) continue;
+    node->core()->read_now(node->clock().now(), asked, values);
+    for (std::size_t i = 0; i < recent; ++i) {
+      if (values[i].shards == 0) continue;
+      const std::string key(asked[i]);
+      const Failure wrong = ledger_.check_read(ReadLevel::local, key, values[i], {now, now, now});
+      if (wrong) fail(wrong.invariant, node->name() + ", if it were asked: " + wrong.what);
+    }
+  }
+}
+
+// One node in turn lists or counts counters; its answer is looked at the next time.
+void World::check_counts() {
+  if (count_.node != nullptr && count_.node->running() && count_.node->told())
+    check_told(*count_.node->told());
+  count_.node = nullptr;
+  SimNode& node = *nodes_[++count_.turn % nodes_.size()];
+  if (!node.running() || ledger_.came_back()) return;
+  count_.node = &node;
+  count_.certain.clear();
+  for (const std::string& key : ledger_.keys()) {
+    if (!ledger_.ever_reset(key) && oracle_.exists_for_all(key)) count_.certain.push_back(key);
+  }
+  const std::size_t certain = count_.certain.size();
+  if (certain == 0 || count_.turn / nodes_.size() % 2 == 0) {
+    count_.listed.clear();
+    return node.ask(Size{.timeout_ms = 200});
+  }
+  count_.listed = count_.certain[certain - 1 - count_.turn % std::min<std::size_t>(certain, 16)];
+  const Placement place{oracle_.placement(), {count_.listed, 0}};
+  count_.from = raw(place.partition()) * std::uint32_t{kLeaves} + place.leaf();
+  node.ask(List{.prefix = count_.listed, .cursor = count_.from, .timeout_ms = 200});
+}
+
+// Whoever cleared a counter meanwhile may have been first.
+void World::check_told(const Answer& told) {
+  std::erase_if(count_.certain, [&](const auto& key) { return ledger_.ever_reset(key); });
+  const std::size_t least = count_.certain.size(), most = ledger_.keys().size();
+  const Sized* const sized = std::get_if<Sized>(&told);
+  if (sized != nullptr && sized->code == Code::ok &&
+      (sized->counters > most || sized->counters < least))
+    fail(Invariant::lists_are_whole, count_.node->name() + " counts " +
+                                         std::to_string(sized->counters) +
+                                         " counters, of at least " + std::to_string(least) +
+                                         " and at most " + std::to_string(most) + " that exist");
+  const Keys* const keys = std::get_if<Keys>(&told);
+  if (keys != nullptr && keys->code == Code::ok && keys->next > count_.from &&
+      !ledger_.ever_reset(count_.listed) &&
+      std::ranges::find(keys->keys, count_.listed) == keys->keys.end())
+    fail(Invariant::lists_are_whole,
+         count_.node->name() + " lists the place of " + count_.listed + " without it");
 }
 
 void World::check_merge() {

@@ -40,6 +40,9 @@ class World {
   enum class Which { all, recent_and_some };  // of the keys
   void check_majorities(Which which);
   void check_bounds();
+  void check_local_reads();
+  void check_counts();
+  void check_told(const Answer& told);
   // world_healed.cpp
   [[nodiscard]] std::string who_differs() const;
   [[nodiscard]] std::string who_keeps_what_it_gave_up() const;
@@ -50,6 +53,7 @@ class World {
   std::optional<Told> hear(SimNode& node, const Question& question);
   void check_lists();
   void check_it_works();
+  void check_big_sums();
   void fail(Invariant invariant, std::string what) {
     trace_.fail(time_.now(), invariant, std::move(what));
   }
@@ -72,6 +76,13 @@ class World {
   std::vector<std::unique_ptr<WireClient>> wire_clients_;
   std::unique_ptr<Nemesis> nemesis_;
   bool sampling_ = false;
+  struct Count {
+    SimNode* node = nullptr;  // that was asked, and has not answered yet
+    std::size_t turn = 0;
+    std::vector<std::string> certain;  // counters that existed when it was
+    std::string listed;                // the one whose place it lists; empty: it counts all
+    std::uint32_t from = 0;            // that place
+  } count_;
   std::size_t turn_ = 0;  // which part of the old keys is looked at
   struct Look {
     Instant at{};

@@ -233,6 +233,43 @@ void World::check_it_works() {
     fail(Invariant::works_after_healing,
          std::to_string(asked - answered) + " of " + std::to_string(asked) +
              " requests that began after healing were not carried out");
+  if (!trace_.failure() && !clients_.empty()) check_big_sums();
+}
+
+// By one towards the range, or within it, every counter can be added to; and after a reset
+// any amount fits again.
+void World::check_big_sums() {
+  const auto change = [&](const std::string& key, Task::What what, std::int64_t amount) {
+    Task task;
+    task.what = what;
+    task.key = key;
+    task.ack = Ack::quorum;
+    task.timeout = seconds(5);
+    task.begun = time_.now();
+    task.op = what == Task::What::reset ? ledger_.begin_reset(task.begun, key)
+                                        : ledger_.begin_add(task.begun, key, amount);
+    task.amount = amount;
+    std::optional<Code> code;
+    clients_[0]->call(task,
+                      [&](const ClientAnswer& answer) { code = std::get<Status>(answer).code(); });
+    wait_for(seconds(6), milliseconds(5), [&] { return code.has_value(); });
+    return code.value_or(Code::in_doubt);
+  };
+  std::size_t looked = 0;
+  const std::vector<std::string> keys = ledger_.keys();
+  for (const std::string& key : keys) {
+    if (ledger_.kind(key) != KeyKind::big_sum || ++looked > 4) continue;
+    if (change(key, Task::What::add, 1) == Code::out_of_range &&
+        change(key, Task::What::add, -1) == Code::out_of_range)
+      fail(Invariant::works_after_healing, key + " can be added to neither upwards nor downwards");
+    if (change(key, Task::What::reset, 0) != Code::ok) continue;
+    for (const std::int64_t amount : {std::int64_t{1} << 62, -(std::int64_t{1} << 62)}) {
+      const Code code = change(key, Task::What::add, amount);
+      if (code == Code::out_of_range)
+        fail(Invariant::works_after_healing, key + " was cleared, and takes no big amount");
+    }
+    if (trace_.failure()) return;
+  }
 }
 
 }  // namespace quipu::sim
