@@ -213,7 +213,7 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     forward(job, *owner);
   } else if (parts_.view.edge()) {
-    refuse(origin, Code::unavailable, "an edge node executes nothing, and no owner is reachable");
+    refuse(origin, Code::unavailable, kEdge);
   } else {
     execute(now, job);
   }

@@ -1,7 +1,6 @@
 #include "cluster/quorum_waits.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace quipu {
 namespace {

@@ -97,7 +97,7 @@ void Replicator::send_frames(MemberIndex member) {
 }
 
 // Of what waits, as many as a frame holds; returns how many. In groups whose memory is
-// fetched ahead.
+// fetched ahead; ShardMap::for_each_fetched() would not stop, and compute the places again.
 std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
   constexpr std::size_t kGroup = 16;
   const ShardMap& map = executor_.map();

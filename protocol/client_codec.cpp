@@ -237,56 +237,58 @@ void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
 }
 
 // After the overloads, so that they find them all.
-constexpr auto build_any = [](Builder& builder, const auto& message) {
+constexpr auto build_client_message = [](Builder& builder, const auto& message) {
   return build(builder, message);
 };
-constexpr auto read_any = [](Reader& in, const auto& from, auto& to) { read(in, from, to); };
+constexpr auto read_client_message = [](Reader& in, const auto& from, auto& to) {
+  read(in, from, to);
+};
 
 template <class Table, class Message>
 Result<Message> decode(Payload payload, const char* name) {
-  return read_message<Table, Message>(payload, Code::protocol_error, name, read_any);
+  return read_message<Table, Message>(payload, Code::protocol_error, name, read_client_message);
 }
 
 }  // namespace
 
 void encode(std::string& out, const Op& message) {
-  append_message(out, FrameType::op, message, build_any);
+  append_message(out, FrameType::op, message, build_client_message);
 }
 void encode(std::string& out, const Done& message) {
-  append_message(out, FrameType::done, message, build_any);
+  append_message(out, FrameType::done, message, build_client_message);
 }
 void encode(std::string& out, const Read& message) {
-  append_message(out, FrameType::read, message, build_any);
+  append_message(out, FrameType::read, message, build_client_message);
 }
 void encode(std::string& out, const Values& message) {
-  append_message(out, FrameType::values, message, build_any);
+  append_message(out, FrameType::values, message, build_client_message);
 }
 void encode(std::string& out, const List& message) {
-  append_message(out, FrameType::list, message, build_any);
+  append_message(out, FrameType::list, message, build_client_message);
 }
 void encode(std::string& out, const Keys& message) {
-  append_message(out, FrameType::keys, message, build_any);
+  append_message(out, FrameType::keys, message, build_client_message);
 }
 void encode(std::string& out, const Size& message) {
-  append_message(out, FrameType::size, message, build_any);
+  append_message(out, FrameType::size, message, build_client_message);
 }
 void encode(std::string& out, const Sized& message) {
-  append_message(out, FrameType::sized, message, build_any);
+  append_message(out, FrameType::sized, message, build_client_message);
 }
 void encode(std::string& out, const ConfigRequest& message) {
-  append_message(out, FrameType::config, message, build_any);
+  append_message(out, FrameType::config, message, build_client_message);
 }
 void encode(std::string& out, const ConfigReply& message) {
-  append_message(out, FrameType::config_reply, message, build_any);
+  append_message(out, FrameType::config_reply, message, build_client_message);
 }
 void encode(std::string& out, const StatusRequest& message) {
-  append_message(out, FrameType::status, message, build_any);
+  append_message(out, FrameType::status, message, build_client_message);
 }
 void encode(std::string& out, const StatusReply& message) {
-  append_message(out, FrameType::status_reply, message, build_any);
+  append_message(out, FrameType::status_reply, message, build_client_message);
 }
 void encode(std::string& out, const Refusal& message) {
-  append_message(out, FrameType::refusal, message, build_any);
+  append_message(out, FrameType::refusal, message, build_client_message);
 }
 
 Result<Op> decode_op(Payload payload) { return decode<wire::Op, Op>(payload, "Op"); }

@@ -113,10 +113,10 @@ void append_frame(std::string& out, FrameType type, std::span<const std::byte> p
   const Header header{kFrameMagic, kFrameVersion, static_cast<std::uint16_t>(type),
                       static_cast<std::uint32_t>(length), 0};
   const std::size_t begin = out.size();
-  out.resize(begin + size);
-  std::memcpy(out.data() + begin, &header, sizeof header);
-  if (!payload.empty())
-    std::memcpy(out.data() + begin + sizeof header, payload.data(), payload.size());
+  out.reserve(begin + size);  // to grow once
+  out.append(reinterpret_cast<const char*>(&header), sizeof header);
+  out.append(reinterpret_cast<const char*>(payload.data()), payload.size());
+  out.append(length - payload.size(), '\0');
   const std::uint64_t sum = checksum(out.data() + begin, size, salt_of(type, salt));
   std::memcpy(out.data() + begin + kChecksumAt, &sum, sizeof sum);
 }

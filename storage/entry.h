@@ -38,8 +38,8 @@ class ActorNames {
   [[nodiscard]] bool is(std::uint32_t index, ActorId actor) const {
     return index < names_.size() && names_[index] == actor;
   }
-  // What the next is probably called: as the last that was asked for, since neighbours
-  // mostly have the same writer, unless somebody knew better.
+  // A guess at the next number: the last that was interned, since neighbours mostly have the
+  // same writer, or what expect() said.
   [[nodiscard]] std::uint32_t expected() const { return expected_; }
   void expect(std::uint32_t index) { expected_ = index; }
 

@@ -208,7 +208,7 @@ void config_set(RespConnection& connection, Words) {
 }
 
 constexpr std::string_view kAdmin = "admin noscript loading stale";
-constexpr std::string_view kHelpFlags = "loading stale";
+constexpr std::string_view kLoadingStale = "loading stale";
 
 constexpr std::array kConfig{
     RespCommand{"get",
@@ -240,7 +240,8 @@ constexpr std::array kConfig{
                 "2.0.0",
                 "Refused: settings are read from a file at the start.",
                 "parameter value"},
-    RespCommand{"help", 2, help, kHelpFlags, {}, "@slow", "server", "5.0.0", "Tells these lines."},
+    RespCommand{
+        "help", 2, help, kLoadingStale, {}, "@slow", "server", "5.0.0", "Tells these lines."},
 };
 
 // ---- FUNCTION ----
@@ -268,7 +269,7 @@ constexpr std::array kFunction{
                 "Removes all functions: there are none.",
                 "[ASYNC|SYNC]"},
     RespCommand{
-        "help", 2, help, kHelpFlags, {}, "@slow", "scripting", "7.0.0", "Tells these lines."},
+        "help", 2, help, kLoadingStale, {}, "@slow", "scripting", "7.0.0", "Tells these lines."},
 };
 
 constexpr std::array kIntrospectionCommands{
@@ -286,7 +287,7 @@ constexpr std::array kIntrospectionCommands{
     RespCommand{"info",
                 -1,
                 info,
-                kHelpFlags,
+                kLoadingStale,
                 {},
                 "@slow @dangerous",
                 "server",
