@@ -63,11 +63,10 @@ void AntiEntropy::on_link_lost(MemberIndex peer) {
 
 void AntiEntropy::all_shared(MemberIndex peer, std::deque<Partition>& partitions) const {
   partitions.clear();
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    // Without ownership there, it may still hold what it executed meanwhile.
-    const Partition partition{p};
-    if (view_.owned(partition) && (peers_[peer].urgent || view_.owns(peer, partition)))
-      partitions.push_back(partition);
+  // Without ownership there, it may still hold what it executed meanwhile.
+  const bool all = peers_[peer].urgent;
+  for (const Partition partition : view_.config().owners.owned_by(view_.self())) {
+    if (all || view_.owns(peer, partition)) partitions.push_back(partition);
   }
 }
 

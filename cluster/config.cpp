@@ -91,15 +91,16 @@ Status check(const std::vector<Member>& sorted, std::uint8_t replication) {
 
 }  // namespace
 
-bool OwnerTable::owns(MemberIndex member, Partition partition) const {
-  const std::span<const MemberIndex> owners = of(partition);
-  return std::find(owners.begin(), owners.end(), member) != owners.end();
-}
+const Partitions OwnerTable::kOwnsNothing;
 
-std::bitset<kPartitions> OwnerTable::owned_by(MemberIndex member) const {
-  std::bitset<kPartitions> owned;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) owned[p] = owns(member, Partition{p});
-  return owned;
+OwnerTable::OwnerTable(std::uint8_t replication, std::vector<MemberIndex> rows)
+    : replication_(replication), rows_(std::move(rows)) {
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    for (const MemberIndex owner : of(Partition{p})) {
+      if (owner >= owned_.size()) owned_.resize(std::size_t{owner} + 1);
+      owned_[owner].insert(Partition{p});
+    }
+  }
 }
 
 std::optional<MemberIndex> ClusterConfig::find(NodeId node) const {

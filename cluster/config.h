@@ -3,7 +3,6 @@
 // today there is one, founded from the settings, version 1.)
 #pragma once
 
-#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "protocol/ids.h"
+#include "protocol/partitions.h"
 #include "quipu/status.h"
 
 namespace quipu {
@@ -35,21 +35,27 @@ class OwnerTable {
  public:
   OwnerTable() = default;
   // `rows` has kPartitions × replication entries.
-  OwnerTable(std::uint8_t replication, std::vector<MemberIndex> rows)
-      : replication_(replication), rows_(std::move(rows)) {}
+  OwnerTable(std::uint8_t replication, std::vector<MemberIndex> rows);
 
   [[nodiscard]] std::span<const MemberIndex> of(Partition partition) const {
     return std::span(rows_).subspan(std::size_t{raw(partition)} * replication_, replication_);
   }
-  [[nodiscard]] bool owns(MemberIndex member, Partition partition) const;
-  [[nodiscard]] std::bitset<kPartitions> owned_by(MemberIndex member) const;
+  [[nodiscard]] bool owns(MemberIndex member, Partition partition) const {
+    return owned_by(member).contains(partition);
+  }
+  [[nodiscard]] const Partitions& owned_by(MemberIndex member) const {
+    return member < owned_.size() ? owned_[member] : kOwnsNothing;
+  }
   [[nodiscard]] std::uint8_t replication() const { return replication_; }
   [[nodiscard]] std::size_t majority() const { return replication_ / 2u + 1; }
   [[nodiscard]] const std::vector<MemberIndex>& rows() const { return rows_; }
 
  private:
+  static const Partitions kOwnsNothing;
+
   std::uint8_t replication_ = 0;
   std::vector<MemberIndex> rows_;
+  std::vector<Partitions> owned_;  // the same, by member; as far as they own any
 };
 
 struct ClusterConfig {

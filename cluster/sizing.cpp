@@ -1,17 +1,6 @@
 #include "cluster/sizing.h"
 
 namespace quipu {
-namespace {
-
-template <class Visit>
-void for_each(const PartitionSet& partitions, Visit visit) {
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    if (partitions.test(p)) visit(Partition{p});
-  }
-}
-
-}  // namespace
-
 std::uint64_t Sizing::counters_here() const {
   std::uint64_t counters = 0;
   const ShardMap& map = executor_.map();
@@ -21,20 +10,31 @@ std::uint64_t Sizing::counters_here() const {
   return counters;
 }
 
+// Those of them where this node's copy counts.
+Partitions Sizing::told(const Partitions& of) const {
+  Partitions mine;
+  for (const Partition partition : of) {
+    if (view_.tells_of(partition)) mine.insert(partition);
+  }
+  return mine;
+}
+
+std::uint64_t Sizing::counters_in(const Partitions& partitions) const {
+  std::uint64_t counters = 0;
+  for (const Partition partition : executor_.map().held_in()) {
+    if (partitions.contains(partition)) counters += executor_.map().counters(partition);
+  }
+  return counters;
+}
+
 void Sizing::on_size(Instant now, ClientId client, const Size& size) {
   Sum sum;
   sum.client = client;
   sum.id = size.id;
   sum.deadline = settings_.deadline(now, size.timeout_ms);
-  PartitionSet others;
-  for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    if (view_.tells_of(Partition{p})) {
-      sum.counters += executor_.map().counters(Partition{p});
-    } else {
-      others.set(p);
-    }
-  }
-  if (others.none()) return out_.answer(client, Sized{sum.id, sum.counters});
+  const Partitions mine = told(Partitions::all()), others = Partitions::all().without(mine);
+  sum.counters = counters_in(mine);
+  if (others.empty()) return out_.answer(client, Sized{sum.id, sum.counters});
   if (sums_.size() >= settings_.pending_operations ||
       questions_.size() * sizeof(Question) > settings_.pending_read_bytes) {
     return out_.answer(client,
@@ -54,21 +54,21 @@ std::optional<MemberIndex> Sizing::owner_for(const Sum& sum, Partition partition
   return std::nullopt;
 }
 
-std::optional<Sizing::Shares> Sizing::share_out(const Sum& sum, const PartitionSet& partitions,
+std::optional<Sizing::Shares> Sizing::share_out(const Sum& sum, const Partitions& partitions,
                                                 Partition& missing) const {
   Shares shares;
-  bool all = true;
-  for_each(partitions, [&](Partition partition) {
-    if (!all) return;
+  for (const Partition partition : partitions) {
     const auto owner = owner_for(sum, partition);
-    all = owner.has_value();
-    if (owner) shares[*owner].set(raw(partition));
-    if (!owner) missing = partition;
-  });
-  return all ? std::optional(std::move(shares)) : std::nullopt;
+    if (!owner) {
+      missing = partition;
+      return std::nullopt;
+    }
+    shares[*owner].insert(partition);
+  }
+  return shares;
 }
 
-void Sizing::ask(std::uint64_t number, const PartitionSet& partitions) {
+void Sizing::ask(std::uint64_t number, const Partitions& partitions) {
   Partition missing{};
   if (const auto shares = share_out(sums_.at(number), partitions, missing)) {
     ask(number, *shares);
@@ -100,11 +100,8 @@ Sizing::Question Sizing::take(Questions::iterator at) {
 void Sizing::on_size_part(MemberIndex from, const SizePart& ask) {
   SizedPart answer;
   answer.id = ask.id;
-  for_each(ask.partitions, [&](Partition partition) {
-    if (!view_.tells_of(partition)) return;
-    answer.counted.set(raw(partition));
-    answer.counters += executor_.map().counters(partition);
-  });
+  answer.counted = told(ask.partitions);
+  answer.counters = counters_in(answer.counted);
   out_.send(from, answer);
 }
 
@@ -114,10 +111,10 @@ void Sizing::on_sized_part(MemberIndex from, const SizedPart& answer) {
   if (at == questions_.end() || at->second.member != from) return;
   const Question question = take(at);
   Sum& sum = sums_.at(question.sum);
-  const bool sound = (answer.counted & ~question.partitions).none();
+  const bool sound = answer.counted.without(question.partitions).empty();
   if (sound) sum.counters += answer.counters;
-  const PartitionSet rest = sound ? question.partitions & ~answer.counted : question.partitions;
-  if (rest.any()) {
+  const Partitions rest = sound ? question.partitions.without(answer.counted) : question.partitions;
+  if (!rest.empty()) {
     sum.vain.insert(from);
     ask(question.sum, rest);
   } else if (sum.questions == 0) {

@@ -55,17 +55,19 @@ class Sizing {
   struct Question {
     std::uint64_t sum = 0;
     MemberIndex member = 0;
-    PartitionSet partitions;
+    Partitions partitions;
     bool ticked = false;  // an interval has ended since
   };
   using Questions = std::map<std::uint64_t, Question>;
-  using Shares = std::map<MemberIndex, PartitionSet>;
+  using Shares = std::map<MemberIndex, Partitions>;
 
   [[nodiscard]] std::optional<MemberIndex> owner_for(const Sum& sum, Partition partition) const;
   // Nothing if one of them has no owner to ask; `missing` is the first such.
-  [[nodiscard]] std::optional<Shares> share_out(const Sum& sum, const PartitionSet& partitions,
+  [[nodiscard]] Partitions told(const Partitions& of) const;
+  [[nodiscard]] std::uint64_t counters_in(const Partitions& partitions) const;
+  [[nodiscard]] std::optional<Shares> share_out(const Sum& sum, const Partitions& partitions,
                                                 Partition& missing) const;
-  void ask(std::uint64_t number, const PartitionSet& partitions);
+  void ask(std::uint64_t number, const Partitions& partitions);
   void ask(std::uint64_t number, const Shares& shares);
   Question take(Questions::iterator at);
   void finish(std::uint64_t number, Code code, std::string why);

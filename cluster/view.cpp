@@ -16,7 +16,6 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
       filled_from_(config.members.size()),
       hollow_(config.members.size()) {
   up_[self] = true;
-  counting_.set();
 }
 
 bool View::majority_up(Partition partition) const {
@@ -80,8 +79,11 @@ void View::set_hollow(MemberIndex member, bool hollow) {
 }
 
 void View::recount() {
-  counting_.set();
-  for (std::uint16_t p = 0; marked_ && p < kPartitions; ++p) counting_[p] = filled(Partition{p});
+  counting_ = Partitions::all();
+  if (!marked_) return;
+  for (const Partition partition : Partitions::all()) {
+    if (!filled(partition)) counting_.erase(partition);
+  }
 }
 
 bool View::filled(Partition partition) const {

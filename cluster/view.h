@@ -4,7 +4,6 @@
 // Liveness only steers routing; it never changes who owns what.
 #pragma once
 
-#include <bitset>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,7 +33,7 @@ class View {
   [[nodiscard]] bool owns(MemberIndex member, Partition partition) const {
     return config_.owners.owns(member, partition);
   }
-  [[nodiscard]] bool owned(Partition partition) const { return owned_[raw(partition)]; }
+  [[nodiscard]] bool owned(Partition partition) const { return owned_.contains(partition); }
   [[nodiscard]] std::size_t majority() const { return config_.owners.majority(); }
   [[nodiscard]] bool edge() const { return config_.members[self_].weight == 0; }
 
@@ -66,13 +65,13 @@ class View {
   [[nodiscard]] std::optional<MemberIndex> holder(StoreId store) const;
   // Whether this node's own copy counts for quorums: a replacement does not until
   // it has merged the partition from enough other owners to meet every majority.
-  [[nodiscard]] bool counts(Partition partition) const { return counting_[raw(partition)]; }
+  [[nodiscard]] bool counts(Partition partition) const { return counting_.contains(partition); }
   // Whether what this node holds of the partition is an answer by itself.
   [[nodiscard]] bool tells_of(Partition partition) const {
     return owned(partition) && !retired_ && counts(partition);
   }
   // In every partition that this node owns.
-  [[nodiscard]] bool whole() const { return (owned_ & ~counting_).none(); }
+  [[nodiscard]] bool whole() const { return owned_.without(counting_).empty(); }
   // That member has no whole copy either: it fills nobody, and is waited for by nobody.
   void set_hollow(MemberIndex member, bool hollow);
   // The partitions of `shards` for which it does not, sorted, each once.
@@ -87,7 +86,7 @@ class View {
 
   const ClusterConfig& config_;
   MemberIndex self_;
-  std::bitset<kPartitions> owned_;  // asked for with every op
+  const Partitions owned_;  // asked for with every op
   std::uint64_t first_number_;
   std::vector<bool> up_;
   std::optional<Pins> pins_;  // nothing: meta said nothing yet
@@ -98,7 +97,7 @@ class View {
   std::vector<NodeId> sources_;    // as meta says
   std::vector<bool> filled_from_;  // the same, by member
   std::vector<bool> hollow_;
-  std::bitset<kPartitions> counting_;  // follows from marked_ and these
+  Partitions counting_ = Partitions::all();  // follows from marked_ and these
 };
 
 }  // namespace quipu

@@ -42,10 +42,8 @@ void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& 
   for (std::size_t i = 0; i < all.size(); ++i) {
     others_[i].crossing = i == self ? nullptr : all[i];
     others_[i].member = members[i];
-    const auto owned = config.owners.owned_by(members[i]);
-    for (std::size_t p = 0; p < kPartitions; ++p) {
-      if (owned[p]) owner_[p] = static_cast<std::uint8_t>(i);
-    }
+    for (const Partition partition : config.owners.owned_by(members[i]))
+      owner_[raw(partition)] = static_cast<std::uint8_t>(i);
   }
 }
 

@@ -284,22 +284,15 @@ void read(Reader& in, const wire::ListedPart& from, ListedPart& message) {
   message.next = in.within<std::uint32_t>("next", from.next(), 0, kListEnd);
 }
 
-constexpr std::size_t kSetBytes = kPartitions / 8;
-
-Offset<Bytes> build_set(Builder& builder, const PartitionSet& partitions) {
-  if (partitions.none()) return 0;
-  std::string bytes(kSetBytes, '\0');
-  for (std::size_t p = 0; p < kPartitions; ++p) {
-    if (partitions.test(p)) bytes[p / 8] = static_cast<char>(bytes[p / 8] | 1 << p % 8);
-  }
-  return build_bytes(builder, bytes);
+Offset<Bytes> build_set(Builder& builder, const Partitions& partitions) {
+  return partitions.empty() ? 0 : build_bytes(builder, partitions.bytes());
 }
 
-void read_set(Reader& in, const char* field, const Bytes* from, PartitionSet& partitions) {
+void read_set(Reader& in, const char* field, const Bytes* from, Partitions& partitions) {
   const std::string_view bytes = Reader::view(from);
   if (bytes.empty()) return;
-  if (bytes.size() != kSetBytes) return in.refuse(field, "is not 512 bytes");
-  for (std::size_t p = 0; p < kPartitions; ++p) partitions.set(p, (bytes[p / 8] >> p % 8 & 1) != 0);
+  if (bytes.size() != Partitions::kBytes) return in.refuse(field, "is not 512 bytes");
+  partitions = Partitions::of(bytes);
 }
 
 Offset<wire::SizePart> build(Builder& builder, const SizePart& message) {

@@ -10,7 +10,6 @@
 // and never share a path. Views borrow the frame.
 #pragma once
 
-#include <bitset>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -18,6 +17,7 @@
 
 #include "protocol/client_messages.h"
 #include "protocol/keyed_hash.h"
+#include "protocol/partitions.h"
 #include "protocol/state.h"
 
 namespace quipu {
@@ -157,17 +157,15 @@ struct ListedPart {
   std::uint32_t next = 0;
 };
 
-using PartitionSet = std::bitset<kPartitions>;
-
 struct SizePart {
   std::uint64_t id = 0;
-  PartitionSet partitions{};
+  Partitions partitions{};
 };
 
 // How many counters exist in those of the partitions where the sender's copy counts.
 struct SizedPart {
   std::uint64_t id = 0;
-  PartitionSet counted{};
+  Partitions counted{};
   std::uint64_t counters = 0;  // at most kMaxCounters
 };
 // More than memory holds, and so few that what all members say never overflows.

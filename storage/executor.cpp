@@ -69,7 +69,7 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
   const bool tokened = change.token.serial != Serial{};
   const std::uint32_t print = tokened ? fingerprint(change) : 0;
   if (tokened) {
-    const bool confirmed = confirmed_[raw(placement.partition())];
+    const bool confirmed = confirmed_.contains(placement.partition());
     const TokenTable::Found found = tokens_.check(change.token, print, confirmed);
     if (found.verdict != TokenTable::Verdict::fresh) return answer_token(found);
   }

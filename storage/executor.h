@@ -15,13 +15,13 @@
 //   4. Commits are dense: each seal takes the next number.
 #pragma once
 
-#include <bitset>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "protocol/client_messages.h"
+#include "protocol/partitions.h"
 #include "protocol/random.h"
 #include "storage/checkpoint.h"
 #include "storage/journal_aliases.h"
@@ -109,7 +109,7 @@ class Executor {
   void found(HashKey placement);
   // Whether every other owner of the partition has confirmed this store.
   void set_confirmed(Partition partition, bool confirmed) {
-    confirmed_[raw(partition)] = confirmed;
+    confirmed ? confirmed_.insert(partition) : confirmed_.erase(partition);
   }
   // The partition's next add draws a new actor.
   void forget_actor(Partition partition);
@@ -169,7 +169,7 @@ class Executor {
   TokenTable tokens_;
   Checkpoint checkpoint_;
   std::vector<OwnActor> actors_;  // by partition; 0: to be drawn
-  std::bitset<kPartitions> confirmed_;
+  Partitions confirmed_;
   Commit sealed_{};
   std::uint64_t conflicts_ = 0;
 

@@ -164,7 +164,7 @@ void ShardMap::load(const ShardRef& ref, const ShardState& state) {
   count(placement, *entry);
   // What is left makes room for what is needed first.
   const bool room = limit_.bytes == 0 || footprint() <= limit_.bytes - limit_.bytes / 4;
-  if (room || !limit_.evictable[raw(placement.partition())]) {
+  if (room || !limit_.evictable.contains(placement.partition())) {
     insert(home, placement, entry);
   } else {
     set_evicted(home, placement.leaf());
@@ -202,7 +202,7 @@ void ShardMap::set_resident(LeafId leaf) {
 // to partition.
 void ShardMap::evict(Partition partition, Commit put_by) {
   Part& home = parts_[raw(partition)];
-  if (!limit_.evictable[raw(partition)] || home.put_by > put_by) return;
+  if (!limit_.evictable.contains(partition) || home.put_by > put_by) return;
   if (home.dirty == home.table.size()) return;
   table_bytes_ -= home.table.bytes();
   home.table.retain([&](Entry* entry) {

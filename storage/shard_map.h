@@ -25,16 +25,16 @@
 #include <span>
 #include <vector>
 
+#include "protocol/partitions.h"
 #include "storage/digest.h"
 #include "storage/partition_table.h"
-#include "storage/partitions.h"
 
 namespace quipu {
 
 struct MemoryLimit {
   std::size_t bytes = 0;  // of entries and tables, about; 0: none
   // Of these, beyond it, clean states are in the store alone.
-  std::bitset<kPartitions> evictable{};
+  Partitions evictable{};
 };
 
 class ShardMap {

@@ -317,7 +317,8 @@ TEST(LyingOwners, AreUnavailableWhenNobodyElseIsLeft) {
   HandDriven nodes(one_copy());
   nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
     if (auto* const listed = std::get_if<ListedPart>(&message)) listed->next = kListEnd;
-    if (auto* const sized = std::get_if<SizedPart>(&message)) sized->counted.flip();
+    if (auto* const sized = std::get_if<SizedPart>(&message))
+      sized->counted = Partitions::all().without(sized->counted);
     return HandDriven::Fate::deliver;
   });
   const std::uint64_t list = nodes.list(0, {.cursor = place_owned_by(nodes, 1)});
@@ -344,7 +345,7 @@ TEST(LyingOwners, AreNotHeardWhereTheyWereNotAsked) {
   const std::uint64_t size = nodes.size(0);
   nodes.be_fair();
   nodes.forge(2, 0, ListedPart{list_number, {}, place + std::uint32_t{kLeaves}});
-  nodes.forge(2, 0, SizedPart{size_number, PartitionSet().set(), 1});
+  nodes.forge(2, 0, SizedPart{size_number, Partitions::all(), 1});
   nodes.run();
   EXPECT_FALSE(nodes.keys(list));
   EXPECT_FALSE(nodes.sized(size));

@@ -83,7 +83,7 @@ PeerMessage answer(const ListPart& asked, Bytes& bytes, const Known&) {
 }
 
 PeerMessage answer(const SizePart& asked, Bytes& bytes, const Known&) {
-  const PartitionSet counted = bytes.below(4) == 1 ? some_partitions(bytes) : asked.partitions;
+  const Partitions counted = bytes.below(4) == 1 ? some_partitions(bytes) : asked.partitions;
   return SizedPart{asked.id, counted, bytes.count()};
 }
 

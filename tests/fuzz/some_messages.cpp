@@ -155,10 +155,13 @@ Hello some_hello(Bytes& bytes, Hello honest) {
   return honest;
 }
 
-PartitionSet some_partitions(Bytes& bytes) {
-  PartitionSet partitions;
-  if (bytes.flag()) partitions.set();
-  for (int i = 0; i < 3; ++i) partitions.flip(raw(some_partition(bytes)));
+Partitions some_partitions(Bytes& bytes) {
+  const bool all = bytes.flag();
+  Partitions partitions = all ? Partitions::all() : Partitions{};
+  for (int i = 0; i < 3; ++i) {
+    const Partition other = some_partition(bytes);
+    all ? partitions.erase(other) : partitions.insert(other);
+  }
   return partitions;
 }
 

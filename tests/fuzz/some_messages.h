@@ -26,7 +26,7 @@ struct Known {
 [[nodiscard]] Op some_op(Bytes& bytes, const Known& known);
 [[nodiscard]] Read some_read(Bytes& bytes);
 [[nodiscard]] List some_list(Bytes& bytes);
-[[nodiscard]] PartitionSet some_partitions(Bytes& bytes);
+[[nodiscard]] Partitions some_partitions(Bytes& bytes);
 [[nodiscard]] Hello some_hello(Bytes& bytes, Hello honest);
 [[nodiscard]] PeerMessage some_peer_message(Bytes& bytes, const Known& known);
 

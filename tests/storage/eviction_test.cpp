@@ -15,7 +15,7 @@ namespace {
 ExecutorOptions with_limit(std::size_t bytes) {
   ExecutorOptions options = kTiny;
   options.memory = {bytes, {}};
-  options.memory.evictable.set();
+  options.memory.evictable = Partitions::all();
   return options;
 }
 
@@ -206,7 +206,7 @@ TEST(Eviction, never_touches_what_others_own) {
   add(*executor, {"likes", 0}, 5);
   const Partition foreign = partition_of(*executor, {"likes", 0});
   while (executor->map().dirty() > 0) write(disk, seal(*executor));
-  options.memory.evictable.reset(raw(foreign));
+  options.memory.evictable.erase(foreign);
   executor = std::move(*start(disk, options));
   evict_all(*executor, executor->sealed());
   EXPECT_EQ(value(*executor, {"likes", 0}), 5);

@@ -1,4 +1,4 @@
-#include "storage/partitions.h"
+#include "protocol/partitions.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -31,6 +31,23 @@ TEST(Partitions, lists_the_edges_of_words_in_order) {
   EXPECT_EQ(some.next(4096), kPartitions);
 }
 
+TEST(Partitions, are_bits_of_bytes) {
+  Partitions some;
+  for (const int p : {0, 9, 4095}) some.insert(Partition{static_cast<std::uint16_t>(p)});
+  std::string bytes(Partitions::kBytes, '\0');
+  bytes[0] = '\x01';
+  bytes[1] = '\x02';
+  bytes[511] = '\x80';
+  EXPECT_EQ(some.bytes(), bytes);
+}
+
+TEST(Partitions, without_others_is_what_they_lack) {
+  Partitions others = Partitions::all();
+  EXPECT_TRUE(others.without(Partitions::all()).empty());
+  for (const int p : {7, 64}) others.erase(Partition{static_cast<std::uint16_t>(p)});
+  EXPECT_EQ(list(Partitions::all().without(others)), (std::vector<int>{7, 64}));
+}
+
 RC_GTEST_PROP(Partitions, is_what_was_inserted_and_not_erased, ()) {
   Partitions some;
   std::set<int> model;
@@ -47,6 +64,8 @@ RC_GTEST_PROP(Partitions, is_what_was_inserted_and_not_erased, ()) {
     RC_ASSERT(some.contains(partition) == in);
   }
   RC_ASSERT(list(some) == std::vector<int>(model.begin(), model.end()));
+  RC_ASSERT(some.empty() == model.empty());
+  RC_ASSERT(Partitions::of(some.bytes()) == some);
 }
 
 }  // namespace

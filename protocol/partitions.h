@@ -1,11 +1,13 @@
 // partitions.h: some of the partitions, of which the next one is found 64 at a time:
 // where counters are few, whoever has to do with all of them looks at those few alone.
-// (A std::bitset, as PartitionSet on the wire, cannot be asked for its next.)
+// (A std::bitset cannot be asked for its next, nor for its bytes.)
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 
 #include "protocol/ids.h"
 
@@ -13,11 +15,38 @@ namespace quipu {
 
 class Partitions {
  public:
+  static constexpr std::size_t kBytes = kPartitions / 8;
+
+  [[nodiscard]] static Partitions all() {
+    Partitions every;
+    every.words_.fill(~std::uint64_t{0});
+    return every;
+  }
+  // As bytes() told, kBytes of them.
+  [[nodiscard]] static Partitions of(std::string_view bytes) {
+    Partitions read;
+    std::memcpy(read.words_.data(), bytes.data(), kBytes);
+    return read;
+  }
+  // Partition p is bit p % 8 of byte p / 8.
+  [[nodiscard]] std::string_view bytes() const {
+    static_assert(std::endian::native == std::endian::little);
+    return {reinterpret_cast<const char*>(words_.data()), kBytes};
+  }
+
   void insert(Partition partition) { words_[raw(partition) / 64] |= bit(partition); }
   void erase(Partition partition) { words_[raw(partition) / 64] &= ~bit(partition); }
   [[nodiscard]] bool contains(Partition partition) const {
     return (words_[raw(partition) / 64] & bit(partition)) != 0;
   }
+  [[nodiscard]] bool empty() const { return next(0) == kPartitions; }
+  [[nodiscard]] Partitions without(const Partitions& others) const {
+    Partitions left;
+    for (std::size_t i = 0; i < words_.size(); ++i) left.words_[i] = words_[i] & ~others.words_[i];
+    return left;
+  }
+  friend bool operator==(const Partitions&, const Partitions&) = default;
+
   // The first that is no less than `from`; kPartitions: none.
   [[nodiscard]] std::size_t next(std::size_t from) const {
     for (; from < kPartitions; from = (from / 64 + 1) * 64) {
