@@ -5,9 +5,10 @@ namespace quipu {
 std::optional<Piece> RollupCache::read(Instant now, const ShardKey& shard) {
   const auto at = entries_.find(shard);
   if (at == entries_.end()) return std::nullopt;
-  at->second.read = true;
-  if (!at->second.piece || now - at->second.answered > 3 * interval_) return std::nullopt;
-  return at->second.piece;
+  Entry& entry = at->second;
+  if (!entry.read) entry.read = read_.insert(read_.end(), shard);
+  if (!entry.piece || now - entry.answered > 3 * interval_) return std::nullopt;
+  return entry.piece;
 }
 
 std::optional<RoundId> RollupCache::asking(const ShardKey& shard) const {
@@ -22,11 +23,16 @@ RollupCache::Entry& RollupCache::touch(const ShardKey& shard) {
     return at->second;
   }
   at->second.use = by_use_.insert(by_use_.end(), shard);
-  if (entries_.size() > limit_) {
-    entries_.erase(by_use_.front());
-    by_use_.pop_front();
-  }
+  if (entries_.size() > limit_) forget(by_use_.front());
   return at->second;
+}
+
+void RollupCache::forget(const ShardKey& shard) {
+  const auto at = entries_.find(shard);
+  if (at->second.read) read_.erase(*at->second.read);
+  const auto use = at->second.use;  // may be what `shard` names
+  entries_.erase(at);
+  by_use_.erase(use);
 }
 
 void RollupCache::on_asked(const ShardKey& shard, RoundId round) { touch(shard).asking = round; }
@@ -40,9 +46,12 @@ void RollupCache::on_answered(Instant now, const ShardKey& shard, const Piece& p
 
 std::vector<ShardKey> RollupCache::take_due() {
   std::vector<ShardKey> due;
-  for (auto& [shard, entry] : entries_) {
-    if (std::exchange(entry.read, false) && !entry.asking) due.push_back(shard);
+  for (ShardKey& shard : read_) {
+    Entry& entry = entries_.at(shard);
+    entry.read.reset();
+    if (!entry.asking) due.push_back(std::move(shard));
   }
+  read_.clear();
   return due;
 }
 

@@ -49,15 +49,17 @@ class RollupCache {
     std::optional<Piece> piece;
     Instant answered{};
     std::optional<RoundId> asking;
-    bool read = false;
     std::list<ShardKey>::iterator use;
+    std::optional<std::list<ShardKey>::iterator> read;  // since the last take_due
   };
   Entry& touch(const ShardKey& shard);
+  void forget(const ShardKey& shard);
 
   std::size_t limit_;
   Duration interval_;
   std::map<ShardKey, Entry> entries_;
   std::list<ShardKey> by_use_;  // least recently first
+  std::list<ShardKey> read_;    // in the order of their first read
 };
 
 }  // namespace quipu
