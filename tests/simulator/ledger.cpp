@@ -32,6 +32,13 @@ std::string number(Wide value) {
   return negative ? "-" + text : text;
 }
 
+constexpr std::size_t kDigits = 31;                         // of a sum
+constexpr std::uint64_t kTwiceOrMore = 0xaaaaaaaaaaaaaaaa;  // the greater bit of each
+
+std::uint64_t bits_of(std::size_t digits) {
+  return (std::uint64_t{1} << (2 * std::min(digits, kDigits))) - 1;
+}
+
 }  // namespace
 
 std::uint64_t digit_of(std::int64_t value, std::size_t digit) {
@@ -110,6 +117,8 @@ Failure Ledger::on_refused(OpId id, Instant now) {
   Change& change = changes_[id];
   change.of->changed = now;
   change.refused = std::min(change.refused, now);
+  if (change.kind == OpKind::add && change.digit < kDigits)
+    change.of->refused |= std::uint64_t{1} << (2 * change.digit);
   // What only a memory had may be refused anew, and what only a disk had that forgot it.
   const Instant kept = change.acked[static_cast<std::size_t>(Ack::disk)];
   if (kept != kNever && disks_lost_since(kept) == 0)
@@ -223,7 +232,11 @@ bool Ledger::survives(const Change& add) const {
 
 Failure Ledger::check_digits(const Key& key, const Value& value) const {
   const std::int64_t sum = magnitude(value, key.kind);
-  for (std::size_t digit = 0; digit < 31; ++digit) {
+  // All at once, since there is seldom anything to be said.
+  const std::uint64_t in = static_cast<std::uint64_t>(sum) & bits_of(kDigits);
+  const std::uint64_t suspect = ~bits_of(key.adds.size()) | kTwiceOrMore | key.refused;
+  if ((in & suspect) == 0) return {};
+  for (std::size_t digit = 0; digit < kDigits; ++digit) {
     const std::uint64_t times = digit_of(sum, digit);
     if (times == 0) continue;
     if (digit >= key.adds.size()) {

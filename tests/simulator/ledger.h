@@ -118,7 +118,8 @@ class Ledger {
     KeyKind kind{};
     std::vector<OpId> adds;  // the i-th stands for digit i
     std::vector<OpId> resets;
-    Instant changed{};  // when something was last asked or told of it
+    std::uint64_t refused = 0;  // bits of digits, as in a sum
+    Instant changed{};          // when something was last asked or told of it
   };
   OpId begin(Instant now, OpKind kind, const std::string& key);
   [[nodiscard]] std::string say(const Change& change, const std::string& what) const;

@@ -1,8 +1,8 @@
 #include "tests/simulator/network.h"
 
+#include <algorithm>
 #include <cstring>
 
-#include "protocol/keyed_hash.h"
 #include "protocol/message_codec.h"
 
 namespace quipu::sim {
@@ -23,6 +23,17 @@ FrameType type_of(const std::string& frame) {
   std::memcpy(&type, frame.data() + 2, sizeof type);
   return FrameType{type};
 }
+
+namespace {
+
+// Of all in it, so that the trace need not look at all.
+std::uint64_t checksum_of(const std::string& frame) {
+  std::uint64_t checksum = 0;
+  std::memcpy(&checksum, frame.data() + 8, sizeof checksum);
+  return checksum;
+}
+
+}  // namespace
 
 Network::Network(Timeline& time, Trace& trace, Random random, const Options& options)
     : time_(time), trace_(trace), nodes_(options.nodes) {
@@ -51,16 +62,17 @@ ConnId Network::connect(HostId from, Ears from_ears, HostId to, Ears to_ears) {
   return id;
 }
 
-Network::Side* Network::side(ConnId connection, HostId host, bool other) {
+Network::Ends Network::ends(ConnId connection, HostId host) {
   const auto at = conns_.find(connection);
-  if (at == conns_.end()) return nullptr;
-  const bool first = (at->second.sides[0].host == host) != other;
-  return &at->second.sides[first ? 0 : 1];
+  if (at == conns_.end()) return {};
+  Side(&sides)[2] = at->second.sides;
+  const std::size_t mine = sides[0].host == host ? 0 : 1;
+  return {&sides[mine], &sides[1 - mine]};
 }
 
 HostId Network::peer(ConnId connection, HostId of) {
-  const Side* other = side(connection, of, true);
-  return other == nullptr ? of : other->host;
+  const Side* there = ends(connection, of).there;
+  return there == nullptr ? of : there->host;
 }
 
 namespace {
@@ -78,8 +90,8 @@ bool Network::chance(Random& dice, std::uint64_t per_million) const {
 }
 
 void Network::send(ConnId connection, HostId from, std::string bytes) {
-  Side* to = side(connection, from, true);
-  if (to == nullptr || !to->open || !side(connection, from, false)->open) return;
+  const auto [here, to] = ends(connection, from);
+  if (to == nullptr || !to->open || !here->open) return;
   if (cuts_.contains({from, to->host})) {
     to->stalled.push_back({std::move(bytes), time_.now()});
     return;
@@ -129,9 +141,9 @@ void Network::deliver(ConnId id, HostId from, Side& to, Message message) {
 
 void Network::arrive(ConnId id, HostId host, Instant when, Message message) {
   trace_.mark(static_cast<std::uint64_t>(when.time_since_epoch().count()));
-  trace_.mark(hash64(HashKey{host}, message.bytes));
+  trace_.mark(checksum_of(message.bytes) ^ host);
   time_.at(when, [this, id, host, message = std::move(message)]() mutable {
-    Side* here = side(id, host, false);
+    Side* here = ends(id, host).here;
     if (here == nullptr || !here->open) return;
     sent_ = message.sent;
     here->ears.on_bytes(std::move(message.bytes));
@@ -146,7 +158,7 @@ void Network::break_connection(ConnId id, Random& dice) {
   for (const Side& one : conn.sides) {
     const HostId host = one.host;
     time_.in(spread(dice, Duration::zero(), milliseconds(loss_ > 0 ? 1000 : 3)), [this, id, host] {
-      Side* here = side(id, host, false);
+      Side* here = ends(id, host).here;
       if (here == nullptr || !here->open) return;
       here->open = false;
       here->ears.on_closed();
@@ -155,31 +167,37 @@ void Network::break_connection(ConnId id, Random& dice) {
 }
 
 void Network::close(ConnId connection, HostId from) {
-  Side* here = side(connection, from, false);
+  const auto [here, there] = ends(connection, from);
   if (here == nullptr || !here->open) return;
   here->open = false;
-  Side* there = side(connection, from, true);
   const HostId host = there->host;
   const Instant when = std::max(there->last_arrival, time_.now() + kUsual);
   time_.at(when, [this, connection, host] {
-    Side* other = side(connection, host, false);
+    Side* other = ends(connection, host).here;
     if (other == nullptr) return;
     if (std::exchange(other->open, false)) other->ears.on_closed();
     conns_.erase(connection);
   });
 }
 
+std::vector<ConnId> Network::all() const {
+  std::vector<ConnId> ids;
+  for (const auto& [id, conn] : conns_) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
 void Network::close_all(HostId host) {
-  std::vector<ConnId> mine;
-  for (const auto& [id, conn] : conns_) {
-    if (conn.sides[0].host == host || conn.sides[1].host == host) mine.push_back(id);
+  for (const ConnId id : all()) {
+    const Conn& conn = conns_.at(id);
+    if (conn.sides[0].host == host || conn.sides[1].host == host) close(id, host);
   }
-  for (const ConnId id : mine) close(id, host);
 }
 
 void Network::heal() {
   cuts_.clear();
-  for (auto& [id, conn] : conns_) {
+  for (const ConnId id : all()) {
+    Conn& conn = conns_.at(id);
     for (std::size_t i = 0; i < 2; ++i) {
       Side& to = conn.sides[i];
       for (Message& message : std::exchange(to.stalled, {}))

@@ -11,9 +11,9 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -85,10 +85,15 @@ class Network {
     bool breaking = false;
   };
 
-  Side* side(ConnId connection, HostId host, bool other);
+  struct Ends {
+    Side *here = nullptr, *there = nullptr;
+  };
+  // As `host` sees it; null: it is no more.
+  Ends ends(ConnId connection, HostId host);
   [[nodiscard]] Random dice(HostId from, HostId to);
   [[nodiscard]] bool chance(Random& dice, std::uint64_t per_million) const;
   void inject(const char* kind) { ++trace_.faults[kind]; }
+  [[nodiscard]] std::vector<ConnId> all() const;  // oldest first
   void deliver(ConnId id, HostId from, Side& to, Message message);
   void arrive(ConnId id, HostId host, Instant when, Message message);
   void break_connection(ConnId id, Random& dice);
@@ -101,7 +106,7 @@ class Network {
   // Per million messages.
   std::uint64_t breaks_ = 0, delays_ = 0, loss_ = 0, doubles_ = 0, reorders_ = 0;
   bool kind_ = true;
-  std::map<ConnId, Conn> conns_;
+  std::unordered_map<ConnId, Conn> conns_;
   std::set<std::pair<HostId, HostId>> cuts_;
   std::uint64_t next_ = 1;
   Instant sent_ = kNever;

@@ -325,12 +325,15 @@ ShardIndex Oracle::known_shards(const std::string& key) const {
 }
 
 bool Oracle::exists_for_all(const std::string& key) const {
+  const Copies* const copies = this->copies(key);
+  if (copies == nullptr) return false;
+  const Partition at = partition({key, 0});
   std::size_t count = 0;
-  for (const MemberIndex owner : config_.owners.of(partition({key, 0}))) {
-    const ShardState& state = durable(owner, {key, 0});
+  for (const MemberIndex owner : config_.owners.of(at)) {
+    const ShardState& state = shard_of(copies->on[owner], 0);
     const bool exists = state.count > 1 || total(state.cells).exists;
     // One that is down may be up again before the answer.
-    if (!exists && (votes_by_(owner, partition({key, 0})) || !hollow_(owner))) return false;
+    if (!exists && (votes_by_(owner, at) || !hollow_(owner))) return false;
     count += exists ? 1 : 0;
   }
   return count > 0;

@@ -14,6 +14,7 @@ constexpr std::uint32_t kTimeoutMs = 1500;
 constexpr std::uint64_t kLingerMs = 8000;
 constexpr unsigned kLateTries = 8;  // 0.3 to 1.8 s apart
 constexpr Duration kFavour = std::chrono::seconds(8);
+constexpr Duration kAskConfig = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -75,6 +76,7 @@ void WireClient::ask(ConnectionId connection, const Message& message) {
 }
 
 void WireClient::ask_config() {
+  ask_config_at_ = time_.now() + kAskConfig;
   if (const auto connection = any()) ask(*connection, ConfigRequest{next_++});
 }
 
@@ -104,7 +106,7 @@ void WireClient::work() {
   const std::optional<Task> task = workload_.next(random_);
   if (!task) return;
   time_.in(std::chrono::microseconds(random_.below(options_.pace_ms * 1000)), [this] { work(); });
-  if (random_.below(20) == 0) ask_config();
+  if (random_.below(20) == 0 && time_.now() >= ask_config_at_) ask_config();
   if (task->what == Task::What::read) {
     read(*task);
   } else if (task->what == Task::What::raise) {

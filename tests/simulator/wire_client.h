@@ -101,6 +101,7 @@ class WireClient {
 
   HashKey placement_{};
   std::vector<StoreId> stores_;  // by member
+  Instant ask_config_at_{};      // not before: it is long
   std::map<std::string, ShardIndex> usable_;
   std::vector<Session> sessions_;
   std::map<std::uint64_t, StoreId> opening_;

@@ -13,6 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kRecentKeys = 32, kTurns = 8;  // old keys: one turn in eight
+constexpr std::size_t kCountsOneIn = 4;              // else it lists
 constexpr std::size_t kOneEvent = 30'000;            // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
@@ -234,17 +235,18 @@ void World::check_counts() {
   count_.node = nullptr;
   SimNode& node = *nodes_[++count_.turn % nodes_.size()];
   if (!node.running() || ledger_.came_back()) return;
-  count_.node = &node;
+  const std::vector<std::string>& keys = ledger_.keys();
+  const bool counts = count_.turn / nodes_.size() % kCountsOneIn == 0;
+  const std::size_t enough = counts ? keys.size() : 1 + count_.turn % 16;  // from the newest on
   count_.certain.clear();
-  for (const std::string& key : ledger_.keys()) {
-    if (!ledger_.ever_reset(key) && oracle_.exists_for_all(key)) count_.certain.push_back(key);
+  for (auto key = keys.rbegin(); key != keys.rend() && count_.certain.size() < enough; ++key) {
+    if (!ledger_.ever_reset(*key) && oracle_.exists_for_all(*key)) count_.certain.push_back(*key);
   }
-  const std::size_t certain = count_.certain.size();
-  if (certain == 0 || count_.turn / nodes_.size() % 2 == 0) {
+  if (counts || count_.certain.empty()) {
     count_.listed.clear();
     return node.ask(Size{.timeout_ms = 200});
   }
-  count_.listed = count_.certain[certain - 1 - count_.turn % std::min<std::size_t>(certain, 16)];
+  count_.listed = count_.certain.back();
   const Placement place{oracle_.placement(), {count_.listed, 0}};
   count_.from = raw(place.partition()) * std::uint32_t{kLeaves} + place.leaf();
   node.ask(List{.prefix = count_.listed, .cursor = count_.from, .timeout_ms = 200});
