@@ -14,7 +14,9 @@ using std::chrono::seconds;
 
 constexpr std::size_t kRecentKeys = 32, kTurns = 8;  // old keys: one turn in eight
 constexpr std::size_t kCountsOneIn = 4;              // else it lists
-constexpr std::size_t kOneEvent = 30'000;            // bytes that one event may add beyond a bound
+constexpr std::size_t kNewestListed = 16;
+constexpr std::uint32_t kCountMs = 1500;
+constexpr std::size_t kOneEvent = 30'000;  // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
   std::vector<Member> members;
@@ -228,28 +230,38 @@ void World::check_local_reads() {
   }
 }
 
-// One node in turn lists or counts counters; its answer is looked at the next time.
+// One node in turn lists or counts counters; its answer is looked at once it is there.
 void World::check_counts() {
-  if (count_.node != nullptr && count_.node->running() && count_.node->told())
-    check_told(*count_.node->told());
+  if (count_.node != nullptr && count_.node->running()) {
+    if (!count_.node->told() && time_.now() < count_.until) return;
+    if (count_.node->told()) check_told(*count_.node->told());
+  }
   count_.node = nullptr;
   SimNode& node = *nodes_[++count_.turn % nodes_.size()];
   if (!node.running() || ledger_.came_back()) return;
   const std::vector<std::string>& keys = ledger_.keys();
-  const bool counts = count_.turn / nodes_.size() % kCountsOneIn == 0;
-  const std::size_t enough = counts ? keys.size() : 1 + count_.turn % 16;  // from the newest on
+  if (keys.empty()) return;
+  const std::size_t round = count_.turn / nodes_.size();
+  const bool counts = round % kCountsOneIn == 0;
+  // From the newest on: what is new may be missed at first, and what is old where it is filled.
+  const std::size_t among = round % 2 == 0 ? keys.size() : kNewestListed;
+  const std::size_t enough = counts ? keys.size() : 1 + count_.turn % among;
   count_.certain.clear();
   for (auto key = keys.rbegin(); key != keys.rend() && count_.certain.size() < enough; ++key) {
     if (!ledger_.ever_reset(*key) && oracle_.exists_for_all(*key)) count_.certain.push_back(*key);
   }
+  count_.node = &node;
+  count_.until = time_.now() + milliseconds(kCountMs);
   if (counts || count_.certain.empty()) {
     count_.listed.clear();
-    return node.ask(Size{.timeout_ms = 200});
+    return node.ask(Size{.timeout_ms = kCountMs});
   }
   count_.listed = count_.certain.back();
   const Placement place{oracle_.placement(), {count_.listed, 0}};
   count_.from = raw(place.partition()) * std::uint32_t{kLeaves} + place.leaf();
-  node.ask(List{.prefix = count_.listed, .cursor = count_.from, .timeout_ms = 200});
+  // A prefix that others have as well: with its own, a node that lacks it would look on and on.
+  const std::string prefix = count_.listed.substr(0, count_.turn % 4);
+  node.ask(List{.prefix = prefix, .cursor = count_.from, .limit = 1, .timeout_ms = kCountMs});
 }
 
 // Whoever cleared a counter meanwhile may have been first.

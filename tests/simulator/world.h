@@ -82,6 +82,7 @@ class World {
     std::vector<std::string> certain;  // counters that existed when it was
     std::string listed;                // the one whose place it lists; empty: it counts all
     std::uint32_t from = 0;            // that place
+    Instant until{};                   // it is waited for so long
   } count_;
   std::size_t turn_ = 0;  // which part of the old keys is looked at
   struct Look {
