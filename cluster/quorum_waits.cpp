@@ -5,6 +5,8 @@
 namespace quipu {
 namespace {
 
+constexpr std::size_t kKeptWaits = 4, kKeptShards = 4096;  // room for so many
+
 Done in_doubt(const Done& done, const char* why) {
   Done failed = done;
   failed.code = Code::in_doubt;
@@ -16,83 +18,126 @@ Done in_doubt(const Done& done, const char* why) {
 
 void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
                        Instant deadline) {
-  ShardAt at = shards_.find(shard);
-  if (at == shards_.end()) at = shards_.try_emplace(PlacedShard(shard)).first;
-  Shard& entry = at->second;
+  const Number number = find_or_add(shard);
+  Shard& entry = shards_[number];
   // Almost always at the end: only a retry is of an older commit.
-  const auto place = std::ranges::upper_bound(entry.waits, commit, {}, &Wait::commit);
+  auto place = entry.waits.end();
+  const auto first = entry.waits.begin() + static_cast<std::ptrdiff_t>(entry.answered);
+  while (place != first && std::prev(place)->commit > commit) --place;
   entry.waits.insert(place, {commit, origin, std::move(done), deadline});
   ++size_;
   if (commit <= durable_) {
-    hold(at, view_.self(), durable_);
+    hold(number, view_.self(), durable_);
   } else if (commit > entry.own) {
     entry.own = commit;
-    own_.emplace_back(commit, at->first);
+    own_.emplace_back(commit, number);
   }
 }
 
-void QuorumWaits::hold(ShardAt at, MemberIndex owner, Commit commit) {
-  Shard& shard = at->second;
-  const Partition partition = at->first.placement.partition();
+QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
+  if (const auto number = find(shard)) return *number;
+  Number number = static_cast<Number>(shards_.size());
+  if (free_.empty()) {
+    shards_.emplace_back(shard);
+  } else {
+    number = free_.back();
+    free_.pop_back();
+    Shard& again = shards_[number];
+    again.name.shard.key.assign(shard.shard.key);  // into the room of the one before
+    again.name.shard.shard = shard.shard.shard;
+    again.name.placement = shard.placement;
+  }
+  names_.insert(shard.placement, number);
+  return number;
+}
+
+// Each wait moves once at most.
+void QuorumWaits::forget_answered(Number number) {
+  Shard& shard = shards_[number];
+  const auto first = shard.waits.begin();
+  if (!shard.waiting().empty()) {
+    if (2 * shard.answered < shard.waits.size()) return;
+    shard.waits.erase(first, first + static_cast<std::ptrdiff_t>(shard.answered));
+    shard.answered = 0;
+    return;
+  }
+  names_.erase(shard.name.placement, number);
+  free_.push_back(number);
+  shard.waits.clear();
+  if (shard.waits.capacity() > kKeptWaits) shard.waits = std::vector<Wait>();
+  shard.answered = 0;
+  shard.held.fill(std::nullopt);
+  shard.own = {};
+  if (size_ > 0 || shards_.size() <= kKeptShards) return;
+  shards_.clear();  // there were many once
+  free_ = {};
+  own_.clear();
+}
+
+// Answers what is met by then, also what others had long before it was waited for.
+void QuorumWaits::hold(Number number, MemberIndex owner, Commit commit) {
+  Shard& shard = shards_[number];
+  const Partition partition = shard.name.placement.partition();
   const auto owners = view_.owners(partition);
   const auto position = std::find(owners.begin(), owners.end(), owner);
-  if (position == owners.end()) return;
-  if (owner == view_.self() && !view_.counts(partition)) return;
-  std::optional<Commit>& held = shard.held[static_cast<std::size_t>(position - owners.begin())];
-  held = std::max(held, std::optional(commit));
+  if (position != owners.end() && (owner != view_.self() || view_.counts(partition))) {
+    std::optional<Commit>& held = shard.held[static_cast<std::size_t>(position - owners.begin())];
+    held = std::max(held, std::optional(commit));
+  }
   const auto is_met = [&](const Wait& wait) {
     const auto holds = [&](std::optional<Commit> as_of) { return as_of >= wait.commit; };
     return static_cast<std::size_t>(std::count_if(shard.held.begin(), shard.held.end(), holds)) >=
            view_.majority();
   };
-  auto met = shard.waits.begin();
-  for (; met != shard.waits.end() && is_met(*met); ++met)
-    out_.answer(met->origin, std::move(met->done));
-  size_ -= static_cast<std::size_t>(met - shard.waits.begin());
-  shard.waits.erase(shard.waits.begin(), met);
-  if (shard.waits.empty()) shards_.erase(at);
+  for (Wait& wait : shard.waiting()) {
+    if (!is_met(wait)) break;
+    out_.answer(wait.origin, std::move(wait.done));
+    ++shard.answered;
+    --size_;
+  }
+  forget_answered(number);
 }
 
 void QuorumWaits::on_held(const PlacedRef& shard, MemberIndex owner, Commit commit) {
-  if (shards_.empty()) return;
-  const auto at = shards_.find(shard);
-  if (at != shards_.end()) hold(at, owner, commit);
+  if (size_ == 0) return;
+  if (const auto number = find(shard)) hold(*number, owner, commit);
 }
 
 void QuorumWaits::on_durable(Commit commit) {
   durable_ = commit;
   while (!own_.empty() && own_.front().first <= commit) {
-    const PlacedShard shard = std::move(own_.front().second);
+    const Number number = own_.front().second;
     own_.pop_front();
-    on_held(shard, view_.self(), commit);
+    if (!shards_[number].waits.empty()) hold(number, view_.self(), commit);
   }
 }
 
 template <class Wanted>
-std::vector<QuorumWaits::ShardAt> QuorumWaits::by_name(Wanted wanted) {
-  std::vector<ShardAt> found;
-  for (auto at = shards_.begin(); at != shards_.end(); ++at) {
-    if (std::ranges::any_of(at->second.waits, wanted)) found.push_back(at);
+std::vector<QuorumWaits::Number> QuorumWaits::by_name(Wanted wanted) {
+  std::vector<Number> found;
+  for (Number number = 0; number < shards_.size(); ++number) {
+    if (std::ranges::any_of(shards_[number].waiting(), wanted)) found.push_back(number);
   }
-  std::ranges::sort(found, {}, [](ShardAt at) -> const ShardKey& { return at->first.shard; });
+  std::ranges::sort(found, {},
+                    [this](Number one) -> const ShardKey& { return shards_[one].name.shard; });
   return found;
 }
 
 std::vector<ShardKey> QuorumWaits::restart() {
   std::vector<ShardKey> shards;
-  for (const ShardAt at : by_name([](const Wait&) { return true; })) {
-    shards.push_back(at->first.shard);
-    at->second.held.fill(std::nullopt);
-    hold(at, view_.self(), durable_);
+  for (const Number number : by_name([](const Wait&) { return true; })) {
+    shards.push_back(shards_[number].name.shard);
+    shards_[number].held.fill(std::nullopt);
+    hold(number, view_.self(), durable_);
   }
   return shards;
 }
 
 void QuorumWaits::on_tick(Instant now) {
   const auto late = [now](const Wait& wait) { return now >= wait.deadline; };
-  for (const ShardAt at : by_name(late)) {
-    std::deque<Wait>& waits = at->second.waits;
-    for (const Wait& wait : waits) {
+  for (const Number number : by_name(late)) {
+    Shard& shard = shards_[number];
+    for (const Wait& wait : shard.waiting()) {
       if (!late(wait)) continue;
       out_.answer(
           wait.origin,
@@ -100,8 +145,11 @@ void QuorumWaits::on_tick(Instant now) {
                                   ? "durable here, but no majority of the owners has answered"
                                   : "applied here, but not durable yet"));
     }
-    size_ -= std::erase_if(waits, late);
-    if (waits.empty()) shards_.erase(at);
+    const auto first = shard.waits.begin() + static_cast<std::ptrdiff_t>(shard.answered);
+    const auto rest = std::remove_if(first, shard.waits.end(), late);
+    size_ -= static_cast<std::size_t>(shard.waits.end() - rest);
+    shard.waits.erase(rest, shard.waits.end());
+    forget_answered(number);
   }
 }
 

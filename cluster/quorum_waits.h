@@ -10,10 +10,11 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <unordered_map>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "cluster/number_table.h"
 #include "cluster/outbound.h"
 #include "cluster/placed_shard.h"
 #include "cluster/view.h"
@@ -24,7 +25,7 @@ namespace quipu {
 class QuorumWaits {
  public:
   QuorumWaits(const View& view, Outbound& out)
-      : view_(view), out_(out), shards_(0, PlacedHash{view.first_number()}) {}
+      : view_(view), out_(out), names_(view.first_number()) {}
 
   void wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
             Instant deadline);
@@ -40,8 +41,10 @@ class QuorumWaits {
   void on_tick(Instant now);
 
   [[nodiscard]] bool waits_for(const PlacedRef& shard) const {
-    return !shards_.empty() && shards_.contains(shard);
+    return size_ > 0 && find(shard).has_value();
   }
+  // The memory that the others will look at.
+  void prefetch(const Placement& placement) const { names_.prefetch(placement); }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
@@ -51,27 +54,42 @@ class QuorumWaits {
     Done done;
     Instant deadline{};
   };
+  // What a shard that is not waited for any more leaves behind, the next one takes: a wait
+  // allocates nothing in steady state.
   struct Shard {
-    std::deque<Wait> waits;  // by commit
+    explicit Shard(const PlacedRef& of) : name(of) {}
+    PlacedShard name;
+    std::vector<Wait> waits;   // by commit
+    std::size_t answered = 0;  // so many of them, the first
     // By position in the owner list: as of when it has the state. Nothing is less
     // than any commit, also than 0, by which a retry names what an earlier start applied.
-    std::array<std::optional<Commit>, kMaxReplication> held;
+    std::array<std::optional<Commit>, kMaxReplication> held{};
     Commit own{};  // the newest commit that is in own_
+    [[nodiscard]] std::span<Wait> waiting() { return std::span(waits).subspan(answered); }
   };
-  using Shards = std::unordered_map<PlacedShard, Shard, PlacedHash, std::equal_to<>>;
-  using ShardAt = Shards::iterator;
+  using Number = std::uint32_t;  // in shards_
 
+  [[nodiscard]] std::optional<Number> find(const PlacedRef& shard) const {
+    return names_.find(shard.placement,
+                       [&](Number one) { return PlacedRef(shards_[one].name) == shard; });
+  }
+  [[nodiscard]] Number find_or_add(const PlacedRef& shard);
+  void forget_answered(Number number);
   // The shards of which `wanted` holds for some wait, by name.
   template <class Wanted>
-  [[nodiscard]] std::vector<ShardAt> by_name(Wanted wanted);
-  void hold(ShardAt at, MemberIndex owner, Commit commit);
+  [[nodiscard]] std::vector<Number> by_name(Wanted wanted);
+  void hold(Number number, MemberIndex owner, Commit commit);
 
   const View& view_;
   Outbound& out_;
-  Shards shards_;
+  NumberTable names_;
+  std::deque<Shard> shards_;
+  std::vector<Number> free_;  // nobody waits for them
   std::size_t size_ = 0;
   Commit durable_{};
-  std::deque<std::pair<Commit, PlacedShard>> own_;  // not durable here yet, ascending
+  // Not durable here yet, ascending. A number may mean another shard by then, of which this
+  // node's copy is as durable.
+  std::deque<std::pair<Commit, Number>> own_;
 };
 
 }  // namespace quipu

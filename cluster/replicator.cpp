@@ -8,6 +8,11 @@
 #include "cluster/testimony.h"
 
 namespace quipu {
+namespace {
+
+constexpr std::size_t kAhead = 8;  // of shards whose memory is fetched
+
+}  // namespace
 
 Replicator::Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
                        Residency& residency, const NodeSettings& settings)
@@ -44,7 +49,6 @@ void Replicator::offer_foreign() {
 
 void Replicator::on_sealed(const Sealed& sealed) {
   if (view_.size() == 1) return;  // nobody is to be told
-  constexpr std::size_t kAhead = 8;
   std::vector<PlacedRef> shards;
   sealed.local.for_each([&](const ShardRef& ref) {
     shards.push_back({ref, executor_.map().place(ref)});
@@ -153,7 +157,9 @@ void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
 void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
   for (const std::uint64_t number : ack.numbers) {
     const Outbox::Acked acked = peers_[from].outbox.acked(number);
-    for (const Outbox::Item& item : acked.items) {
+    for (std::size_t i = 0; i < acked.items.size(); ++i) {
+      if (i + kAhead < acked.items.size()) waits_.prefetch(acked.items[i + kAhead].placement);
+      const Outbox::Item& item = acked.items[i];
       const Partition partition = item.placement.partition();
       const bool filled = !std::binary_search(ack.unfilled.begin(), ack.unfilled.end(), partition);
       if (ack.code == Code::ok && filled) {
