@@ -63,7 +63,7 @@ bool SimNode::start() {
       recover(store, owner, executor_options(shared_.config, self_, shared_.settings), random_);
   refusal_ = executor.ok() ? Status{} : executor.status();
   if (!executor.ok()) return false;
-  shared_.oracle.on_start(self_, (*executor)->meta().store);
+  shared_.oracle.on_start(self_, (*executor)->meta().store, disk_.bytes());
   shared_.trace.say(shared_.time.now(), [&] {
     return name() + " starts at record " + std::to_string(raw((*executor)->sealed())) +
            " of store " + std::to_string(raw((*executor)->meta().store) % 1000) +

@@ -226,6 +226,23 @@ void Oracle::check_acked(MemberIndex by, const Delta& delta, const std::vector<P
   });
 }
 
+// Who it is, and where it welcomes the other, by which pins: after a crash it must not say
+// something else.
+void Oracle::check_greeting(MemberIndex from, HostId to, const Hello& hello) {
+  const auto& durable = disks_[from]->durable;
+  const auto at = durable.find(stored::meta());
+  Result<Meta> meta = Meta{};
+  if (at != durable.end()) meta = decode_meta(at->first, at->second);
+  const bool known = meta.ok() && meta->store == hello.store && meta->marked == hello.marked &&
+                     !meta->lineage.empty() && meta->lineage.back().boot == hello.boot;
+  if (known && (!hello.welcome || meta->pins == hello.pins)) return;
+  trace_.fail(time_.now(), Invariant::sent_is_durable,
+              config_.members[from].name + " greeted " +
+                  (to < config_.members.size() ? config_.members[to].name : "?") +
+                  (known ? " and welcomed it, by pins that are not on its disk"
+                         : " as a store, or in a start, that is not on its disk"));
+}
+
 void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
   static constexpr const char* kNames[] = {
       "hello",     "refusal",   "delta",       "delta ack",  "beat",         "forward",
@@ -276,7 +293,7 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
   if (type == FrameType::beat) return;  // most of them are
   if (!trace_.tells_messages() && type != FrameType::delta && type != FrameType::delta_ack &&
       type != FrameType::collected && type != FrameType::write_back &&
-      type != FrameType::written_back && type != FrameType::pulled)
+      type != FrameType::written_back && type != FrameType::pulled && type != FrameType::hello)
     return;
   const Payload payload{reinterpret_cast<const std::byte*>(frame.data()) + kFrameHeader,
                         frame.size() - kFrameHeader};
@@ -295,6 +312,8 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     check_sent(from, collected->states, "an answer to a collect");
   } else if (const auto* pulled = std::get_if<Pulled>(&*message)) {
     check_sent(from, pulled->states, "an answer to a pull");
+  } else if (const auto* hello = std::get_if<Hello>(&*message)) {
+    check_greeting(from, to, *hello);
   } else if (auto* write = std::get_if<WriteBack>(&*message)) {
     owed_[{connection, from}].writes[write->id] = std::move(write->states);
   } else {

@@ -37,6 +37,7 @@ class Oracle {
         config_(config),
         names_(config.members.size()),
         stores_(config.members.size()),
+        disks_(config.members.size()),
         seen_(config.members.size()),
         sighted_(config.members.size()) {}
 
@@ -48,8 +49,11 @@ class Oracle {
   // Known once the cluster is founded.
   void set_placement(HashKey placement) { placement_ = placement; }
 
-  // A process starts on that store.
-  void on_start(MemberIndex node, StoreId store) { stores_[node] = store; }
+  // A process starts on that store. `disk` must outlive it.
+  void on_start(MemberIndex node, StoreId store, const MemoryDisk& disk) {
+    stores_[node] = store;
+    disks_[node] = &disk;
+  }
   void on_durable(MemberIndex node, const Batch& batch);
   // Also if it is the same disk in another state.
   void on_disk_replaced(MemberIndex node, const MemoryDisk& disk);
@@ -111,6 +115,7 @@ class Oracle {
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
   void check_acked(MemberIndex by, const Delta& delta, const std::vector<Partition>& unfilled,
                    const char* what);
+  void check_greeting(MemberIndex from, HostId to, const Hello& hello);
   struct Answers;
   [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
   [[nodiscard]] bool holds(MemberIndex node, const DeltaEntry& entry) const;
@@ -135,6 +140,7 @@ class Oracle {
   };
   std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
   std::vector<StoreId> stores_;                        // that each node runs on
+  std::vector<const MemoryDisk*> disks_;               // … and it is on
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
   std::vector<std::map<StoreId, Commit>> sighted_;     // … as its records note
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
