@@ -226,6 +226,42 @@ void Oracle::check_acked(MemberIndex by, const Delta& delta, const std::vector<P
   });
 }
 
+// A repair begins with the root. One that is of nothing new is never reported.
+void Oracle::on_pull(const Pull& pull, Repairs& repairs) {
+  if (pull.kind != PullKind::root) return;
+  repairs.first = pull.id;
+  if (repairs.lost > repairs.reported) repairs.open.push_back({pull.id, repairs.lost});
+}
+
+void Oracle::on_told(Pulled& pulled, Repairs& repairs) {
+  if (pulled.states.empty() || repairs.open.empty()) return;
+  Repairs::Repair& newest = repairs.open.back();
+  if (newest.first == repairs.first && pulled.id >= newest.first)
+    newest.told[pulled.id].push_back(std::move(pulled.states));
+}
+
+// Whoever lost an outbox relies on it that all of that has arrived for good. Of several
+// repairs nobody outside can tell which is meant.
+void Oracle::check_repaired(MemberIndex by, std::uint64_t epoch, Repairs& repairs) {
+  std::deque<Repairs::Repair>& open = repairs.open;
+  const std::uint64_t before = std::exchange(repairs.reported, epoch);
+  // Some store was replaced, and it repairs once more what it had reported.
+  if (epoch < before) open.push_front({0, repairs.lost});
+  if (epoch <= before) return;
+  std::erase_if(open, [&](const Repairs::Repair& one) { return one.lost < epoch; });
+  const auto durable = [&](const Delta& delta) {
+    bool all = true;
+    delta.for_each([&](const DeltaEntry& entry) { all = all && holds(by, entry); });
+    return all;
+  };
+  const auto arrived = [&](const auto& told) { return std::ranges::any_of(told.second, durable); };
+  if (open.size() == 1 && !std::ranges::all_of(open.front().told, arrived))
+    trace_.fail(time_.now(), Invariant::acked_is_durable,
+                config_.members[by].name + " reported a repair before all of it was on its disk");
+  if (!open.empty()) open.pop_front();
+  std::erase_if(open, [&](const Repairs::Repair& one) { return one.lost == epoch; });
+}
+
 // Who it is, and where it welcomes the other, by which pins: after a crash it must not say
 // something else.
 void Oracle::check_greeting(MemberIndex from, HostId to, const Hello& hello) {
@@ -290,10 +326,10 @@ void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
 
 void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::string& frame) {
   const FrameType type = type_of(frame);
-  if (type == FrameType::beat) return;  // most of them are
-  if (!trace_.tells_messages() && type != FrameType::delta && type != FrameType::delta_ack &&
-      type != FrameType::collected && type != FrameType::write_back &&
-      type != FrameType::written_back && type != FrameType::pulled && type != FrameType::hello)
+  if (!trace_.tells_messages() && type != FrameType::beat && type != FrameType::delta &&
+      type != FrameType::delta_ack && type != FrameType::collected &&
+      type != FrameType::write_back && type != FrameType::written_back && type != FrameType::pull &&
+      type != FrameType::pulled && type != FrameType::hello)
     return;
   const Payload payload{reinterpret_cast<const std::byte*>(frame.data()) + kFrameHeader,
                         frame.size() - kFrameHeader};
@@ -310,8 +346,15 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     owed_[{connection, from}].frames[delta->number] = std::move(delta->delta);
   } else if (const auto* collected = std::get_if<Collected>(&*message)) {
     check_sent(from, collected->states, "an answer to a collect");
-  } else if (const auto* pulled = std::get_if<Pulled>(&*message)) {
+  } else if (auto* pulled = std::get_if<Pulled>(&*message)) {
     check_sent(from, pulled->states, "an answer to a pull");
+    on_told(*pulled, repairs_[{connection, to}]);
+  } else if (const auto* pull = std::get_if<Pull>(&*message)) {
+    on_pull(*pull, repairs_[{connection, from}]);
+  } else if (const auto* beat = std::get_if<Beat>(&*message)) {
+    Repairs& theirs = repairs_[{connection, to}];
+    theirs.lost = std::max(theirs.lost, beat->lost_epoch);
+    check_repaired(from, beat->pulled_epoch, repairs_[{connection, from}]);
   } else if (const auto* hello = std::get_if<Hello>(&*message)) {
     check_greeting(from, to, *hello);
   } else if (auto* write = std::get_if<WriteBack>(&*message)) {

@@ -5,6 +5,7 @@
 //   what is sent        ─▶ is it in them?   an ack ─▶ is all that it acks in them?
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -102,6 +103,19 @@ class Oracle {
   struct Owed {  // by connection and asker: what was sent and is to be acked
     std::map<std::uint64_t, Delta> frames, writes;
   };
+  // By connection and asker: what the asker is to repair, and those repairs that it has
+  // begun and may yet report.
+  struct Repairs {
+    struct Repair {
+      std::uint64_t first;  // the number of its first question
+      std::uint64_t lost;   // the peer's newest epoch by then: it is of none above that
+      // By question: a doubled one has two answers.
+      std::map<std::uint64_t, std::vector<Delta>> told{};
+    };
+    std::uint64_t lost = 1, reported = 0;  // epochs, as far as they were said; a start loses all
+    std::uint64_t first = 0;               // of the repair that was begun last
+    std::deque<Repair> open{};
+  };
 
   void know(MemberIndex node, ShardRef shard, ActorId actor, Commit commit, std::int64_t sum);
   [[nodiscard]] std::optional<std::int64_t> written(MemberIndex writer, ShardRef shard,
@@ -116,6 +130,9 @@ class Oracle {
   void check_acked(MemberIndex by, const Delta& delta, const std::vector<Partition>& unfilled,
                    const char* what);
   void check_greeting(MemberIndex from, HostId to, const Hello& hello);
+  void on_pull(const Pull& pull, Repairs& repairs);
+  void on_told(Pulled& pulled, Repairs& repairs);
+  void check_repaired(MemberIndex by, std::uint64_t epoch, Repairs& repairs);
   struct Answers;
   [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
   [[nodiscard]] bool holds(MemberIndex node, const DeltaEntry& entry) const;
@@ -144,6 +161,7 @@ class Oracle {
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
   std::vector<std::map<StoreId, Commit>> sighted_;     // … as its records note
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
+  std::map<std::pair<ConnId, MemberIndex>, Repairs> repairs_;
   std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the most that was right
   Instant disk_lost_{};
 };
