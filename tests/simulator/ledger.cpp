@@ -349,6 +349,24 @@ Failure Ledger::check_read(ReadLevel level, const std::string& name, const Value
   return check_complete(key, value, times);
 }
 
+// Where no owner answered for a shard, the age is unknown.
+Failure Ledger::check_fresh(const std::string& name, std::uint32_t shown, const Value& value,
+                            Instant begun) const {
+  if (value.code != Code::ok || value.age_ms == kUnknownAge || disks_lost_since(begun) > 0)
+    return {};
+  const Key& key = keys_.at(name);
+  const std::int64_t sum = magnitude(value, key.kind);
+  for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
+    const Change& add = changes_[key.adds[digit]];
+    if ((shown >> digit & 1) == 0 || digit_of(sum, digit) == 1) continue;
+    if (may_be_cleared(add, kNever)) continue;
+    return {Invariant::fresh_read_is_fresh,
+            say(add, "was on each owner's disk, and is missing in a fresh read that began at " +
+                         clock(begun))};
+  }
+  return {};
+}
+
 Failure Ledger::check_readable(const std::string& name, std::uint32_t always, std::uint32_t ever,
                                Instant now) const {
   const Key& key = keys_.at(name);

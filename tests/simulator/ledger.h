@@ -90,6 +90,9 @@ class Ledger {
   };
   Failure check_read(ReadLevel level, const std::string& key, const Value& value,
                      const Times& times);
+  // A fresh read has asked since it began: it shows the digits that each owner had by then.
+  [[nodiscard]] Failure check_fresh(const std::string& key, std::uint32_t shown, const Value& value,
+                                    Instant begun) const;
   // What strong reads show that begin and end now: bits of digits.
   [[nodiscard]] Failure check_readable(const std::string& key, std::uint32_t always,
                                        std::uint32_t ever, Instant now) const;

@@ -82,6 +82,8 @@ class Oracle {
   [[nodiscard]] Instant changed(const std::string& key) const;
   using Votes = std::vector<std::optional<Fence>>;
   [[nodiscard]] Votes votes(const std::string& key) const;
+  // Those that each owner's disk shows, so that any of them may be asked.
+  [[nodiscard]] std::uint32_t shown_by_all(const std::string& key, bool negative) const;
   // As many shards as a majority of the first one's owners know of, on their disks.
   [[nodiscard]] ShardIndex known_shards(const std::string& key) const;
   [[nodiscard]] HashKey placement() const { return placement_; }

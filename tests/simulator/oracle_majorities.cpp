@@ -101,4 +101,20 @@ Oracle::Readable Oracle::readable(const std::string& key, bool negative) const {
   return readable;
 }
 
+std::uint32_t Oracle::shown_by_all(const std::string& key, bool negative) const {
+  const Copies* const copies = this->copies(key);
+  if (copies == nullptr) return 0;
+  ShardIndex shards = kShards;
+  for (const MemberIndex owner : config_.owners.of(partition({key, 0})))
+    shards = std::min(shards, durable(owner, {key, 0}).count);
+  std::uint32_t shown = 0;
+  for (ShardIndex shard = 0; shard < shards; ++shard) {
+    std::uint32_t by_all = ~0U;
+    for (const MemberIndex owner : config_.owners.of(partition({key, shard})))
+      by_all &= digits(reference::total(durable(owner, {key, shard})), negative);
+    shown |= by_all;
+  }
+  return shown;
+}
+
 }  // namespace quipu::sim

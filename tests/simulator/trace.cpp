@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 32> kInvariants = {{
+constexpr std::array<InvariantInfo, 33> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -20,6 +20,7 @@ constexpr std::array<InvariantInfo, 32> kInvariants = {{
      "a quorum reset removes what was acked at quorum before it began, for good"},
     {"complete_read_is_complete",
      "a local read that says complete has all that was acked before its age"},
+    {"fresh_read_is_fresh", "a fresh read counts what each owner's disk had before it began"},
     {"total_within_bounds", "a total is within what acked and doubtful adds allow"},
     {"disk_ack_is_on_a_disk", "what was acked at disk is on some node's disk"},
     {"quorum_ack_is_on_a_majority", "what was acked at quorum is on a majority of the disks"},

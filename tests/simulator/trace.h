@@ -22,6 +22,7 @@ enum class Invariant : std::uint8_t {
   strong_read_is_monotone,
   quorum_reset_clears,
   complete_read_is_complete,
+  fresh_read_is_fresh,
   total_within_bounds,
   disk_ack_is_on_a_disk,
   quorum_ack_is_on_a_majority,

@@ -60,7 +60,10 @@ std::optional<Task> Workload::next(Random& client) {
     task.key = random.below(4) == 0 || open_.empty() ? keys[keys.size() - 1 - random.below(recent)]
                                                      : open_[random.below(open_.size())];
     task.timeout = milliseconds(500 + random.below(3000));
+    const KeyKind kind = ledger_.kind(task.key);
     task.shards = oracle_.known_shards(task.key);
+    if (task.level == ReadLevel::fresh && kind != KeyKind::signed_sum && kind != KeyKind::big_sum)
+      task.shown = oracle_.shown_by_all(task.key, kind == KeyKind::negative_witness);
   } else if (draw < 33 && options_.has(Knob::shards)) {
     choose_key(random, task);
     task.what = Task::What::raise;
@@ -183,6 +186,7 @@ void Workload::on_value(const Task& task, const Value& value, Instant answered) 
          describe(task) + " summed " + std::to_string(value.shards) +
              " shards, where a majority knew of " + std::to_string(task.shards) + " when it began");
   report(ledger_.check_read(task.level, task.key, value, {task.begun, answered, time_.now()}));
+  if (task.shown != 0) report(ledger_.check_fresh(task.key, task.shown, value, task.begun));
 }
 
 }  // namespace quipu::sim

@@ -19,9 +19,10 @@ struct Task {
   Ack ack{};
   ReadLevel level{};
   Duration timeout{};
-  ShardIndex shards = 1;  // that a majority knew of when a read began
-  Affinity affinity{};    // of an add
-  Ledger::OpId op = 0;    // of an add or a reset
+  ShardIndex shards = 1;    // that a majority knew of when a read began
+  std::uint32_t shown = 0;  // digits that each owner's disk had when a fresh read began
+  Affinity affinity{};      // of an add
+  Ledger::OpId op = 0;      // of an add or a reset
   Instant begun{};
 };
 
