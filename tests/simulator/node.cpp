@@ -353,7 +353,9 @@ void SimNode::perform(Effects& effects) {
   }
   for (const Effects::Reply& reply : effects.replies) {
     if (reply.client == kSelf) {
-      told_ = reply.answer;
+      // One to an earlier question may come late.
+      const auto id = std::visit([](const auto& answer) { return answer.id; }, reply.answer);
+      if (id == asked_) told_ = reply.answer;
       continue;
     }
     this->reply(reply.client, reply.answer);
@@ -450,28 +452,34 @@ void SimNode::arm() {
   });
 }
 
+template <class Begin>
+void SimNode::ask_core(Begin begin) {
+  told_.reset();
+  ++asked_;
+  if (!running()) return;
+  Effects effects;
+  begin(effects);
+  perform(effects);
+}
+
 void SimNode::ask(const std::string& key) {
-  told_.reset();
-  if (!running()) return;
-  Effects effects;
-  core_->on_read(clock_.now(), kSelf, {.id = 0, .keys = {key}}, effects);
-  perform(effects);
+  ask_core([&](Effects& effects) {
+    core_->on_read(clock_.now(), kSelf, {.id = asked_, .keys = {key}}, effects);
+  });
 }
 
-void SimNode::ask(const List& list) {
-  told_.reset();
-  if (!running()) return;
-  Effects effects;
-  core_->on_list(clock_.now(), kSelf, list, effects);
-  perform(effects);
+void SimNode::ask(List list) {
+  ask_core([&](Effects& effects) {
+    list.id = asked_;
+    core_->on_list(clock_.now(), kSelf, list, effects);
+  });
 }
 
-void SimNode::ask(const Size& size) {
-  told_.reset();
-  if (!running()) return;
-  Effects effects;
-  core_->on_size(clock_.now(), kSelf, size, effects);
-  perform(effects);
+void SimNode::ask(Size size) {
+  ask_core([&](Effects& effects) {
+    size.id = asked_;
+    core_->on_size(clock_.now(), kSelf, size, effects);
+  });
 }
 
 std::optional<Value> SimNode::answer() const {

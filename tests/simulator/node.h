@@ -71,8 +71,8 @@ class SimNode {
   // As a client that is connected here: reads a counter locally, lists, counts. What it is
   // told is there a little later.
   void ask(const std::string& key);
-  void ask(const List& list);
-  void ask(const Size& size);
+  void ask(List list);
+  void ask(Size size);
   [[nodiscard]] const std::optional<Answer>& told() const { return told_; }
   [[nodiscard]] std::optional<Value> answer() const;  // of a read
 
@@ -99,6 +99,8 @@ class SimNode {
   void read_clients_again();
   void answer_client(ClientId client, std::string bytes);
   void perform(Effects& effects);
+  template <class Begin>
+  void ask_core(Begin begin);
   void begin_load(LoadRequest request);
   void begin_sync();
   void end_sync();
@@ -134,6 +136,7 @@ class SimNode {
   std::uint64_t next_id_ = 1;
   Instant armed_ = kNever;
   std::set<std::pair<ClientId, std::uint64_t>> must_serve_;  // adds that need nobody else
+  std::uint64_t asked_ = 0;                                  // the number of the last question
   std::optional<Answer> told_;
   std::tuple<Fence, std::size_t, bool> votes_;  // by what its copies counted last
 };
