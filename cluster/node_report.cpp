@@ -89,6 +89,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"repair_pulls", repair.pulls},
       {"repair_shards", repair.shards_repaired},
       {"resets_executed", ops.resets_executed},
+      {"rollup_shards", reads_.cached()},
       {"sessions", executor_->tokens().sessions()},
       {"shards", executor_->map().size()},
       {"shards_loaded", residency_.shards_loaded()},

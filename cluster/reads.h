@@ -44,6 +44,7 @@ class Reads {
   [[nodiscard]] RoundId ask_usable(Instant now, std::string_view key, Instant deadline);
 
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
+  [[nodiscard]] std::size_t cached() const { return cache_.size(); }
 
  private:
   struct Operation {

@@ -193,7 +193,11 @@ void World::check_bounds() {
     std::size_t known = 0;
     for (const Stat& stat : status.stats) {
       known += stat.name == "quorum_waiting" || stat.name == "sessions" ||
-               stat.name == "conflicts" || stat.name == "unsynced_bytes";
+               stat.name == "conflicts" || stat.name == "unsynced_bytes" ||
+               stat.name == "rollup_shards";
+      if (stat.name == "rollup_shards" && stat.value > shared_.settings.rollup_shards)
+        fail(Invariant::bounded,
+             node->name() + " keeps the totals of " + std::to_string(stat.value) + " shards");
       if (stat.name == "unsynced_bytes" && stat.value > shared_.settings.backlog_bytes + kOneEvent)
         fail(Invariant::bounded,
              node->name() + " has " + std::to_string(stat.value) + " bytes that are not durable");
@@ -206,7 +210,7 @@ void World::check_bounds() {
       if (stat.name == "conflicts" && stat.value > 0)
         fail(Invariant::one_commit_one_sum, node->name() + " has met conflicting cells");
     }
-    if (known != 4) fail(Invariant::bounded, "the status lacks what is bounded");
+    if (known != 5) fail(Invariant::bounded, "the status lacks what is bounded");
   }
 }
 
