@@ -395,7 +395,7 @@ bool Oracle::exists_for_all(const std::string& key) const {
     const ShardState& state = shard_of(copies->on[owner], 0);
     const bool exists = state.count > 1 || total(state.cells).exists;
     // One that is down may be up again before the answer.
-    if (!exists && (votes_by_(owner, at) || !hollow_(owner))) return false;
+    if (!exists && (votes_by_(owner, at) || !hollow_(owner, at))) return false;
     count += exists ? 1 : 0;
   }
   return count > 0;
@@ -406,8 +406,11 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
   std::size_t most = 0;
   for (ShardIndex shard = 0; copies != nullptr && shard < kShards; ++shard) {
     std::size_t count = 0;
-    for (const MemberIndex owner : config_.owners.of(partition({key, shard})))
-      count += has_digit(shard_of(copies->on[owner], shard), digit, negative) ? 1 : 0;
+    const Partition home = partition({key, shard});
+    for (const MemberIndex owner : config_.owners.of(home)) {
+      const bool has = has_digit(shard_of(copies->on[owner], shard), digit, negative);
+      count += has && !hollow_(owner, home) ? 1 : 0;
+    }
     most = std::max(most, count);
   }
   return most;

@@ -45,8 +45,9 @@ class Oracle {
   // By which fence a member's copy of a partition counts; nothing: not at all, or it is down.
   using VotesBy = std::function<std::optional<Fence>(MemberIndex, Partition)>;
   void set_votes(VotesBy votes_by) { votes_by_ = std::move(votes_by); }
-  // Whether it is up, and its new disk is not filled yet.
-  void set_hollow(std::function<bool(MemberIndex)> hollow) { hollow_ = std::move(hollow); }
+  // Whether it is up, and its new disk has not been filled with a partition yet.
+  using Hollow = std::function<bool(MemberIndex, Partition)>;
+  void set_hollow(Hollow hollow) { hollow_ = std::move(hollow); }
   // Known once the cluster is founded.
   void set_placement(HashKey placement) { placement_ = placement; }
 
@@ -65,7 +66,8 @@ class Oracle {
   // the product notes of that is what is to be checked.)
   [[nodiscard]] Commit seen(MemberIndex node, StoreId store) const;
 
-  // On how many of its owners' disks some shard's total has this base-4 digit.
+  // On how many of its owners' disks some shard's total has this base-4 digit; those that
+  // do not count yet left out.
   [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative) const;
   // Whose disks have it at all.
   [[nodiscard]] std::vector<MemberIndex> holding(const std::string& key, std::size_t digit,
@@ -148,7 +150,7 @@ class Oracle {
   Trace& trace_;
   const ClusterConfig& config_;
   HashKey placement_{};
-  std::function<bool(MemberIndex)> hollow_;
+  Hollow hollow_;
   VotesBy votes_by_;
   std::unordered_map<std::string, Copies, HashName, std::equal_to<>> copies_;  // what is durable
   std::vector<test::JournalNames> names_;                                      // of the same disks

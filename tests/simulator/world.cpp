@@ -92,9 +92,9 @@ World::World(const Options& options, Trace& trace)
     const bool votes = core != nullptr && core->view().tells_of(partition);
     return votes ? std::optional(core->view().fence()) : std::nullopt;
   });
-  oracle_.set_hollow([this](MemberIndex node) {
+  oracle_.set_hollow([this](MemberIndex node, Partition partition) {
     const NodeCore* const core = nodes_[node]->core();
-    return core != nullptr && core->executor().meta().marked && !core->view().whole();
+    return core != nullptr && !core->view().counts(partition);
   });
   HostId host = nodes_.size();
   Random seeds = random_.split();
