@@ -8,7 +8,6 @@ namespace quipu::sim {
 namespace {
 
 constexpr std::size_t kSector = 512;
-constexpr std::size_t kTail = 3;  // writes that can be lost though they were synced
 constexpr Duration kFastestDisk = std::chrono::microseconds(100);
 
 // What replaying a record that was cut off could make of it: some states, no tokens.

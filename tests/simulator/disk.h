@@ -21,6 +21,8 @@ namespace quipu::sim {
 
 inline constexpr Duration kUsualSync = std::chrono::milliseconds(3);  // at most
 
+inline constexpr std::size_t kTail = 3;  // writes that can be lost though they were synced
+
 class Disk {
  public:
   Disk(MemberIndex node, Oracle& oracle, Random random)

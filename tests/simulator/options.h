@@ -59,8 +59,9 @@ enum class Knob : std::uint8_t {
   small_tokens,
   small_queues,
   small_memory,
-  // shape; at the end, so that no other knob of a seed moved when it came
+  // what came later is at the end, so that no other knob of a seed moved
   edge,
+  unheard_tails,
   count_  // how many there are
 };
 

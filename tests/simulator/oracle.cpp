@@ -119,13 +119,58 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
   });
 }
 
-void Oracle::absorb_record(MemberIndex node, const std::string& key, const std::string& value) {
+void Oracle::absorb_record(MemberIndex node, const std::string& key, const std::string& value,
+                           Written when) {
   Result<Record> record = decode_record(key, value);
   if (!record.ok() || !names_[node].resolve(*record)) return;
+  if (when == Written::now && went_back_[node]) check_actors(node, record->delta);
   absorb(node, record->delta);
   for (const Sighting& sighting : record->delta.sightings) {
     Commit& newest = sighted_[node][sighting.store];
     newest = std::max(newest, sighting.commit);
+  }
+}
+
+ActorId Oracle::own_actor(MemberIndex node, Partition partition) const {
+  const auto& durable = disks_[node]->durable;
+  const auto at = durable.find(stored::actor(partition));
+  return at == durable.end() ? ActorId{} : decode_actor(at->first, at->second).value();
+}
+
+Commit Oracle::reached(MemberIndex node, ShardRef shard, ActorId actor) const {
+  const std::vector<Cell>& cells = durable(node, shard).cells;
+  const auto cell = std::ranges::find(cells, actor, &Cell::actor);
+  return cell == cells.end() ? Commit{} : cell->commit;
+}
+
+// Whoever counts on under an actor goes on from all that others have of it; else the rest of
+// that is swallowed, as the greater commit wins. Only on a disk that went back it may not.
+void Oracle::check_actors(MemberIndex node, const Delta& delta) {
+  delta.for_each([&](const DeltaEntry& entry) {
+    const Partition partition = this->partition(entry.ref);
+    if (settled_[node].contains(partition)) return;
+    const ActorId actor = own_actor(node, partition);
+    const auto counted = [&](const Cell& cell) {
+      return cell.actor == actor && cell.commit == delta.commit();
+    };
+    if (std::ranges::none_of(entry.cells, counted)) return;
+    settled_[node].insert(partition);
+    check_actor(node, partition, actor);
+  });
+}
+
+void Oracle::check_actor(MemberIndex node, Partition partition, ActorId actor) {
+  for (const auto& [key, copies] : copies_) {
+    for (ShardIndex shard = 0; shard < kShards; ++shard) {
+      const ShardRef ref{key, shard};
+      if (this->partition(ref) != partition) continue;
+      for (const MemberIndex owner : config_.owners.of(partition)) {
+        if (reached(owner, ref, actor) <= reached(node, ref, actor)) continue;
+        trace_.fail(time_.now(), Invariant::actor_is_not_reused,
+                    config_.members[node].name + " counts on under an actor of which " +
+                        config_.members[owner].name + " has later cells, in " + name(ref));
+      }
+    }
   }
 }
 
@@ -150,7 +195,7 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
 
 void Oracle::on_durable(MemberIndex node, const Batch& batch) {
   for (const Batch::Put& put : batch.puts) {
-    if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value);
+    if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value, Written::now);
   }
   if (disk_lost_ != Instant{}) return;
   check_sightings(node);
@@ -185,13 +230,14 @@ void Oracle::check_given_up(MemberIndex node, const ShardRef& shard) {
 // A state at rest is no newer than the records up to it.
 void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   disk_lost_ = time_.now();
+  went_back_[node] = !disk.durable.empty();
   for (auto& [key, copies] : copies_) copies.on[node].clear();
   names_[node] = {};
   seen_[node].clear();
   sighted_[node].clear();
   for (const auto& [key, value] : disk.durable) {
     if (stored::parse_record(key)) {
-      absorb_record(node, key, value);
+      absorb_record(node, key, value, Written::before);
     } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
       if (!state.ok()) continue;

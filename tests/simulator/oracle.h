@@ -16,6 +16,7 @@
 
 #include "cluster/config.h"
 #include "protocol/message_codec.h"
+#include "protocol/partitions.h"
 #include "storage/memory_store.h"
 #include "tests/simulator/network.h"
 #include "tests/simulator/trace.h"
@@ -39,8 +40,10 @@ class Oracle {
         names_(config.members.size()),
         stores_(config.members.size()),
         disks_(config.members.size()),
+        settled_(config.members.size()),
         seen_(config.members.size()),
-        sighted_(config.members.size()) {}
+        sighted_(config.members.size()),
+        went_back_(config.members.size()) {}
 
   // By which fence a member's copy of a partition counts; nothing: not at all, or it is down.
   using VotesBy = std::function<std::optional<Fence>(MemberIndex, Partition)>;
@@ -55,6 +58,7 @@ class Oracle {
   void on_start(MemberIndex node, StoreId store, const MemoryDisk& disk) {
     stores_[node] = store;
     disks_[node] = &disk;
+    settled_[node] = {};
   }
   void on_durable(MemberIndex node, const Batch& batch);
   // Also if it is the same disk in another state.
@@ -126,7 +130,13 @@ class Oracle {
                                                     ActorId actor, Commit commit) const;
   void tell(MemberIndex from, HostId to, const PeerMessage& message);
   void absorb(MemberIndex node, const Delta& delta);
-  void absorb_record(MemberIndex node, const std::string& key, const std::string& value);
+  enum class Written { now, before };
+  void absorb_record(MemberIndex node, const std::string& key, const std::string& value,
+                     Written when);
+  void check_actors(MemberIndex node, const Delta& delta);
+  void check_actor(MemberIndex node, Partition partition, ActorId actor);
+  [[nodiscard]] Commit reached(MemberIndex node, ShardRef shard, ActorId actor) const;
+  [[nodiscard]] ActorId own_actor(MemberIndex node, Partition partition) const;
   void check_sightings(MemberIndex node);
   void check_given_up(MemberIndex node, const ShardRef& shard);
   void check_usable(ShardRef shard, ShardIndex usable);
@@ -162,11 +172,13 @@ class Oracle {
   std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
   std::vector<StoreId> stores_;                        // that each node runs on
   std::vector<const MemoryDisk*> disks_;               // … and it is on
+  std::vector<Partitions> settled_;                    // … where it has counted in this start
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
   std::vector<std::map<StoreId, Commit>> sighted_;     // … as its records note
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
   std::map<std::pair<ConnId, MemberIndex>, Repairs> repairs_;
   std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the most that was right
+  std::vector<bool> went_back_;  // by node: its disk did, to an older state
   Instant disk_lost_{};
 };
 

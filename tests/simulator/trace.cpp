@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 33> kInvariants = {{
+constexpr std::array<InvariantInfo, 34> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -29,6 +29,8 @@ constexpr std::array<InvariantInfo, 33> kInvariants = {{
     {"sent_is_durable", "no state leaves a node before it is durable there"},
     {"acked_is_durable", "no state that came is acked before it is durable"},
     {"one_commit_one_sum", "equal (shard, actor, commit) means equal sum everywhere, for ever"},
+    {"actor_is_not_reused",
+     "nobody counts on under an actor of which others hold what its own disk lost"},
     {"usable_follows_count",
      "adds may use a shard only once a majority knows that reads must collect it"},
     {"merge_is_a_join", "merge is commutative, associative and idempotent on live states"},

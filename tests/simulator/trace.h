@@ -30,6 +30,7 @@ enum class Invariant : std::uint8_t {
   sent_is_durable,
   acked_is_durable,
   one_commit_one_sum,
+  actor_is_not_reused,
   usable_follows_count,
   merge_is_a_join,
   answers_agree,
