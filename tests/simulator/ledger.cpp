@@ -284,8 +284,8 @@ Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, 
 Failure Ledger::check_complete(const Key& key, const Value& value, const Times& read) const {
   // What is not complete may be of a copy that is being filled, or that came back; else its
   // age is as true.
-  if (!value.complete && (value.age_ms == kUnknownAge || !disks_lost_.empty() || !backs_.empty()))
-    return {};
+  const bool filled = disks_lost_.empty() || read.by_owner;
+  if (!value.complete && (value.age_ms == kUnknownAge || !filled || !backs_.empty())) return {};
   if (value.complete && value.age_ms > kCompleteMs) {
     return {Invariant::complete_read_is_complete,
             "a read says complete, though its age is unknown or above three intervals: " +
@@ -334,7 +334,7 @@ Failure Ledger::check_bounds(const std::string& name, const Key& key, const Valu
 
 Failure Ledger::check_read(ReadLevel level, const std::string& name, const Value& value,
                            const Times& times) {
-  const auto& [begun, answered, ended] = times;
+  const auto& [begun, answered, ended, by_owner] = times;
   const Key& key = keys_.at(name);
   const bool strong = level == ReadLevel::strong;
   if (key.kind == KeyKind::signed_sum || key.kind == KeyKind::big_sum) {

@@ -87,6 +87,7 @@ class Ledger {
   // ---- what was read ----
   struct Times {
     Instant begun, answered, ended;  // the middle one by the node
+    bool by_owner = false;           // whose copy counts
   };
   Failure check_read(ReadLevel level, const std::string& key, const Value& value,
                      const Times& times);

@@ -228,7 +228,10 @@ void World::check_local_reads() {
     for (std::size_t i = 0; i < recent; ++i) {
       if (values[i].shards == 0) continue;
       const std::string key(asked[i]);
-      const Failure wrong = ledger_.check_read(ReadLevel::local, key, values[i], {now, now, now});
+      const Partition home = Placement{oracle_.placement(), {key, 0}}.partition();
+      const bool counts = node->core()->view().tells_of(home);
+      const Failure wrong =
+          ledger_.check_read(ReadLevel::local, key, values[i], {now, now, now, counts});
       if (wrong) fail(wrong.invariant, node->name() + ", if it were asked: " + wrong.what);
     }
   }
