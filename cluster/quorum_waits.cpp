@@ -1,11 +1,12 @@
 #include "cluster/quorum_waits.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace quipu {
 namespace {
 
-constexpr std::size_t kKeptWaits = 4, kKeptShards = 4096;  // room for so many
+constexpr std::size_t kKeptWaits = 4, kKeptShards = 1024;  // room for so many
 
 Done in_doubt(const Done& done, const char* why) {
   Done failed = done;
@@ -20,26 +21,30 @@ void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& orig
                        Instant deadline) {
   const Number number = find_or_add(shard);
   Shard& entry = shards_[number];
-  // Almost always at the end: only a retry is of an older commit.
-  auto place = entry.waits.end();
-  const auto first = entry.waits.begin() + static_cast<std::ptrdiff_t>(entry.answered);
-  while (place != first && std::prev(place)->commit > commit) --place;
-  entry.waits.insert(place, {commit, origin, std::move(done), deadline});
-  ++size_;
-  if (commit <= durable_) {
-    hold(number, view_.self(), durable_);
-  } else if (commit > entry.own) {
-    entry.own = commit;
-    own_.emplace_back(commit, number);
+  if (commit <= durable_) note(entry, view_.self(), durable_);
+  if (met(entry, commit)) {
+    out_.answer(origin, std::move(done));
+    return forget_answered(number);
   }
+  // A retry, of an older commit, may wait a little longer: what will be acked next is as
+  // new as the others, and so they keep one order.
+  if (!entry.waits.empty()) commit = std::max(commit, entry.waits.back().commit);
+  entry.waits.push_back({commit, origin, std::move(done), deadline});
+  ++size_;
+  if (commit <= std::max(durable_, entry.own)) return;
+  entry.own = commit;
+  own_.emplace_back(commit, number);
 }
 
 QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
   if (const auto number = find(shard)) return *number;
+  // The least, so that the last ones become free; those that are gone are no less than it.
   Number number = static_cast<Number>(shards_.size());
-  if (free_.empty()) {
+  if (free_.empty() || free_.front() >= number) {
+    free_.clear();
     shards_.emplace_back(shard);
   } else {
+    std::ranges::pop_heap(free_, std::greater<>());
     number = free_.back();
     free_.pop_back();
     Shard& again = shards_[number];
@@ -51,7 +56,7 @@ QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
   return number;
 }
 
-// Each wait moves once at most.
+// On average each wait moves once at most.
 void QuorumWaits::forget_answered(Number number) {
   Shard& shard = shards_[number];
   const auto first = shard.waits.begin();
@@ -63,34 +68,36 @@ void QuorumWaits::forget_answered(Number number) {
   }
   names_.erase(shard.name.placement, number);
   free_.push_back(number);
+  std::ranges::push_heap(free_, std::greater<>());
   shard.waits.clear();
   if (shard.waits.capacity() > kKeptWaits) shard.waits = std::vector<Wait>();
   shard.answered = 0;
   shard.held.fill(std::nullopt);
   shard.own = {};
-  if (size_ > 0 || shards_.size() <= kKeptShards) return;
-  shards_.clear();  // there were many once
-  free_ = {};
-  own_.clear();
+  while (shards_.size() > kKeptShards && shards_.back().waits.empty()) shards_.pop_back();
 }
 
-// Answers what is met by then, also what others had long before it was waited for.
-void QuorumWaits::hold(Number number, MemberIndex owner, Commit commit) {
-  Shard& shard = shards_[number];
+void QuorumWaits::note(Shard& shard, MemberIndex owner, Commit commit) {
   const Partition partition = shard.name.placement.partition();
   const auto owners = view_.owners(partition);
   const auto position = std::find(owners.begin(), owners.end(), owner);
-  if (position != owners.end() && (owner != view_.self() || view_.counts(partition))) {
-    std::optional<Commit>& held = shard.held[static_cast<std::size_t>(position - owners.begin())];
-    held = std::max(held, std::optional(commit));
-  }
-  const auto is_met = [&](const Wait& wait) {
-    const auto holds = [&](std::optional<Commit> as_of) { return as_of >= wait.commit; };
-    return static_cast<std::size_t>(std::count_if(shard.held.begin(), shard.held.end(), holds)) >=
-           view_.majority();
-  };
+  if (position == owners.end()) return;
+  if (owner == view_.self() && !view_.counts(partition)) return;
+  std::optional<Commit>& held = shard.held[static_cast<std::size_t>(position - owners.begin())];
+  held = std::max(held, std::optional(commit));
+}
+
+bool QuorumWaits::met(const Shard& shard, Commit commit) const {
+  const auto holds = [&](std::optional<Commit> as_of) { return as_of >= commit; };
+  return static_cast<std::size_t>(std::count_if(shard.held.begin(), shard.held.end(), holds)) >=
+         view_.majority();
+}
+
+void QuorumWaits::hold(Number number, MemberIndex owner, Commit commit) {
+  Shard& shard = shards_[number];
+  note(shard, owner, commit);
   for (Wait& wait : shard.waiting()) {
-    if (!is_met(wait)) break;
+    if (!met(shard, wait.commit)) break;
     out_.answer(wait.origin, std::move(wait.done));
     ++shard.answered;
     --size_;
@@ -108,7 +115,8 @@ void QuorumWaits::on_durable(Commit commit) {
   while (!own_.empty() && own_.front().first <= commit) {
     const Number number = own_.front().second;
     own_.pop_front();
-    if (!shards_[number].waits.empty()) hold(number, view_.self(), commit);
+    if (number < shards_.size() && !shards_[number].waits.empty())
+      hold(number, view_.self(), commit);
   }
 }
 

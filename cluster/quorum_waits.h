@@ -54,8 +54,8 @@ class QuorumWaits {
     Done done;
     Instant deadline{};
   };
-  // What a shard that is not waited for any more leaves behind, the next one takes: a wait
-  // allocates nothing in steady state.
+  // What a shard that is not waited for any more leaves behind, the next one takes, so that a
+  // wait seldom allocates.
   struct Shard {
     explicit Shard(const PlacedRef& of) : name(of) {}
     PlacedShard name;
@@ -78,17 +78,19 @@ class QuorumWaits {
   // The shards of which `wanted` holds for some wait, by name.
   template <class Wanted>
   [[nodiscard]] std::vector<Number> by_name(Wanted wanted);
+  void note(Shard& shard, MemberIndex owner, Commit commit);
+  [[nodiscard]] bool met(const Shard& shard, Commit commit) const;
   void hold(Number number, MemberIndex owner, Commit commit);
 
   const View& view_;
   Outbound& out_;
   NumberTable names_;
   std::deque<Shard> shards_;
-  std::vector<Number> free_;  // nobody waits for them
+  std::vector<Number> free_;  // nobody waits for them; a heap, the least first
   std::size_t size_ = 0;
   Commit durable_{};
   // Not durable here yet, ascending. A number may mean another shard by then, of which this
-  // node's copy is as durable.
+  // node's copy is as durable, or none.
   std::deque<std::pair<Commit, Number>> own_;
 };
 

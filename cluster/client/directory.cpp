@@ -24,7 +24,8 @@ ClientDirectory::ClientDirectory(const ClientSettings& settings, Random random)
 
 bool ClientDirectory::sound(const ConfigReply& reply) {
   if (!find_node(reply.members, reply.node)) return false;
-  if (reply.replication == 0 || reply.owners.size() != kPartitions * reply.replication)
+  if (reply.replication == 0 || reply.replication > kMaxReplication ||
+      reply.owners.size() != kPartitions * reply.replication)
     return false;
   return std::all_of(reply.owners.begin(), reply.owners.end(),
                      [&](MemberIndex owner) { return owner < reply.members.size(); });

@@ -26,11 +26,17 @@ FrameType type_of(const std::string& frame) {
 
 namespace {
 
-// Of all in it, so that the trace need not look at all.
-std::uint64_t checksum_of(const std::string& frame) {
-  std::uint64_t checksum = 0;
-  std::memcpy(&checksum, frame.data() + 8, sizeof checksum);
-  return checksum;
+// A frame's checksum is of all in it, so that nobody need look at that again.
+template <class Visit>
+void for_each_checksum(const std::string& frames, Visit visit) {
+  for (std::size_t at = 0; at + kFrameHeader <= frames.size();) {
+    std::uint32_t length = 0;
+    std::uint64_t checksum = 0;
+    std::memcpy(&length, frames.data() + at + 4, sizeof length);
+    std::memcpy(&checksum, frames.data() + at + 8, sizeof checksum);
+    visit(checksum);
+    at += kFrameHeader + length;
+  }
 }
 
 }  // namespace
@@ -141,7 +147,8 @@ void Network::deliver(ConnId id, HostId from, Side& to, Message message) {
 
 void Network::arrive(ConnId id, HostId host, Instant when, Message message) {
   trace_.mark(static_cast<std::uint64_t>(when.time_since_epoch().count()));
-  trace_.mark(checksum_of(message.bytes) ^ host);
+  trace_.mark(host);
+  for_each_checksum(message.bytes, [this](std::uint64_t checksum) { trace_.mark(checksum); });
   time_.at(when, [this, id, host, message = std::move(message)]() mutable {
     Side* here = ends(id, host).here;
     if (here == nullptr || !here->open) return;

@@ -272,7 +272,8 @@ void Oracle::check_acked(MemberIndex by, const Delta& delta, const std::vector<P
   });
 }
 
-// A repair begins with the root. One that is of nothing new is never reported.
+// A repair begins with the root (where more is dirty than ever is here, it does not). One that
+// is of nothing new is never reported.
 void Oracle::on_pull(const Pull& pull, Repairs& repairs) {
   if (pull.kind != PullKind::root) return;
   repairs.first = pull.id;
