@@ -448,7 +448,8 @@ bool Oracle::exists_for_all(const std::string& key) const {
   return count > 0;
 }
 
-std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool negative) const {
+std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool negative,
+                            Instant begun) const {
   const Copies* const copies = this->copies(key);
   std::size_t most = 0;
   for (ShardIndex shard = 0; copies != nullptr && shard < kShards; ++shard) {
@@ -456,7 +457,9 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
     const Partition home = partition({key, shard});
     for (const MemberIndex owner : config_.owners.of(home)) {
       const bool has = has_digit(shard_of(copies->on[owner], shard), digit, negative);
-      count += has && !hollow_(owner, home) ? 1 : 0;
+      // It may have acked it under its name before, and have kept it.
+      const bool counted = !hollow_(owner, home) || renamed_[owner] >= begun;
+      count += has && counted ? 1 : 0;
     }
     most = std::max(most, count);
   }

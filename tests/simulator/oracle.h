@@ -39,6 +39,7 @@ class Oracle {
         config_(config),
         names_(config.members.size()),
         stores_(config.members.size()),
+        renamed_(config.members.size()),
         disks_(config.members.size()),
         settled_(config.members.size()),
         seen_(config.members.size()),
@@ -56,7 +57,7 @@ class Oracle {
 
   // A process starts on that store. `disk` must outlive it.
   void on_start(MemberIndex node, StoreId store, const MemoryDisk& disk) {
-    stores_[node] = store;
+    if (std::exchange(stores_[node], store) != store) renamed_[node] = time_.now();
     disks_[node] = &disk;
     settled_[node] = {};
   }
@@ -70,9 +71,10 @@ class Oracle {
   // the product notes of that is what is to be checked.)
   [[nodiscard]] Commit seen(MemberIndex node, StoreId store) const;
 
-  // On how many of its owners' disks some shard's total has this base-4 digit; those that
-  // do not count yet left out.
-  [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative) const;
+  // On how many of its owners' disks some shard's total has this base-4 digit; those left
+  // out that have not counted since `begun`.
+  [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative,
+                                    Instant begun) const;
   // Whose disks have it at all.
   [[nodiscard]] std::vector<MemberIndex> holding(const std::string& key, std::size_t digit,
                                                  bool negative) const;
@@ -171,6 +173,7 @@ class Oracle {
   };
   std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
   std::vector<StoreId> stores_;                        // that each node runs on
+  std::vector<Instant> renamed_;                       // … since when
   std::vector<const MemoryDisk*> disks_;               // … and it is on
   std::vector<Partitions> settled_;                    // … where it has counted in this start
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores

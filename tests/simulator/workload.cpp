@@ -164,7 +164,7 @@ void Workload::check_disks(const Task& task, Ack level) {
     fail(Invariant::disk_ack_is_on_a_disk, describe(task) + " was acked, but is on no disk");
   ledger_.on_held(task.op, time_.now(), std::move(holding));
   if (level != Ack::quorum) return;
-  const std::size_t holders = oracle_.holders(task.key, add.digit, negative);
+  const std::size_t holders = oracle_.holders(task.key, add.digit, negative, add.begun);
   if (holders + lost >= config_.owners.majority()) return;
   fail(Invariant::quorum_ack_is_on_a_majority, describe(task) +
                                                    " was acked at quorum, but is on the disks of " +
