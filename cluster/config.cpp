@@ -91,8 +91,6 @@ Status check(const std::vector<Member>& sorted, std::uint8_t replication) {
 
 }  // namespace
 
-const Partitions OwnerTable::kOwnsNothing;
-
 OwnerTable::OwnerTable(std::uint8_t replication, std::vector<MemberIndex> rows)
     : replication_(replication), rows_(std::move(rows)) {
   for (std::uint16_t p = 0; p < kPartitions; ++p) {

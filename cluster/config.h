@@ -51,7 +51,7 @@ class OwnerTable {
   [[nodiscard]] const std::vector<MemberIndex>& rows() const { return rows_; }
 
  private:
-  static const Partitions kOwnsNothing;
+  static constexpr Partitions kOwnsNothing{};
 
   std::uint8_t replication_ = 0;
   std::vector<MemberIndex> rows_;

@@ -214,7 +214,7 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn) {
   // What was held has its room already.
   if (swamped_ && turn == Turn::first && needs_room(message)) {
-    unheard_[from] = any_unheard_ = true;
+    unheard_[from] = true;
     return;
   }
   Residency::Needs needs = Residency::needs(message, executor_->map());
@@ -433,10 +433,10 @@ void NodeCore::weigh_backlog(Effects& effects) {
   const auto above = [backlog](bool already, std::size_t limit) {
     return backlog > (already ? limit / 2 : limit);
   };
-  swamped_ = above(swamped_, settings_.backlog_bytes);
+  const bool was_swamped = std::exchange(swamped_, above(swamped_, settings_.backlog_bytes));
   paused_ = above(paused_, settings_.unsynced_bytes);
   coordinator_.on_swamped(swamped_);
-  if (!swamped_ && std::exchange(any_unheard_, false)) hear_again(effects);
+  if (was_swamped && !swamped_) hear_again(effects);
 }
 
 // A new link brings again what was dropped for want of room: frames in flight,

@@ -160,7 +160,6 @@ class NodeCore {
   bool settled_ = false;
   std::vector<bool> confirmed_;  // by member: it testified for this store
   std::vector<bool> unheard_;    // by member: while swamped, something of its was dropped
-  bool any_unheard_ = false;
   std::vector<AntiEntropy::Repaired> repairing_;  // their last merge is not durable yet
   Commit durable_{};
   bool seal_due_ = true;  // as soon as the store is idle, whoever waits or not

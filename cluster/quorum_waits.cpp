@@ -6,7 +6,8 @@
 namespace quipu {
 namespace {
 
-constexpr std::size_t kKeptWaits = 4, kKeptShards = 1024;  // room for so many
+constexpr std::size_t kKeptShards = 1024;  // places that stay, free or not
+constexpr std::size_t kKeptWaits = 4;      // room for so many in a free place
 
 Done in_doubt(const Done& done, const char* why) {
   Done failed = done;
@@ -59,13 +60,15 @@ QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
 // On average each wait moves once at most.
 void QuorumWaits::forget_answered(Number number) {
   Shard& shard = shards_[number];
+  if (shard.waiting().empty()) return release(number);
+  if (2 * shard.answered < shard.waits.size()) return;
   const auto first = shard.waits.begin();
-  if (!shard.waiting().empty()) {
-    if (2 * shard.answered < shard.waits.size()) return;
-    shard.waits.erase(first, first + static_cast<std::ptrdiff_t>(shard.answered));
-    shard.answered = 0;
-    return;
-  }
+  shard.waits.erase(first, first + static_cast<std::ptrdiff_t>(shard.answered));
+  shard.answered = 0;
+}
+
+void QuorumWaits::release(Number number) {
+  Shard& shard = shards_[number];
   names_.erase(shard.name.placement, number);
   free_.push_back(number);
   std::ranges::push_heap(free_, std::greater<>());

@@ -43,7 +43,7 @@ class QuorumWaits {
   [[nodiscard]] bool waits_for(const PlacedRef& shard) const {
     return size_ > 0 && find(shard).has_value();
   }
-  // The memory that the others will look at.
+  // What the next call that names the shard will look at.
   void prefetch(const Placement& placement) const { names_.prefetch(placement); }
   [[nodiscard]] std::size_t size() const { return size_; }
 
@@ -60,7 +60,7 @@ class QuorumWaits {
     explicit Shard(const PlacedRef& of) : name(of) {}
     PlacedShard name;
     std::vector<Wait> waits;   // by commit
-    std::size_t answered = 0;  // so many of them, the first
+    std::size_t answered = 0;  // the first so many of them
     // By position in the owner list: as of when it has the state. Nothing is less
     // than any commit, also than 0, by which a retry names what an earlier start applied.
     std::array<std::optional<Commit>, kMaxReplication> held{};
@@ -75,6 +75,7 @@ class QuorumWaits {
   }
   [[nodiscard]] Number find_or_add(const PlacedRef& shard);
   void forget_answered(Number number);
+  void release(Number number);  // nobody waits for it any more
   // The shards of which `wanted` holds for some wait, by name.
   template <class Wanted>
   [[nodiscard]] std::vector<Number> by_name(Wanted wanted);

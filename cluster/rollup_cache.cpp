@@ -6,7 +6,7 @@ std::optional<Piece> RollupCache::read(Instant now, const ShardKey& shard) {
   const auto at = entries_.find(shard);
   if (at == entries_.end()) return std::nullopt;
   Entry& entry = at->second;
-  if (!entry.read) entry.read = read_.insert(read_.end(), shard);
+  if (!entry.due) entry.due = due_.insert(due_.end(), shard);
   if (!entry.piece || now - entry.answered > 3 * interval_) return std::nullopt;
   return entry.piece;
 }
@@ -23,16 +23,15 @@ RollupCache::Entry& RollupCache::touch(const ShardKey& shard) {
     return at->second;
   }
   at->second.use = by_use_.insert(by_use_.end(), shard);
-  if (entries_.size() > limit_) forget(by_use_.front());
+  if (entries_.size() > limit_) forget_oldest();
   return at->second;
 }
 
-void RollupCache::forget(const ShardKey& shard) {
-  const auto at = entries_.find(shard);
-  if (at->second.read) read_.erase(*at->second.read);
-  const auto use = at->second.use;  // may be what `shard` names
+void RollupCache::forget_oldest() {
+  const auto at = entries_.find(by_use_.front());
+  if (at->second.due) due_.erase(*at->second.due);
   entries_.erase(at);
-  by_use_.erase(use);
+  by_use_.pop_front();
 }
 
 void RollupCache::on_asked(const ShardKey& shard, RoundId round) { touch(shard).asking = round; }
@@ -46,12 +45,12 @@ void RollupCache::on_answered(Instant now, const ShardKey& shard, const Piece& p
 
 std::vector<ShardKey> RollupCache::take_due() {
   std::vector<ShardKey> due;
-  for (ShardKey& shard : read_) {
+  for (ShardKey& shard : due_) {
     Entry& entry = entries_.at(shard);
-    entry.read.reset();
+    entry.due.reset();
     if (!entry.asking) due.push_back(std::move(shard));
   }
-  read_.clear();
+  due_.clear();
   return due;
 }
 

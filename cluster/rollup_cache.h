@@ -2,8 +2,8 @@
 //
 // The first read of a shard asks an owner, concurrent readers share the question,
 // and what was read since the last interval is asked again in one batch, so a hot
-// counter costs each reading node one question an interval. Bounded: the least
-// recently read go first.
+// counter costs each reading node one question an interval. Bounded: those that were
+// not asked for longest go first. (What is read stays asked.)
 #pragma once
 
 #include <list>
@@ -50,16 +50,16 @@ class RollupCache {
     Instant answered{};
     std::optional<RoundId> asking;
     std::list<ShardKey>::iterator use;
-    std::optional<std::list<ShardKey>::iterator> read;  // since the last take_due
+    std::optional<std::list<ShardKey>::iterator> due;  // was read since the last take_due
   };
   Entry& touch(const ShardKey& shard);
-  void forget(const ShardKey& shard);
+  void forget_oldest();
 
   std::size_t limit_;
   Duration interval_;
   std::map<ShardKey, Entry> entries_;
-  std::list<ShardKey> by_use_;  // least recently first
-  std::list<ShardKey> read_;    // in the order of their first read
+  std::list<ShardKey> by_use_;  // asked or answered least recently first
+  std::list<ShardKey> due_;     // in the order of their first read
 };
 
 }  // namespace quipu

@@ -1,23 +1,8 @@
 #include "cluster/sizing.h"
 
 namespace quipu {
-std::uint64_t Sizing::counters_here() const {
-  std::uint64_t counters = 0;
-  const ShardMap& map = executor_.map();
-  for (const Partition partition : map.held_in()) {
-    if (view_.owned(partition)) counters += map.counters(partition);
-  }
-  return counters;
-}
 
-// Those of them where this node's copy counts.
-Partitions Sizing::told(const Partitions& of) const {
-  Partitions mine;
-  for (const Partition partition : of) {
-    if (view_.tells_of(partition)) mine.insert(partition);
-  }
-  return mine;
-}
+std::uint64_t Sizing::counters_here() const { return counters_in(view_.owned()); }
 
 std::uint64_t Sizing::counters_in(const Partitions& partitions) const {
   std::uint64_t counters = 0;
@@ -32,7 +17,7 @@ void Sizing::on_size(Instant now, ClientId client, const Size& size) {
   sum.client = client;
   sum.id = size.id;
   sum.deadline = settings_.deadline(now, size.timeout_ms);
-  const Partitions mine = told(Partitions::all()), others = Partitions::all().without(mine);
+  const Partitions all = Partitions::all(), mine = view_.tells_of(all), others = all.without(mine);
   sum.counters = counters_in(mine);
   if (others.empty()) return out_.answer(client, Sized{sum.id, sum.counters});
   if (sums_.size() >= settings_.pending_operations ||
@@ -100,7 +85,7 @@ Sizing::Question Sizing::take(Questions::iterator at) {
 void Sizing::on_size_part(MemberIndex from, const SizePart& ask) {
   SizedPart answer;
   answer.id = ask.id;
-  answer.counted = told(ask.partitions);
+  answer.counted = view_.tells_of(ask.partitions);
   answer.counters = counters_in(answer.counted);
   out_.send(from, answer);
 }

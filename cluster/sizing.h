@@ -62,7 +62,6 @@ class Sizing {
   using Shares = std::map<MemberIndex, Partitions>;
 
   [[nodiscard]] std::optional<MemberIndex> owner_for(const Sum& sum, Partition partition) const;
-  [[nodiscard]] Partitions told(const Partitions& of) const;
   [[nodiscard]] std::uint64_t counters_in(const Partitions& partitions) const;
   // Nothing if one of them has no owner to ask; `missing` is the first such.
   [[nodiscard]] std::optional<Shares> share_out(const Sum& sum, const Partitions& partitions,

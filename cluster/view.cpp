@@ -32,6 +32,10 @@ std::optional<MemberIndex> View::next_live_owner(Partition partition) const {
   return owned(partition) ? std::optional(self_) : std::nullopt;
 }
 
+Partitions View::tells_of(const Partitions& partitions) const {
+  return retired_ ? Partitions{} : partitions.also_in(owned_).also_in(counting_);
+}
+
 std::string View::owner_names(Partition partition) const {
   std::string names;
   for (const MemberIndex owner : owners(partition))

@@ -34,6 +34,7 @@ class View {
     return config_.owners.owns(member, partition);
   }
   [[nodiscard]] bool owned(Partition partition) const { return owned_.contains(partition); }
+  [[nodiscard]] const Partitions& owned() const { return owned_; }
   [[nodiscard]] std::size_t majority() const { return config_.owners.majority(); }
   [[nodiscard]] bool edge() const { return config_.members[self_].weight == 0; }
 
@@ -70,6 +71,8 @@ class View {
   [[nodiscard]] bool tells_of(Partition partition) const {
     return owned(partition) && !retired_ && counts(partition);
   }
+  // … of which of these.
+  [[nodiscard]] Partitions tells_of(const Partitions& partitions) const;
   // In every partition that this node owns.
   [[nodiscard]] bool whole() const { return owned_.without(counting_).empty(); }
   // That member has no whole copy either: it fills nobody, and is waited for by nobody.

@@ -1,6 +1,7 @@
-// partitions.h: some of the partitions, of which the next one is found 64 at a time:
-// where counters are few, whoever has to do with all of them looks at those few alone.
-// (A std::bitset cannot be asked for its next, nor for its bytes.)
+// partitions.h: a set of partitions, 512 bytes large.
+//
+// The next one is found 64 at a time, so that whoever goes through those with counters
+// looks at few where counters are few. (A std::bitset has no next, and no bytes.)
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ class Partitions {
     return every;
   }
   // As bytes() told, kBytes of them.
-  [[nodiscard]] static Partitions of(std::string_view bytes) {
+  [[nodiscard]] static Partitions from_bytes(std::string_view bytes) {
     Partitions read;
     std::memcpy(read.words_.data(), bytes.data(), kBytes);
     return read;
@@ -40,6 +41,11 @@ class Partitions {
     return (words_[raw(partition) / 64] & bit(partition)) != 0;
   }
   [[nodiscard]] bool empty() const { return next(0) == kPartitions; }
+  [[nodiscard]] Partitions also_in(const Partitions& others) const {
+    Partitions both;
+    for (std::size_t i = 0; i < words_.size(); ++i) both.words_[i] = words_[i] & others.words_[i];
+    return both;
+  }
   [[nodiscard]] Partitions without(const Partitions& others) const {
     Partitions left;
     for (std::size_t i = 0; i < words_.size(); ++i) left.words_[i] = words_[i] & ~others.words_[i];

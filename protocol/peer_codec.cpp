@@ -292,7 +292,7 @@ void read_set(Reader& in, const char* field, const Bytes* from, Partitions& part
   const std::string_view bytes = Reader::view(from);
   if (bytes.empty()) return;
   if (bytes.size() != Partitions::kBytes) return in.refuse(field, "is not 512 bytes");
-  partitions = Partitions::of(bytes);
+  partitions = Partitions::from_bytes(bytes);
 }
 
 Offset<wire::SizePart> build(Builder& builder, const SizePart& message) {

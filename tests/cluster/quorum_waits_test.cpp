@@ -1,5 +1,5 @@
-// Whatever is waited for, held, lost and late, an add is answered once a majority of its
-// owners has its commit, and never before: as a list tells that is searched from end to end.
+// An add is answered once a majority of its owners has its commit, and never before. What
+// is waited for, held, lost and late is drawn, and a plain list tells what must be answered.
 #include "cluster/quorum_waits.h"
 
 #include <gtest/gtest.h>
@@ -174,7 +174,7 @@ RC_GTEST_PROP(QuorumWaits, AreAnsweredOnceAMajorityHasThem, ()) {
   }
 }
 
-TEST(QuorumWaits, ThatWereManyLeaveNoPlaceBehindThatIsAskedFor) {
+TEST(QuorumWaits, WorkAfterManyWereGivenUp) {
   Waits waits;
   for (std::uint64_t number = 0; number < 5000; ++number) waits.add(number, 5, Instant{2h});
   waits.tick(Instant{3h});

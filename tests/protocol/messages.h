@@ -271,7 +271,8 @@ inline std::vector<PeerMessage> peer_messages() {
       ListedPart{},
       ListedPart{kMax64, {"a", kOddKey, kLongestKey}, kListEnd},
       SizePart{},
-      SizePart{kMax64, Partitions::of(std::string("\1\2", 2) + std::string(509, '\0') + '\x80')},
+      SizePart{kMax64,
+               Partitions::from_bytes(std::string("\1\2", 2) + std::string(509, '\0') + '\x80')},
       SizedPart{},
       SizedPart{kMax64, Partitions::all(), kMaxCounters},
   };

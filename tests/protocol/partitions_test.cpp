@@ -65,7 +65,7 @@ RC_GTEST_PROP(Partitions, is_what_was_inserted_and_not_erased, ()) {
   }
   RC_ASSERT(list(some) == std::vector<int>(model.begin(), model.end()));
   RC_ASSERT(some.empty() == model.empty());
-  RC_ASSERT(Partitions::of(some.bytes()) == some);
+  RC_ASSERT(Partitions::from_bytes(some.bytes()) == some);
 }
 
 }  // namespace
