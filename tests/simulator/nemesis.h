@@ -59,8 +59,8 @@ class Nemesis {
   void take_copy(std::size_t node);
   void restore_copy(SimNode& node);
   void lose_tail(SimNode& node);
-  void cut_unheard_tail(SimNode& node, MemberIndex witness, Instant latest);
-  void cut_tail(SimNode& node, std::size_t writes);
+  void drop_unheard_tail(SimNode& node, MemberIndex witness, Instant latest);
+  void drop_tail(SimNode& node, std::size_t writes);
   void go_back(SimNode& node, MemoryDisk older, const char* kind);
   void strike_when_whole(SimNode& node, MemoryDisk old);
   void swap_disks(SimNode& node, MemoryDisk replaced);

@@ -217,33 +217,32 @@ void Nemesis::swap_back() {
 // A disk whose syncs lied, or a file system that was cut short.
 void Nemesis::lose_tail(SimNode& node) {
   const std::size_t writes = 1 + random_.below(kTail);
-  if (!options_.has(Knob::unheard_tails) || nodes_.size() < 3) return cut_tail(node, writes);
+  if (!options_.has(Knob::unheard_tails) || nodes_.size() < 3) return drop_tail(node, writes);
   std::vector<MemberIndex> unaware = all_;
   std::erase(unaware, node.member());
-  const auto aware = unaware.begin() + static_cast<std::ptrdiff_t>(random_.below(unaware.size()));
-  const MemberIndex witness = *aware;
-  unaware.erase(aware);
+  const MemberIndex witness = unaware[random_.below(unaware.size())];
+  std::erase(unaware, witness);
   isolate(node, unaware, upto(800));
   isolate(*nodes_[witness], unaware, upto(800));
-  cut_unheard_tail(node, witness, shared_.time.now() + upto(800));
+  drop_unheard_tail(node, witness, shared_.time.now() + upto(800));
 }
 
 // Once one has heard of it, who is then out of reach. The others have not, and say in good
 // faith that nothing is lost.
-void Nemesis::cut_unheard_tail(SimNode& node, MemberIndex witness, Instant latest) {
+void Nemesis::drop_unheard_tail(SimNode& node, MemberIndex witness, Instant latest) {
   shared_.time.in(milliseconds(2), [this, &node, witness, latest] {
     if (!active_ || !node.running()) return;
     const Executor& executor = node.core()->executor();
     const Commit heard = shared_.oracle.seen(witness, executor.meta().store);
     const bool in_tail = raw(heard) + kTail > raw(executor.sealed());
-    if (!in_tail && shared_.time.now() < latest) return cut_unheard_tail(node, witness, latest);
+    if (!in_tail && shared_.time.now() < latest) return drop_unheard_tail(node, witness, latest);
     shared_.network.heal();
-    cut_tail(node, kTail);
+    drop_tail(node, kTail);
     isolate(*nodes_[witness], all_, kLong);
   });
 }
 
-void Nemesis::cut_tail(SimNode& node, std::size_t writes) {
+void Nemesis::drop_tail(SimNode& node, std::size_t writes) {
   if (!may_lose_a_disk()) return;
   node.crash();
   restart_later(node);

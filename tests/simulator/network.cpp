@@ -187,7 +187,7 @@ void Network::close(ConnId connection, HostId from) {
   });
 }
 
-std::vector<ConnId> Network::all() const {
+std::vector<ConnId> Network::connections() const {
   std::vector<ConnId> ids;
   for (const auto& [id, conn] : conns_) ids.push_back(id);
   std::sort(ids.begin(), ids.end());
@@ -195,7 +195,7 @@ std::vector<ConnId> Network::all() const {
 }
 
 void Network::close_all(HostId host) {
-  for (const ConnId id : all()) {
+  for (const ConnId id : connections()) {
     const Conn& conn = conns_.at(id);
     if (conn.sides[0].host == host || conn.sides[1].host == host) close(id, host);
   }
@@ -203,7 +203,7 @@ void Network::close_all(HostId host) {
 
 void Network::heal() {
   cuts_.clear();
-  for (const ConnId id : all()) {
+  for (const ConnId id : connections()) {
     Conn& conn = conns_.at(id);
     for (std::size_t i = 0; i < 2; ++i) {
       Side& to = conn.sides[i];

@@ -93,7 +93,7 @@ class Network {
   [[nodiscard]] Random dice(HostId from, HostId to);
   [[nodiscard]] bool chance(Random& dice, std::uint64_t per_million) const;
   void inject(const char* kind) { ++trace_.faults[kind]; }
-  [[nodiscard]] std::vector<ConnId> all() const;  // oldest first
+  [[nodiscard]] std::vector<ConnId> connections() const;  // oldest first
   void deliver(ConnId id, HostId from, Side& to, Message message);
   void arrive(ConnId id, HostId host, Instant when, Message message);
   void break_connection(ConnId id, Random& dice);

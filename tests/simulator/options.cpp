@@ -52,7 +52,7 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::small_memory, "small-memory", "room for about 6 counters in memory", 40},
     KnobInfo{Knob::edge, "edge", "a node beyond the owners owns nothing, and forwards", 40},
     KnobInfo{Knob::unheard_tails, "unheard-tails",
-             "somebody has not heard of the last records that a disk loses", 50},
+             "a disk loses records that one peer has heard of, who is out of reach", 50},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 

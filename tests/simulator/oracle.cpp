@@ -119,11 +119,10 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
   });
 }
 
-void Oracle::absorb_record(MemberIndex node, const std::string& key, const std::string& value,
-                           Written when) {
+void Oracle::absorb_record(MemberIndex node, const std::string& key, const std::string& value) {
   Result<Record> record = decode_record(key, value);
   if (!record.ok() || !names_[node].resolve(*record)) return;
-  if (when == Written::now && went_back_[node]) check_actors(node, record->delta);
+  if (went_back_[node]) check_actors(node, record->delta);
   absorb(node, record->delta);
   for (const Sighting& sighting : record->delta.sightings) {
     Commit& newest = sighted_[node][sighting.store];
@@ -148,18 +147,18 @@ Commit Oracle::reached(MemberIndex node, ShardRef shard, ActorId actor) const {
 void Oracle::check_actors(MemberIndex node, const Delta& delta) {
   delta.for_each([&](const DeltaEntry& entry) {
     const Partition partition = this->partition(entry.ref);
-    if (settled_[node].contains(partition)) return;
+    if (counted_[node].contains(partition)) return;
     const ActorId actor = own_actor(node, partition);
     const auto counted = [&](const Cell& cell) {
       return cell.actor == actor && cell.commit == delta.commit();
     };
     if (std::ranges::none_of(entry.cells, counted)) return;
-    settled_[node].insert(partition);
-    check_actor(node, partition, actor);
+    counted_[node].insert(partition);
+    check_goes_on(node, partition, actor);
   });
 }
 
-void Oracle::check_actor(MemberIndex node, Partition partition, ActorId actor) {
+void Oracle::check_goes_on(MemberIndex node, Partition partition, ActorId actor) {
   for (const auto& [key, copies] : copies_) {
     for (ShardIndex shard = 0; shard < kShards; ++shard) {
       const ShardRef ref{key, shard};
@@ -195,7 +194,7 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
 
 void Oracle::on_durable(MemberIndex node, const Batch& batch) {
   for (const Batch::Put& put : batch.puts) {
-    if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value, Written::now);
+    if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value);
   }
   if (disk_lost_ != Instant{}) return;
   check_sightings(node);
@@ -230,20 +229,21 @@ void Oracle::check_given_up(MemberIndex node, const ShardRef& shard) {
 // A state at rest is no newer than the records up to it.
 void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
   disk_lost_ = time_.now();
-  went_back_[node] = !disk.durable.empty();
+  went_back_[node] = false;  // what is read now was written before
   for (auto& [key, copies] : copies_) copies.on[node].clear();
   names_[node] = {};
   seen_[node].clear();
   sighted_[node].clear();
   for (const auto& [key, value] : disk.durable) {
     if (stored::parse_record(key)) {
-      absorb_record(node, key, value, Written::before);
+      absorb_record(node, key, value);
     } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
       if (!state.ok()) continue;
       join(node, named->ref, state->cells, state->count, state->usable);
     }
   }
+  went_back_[node] = !disk.durable.empty();
 }
 
 bool Oracle::holds(MemberIndex node, const DeltaEntry& entry) const {
@@ -270,43 +270,6 @@ void Oracle::check_acked(MemberIndex by, const Delta& delta, const std::vector<P
                 config_.members[by].name + " acked " + what + " with " + name(entry.ref) +
                     ", which is not on its disk");
   });
-}
-
-// A repair begins with the root (where more is dirty than ever is here, it does not). One that
-// is of nothing new is never reported.
-void Oracle::on_pull(const Pull& pull, Repairs& repairs) {
-  if (pull.kind != PullKind::root) return;
-  repairs.first = pull.id;
-  if (repairs.lost > repairs.reported) repairs.open.push_back({pull.id, repairs.lost});
-}
-
-void Oracle::on_told(Pulled& pulled, Repairs& repairs) {
-  if (pulled.states.empty() || repairs.open.empty()) return;
-  Repairs::Repair& newest = repairs.open.back();
-  if (newest.first == repairs.first && pulled.id >= newest.first)
-    newest.told[pulled.id].push_back(std::move(pulled.states));
-}
-
-// Whoever lost an outbox relies on it that all of that has arrived for good. Of several
-// repairs nobody outside can tell which is meant.
-void Oracle::check_repaired(MemberIndex by, std::uint64_t epoch, Repairs& repairs) {
-  std::deque<Repairs::Repair>& open = repairs.open;
-  const std::uint64_t before = std::exchange(repairs.reported, epoch);
-  // Some store was replaced, and it repairs once more what it had reported.
-  if (epoch < before) open.push_front({0, repairs.lost});
-  if (epoch <= before) return;
-  std::erase_if(open, [&](const Repairs::Repair& one) { return one.lost < epoch; });
-  const auto durable = [&](const Delta& delta) {
-    bool all = true;
-    delta.for_each([&](const DeltaEntry& entry) { all = all && holds(by, entry); });
-    return all;
-  };
-  const auto arrived = [&](const auto& told) { return std::ranges::any_of(told.second, durable); };
-  if (open.size() == 1 && !std::ranges::all_of(open.front().told, arrived))
-    trace_.fail(time_.now(), Invariant::acked_is_durable,
-                config_.members[by].name + " reported a repair before all of it was on its disk");
-  if (!open.empty()) open.pop_front();
-  std::erase_if(open, [&](const Repairs::Repair& one) { return one.lost == epoch; });
 }
 
 // Who it is, and where it welcomes the other, by which pins: after a crash it must not say
@@ -395,7 +358,7 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     check_sent(from, collected->states, "an answer to a collect");
   } else if (auto* pulled = std::get_if<Pulled>(&*message)) {
     check_sent(from, pulled->states, "an answer to a pull");
-    on_told(*pulled, repairs_[{connection, to}]);
+    on_pulled(*pulled, repairs_[{connection, to}]);
   } else if (const auto* pull = std::get_if<Pull>(&*message)) {
     on_pull(*pull, repairs_[{connection, from}]);
   } else if (const auto* beat = std::get_if<Beat>(&*message)) {
@@ -458,7 +421,7 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
     for (const MemberIndex owner : config_.owners.of(home)) {
       const bool has = has_digit(shard_of(copies->on[owner], shard), digit, negative);
       // It may have acked it under its name before, and have kept it.
-      const bool counted = !hollow_(owner, home) || renamed_[owner] >= begun;
+      const bool counted = !hollow_(owner, home) || store_since_[owner] >= begun;
       count += has && counted ? 1 : 0;
     }
     most = std::max(most, count);

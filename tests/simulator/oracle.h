@@ -39,9 +39,9 @@ class Oracle {
         config_(config),
         names_(config.members.size()),
         stores_(config.members.size()),
-        renamed_(config.members.size()),
+        store_since_(config.members.size()),
         disks_(config.members.size()),
-        settled_(config.members.size()),
+        counted_(config.members.size()),
         seen_(config.members.size()),
         sighted_(config.members.size()),
         went_back_(config.members.size()) {}
@@ -57,9 +57,9 @@ class Oracle {
 
   // A process starts on that store. `disk` must outlive it.
   void on_start(MemberIndex node, StoreId store, const MemoryDisk& disk) {
-    if (std::exchange(stores_[node], store) != store) renamed_[node] = time_.now();
+    if (std::exchange(stores_[node], store) != store) store_since_[node] = time_.now();
     disks_[node] = &disk;
-    settled_[node] = {};
+    counted_[node] = {};
   }
   void on_durable(MemberIndex node, const Batch& batch);
   // Also if it is the same disk in another state.
@@ -132,11 +132,9 @@ class Oracle {
                                                     ActorId actor, Commit commit) const;
   void tell(MemberIndex from, HostId to, const PeerMessage& message);
   void absorb(MemberIndex node, const Delta& delta);
-  enum class Written { now, before };
-  void absorb_record(MemberIndex node, const std::string& key, const std::string& value,
-                     Written when);
+  void absorb_record(MemberIndex node, const std::string& key, const std::string& value);
   void check_actors(MemberIndex node, const Delta& delta);
-  void check_actor(MemberIndex node, Partition partition, ActorId actor);
+  void check_goes_on(MemberIndex node, Partition partition, ActorId actor);
   [[nodiscard]] Commit reached(MemberIndex node, ShardRef shard, ActorId actor) const;
   [[nodiscard]] ActorId own_actor(MemberIndex node, Partition partition) const;
   void check_sightings(MemberIndex node);
@@ -147,7 +145,7 @@ class Oracle {
                    const char* what);
   void check_greeting(MemberIndex from, HostId to, const Hello& hello);
   void on_pull(const Pull& pull, Repairs& repairs);
-  void on_told(Pulled& pulled, Repairs& repairs);
+  void on_pulled(Pulled& pulled, Repairs& repairs);
   void check_repaired(MemberIndex by, std::uint64_t epoch, Repairs& repairs);
   struct Answers;
   [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
@@ -172,10 +170,10 @@ class Oracle {
     StoreId store;
   };
   std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
-  std::vector<StoreId> stores_;                        // that each node runs on
-  std::vector<Instant> renamed_;                       // … since when
-  std::vector<const MemoryDisk*> disks_;               // … and it is on
-  std::vector<Partitions> settled_;                    // … where it has counted in this start
+  std::vector<StoreId> stores_;                        // by node: which it runs on
+  std::vector<Instant> store_since_;                   // … since when it goes by it
+  std::vector<const MemoryDisk*> disks_;               // … the disk it is on
+  std::vector<Partitions> counted_;                    // … where it has counted in this start
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
   std::vector<std::map<StoreId, Commit>> sighted_;     // … as its records note
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
