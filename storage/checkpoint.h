@@ -13,7 +13,9 @@
 // Pace: a slice has `slice_states` states, and more until that is as many bytes as
 // were journaled since the last. So it costs about as much as the records beside it,
 // and a checkpoint, which puts each state and session once, lets the journal grow by
-// no more than what those take at rest.
+// no more than what those take at rest. Larger slices fill LevelDB's level 0 faster than
+// it is compacted, and then every write waits: a million states, 1000 to a seal, take
+// less than a second, and held up everybody for up to 0.4 s.
 //
 // Bound: the journal is never longer than `journal_bytes`, twice what all states
 // and sessions take at rest, and the few records that are sealed while others are
@@ -36,8 +38,8 @@ struct CheckpointLimits {
   std::size_t journal_bytes = std::size_t{256} << 20;  // start beyond this
   // What a record counts for besides its own: a start, and LevelDB, take as long for it.
   std::size_t record_bytes = 0;
-  std::size_t slice_states = 1000;  // per seal at the least, sessions' entries included
-  std::size_t cut_records = 10000;  // deletes per seal
+  std::size_t slice_states = 128;  // per seal at the least, sessions' entries included
+  std::size_t cut_records = 1000;  // deletes per seal
 };
 
 class Checkpoint {
