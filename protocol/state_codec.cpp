@@ -1,6 +1,9 @@
 #include "protocol/state_codec.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "protocol/keyed_hash.h"
 #include "protocol/state_tables.h"
@@ -8,8 +11,9 @@
 namespace quipu {
 namespace {
 
-// 2: records may use aliases.
-constexpr std::uint8_t kValueVersion = 2;
+// 2: records may use aliases. 4: … with sums of 32 bits. A power of two, so that no
+// flipped bit makes another of it.
+constexpr std::uint8_t kValueVersion = 4;
 
 struct ValueHeader {
   std::uint8_t version;
@@ -68,8 +72,17 @@ Offset<wire::Record> build(Builder& builder, const Record& record) {
       builder, record.tokens, [&builder](const TokenRecord& one) { return build(builder, one); });
   const auto aliases = build_scalars<std::uint32_t>(builder, record.aliases);
   const auto aliased = build_scalars<std::uint32_t>(builder, record.aliased);
-  const auto sums = build_scalars<std::int64_t>(builder, record.aliased_sums);
-  return wire::CreateRecord(builder, delta, tokens, aliases, aliased, sums);
+  // Three bytes of four that LevelDB copies, syncs and compresses are of these two.
+  const bool narrow = std::ranges::all_of(
+      record.aliased_sums, [](std::int64_t sum) { return std::in_range<std::int32_t>(sum); });
+  Offset<Vector<std::int64_t>> sums;
+  Offset<Vector<std::int32_t>> narrow_sums;
+  if (narrow) {
+    narrow_sums = build_scalars<std::int32_t>(builder, record.aliased_sums);
+  } else {
+    sums = build_scalars<std::int64_t>(builder, record.aliased_sums);
+  }
+  return wire::CreateRecord(builder, delta, tokens, aliases, aliased, sums, narrow_sums);
 }
 
 void read(Reader& in, const wire::Record& from, Record& record) {
@@ -82,6 +95,7 @@ void read(Reader& in, const wire::Record& from, Record& record) {
   in.copy("aliases", from.aliases(), record.aliases);
   in.copy("aliased", from.aliased(), record.aliased);
   in.copy("aliased_sums", from.aliased_sums(), record.aliased_sums);
+  in.copy("aliased_sums_32", from.aliased_sums_32(), record.aliased_sums);
   if (record.aliases.size() > record.delta.size())
     in.refuse("aliases", "are more than the delta has shards");
   if (record.aliased.size() != record.aliased_sums.size())
@@ -142,7 +156,7 @@ std::string damage(std::string_view key, std::string_view value) {
   ValueHeader header;
   if (value.size() < sizeof header) return "cut off";
   std::memcpy(&header, value.data(), sizeof header);
-  if (header.version == 0 || header.version > kValueVersion) {
+  if (!std::has_single_bit(header.version) || header.version > kValueVersion) {
     return "version " + std::to_string(header.version) + ": this build reads up to " +
            std::to_string(kValueVersion);
   }

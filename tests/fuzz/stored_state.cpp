@@ -33,11 +33,11 @@ enum Kind : std::uint8_t {
 
 constexpr std::size_t kMembers = 3;
 
-// | version 2 | 3 zeros | checksum u32 | table |, as protocol/README.md says.
+// | version 4 | 3 zeros | checksum u32 | table |, as protocol/README.md says.
 std::string guarded(const std::string& key, std::string_view table) {
   const HashKey of_key{hash64(HashKey{}, key)};
   const auto sum = static_cast<std::uint32_t>(hash64(of_key, table));
-  std::string value{2, 0, 0, 0};
+  std::string value{4, 0, 0, 0};
   value.append(reinterpret_cast<const char*>(&sum), sizeof sum);
   return value.append(table);
 }

@@ -111,7 +111,7 @@ TEST_P(StoredValue, comes_back_from_any_address) {
 }
 
 TEST_P(StoredValue, begins_with_its_version) {
-  EXPECT_EQ(GetParam().value.substr(0, 4), std::string("\2\0\0\0", 4));
+  EXPECT_EQ(GetParam().value.substr(0, 4), std::string("\4\0\0\0", 4));
 }
 
 TEST_P(StoredValue, cut_at_any_byte_is_corrupt) {
@@ -186,15 +186,33 @@ TEST_P(StoredValue, cut_behind_a_right_checksum_is_corrupt_or_the_same) {
 
 TEST(StoredState, of_another_version_is_told_apart_from_damage) {
   std::string value = encode_shard_state(kKey, {});
-  for (const char version : {'\0', '\3'}) {
+  for (const char version : {'\0', '\3', '\5', '\x8'}) {
     value[0] = version;
     EXPECT_EQ(decode_shard_state(kKey, value).status().detail(),
-              "shard state: version " + std::to_string(version) + ": this build reads up to 2");
+              "shard state: version " + std::to_string(version) + ": this build reads up to 4");
   }
-  value[0] = 1;
-  EXPECT_TRUE(decode_shard_state(kKey, value).ok());
+  for (const char version : {'\1', '\2'}) {
+    value[0] = version;
+    EXPECT_TRUE(decode_shard_state(kKey, value).ok());
+  }
   value[4] = static_cast<char>(value[4] + 1);
   EXPECT_EQ(decode_shard_state(kKey, value).status().detail(), "shard state: wrong checksum");
+}
+
+TEST(StoredRecord, takes_eight_bytes_for_a_sum_that_fits_32_bits) {
+  constexpr std::int64_t kLow = INT32_MIN, kHigh = INT32_MAX;
+  Record record{Delta(Commit{1}), {}, {}, {}, {kLow, kHigh}};
+  record.aliased_sums.resize(1000, -1);
+  record.aliased.resize(1000);
+  const std::string narrow = encode_record(kKey, record);
+  EXPECT_LT(narrow.size(), 8200u);
+  EXPECT_EQ(decode_record(kKey, narrow)->aliased_sums, record.aliased_sums);
+  for (const std::int64_t wide : {kLow - 1, kHigh + 1}) {
+    record.aliased_sums.back() = wide;
+    const std::string value = encode_record(kKey, record);
+    EXPECT_GT(value.size(), 12000u);
+    EXPECT_EQ(decode_record(kKey, value)->aliased_sums, record.aliased_sums);
+  }
 }
 
 TEST(StoredRecord, with_aliases_that_stand_for_nothing_is_corrupt) {
