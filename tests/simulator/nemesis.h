@@ -75,6 +75,9 @@ class Nemesis {
 
   // Whether one more disk may be lost now.
   [[nodiscard]] bool may_lose_a_disk();
+  // So many of the owners' may be at once.
+  [[nodiscard]] std::size_t spare_disks() const;
+  [[nodiscard]] std::vector<SimNode*> shuffled_others(const SimNode& node);
   void lose_disk(SimNode& node, MemoryDisk by, bool rebuild);
   [[nodiscard]] Duration upto(std::uint64_t ms) {
     return std::chrono::milliseconds(1 + random_.below(ms));

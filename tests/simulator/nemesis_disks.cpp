@@ -73,7 +73,19 @@ bool Nemesis::may_lose_a_disk() {
     lost_[i] = lost_[i] && !is_whole(i);
     unfilled += lost_[i] ? 1 : 0;
   }
-  return unfilled < shared_.config.owners.replication() - shared_.config.owners.majority();
+  return unfilled < spare_disks();
+}
+
+std::size_t Nemesis::spare_disks() const {
+  return shared_.config.owners.replication() - shared_.config.owners.majority();
+}
+
+std::vector<SimNode*> Nemesis::shuffled_others(const SimNode& node) {
+  std::vector<SimNode*> others = nodes_;
+  std::erase(others, &node);
+  for (std::size_t i = others.size(); i > 1; --i)
+    std::swap(others[i - 1], others[random_.below(i)]);
+  return others;
 }
 
 void Nemesis::lose_disk(SimNode& node, MemoryDisk by, bool rebuild) {
@@ -87,19 +99,25 @@ void Nemesis::lose_disk(SimNode& node, MemoryDisk by, bool rebuild) {
   restart_later(node);
 }
 
+// First some miss the last words of those whose disks are lost, and then may hear of them
+// from nobody.
 void Nemesis::wipe(SimNode& node) {
   if (random_.below(2) == 0) return lose_all(node);
-  // First somebody misses its last words, and then may hear of them from nobody but the others.
-  const std::size_t apart = 1 + random_.below(std::max<std::size_t>(all_.size() - 1, 1));
-  const MemberIndex unaware = all_[(node.member() + apart) % all_.size()];
-  isolate(node, {unaware}, upto(800));
-  shared_.time.in(upto(800), [this, &node, unaware] {
+  std::vector<SimNode*> struck{&node}, others = shuffled_others(node);
+  while (struck.size() < spare_disks() && others.size() > 1 && random_.below(2) == 0) {
+    struck.push_back(others.back());
+    others.pop_back();
+  }
+  const std::size_t most = std::max<std::size_t>(others.size(), 2) - 1;
+  const std::size_t unaware = std::min(others.size(), 1 + random_.below(most));
+  for (std::size_t i = 0; i < unaware; ++i) isolate(*others[i], all_, upto(800));
+  others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(unaware));
+  shared_.time.in(upto(800), [this, struck = std::move(struck), aware = std::move(others)] {
     if (!active_) return;
     shared_.network.heal();
-    std::vector<MemberIndex> aware = all_;
-    std::erase(aware, unaware);
-    if (random_.below(2) == 0) isolate(node, aware, kLong);
-    lose_all(node);
+    const bool silent = random_.below(2) == 0;
+    for (std::size_t i = 0; silent && i < aware.size(); ++i) isolate(*aware[i], all_, kLong);
+    for (SimNode* one : struck) lose_all(*one);
   });
 }
 
@@ -134,12 +152,7 @@ void Nemesis::strike_when_whole(SimNode& node, MemoryDisk old) {
 // Some miss the last changes, and are back just as those who have them are struck or cut off:
 // whoever answers then must know what it does not know.
 void Nemesis::relay(SimNode& node) {
-  std::vector<SimNode*> others;
-  for (SimNode* other : nodes_) {
-    if (other != &node) others.push_back(other);
-  }
-  for (std::size_t i = others.size(); i > 1; --i)
-    std::swap(others[i - 1], others[random_.below(i)]);
+  std::vector<SimNode*> others = shuffled_others(node);
   if (others.size() < 2) return;
   injected(node, "relay");
   const std::size_t laggards = 1 + random_.below((nodes_.size() + 1) / 2);
