@@ -414,7 +414,7 @@ bool NodeCore::open_may_wait() const {
 
 void NodeCore::seal_what_is_due(Effects& effects) {
   const bool due = executor_->has_open() && !open_may_wait();
-  if (idle() && (due || executor_->checkpointing())) executor_->seal();
+  if (idle() && (due || (executor_->checkpointing() && !closing_))) executor_->seal();
   take_records(effects);
   if (waits_.size() > 0) {  // the records above may hold what they wait for
     replicator_.flush(Replicator::Flush::urgent);

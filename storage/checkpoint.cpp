@@ -12,6 +12,10 @@ namespace {
 constexpr std::size_t kTokenBytes = 16;  // of an entry, in a record and at rest
 // Of states, in one record, while memory has too little room for those that change.
 constexpr std::size_t kExcessBytes = std::size_t{4} << 20;
+// A state takes up to three times as much at rest as what says in a record that it is dirty.
+constexpr std::size_t kFaster = 3;
+// For each slice its partition is looked through as a whole: so many times at most.
+constexpr std::size_t kCollections = 8;
 
 // Returns the bytes that it takes.
 std::size_t put_state(const ShardMap& map, const Entry& entry, ShardState& state, Batch& batch) {
@@ -50,10 +54,10 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
 
 void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTable& tokens,
                        Batch& batch) {
-  std::size_t states = 0, bytes = 0;
+  std::size_t states = 0, bytes = 0, least = limits_.slice_states;
+  if (map.dirty_enough()) owed *= kFaster;
   const auto goes_on = [&] {
-    return states < limits_.slice_states || bytes < owed ||
-           (bytes < kExcessBytes && map.dirty_excess() > 0);
+    return states < least || bytes < owed || (bytes < kExcessBytes && map.dirty_excess() > 0);
   };
   ShardState state;
   while (goes_on()) {
@@ -61,6 +65,7 @@ void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTab
     if (std::exchange(partition_, next) != next) last_.reset();
     if (next == kPartitions) break;
     const Partition partition{static_cast<std::uint16_t>(partition_)};
+    least = std::max(least, map.in_memory(partition) / kCollections);
     map.collect_dirty(partition, last_, entries_);
     auto at = entries_.begin();
     for (; at != entries_.end() && goes_on(); ++at, ++states) {

@@ -10,16 +10,17 @@
 // up to there hold has been put since. They are then deleted, oldest first. One that
 // is still there may use aliases that those before it gave, and is not read again.
 //
-// Pace: a slice has `slice_states` states, and more until that is as many bytes as
-// were journaled since the last. So it costs about as much as the records beside it,
+// Pace: a slice has `slice_states` states, or an eighth of its partition's, and more until
+// that is as many bytes as were journaled since the last, or three times as many while so
+// much is dirty that memory gets short. So it costs about as much as the records beside it,
 // and a checkpoint, which puts each state and session once, lets the journal grow by
 // no more than what those take at rest. Larger slices fill LevelDB's level 0 faster than
 // it is compacted, and then every write waits: a million states, 1000 to a seal, take
 // less than a second, and held up everybody for up to 0.4 s.
 //
 // Bound: the journal is never longer than `journal_bytes`, twice what all states
-// and sessions take at rest, and the few records that are sealed while others are
-// being cut.
+// and sessions take at rest, and the records that are sealed while others are being
+// cut: of those, a `cut_records`-th as many.
 #pragma once
 
 #include <cstddef>
