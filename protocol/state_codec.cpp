@@ -98,7 +98,8 @@ void read(Reader& in, const wire::Record& from, Record& record) {
   in.copy("aliased_sums_32", from.aliased_sums_32(), record.aliased_sums);
   if (record.aliases.size() > record.delta.size())
     in.refuse("aliases", "are more than the delta has shards");
-  if (record.aliased.size() != record.aliased_sums.size())
+  const bool both = from.aliased_sums() != nullptr && from.aliased_sums_32() != nullptr;
+  if (both || record.aliased.size() != record.aliased_sums.size())
     in.refuse("aliased_sums", "are not as many as the aliases");
 }
 

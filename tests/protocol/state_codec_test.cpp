@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "protocol/state_tables.h"
 #include "tests/protocol/messages.h"
 
 namespace quipu::test {
@@ -224,7 +225,22 @@ TEST(StoredRecord, with_aliases_that_stand_for_nothing_is_corrupt) {
             "record: aliases are more than the delta has shards");
   EXPECT_EQ(detail({empty, {}, {}, {Alias{1}}, {}}),
             "record: aliased_sums are not as many as the aliases");
+  EXPECT_EQ(detail({empty, {}, {}, {}, {1, INT64_MAX}}),
+            "record: aliased_sums are not as many as the aliases");
   EXPECT_EQ(detail({empty, {}, {}, {}, {1}}),
+            "record: aliased_sums are not as many as the aliases");
+}
+
+TEST(StoredRecord, with_sums_of_both_widths_is_corrupt) {
+  Builder builder;
+  const auto aliased = builder.CreateVector(std::vector<std::uint32_t>{1, 2});
+  const auto wide = builder.CreateVector(std::vector<std::int64_t>{1});
+  const auto narrow = builder.CreateVector(std::vector<std::int32_t>{1});
+  builder.Finish(wire::CreateRecord(builder, 0, 0, 0, aliased, wide, narrow));
+  const std::string table(reinterpret_cast<const char*>(builder.GetBufferPointer()),
+                          builder.GetSize());
+  const std::string head("\4\0\0\0\0\0\0\0", kValueHeader);
+  EXPECT_EQ(decode_record(kKey, sealed(head + table)).status().detail(),
             "record: aliased_sums are not as many as the aliases");
 }
 
