@@ -192,6 +192,14 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
                   std::to_string(know) + " owners of its first one know of as many");
 }
 
+void Oracle::on_start(MemberIndex node, StoreId store, const MemoryDisk& disk) {
+  disks_[node] = &disk;
+  counted_[node] = {};
+  if (std::exchange(stores_[node], store) == store) return;
+  before_[node].clear();
+  for (const auto& [key, copies] : copies_) before_[node][key] = copies.on[node];
+}
+
 void Oracle::on_durable(MemberIndex node, const Batch& batch) {
   for (const Batch::Put& put : batch.puts) {
     if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value);
@@ -228,7 +236,7 @@ void Oracle::check_given_up(MemberIndex node, const ShardRef& shard) {
 
 // A state at rest is no newer than the records up to it.
 void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
-  disk_lost_ = time_.now();
+  disk_lost_ = replaced_[node] = time_.now();
   went_back_[node] = false;  // what is read now was written before
   for (auto& [key, copies] : copies_) copies.on[node].clear();
   names_[node] = {};
@@ -419,10 +427,12 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
     std::size_t count = 0;
     const Partition home = partition({key, shard});
     for (const MemberIndex owner : config_.owners.of(home)) {
+      const auto& before = before_[owner];
+      const auto had = before.find(key);
+      const bool renamed = had != before.end() && replaced_[owner] < begun &&
+                           has_digit(shard_of(had->second, shard), digit, negative);
       const bool has = has_digit(shard_of(copies->on[owner], shard), digit, negative);
-      // It may have acked it under its name before, and have kept it.
-      const bool counted = !hollow_(owner, home) || store_since_[owner] >= begun;
-      count += has && counted ? 1 : 0;
+      count += has && (!hollow_(owner, home) || renamed) ? 1 : 0;
     }
     most = std::max(most, count);
   }

@@ -39,7 +39,8 @@ class Oracle {
         config_(config),
         names_(config.members.size()),
         stores_(config.members.size()),
-        store_since_(config.members.size()),
+        replaced_(config.members.size()),
+        before_(config.members.size()),
         disks_(config.members.size()),
         counted_(config.members.size()),
         seen_(config.members.size()),
@@ -56,11 +57,7 @@ class Oracle {
   void set_placement(HashKey placement) { placement_ = placement; }
 
   // A process starts on that store. `disk` must outlive it.
-  void on_start(MemberIndex node, StoreId store, const MemoryDisk& disk) {
-    if (std::exchange(stores_[node], store) != store) store_since_[node] = time_.now();
-    disks_[node] = &disk;
-    counted_[node] = {};
-  }
+  void on_start(MemberIndex node, StoreId store, const MemoryDisk& disk);
   void on_durable(MemberIndex node, const Batch& batch);
   // Also if it is the same disk in another state.
   void on_disk_replaced(MemberIndex node, const MemoryDisk& disk);
@@ -71,8 +68,9 @@ class Oracle {
   // the product notes of that is what is to be checked.)
   [[nodiscard]] Commit seen(MemberIndex node, StoreId store) const;
 
-  // On how many of its owners' disks some shard's total has this base-4 digit; those left
-  // out that have not counted since `begun`.
+  // On how many of its owners' disks some shard's total has this base-4 digit. One that does
+  // not count yet is left out, unless it had it under another name, and may have acked it
+  // then: if it has not been replaced since `begun`.
   [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative,
                                     Instant begun) const;
   // Whose disks have it at all.
@@ -110,6 +108,7 @@ class Oracle {
     std::vector<std::vector<ShardState>> on;  // by node, by shard
     Instant changed{};                        // when one of them last did
   };
+  using Shards = std::unordered_map<std::string, std::vector<ShardState>>;  // by key, by shard
   struct Owed {  // by connection and asker: what was sent and is to be acked
     std::map<std::uint64_t, Delta> frames, writes;
   };
@@ -171,7 +170,8 @@ class Oracle {
   };
   std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
   std::vector<StoreId> stores_;                        // by node: which it runs on
-  std::vector<Instant> store_since_;                   // … since when it goes by it
+  std::vector<Instant> replaced_;                      // … when its disk last was
+  std::vector<Shards> before_;                         // … what it held as it got its name
   std::vector<const MemoryDisk*> disks_;               // … the disk it is on
   std::vector<Partitions> counted_;                    // … where it has counted in this start
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
