@@ -97,13 +97,24 @@ void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& ans
     const auto at = pending_.find(done.id);
     if (at == pending_.end() || at->second.executor != from || at->second.sends == 0) continue;
     const Pending& pending = at->second;
-    if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
+    if (pending.own_token && done.code == Code::token_expired) {
+      on_session_dropped(pending);
+      // A copy of it may have been carried out; and the client knows of no token.
+      complete(done.id, {0, Code::in_doubt, "its executor has dropped this node's session"});
+    } else if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
       at->second.again = true;
     } else {
       complete(done.id, done);
     }
   }
   flush(now);
+}
+
+// The executor drops sessions that are not used, and with one all that it knew of its numbers.
+void Forwarder::on_session_dropped(const Pending& pending) {
+  std::erase_if(peers_[pending.executor].sessions, [&](const TokenWindow& window) {
+    return window.store() == pending.op.token.store && window.serial() == pending.op.token.serial;
+  });
 }
 
 void Forwarder::complete(std::uint64_t id, Done done) {

@@ -236,6 +236,38 @@ TEST(ForwardedAdds, MoreThanASessionHoldsOpenAnother) {
   EXPECT_EQ(nodes.held(executor, key), 3000);
 }
 
+TEST(ForwardedAdds, WhoseSessionWasDroppedOpenAnother) {
+  HandDriven::Options options = five();
+  options.settings.tokens.sessions = 2;
+  HandDriven nodes(options);
+  const std::string key = nodes.key_not_of(0);
+  const MemberIndex executor = nodes.owners(key)[0];
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
+  for (int i = 0; i < 2; ++i) (void)nodes.session(executor, executor);
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::in_doubt);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
+  EXPECT_EQ(nodes.held(executor, key), 3);
+}
+
+// It counted, and its executor has forgotten it.
+TEST(ForwardedAdds, WhoseSessionWasDroppedBeforeTheAnswerAreInDoubt) {
+  HandDriven::Options options = five();
+  options.settings.tokens.sessions = 2;
+  HandDriven nodes(options);
+  const std::string key = nodes.key_not_of(0);
+  const MemberIndex executor = nodes.owners(key)[0];
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
+  nodes.hold(executor, 0);
+  const auto add = nodes.add(0, key, 1);
+  nodes.cut(0, executor);
+  nodes.release(executor, 0);
+  for (int i = 0; i < 2; ++i) (void)nodes.session(executor, executor);
+  nodes.connect(0, executor);
+  EXPECT_EQ(nodes.code(add), Code::in_doubt);
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
+  EXPECT_EQ(nodes.held(executor, key), 3);
+}
+
 TEST(ForwardedAdds, ARefusedSessionIsAskedForAgainAtTheNextInterval) {
   HandDriven nodes(five());
   const std::string key = nodes.key_not_of(0);
