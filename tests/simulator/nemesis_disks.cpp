@@ -125,7 +125,8 @@ void Nemesis::lose_all(SimNode& node) {
   if (!may_lose_a_disk()) return;
   injected(node, "wiped disk");
   node.crash();
-  MemoryDisk old = node.disk().bytes();
+  // One that was not filled yet may be known to nobody: put in later, it would be taken for good.
+  MemoryDisk old = lost_[node.host()] ? MemoryDisk{} : node.disk().bytes();
   lose_disk(node, MemoryDisk{}, true);
   strike_when_whole(node, std::move(old));
 }

@@ -149,6 +149,17 @@ void WireClient::read(const Task& task) {
   ask(*connection, read);
 }
 
+void WireClient::add_through(MemberIndex node, const Task& task, std::function<void(Code)> then) {
+  Op op;
+  op.id = next_++;
+  op.key = task.key;
+  op.amount = task.amount;
+  op.ack = task.ack;
+  op.timeout_ms = kTimeoutMs;
+  plain_[op.id] = {task, std::move(then)};
+  ask(nodes_[node].connection, op);
+}
+
 // Chooses the executor and the token, once and for all.
 void WireClient::prepare(ChangeId id, unsigned patience) {
   Change& change = changes_.at(id);
@@ -246,7 +257,11 @@ void WireClient::forge(ChangeId id) {
   op.ack = Ack::disk;
   op.shard = change.shard;
   op.token = {change.store, change.serial, change.number, 0};
-  if (op.amount == change.task.amount) return;
+  if (change.number % 2 == 0) {
+    op.amount = change.task.amount;
+    op.shard = static_cast<ShardIndex>((change.shard + 1) % kShards);
+  }
+  if (op.amount == change.task.amount && op.shard == change.shard) return;
   requests_[op.id] = {id, op.ack, true};
   ask(*connection, op);
 }
@@ -343,6 +358,11 @@ void WireClient::on_done(const Done& done) {
     opening_.erase(opened);
     if (done.code == Code::ok) sessions_.push_back({done.store, done.serial, 1, {}});
     return;
+  }
+  if (const auto plain = plain_.extract(done.id)) {
+    workload_.on_done(plain.mapped().first, plain.mapped().first.ack, done.code,
+                      Workload::Finality::final);
+    return plain.mapped().second(done.code);
   }
   if (const auto raised = raises_.extract(done.id))
     return workload_.on_raised(raised.mapped(), done.code);

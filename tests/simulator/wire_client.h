@@ -4,6 +4,7 @@
 // under the same token. However it asks, each change counts at most once.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -26,6 +27,8 @@ class WireClient {
   // That node's disk came back older than it was: this client asks there more often than
   // elsewhere, and once more what it once asked of the store on it.
   void favour(MemberIndex node, StoreId store);
+  // Without a token, over the connection to that node. `then` is told what became of it.
+  void add_through(MemberIndex node, const Task& task, std::function<void(Code)> then);
   // Once nothing fails any more: asks what became of each change whose outcome is open. For
   // as long as its store exists, somebody knows.
   void settle_doubts();
@@ -108,6 +111,7 @@ class WireClient {
   std::map<ChangeId, Change> changes_;
   std::map<std::uint64_t, Request> requests_;
   std::map<std::uint64_t, Task> reads_;
+  std::map<std::uint64_t, std::pair<Task, std::function<void(Code)>>> plain_;
   std::map<std::uint64_t, Task> raises_;
   std::map<std::uint64_t, ConnectionId> unanswered_;
   std::vector<Change> doubts_;  // given up without a firm answer

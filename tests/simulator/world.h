@@ -53,6 +53,7 @@ class World {
   std::optional<Told> hear(SimNode& node, const Question& question);
   void check_lists();
   void check_it_works();
+  void check_plain_adds();
   void check_big_sums();
   void fail(Invariant invariant, std::string what) {
     trace_.fail(time_.now(), invariant, std::move(what));
