@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 constexpr unsigned kPatience = 30;  // times that a change waits 100 ms for a session
 constexpr std::uint32_t kTimeoutMs = 1500;
 constexpr std::uint64_t kLingerMs = 8000;
-constexpr unsigned kLateTries = 8;  // 0.3 to 1.8 s apart
+constexpr unsigned kLateTries = 16;  // 0.3 to 1.8 s apart: tiny queues are crowded with them
 constexpr Duration kFavour = std::chrono::seconds(8);
 constexpr Duration kAskConfig = std::chrono::seconds(1);
 

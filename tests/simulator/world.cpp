@@ -16,7 +16,7 @@ constexpr std::size_t kRecentKeys = 32, kTurns = 8;  // old keys: one turn in ei
 constexpr std::size_t kCountsOneIn = 4;              // else it lists
 constexpr std::size_t kNewestListed = 16;
 constexpr std::uint32_t kCountMs = 1500;
-constexpr std::size_t kOneEvent = 30'000;  // bytes that one event may add beyond a bound
+constexpr std::size_t kOneEvent = 60'000;  // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
   std::vector<Member> members;

@@ -95,7 +95,7 @@ void World::check_converged() {
     fail(Invariant::every_call_ends, "30 s after the last fault some calls have no answer");
   ledger_.on_quiet(time_.now());
   for (auto& client : wire_clients_) client->settle_doubts();
-  if (!wait_for(seconds(15), kStep, nobody_waits))
+  if (!wait_for(seconds(30), kStep, nobody_waits))
     fail(Invariant::every_call_ends, "after healing, what became of some changes has no answer");
   const auto agree = [this] { return who_differs().empty(); };
   if (!wait_for(std::max<Duration>(left(), seconds(15)), kStep, agree))
