@@ -11,10 +11,14 @@ namespace {
 constexpr std::size_t kOpsPerForward = 512;
 static_assert(kOpsPerForward * (kMaxKey + 128) < kMaxFrame);
 
-TokenWindow* find_session(std::vector<TokenWindow>& sessions, const Token& token) {
-  const auto at = std::find_if(sessions.begin(), sessions.end(), [&](const TokenWindow& window) {
+auto is_of(const Token& token) {
+  return [&token](const TokenWindow& window) {
     return window.store() == token.store && window.serial() == token.serial;
-  });
+  };
+}
+
+TokenWindow* find_session(std::vector<TokenWindow>& sessions, const Token& token) {
+  const auto at = std::find_if(sessions.begin(), sessions.end(), is_of(token));
   return at == sessions.end() ? nullptr : &*at;
 }
 
@@ -98,8 +102,9 @@ void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& ans
     if (at == pending_.end() || at->second.executor != from || at->second.sends == 0) continue;
     const Pending& pending = at->second;
     if (pending.own_token && done.code == Code::token_expired) {
-      on_session_dropped(pending);
-      // A copy of it may have been carried out; and the client knows of no token.
+      // The executor drops sessions that are not used, and with one all that it knew of its
+      // numbers: a copy of this may have been carried out. The client knows of no token.
+      std::erase_if(peers_[from].sessions, is_of(pending.op.token));
       complete(done.id, {0, Code::in_doubt, "its executor has dropped this node's session"});
     } else if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
       at->second.again = true;
@@ -108,13 +113,6 @@ void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& ans
     }
   }
   flush(now);
-}
-
-// The executor drops sessions that are not used, and with one all that it knew of its numbers.
-void Forwarder::on_session_dropped(const Pending& pending) {
-  std::erase_if(peers_[pending.executor].sessions, [&](const TokenWindow& window) {
-    return window.store() == pending.op.token.store && window.serial() == pending.op.token.serial;
-  });
 }
 
 void Forwarder::complete(std::uint64_t id, Done done) {

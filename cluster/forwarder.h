@@ -69,7 +69,6 @@ class Forwarder {
   void number(MemberIndex member);
   void open_session(MemberIndex member);
   void on_session(MemberIndex from, const Done& done);
-  void on_session_dropped(const Pending& pending);
   void complete(std::uint64_t id, Done done);
   void settle_token(const Pending& pending);
   enum class Resend { unsettled, all };

@@ -236,14 +236,23 @@ TEST(ForwardedAdds, MoreThanASessionHoldsOpenAnother) {
   EXPECT_EQ(nodes.held(executor, key), 3000);
 }
 
-TEST(ForwardedAdds, WhoseSessionWasDroppedOpenAnother) {
+HandDriven::Options two_sessions() {
   HandDriven::Options options = five();
   options.settings.tokens.sessions = 2;
-  HandDriven nodes(options);
+  return options;
+}
+
+// Newer ones take their places.
+void drop_sessions(HandDriven& nodes, MemberIndex executor) {
+  for (int i = 0; i < 2; ++i) (void)nodes.session(executor, executor);
+}
+
+TEST(ForwardedAdds, WhoseSessionWasDroppedOpenAnother) {
+  HandDriven nodes(two_sessions());
   const std::string key = nodes.key_not_of(0);
   const MemberIndex executor = nodes.owners(key)[0];
   ASSERT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
-  for (int i = 0; i < 2; ++i) (void)nodes.session(executor, executor);
+  drop_sessions(nodes, executor);
   EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::in_doubt);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
   EXPECT_EQ(nodes.held(executor, key), 3);
@@ -251,9 +260,7 @@ TEST(ForwardedAdds, WhoseSessionWasDroppedOpenAnother) {
 
 // It counted, and its executor has forgotten it.
 TEST(ForwardedAdds, WhoseSessionWasDroppedBeforeTheAnswerAreInDoubt) {
-  HandDriven::Options options = five();
-  options.settings.tokens.sessions = 2;
-  HandDriven nodes(options);
+  HandDriven nodes(two_sessions());
   const std::string key = nodes.key_not_of(0);
   const MemberIndex executor = nodes.owners(key)[0];
   ASSERT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
@@ -261,7 +268,7 @@ TEST(ForwardedAdds, WhoseSessionWasDroppedBeforeTheAnswerAreInDoubt) {
   const auto add = nodes.add(0, key, 1);
   nodes.cut(0, executor);
   nodes.release(executor, 0);
-  for (int i = 0; i < 2; ++i) (void)nodes.session(executor, executor);
+  drop_sessions(nodes, executor);
   nodes.connect(0, executor);
   EXPECT_EQ(nodes.code(add), Code::in_doubt);
   EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
