@@ -313,7 +313,6 @@ void NodeCore::on_tick(Instant now, Effects& effects) {
 }
 
 void NodeCore::gossip(Instant now) {
-  // Before the flush, which may seal changes that no outbox knows of yet.
   replicator_.drop_settled_foreign();
   replicator_.flush(Replicator::Flush::all);
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {

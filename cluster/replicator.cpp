@@ -21,7 +21,8 @@ Replicator::Replicator(const View& view, Executor& executor, Outbound& out, Quor
       out_(out),
       waits_(waits),
       residency_(residency),
-      settings_(settings) {
+      settings_(settings),
+      offered_(executor.sealed()) {
   for (std::size_t i = 0; i < view.size(); ++i) {
     peers_.push_back(
         {Outbox(settings.outbox_shards, settings.frames_in_flight, view.first_number())});
@@ -48,6 +49,7 @@ void Replicator::offer_foreign() {
 }
 
 void Replicator::on_sealed(const Sealed& sealed) {
+  offered_ = sealed.commit;
   if (view_.size() == 1) return;  // nobody is to be told
   std::vector<PlacedRef> shards;
   sealed.local.for_each([&](const ShardRef& ref) {
@@ -194,9 +196,8 @@ bool Replicator::settled(Partition partition) const {
   });
 }
 
-// After a seal, so that nothing of the partition is only in memory.
 void Replicator::drop_settled_foreign() {
-  if (foreign_.empty() || executor_.has_open()) return;
+  if (foreign_.empty() || offered_ != executor_.covering()) return;
   std::erase_if(foreign_, [this](Partition partition) {
     if (!settled(partition)) return false;
     executor_.drop(partition);
@@ -207,8 +208,7 @@ void Replicator::drop_settled_foreign() {
 
 bool Replicator::reached(MemberIndex member, Commit commit) const {
   const Peer& peer = peers_[member];
-  return executor_.sealed() >= commit && peer.pulled_epoch >= peer.lost_epoch &&
-         peer.outbox.reached(commit);
+  return offered_ >= commit && peer.pulled_epoch >= peer.lost_epoch && peer.outbox.reached(commit);
 }
 
 bool Replicator::drained() const {

@@ -73,6 +73,28 @@ TEST(LocalRead, NeverClaimsToHoldWhatItMisses) {
   EXPECT_TRUE(value.value == 3 || value.age_ms >= 2000u) << value.age_ms;
 }
 
+// What a frame to another node seals is in no outbox yet when the beats of that moment leave.
+TEST(LocalRead, NeverClaimsToHoldWhatWasSealedWhileTheDiskWasBusy) {
+  HandDriven nodes(five());
+  nodes.pass(30ms);
+  nodes.restart(0);  // its beats come between those of the others
+  nodes.pass(1080ms);
+  const std::string a = nodes.key_of(0);
+  const MemberIndex executor = nodes.owners(a)[0] == 0 ? nodes.owners(a)[1] : nodes.owners(a)[0];
+  std::string b;  // of the executor's outboxes to others
+  for (std::size_t nth = 0; b.empty() || !nodes.owns(executor, b); ++nth)
+    b = nodes.key_not_of(0, nth);
+  nodes.stall(executor);
+  (void)nodes.add(executor, b, 1);
+  const std::uint64_t id = nodes.add(executor, a, 3, {.ack = Ack::memory});
+  ASSERT_EQ(nodes.code(id), Code::ok);
+  for (unsigned ms = 10; ms <= 500; ms += 10) {
+    nodes.pass(10ms);
+    const Value value = local(nodes, 0, a);
+    ASSERT_TRUE(value.value == 3 || value.age_ms >= ms) << value.age_ms << " after " << ms;
+  }
+}
+
 TEST(LocalRead, IsIncompleteUntilAStartedNodeHasPulledFromAll) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 3);
