@@ -297,7 +297,9 @@ Failure Ledger::check_complete(const Key& key, const Value& value, const Times& 
   const std::int64_t sum = magnitude(value, key.kind);
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     const Change& add = changes_[key.adds[digit]];
-    if (digit_of(sum, digit) == 1 || !add.acked_before(Ack::disk, as_of)) continue;
+    const bool kept = last_crash_ < add.begun && disks_lost_since(add.begun) == 0;
+    if (digit_of(sum, digit) == 1 || !add.acked_before(kept ? Ack::memory : Ack::disk, as_of))
+      continue;
     if (may_be_cleared(add, read.ended) || !surely_held(add)) continue;
     return {Invariant::complete_read_is_complete,
             say(add, "is missing in a read that was answered at " + clock(read.answered) +

@@ -40,6 +40,7 @@ class World {
   enum class Which { all, recent_and_some };  // of the keys
   void check_majorities(Which which);
   void check_bounds();
+  void sample_reads();
   void check_local_reads();
   void check_counts();
   void check_told(const Answer& told);
