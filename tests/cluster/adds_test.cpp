@@ -375,6 +375,25 @@ TEST(Adds, ForwardedBeyondTheBoundAreRefused) {
   EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::overloaded);
 }
 
+// The next start replays what it has not put yet.
+TEST(Adds, OfANodeThatStopsAreDurableWithoutWaitingForACheckpoint) {
+  HandDriven::Options alone;
+  alone.nodes = alone.replication = 1;
+  alone.settings.checkpoint = {.journal_bytes = 1000, .slice_states = 1, .cut_records = 1};
+  HandDriven nodes(alone);
+  nodes.stall(0);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 50; ++i) last = nodes.add(0, "key" + std::to_string(i), 1);
+  nodes.begin_closing(0);
+  EXPECT_FALSE(nodes.core(0).quiet());
+  nodes.resume(0);
+  EXPECT_EQ(nodes.code(last), Code::ok);
+  EXPECT_TRUE(nodes.core(0).quiet());
+  EXPECT_TRUE(nodes.core(0).executor().checkpointing());
+  nodes.restart(0);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(nodes.held(0, "key" + std::to_string(i)), 1);
+}
+
 TEST(Adds, PauseReadingFromClientsWhileTheDiskIsFarBehind) {
   HandDriven::Options options;
   options.settings.unsynced_bytes = 10'000;

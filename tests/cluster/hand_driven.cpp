@@ -106,6 +106,13 @@ bool HandDriven::up(MemberIndex a, MemberIndex b) const {
 
 // ---- disks ----
 
+void HandDriven::begin_closing(MemberIndex node) {
+  Effects effects;
+  nodes_[node].core->begin_closing(now_, effects);
+  perform(node, effects);
+  run();
+}
+
 void HandDriven::resume(MemberIndex node) {
   nodes_[node].stalled = false;
   run();
