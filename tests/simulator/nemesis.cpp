@@ -63,6 +63,7 @@ void Nemesis::strike() {
       {Knob::full_disks, &Nemesis::full_disk},
       {Knob::failed_syncs, &Nemesis::fail_sync},
       {Knob::wipes, &Nemesis::wipe},
+      {Knob::wipes, &Nemesis::replace_unseen},
       {Knob::old_copies, &Nemesis::restore_copy},
       {Knob::lost_tails, &Nemesis::lose_tail},
       {Knob::bit_flips, &Nemesis::flip_bit},
@@ -81,7 +82,8 @@ void Nemesis::strike() {
     if (!node->running()) restart_later(*node);  // a failed sync ended it
   }
   const auto possible = [this](const Fault& fault) { return options_.has(fault.knob); };
-  if (left_ > 0 && std::any_of(std::begin(kFaults), std::end(kFaults), possible)) {
+  if (left_ > 0 && shared_.time.now() >= undisturbed_until_ &&
+      std::any_of(std::begin(kFaults), std::end(kFaults), possible)) {
     --left_;
     const Fault* fault = nullptr;
     do fault = &kFaults[choice.below(std::size(kFaults))];

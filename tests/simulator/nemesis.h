@@ -21,8 +21,11 @@ class Nemesis {
   void start();
   // Ends every fault; whoever is down starts.
   void heal();
-  // Told of each disk that goes back to an older state, and of the store on it.
-  void on_back(std::function<void(MemberIndex, StoreId)> told) { on_back_ = std::move(told); }
+  // Told where clients had better go on for a while, and of the store there: its disk went
+  // back, or nobody else hears it.
+  void on_favoured(std::function<void(MemberIndex, StoreId)> told) {
+    on_favoured_ = std::move(told);
+  }
   // After healing: whoever came back from an older copy, and was known further on.
   void check_identities() const;
   // Ready, filled, and linked to all: its disk may be counted on again.
@@ -53,6 +56,8 @@ class Nemesis {
   void full_disk(SimNode& node);
   void fail_sync(SimNode& node);
   void wipe(SimNode& node);
+  void replace_unseen(SimNode& node);
+  void return_to_one(SimNode& node, const std::vector<SimNode*>& replaced, MemberIndex first);
   void lose_all(SimNode& node);
   void relay(SimNode& node);
   void strike_down(SimNode& node);
@@ -93,7 +98,8 @@ class Nemesis {
   std::size_t hosts_;
   bool active_ = false;
   std::size_t left_;
-  std::uint64_t cuts_ = 0;  // which of them the next healing is for
+  Instant undisturbed_until_{};  // by other strikes
+  std::uint64_t cuts_ = 0;       // which of them the next healing is for
   // By node.
   std::vector<bool> restarting_;
   std::vector<Instant> slow_until_, full_until_;  // of those that overlap, the last one's end
@@ -112,7 +118,7 @@ class Nemesis {
     MemoryDisk right;
   };
   std::optional<Swapped> swapped_;
-  std::function<void(MemberIndex, StoreId)> on_back_;
+  std::function<void(MemberIndex, StoreId)> on_favoured_;
 };
 
 }  // namespace quipu::sim

@@ -121,6 +121,47 @@ void Nemesis::wipe(SimNode& node) {
   });
 }
 
+// A node alone hears the last words of another, whose disk is lost. The rest fill the replacement
+// while it is away, and one of them is the first to tell it: what the lost disk had acked to
+// it may be on no majority. Where two are lost, the rest are too few to fill them.
+void Nemesis::replace_unseen(SimNode& node) {
+  std::vector<SimNode*> rest = shuffled_others(node);
+  if (rest.size() < 3 || !node.running()) return;
+  const std::size_t most = std::min(spare_disks(), std::size_t{2});
+  std::vector<SimNode*> lost;
+  for (std::size_t left = 1 + random_.below(most); left > 0; --left) {
+    lost.push_back(rest.back());
+    rest.pop_back();
+  }
+  std::vector<MemberIndex> unaware;
+  for (const SimNode* one : rest) unaware.push_back(one->member());
+  undisturbed_until_ = shared_.time.now() + kLong;
+  isolate(node, unaware, kLong);
+  if (on_favoured_) on_favoured_(node.member(), node.core()->executor().meta().store);
+  shared_.time.in(upto(800), [this, &node, lost = std::move(lost), first = unaware.front()] {
+    if (!active_) return;
+    isolate(node, all_, 2 * kLong);
+    for (SimNode* one : lost) lose_all(*one);
+    return_to_one(node, lost, first);
+  });
+}
+
+void Nemesis::return_to_one(SimNode& node, const std::vector<SimNode*>& replaced,
+                            MemberIndex first) {
+  shared_.time.in(milliseconds(20), [this, &node, replaced, first] {
+    if (!active_ || shared_.network.reachable(node.host(), first)) return;  // it is back
+    const auto filled = [](const SimNode* one) {
+      return one->running() && one->core()->view().whole();
+    };
+    if (!std::ranges::all_of(replaced, filled)) return return_to_one(node, replaced, first);
+    injected(node, "missed replacement");
+    std::vector<MemberIndex> others = all_;
+    std::erase(others, first);
+    shared_.network.heal();
+    isolate(node, others, upto(1500));
+  });
+}
+
 void Nemesis::lose_all(SimNode& node) {
   if (!may_lose_a_disk()) return;
   injected(node, "wiped disk");
@@ -199,7 +240,7 @@ void Nemesis::swap_disks(SimNode& node, MemoryDisk replaced) {
   node.disk().replace(std::move(replaced));
   restart_later(node);
   if (random_.below(2) == 0) isolate(node, all_, kLong);
-  if (on_back_) on_back_(node.member(), store);
+  if (on_favoured_) on_favoured_(node.member(), store);
   watch_swapped();
   shared_.time.in(upto(8000), [this] { swap_back(); });
 }
@@ -280,7 +321,7 @@ void Nemesis::go_back(SimNode& node, MemoryDisk older, const char* kind) {
     isolate(node, draw == 1 ? witnesses : all_, kLong);  // from who could testify
   away_[node.host()] = {store, std::move(witnesses)};
   await_notice(node, ledger_.on_copy_back(shared_.time.now()));
-  if (on_back_) on_back_(node.member(), store);
+  if (on_favoured_) on_favoured_(node.member(), store);
 }
 
 // It goes by another name, or has met all others: whoever knows of later records has said so.

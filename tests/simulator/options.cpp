@@ -70,7 +70,7 @@ Options Options::draw(std::uint64_t seed) {
   Options options;
   options.seed = seed;
   const std::uint64_t shape = random.below(16);
-  const bool all_own = random.below(3) == 0;
+  const bool all_own = random.below(2) == 0;
   options.nodes = shape == 0 ? 1 : shape < 7 ? 3 : shape < 10 ? 4 : 5;
   options.owners = options.nodes > 3 && all_own ? options.nodes : 3;
   options.clients = 1 + random.below(3);

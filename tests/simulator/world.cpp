@@ -150,7 +150,7 @@ void World::run_whole() {
   sample_reads();
   for (auto& client : clients_) client->work();
   for (auto& client : wire_clients_) client->work();
-  nemesis_->on_back([this](MemberIndex node, StoreId store) {
+  nemesis_->on_favoured([this](MemberIndex node, StoreId store) {
     for (auto& client : wire_clients_) client->favour(node, store);
   });
   nemesis_->start();
