@@ -359,12 +359,6 @@ void Coordinator::continue_raise(const Waiting& waiting, Code code) {
   }
   const auto count = static_cast<ShardIndex>(waiting.job.op.amount);
   if (waiting.step == Step::raise_usable) {
-    // The owners that are not of that majority learn it as of any change made here.
-    const ShardKey first{waiting.key, 0};
-    Delta raised;
-    raised.push(first, ShardState{{}, count, count});
-    parts_.executor.merge(raised);
-    parts_.replicator.offer(first);
     parts_.out.answer(waiting.job.origin, {0, Code::ok, {}, count});
     return;
   }

@@ -42,7 +42,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       residency_(*executor_, view_.first_number()),
       replicator_(view_, *executor_, out_, waits_, residency_, settings_),
       freshness_(view_, *executor_, settings_.gossip_interval),
-      replica_(view_, *executor_, out_, freshness_, settings_),
+      replica_(view_, *executor_, out_, replicator_, freshness_, settings_),
       anti_entropy_(now, view_, *executor_, out_, settings_, random_.split()),
       collector_(view_, *executor_, out_),
       forwarder_(view_, out_),

@@ -41,6 +41,8 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   out_.reply({from, ask.fence}, std::move(answer), executor_.covering());
 }
 
+// How many shards a counter has is told on: the executors of those may be among whom this
+// majority serves, and whoever was not asked must not call a read complete without them.
 void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
   const std::vector<Partition> refused = executor_.merge(write.states);
   WrittenBack answer;
@@ -48,6 +50,7 @@ void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
   std::vector<Partition> partitions;
   write.states.for_each([&](const DeltaEntry& entry) {
     partitions.push_back(executor_.map().place(entry.ref).partition());
+    if (entry.count > 1) replicator_.offer(entry.ref);
   });
   answer.unfilled = view_.unfilled(std::move(partitions), refused);
   out_.reply({from, write.fence}, std::move(answer), executor_.covering());

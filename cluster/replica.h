@@ -9,6 +9,7 @@
 #include "cluster/freshness.h"
 #include "cluster/node_settings.h"
 #include "cluster/outbound.h"
+#include "cluster/replicator.h"
 #include "cluster/view.h"
 
 namespace quipu {
@@ -19,11 +20,12 @@ inline constexpr std::size_t kPullBytes = 256 * 1024;
 class Replica {
  public:
   // All must outlive it.
-  Replica(const View& view, Executor& executor, Outbound& out, const Freshness& freshness,
-          const NodeSettings& settings)
+  Replica(const View& view, Executor& executor, Outbound& out, Replicator& replicator,
+          const Freshness& freshness, const NodeSettings& settings)
       : view_(view),
         executor_(executor),
         out_(out),
+        replicator_(replicator),
         freshness_(freshness),
         answer_bytes_(std::min(settings.repair_answer_bytes, kPullBytes)) {}
 
@@ -45,6 +47,7 @@ class Replica {
   const View& view_;
   Executor& executor_;
   Outbound& out_;
+  Replicator& replicator_;
   const Freshness& freshness_;
   std::size_t answer_bytes_;
 };

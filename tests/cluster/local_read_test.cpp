@@ -19,6 +19,12 @@ Value fresh(HandDriven& nodes, MemberIndex node, std::string_view key) {
       .value_or(Value{.code = Code::in_doubt});
 }
 
+MemberIndex edge_of(const HandDriven& nodes) {
+  MemberIndex edge = 0;
+  while (nodes.config().members[edge].weight != 0) ++edge;
+  return edge;
+}
+
 TEST(LocalRead, IsCompleteAndYoungWhileTheNetworkWorks) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 3);
@@ -95,6 +101,24 @@ TEST(LocalRead, NeverClaimsToHoldWhatWasSealedWhileTheDiskWasBusy) {
   }
 }
 
+// Nobody waits to hear of it from an edge node: the owners tell each other.
+TEST(LocalRead, NeverMissesAShardThatAnEdgeNodeRaised) {
+  HandDriven nodes({.nodes = 4, .edges = {3}});
+  const MemberIndex edge = edge_of(nodes);
+  std::vector<MemberIndex> owners = nodes.all();
+  std::erase(owners, edge);
+  nodes.pass(1s);
+  nodes.cut(owners[0], edge);
+  ASSERT_EQ(nodes.code(nodes.raise(edge, "a", 4)), Code::ok);
+  ASSERT_EQ(nodes.code(nodes.add(owners[1], "a", 3, {.ack = Ack::quorum, .shard = 3})), Code::ok);
+  for (unsigned ms = 10; ms <= 500; ms += 10) {
+    nodes.pass(10ms);
+    const Value value = local(nodes, owners[0], "a");
+    ASSERT_TRUE(value.value == 3 || value.age_ms >= ms) << value.age_ms << " after " << ms;
+  }
+  EXPECT_EQ(local(nodes, owners[0], "a").value, 3);
+}
+
 TEST(LocalRead, IsIncompleteUntilAStartedNodeHasPulledFromAll) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 3);
@@ -163,8 +187,7 @@ TEST(LocalRead, AfterAStoreWasReplacedIsCompleteOnlyByWhatWasPulledFromWhoKnowsO
 TEST(LocalRead, IsAsCompleteAfterTheStoreOfOneThatOwnsNothingWasReplaced) {
   HandDriven nodes({.nodes = 4, .edges = {3}});
   const std::vector<MemberIndex> all = nodes.all();
-  const MemberIndex edge = *std::ranges::find_if(
-      all, [&](MemberIndex one) { return nodes.config().members[one].weight == 0; });
+  const MemberIndex edge = edge_of(nodes);
   const MemberIndex other = edge == 0 ? 1 : 0;
   nodes.wipe(edge, NewStore::marked);
   nodes.restart(other);  // and has not heard of the edge since
