@@ -37,8 +37,10 @@ Nemesis::Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledg
   }
 }
 
-void Nemesis::start() {
+void Nemesis::start(Disks disks) {
   active_ = true;
+  disks_ = disks;
+  ++starts_;
   shared_.network.be_kind(false);
   if (options_.has(Knob::drift)) {
     for (SimNode* node : nodes_) node->clock().drift(draw_ppm());
@@ -62,12 +64,12 @@ void Nemesis::strike() {
       {Knob::slow_disks, &Nemesis::slow_disk},
       {Knob::full_disks, &Nemesis::full_disk},
       {Knob::failed_syncs, &Nemesis::fail_sync},
-      {Knob::wipes, &Nemesis::wipe},
-      {Knob::wipes, &Nemesis::replace_unseen},
-      {Knob::old_copies, &Nemesis::restore_copy},
-      {Knob::lost_tails, &Nemesis::lose_tail},
-      {Knob::bit_flips, &Nemesis::flip_bit},
-      {Knob::relays, &Nemesis::relay},
+      {Knob::wipes, &Nemesis::wipe, Disks::lost},
+      {Knob::wipes, &Nemesis::replace_unseen, Disks::lost},
+      {Knob::old_copies, &Nemesis::restore_copy, Disks::lost},
+      {Knob::lost_tails, &Nemesis::lose_tail, Disks::lost},
+      {Knob::bit_flips, &Nemesis::flip_bit, Disks::lost},
+      {Knob::relays, &Nemesis::relay, Disks::lost},
       {Knob::clock_jumps, &Nemesis::jump_clock},
   };
   // A generator for each strike, and in it one for the choice: what one fault draws, or
@@ -81,7 +83,9 @@ void Nemesis::strike() {
   for (SimNode* node : nodes_) {
     if (!node->running()) restart_later(*node);  // a failed sync ended it
   }
-  const auto possible = [this](const Fault& fault) { return options_.has(fault.knob); };
+  const auto possible = [this](const Fault& fault) {
+    return options_.has(fault.knob) && (disks_ == Disks::lost || fault.disks == Disks::kept);
+  };
   if (left_ > 0 && shared_.time.now() >= undisturbed_until_ &&
       std::any_of(std::begin(kFaults), std::end(kFaults), possible)) {
     --left_;
@@ -91,7 +95,9 @@ void Nemesis::strike() {
     (this->*fault->strike)(struck);
   }
   if (options_.has(Knob::old_copies) && copies) take_copy(copied);
-  shared_.time.in(next, [this] { strike(); });
+  shared_.time.in(next, [this, mine = starts_] {
+    if (mine == starts_) strike();
+  });
 }
 
 void Nemesis::take_copy(std::size_t node) { copies_[node] = nodes_[node]->disk().bytes(); }

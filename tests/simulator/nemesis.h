@@ -17,8 +17,10 @@ class Nemesis {
   Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledger, const Options& options,
           Random random);
 
-  // From now on, until heal().
-  void start();
+  // From now on, until heal(). Where the cluster is not founded yet, no disk is lost: nobody
+  // could fill the next one.
+  enum class Disks { kept, lost };
+  void start(Disks disks);
   // Ends every fault; whoever is down starts.
   void heal();
   // Told where clients had better go on for a while, and of the store there: its disk went
@@ -26,6 +28,9 @@ class Nemesis {
   void on_favoured(std::function<void(MemberIndex, StoreId)> told) {
     on_favoured_ = std::move(told);
   }
+  // What an operator does who is told to: starts a replacement anew with --rebuild. One that
+  // was never filled may be taken for older than one that was lost before it.
+  void rebuild_refused();
   // After healing: whoever came back from an older copy, and was known further on.
   void check_identities() const;
   // Ready, filled, and linked to all: its disk may be counted on again.
@@ -35,6 +40,7 @@ class Nemesis {
   struct Fault {
     Knob knob;
     void (Nemesis::*strike)(SimNode&);
+    Disks disks = Disks::kept;
   };
   void strike();
   void injected(const SimNode& node, const char* kind, Duration length = {});
@@ -97,6 +103,8 @@ class Nemesis {
   Random random_;  // of the present strike
   std::size_t hosts_;
   bool active_ = false;
+  Disks disks_ = Disks::lost;
+  std::uint64_t starts_ = 0;  // which of them the next strike is of
   std::size_t left_;
   Instant undisturbed_until_{};  // by other strikes
   std::uint64_t cuts_ = 0;       // which of them the next healing is for

@@ -126,7 +126,7 @@ void Nemesis::wipe(SimNode& node) {
 // it may be on no majority. Where two are lost, the rest are too few to fill them.
 void Nemesis::replace_unseen(SimNode& node) {
   std::vector<SimNode*> rest = shuffled_others(node);
-  if (rest.size() < 3 || !node.running()) return;
+  if (rest.size() < 3 || spare_disks() == 0 || !node.running()) return wipe(node);
   const std::size_t most = std::min(spare_disks(), std::size_t{2});
   std::vector<SimNode*> lost;
   for (std::size_t left = 1 + random_.below(most); left > 0; --left) {
@@ -139,7 +139,7 @@ void Nemesis::replace_unseen(SimNode& node) {
   isolate(node, unaware, kLong);
   if (on_favoured_) on_favoured_(node.member(), node.core()->executor().meta().store);
   shared_.time.in(upto(800), [this, &node, lost = std::move(lost), first = unaware.front()] {
-    if (!active_) return;
+    if (!active_ || !may_lose_a_disk()) return;
     isolate(node, all_, 2 * kLong);
     for (SimNode* one : lost) lose_all(*one);
     return_to_one(node, lost, first);
@@ -216,6 +216,14 @@ void Nemesis::strike_down(SimNode& node) {
   if (draw == 1 && options_.has(Knob::lost_tails)) return lose_tail(node);
   if (draw != 2 && options_.has(Knob::old_copies)) return restore_copy(node);
   crash(node);
+}
+
+void Nemesis::rebuild_refused() {
+  for (SimNode* node : nodes_) {
+    if (!lost_[node->host()] || !node->running() || !node->core()->view().retired()) continue;
+    injected(*node, "wiped disk");
+    lose_disk(*node, MemoryDisk{}, true);
+  }
 }
 
 void Nemesis::restore_copy(SimNode& node) {

@@ -53,6 +53,7 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::edge, "edge", "a node beyond the owners owns nothing, and forwards", 40},
     KnobInfo{Knob::unheard_tails, "unheard-tails",
              "a disk loses records that one peer has heard of, who is out of reach", 50},
+    KnobInfo{Knob::founding, "founding", "faults that lose no disk, from the first moment on", 40},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 
@@ -71,7 +72,7 @@ Options Options::draw(std::uint64_t seed) {
   options.seed = seed;
   const std::uint64_t shape = random.below(16);
   const bool all_own = random.below(2) == 0;
-  options.nodes = shape == 0 ? 1 : shape < 7 ? 3 : shape < 10 ? 4 : 5;
+  options.nodes = shape == 0 ? 1 : shape < 5 ? 3 : shape < 8 ? 4 : 5;
   options.owners = options.nodes > 3 && all_own ? options.nodes : 3;
   options.clients = 1 + random.below(3);
   options.wire_clients = 1 + random.below(2);

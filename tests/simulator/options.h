@@ -62,6 +62,7 @@ enum class Knob : std::uint8_t {
   // what came later is at the end, so that no other knob of a seed moved
   edge,
   unheard_tails,
+  founding,
   count_  // how many there are
 };
 

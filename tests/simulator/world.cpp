@@ -136,8 +136,14 @@ void World::run_whole() {
   }
   for (auto& client : clients_) client->start();
   for (auto& client : wire_clients_) client->start();
-  if (!wait_for(seconds(5), kStep, [this] { return everybody_whole(); })) {
-    fail(Invariant::all_ready_after_healing, "the founding took more than 5 s without faults");
+  const bool disturbed = options_.has(Knob::founding);
+  if (disturbed) {
+    nemesis_->start(Nemesis::Disks::kept);
+    run_for(options_.torment / 4);
+    nemesis_->heal();
+  }
+  if (!wait_for(seconds(disturbed ? 30 : 5), kStep, [this] { return everybody_whole(); })) {
+    fail(Invariant::all_ready_after_healing, "the founding does not end without faults");
     return;
   }
   const HashKey placement = nodes_[0]->core()->executor().map().placement_key();
@@ -153,7 +159,7 @@ void World::run_whole() {
   nemesis_->on_favoured([this](MemberIndex node, StoreId store) {
     for (auto& client : wire_clients_) client->favour(node, store);
   });
-  nemesis_->start();
+  nemesis_->start(Nemesis::Disks::lost);
   run_for(options_.torment);
   workload_.stop();
   sampling_ = false;

@@ -72,7 +72,11 @@ std::string World::who_is_crowded() const {
 void World::check_converged() {
   const Instant healed = time_.now();
   const auto left = [&] { return healed + seconds(30) - time_.now(); };
-  if (!wait_for(left(), kStep, [this] { return everybody_whole(); })) {
+  const auto whole = [this] {
+    nemesis_->rebuild_refused();
+    return everybody_whole();
+  };
+  if (!wait_for(left(), kStep, whole)) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i]->running() && !nemesis_->is_whole(i)) {
         std::string peers;
