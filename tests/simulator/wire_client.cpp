@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 constexpr unsigned kPatience = 30;  // times that a change waits 100 ms for a session
 constexpr std::uint32_t kTimeoutMs = 1500;
 constexpr std::uint64_t kLingerMs = 8000;
-constexpr unsigned kLateTries = 16;  // 0.3 to 1.8 s apart: tiny queues are crowded with them
+constexpr unsigned kLateTries = 8;  // 0.3 to 1.8 s apart
 constexpr Duration kFavour = std::chrono::seconds(8);
 constexpr Duration kAskConfig = std::chrono::seconds(1);
 
@@ -282,7 +282,8 @@ void WireClient::try_again(ChangeId id) {
     settle(id);
     return;
   }
-  --change.left;
+  // While the doubts of others end, they may have taken what room there is.
+  if (!change.late || std::exchange(change.ended, doubts_ended_) == doubts_ended_) --change.left;
   if (change.late) ask_config();  // is its store still one of them?
   const bool other_level = change.answered && random_.below(2) == 0;
   if (change.durable && random_.below(8) == 0) forge(id);
@@ -309,6 +310,7 @@ void WireClient::settle(ChangeId id) {
     changes_.erase(at);
     return;
   }
+  if (at->second.late) ++doubts_ended_;
   for (Session& one : sessions_) {
     if (one.store == at->second.store && one.serial == at->second.serial)
       one.unsettled.erase(at->second.number);

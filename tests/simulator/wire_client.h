@@ -55,7 +55,8 @@ class WireClient {
     std::uint64_t number = 0;
     ShardIndex shard = 0;
     unsigned sends = 0;
-    unsigned left = 0;  // sends more
+    unsigned left = 0;        // sends more
+    std::uint64_t ended = 0;  // doubts, when it was last sent late
     bool answered = false;
     bool durable = false;  // so is its token
     bool lingers = false;  // answered, and kept to be asked about once more
@@ -115,6 +116,7 @@ class WireClient {
   std::map<std::uint64_t, Task> raises_;
   std::map<std::uint64_t, ConnectionId> unanswered_;
   std::vector<Change> doubts_;  // given up without a firm answer
+  std::uint64_t doubts_ended_ = 0;
   std::optional<MemberIndex> favourite_;
   Instant favoured_until_{};
 };

@@ -16,6 +16,7 @@ constexpr std::size_t kRecentKeys = 32, kTurns = 8;  // old keys: one turn in ei
 constexpr std::size_t kCountsOneIn = 4;              // else it lists
 constexpr std::size_t kNewestListed = 16;
 constexpr std::uint32_t kCountMs = 1500;
+constexpr std::size_t kOpenSessions = 64;  // that one record may open: they are kept until then
 constexpr std::size_t kOneEvent = 60'000;  // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
@@ -217,7 +218,7 @@ void World::check_bounds() {
       if (stat.name == "quorum_waiting" && stat.value > shared_.settings.pending_operations)
         fail(Invariant::bounded,
              node->name() + " has " + std::to_string(stat.value) + " quorum waits");
-      if (stat.name == "sessions" && stat.value > shared_.settings.tokens.sessions + 16)
+      if (stat.name == "sessions" && stat.value > shared_.settings.tokens.sessions + kOpenSessions)
         fail(Invariant::bounded,
              node->name() + " holds " + std::to_string(stat.value) + " sessions");
       if (stat.name == "conflicts" && stat.value > 0)
