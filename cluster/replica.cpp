@@ -41,8 +41,8 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   out_.reply({from, ask.fence}, std::move(answer), executor_.covering());
 }
 
-// How many shards a counter has is told on: the executors of those may be among whom this
-// majority serves, and whoever was not asked must not call a read complete without them.
+// Tells the other owners of new shards: one that was not asked must not call a read
+// complete without them.
 void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
   const std::vector<Partition> refused = executor_.merge(write.states);
   WrittenBack answer;

@@ -22,7 +22,7 @@ Replicator::Replicator(const View& view, Executor& executor, Outbound& out, Quor
       waits_(waits),
       residency_(residency),
       settings_(settings),
-      offered_(executor.sealed()) {
+      queued_(executor.sealed()) {
   for (std::size_t i = 0; i < view.size(); ++i) {
     peers_.push_back(
         {Outbox(settings.outbox_shards, settings.frames_in_flight, view.first_number())});
@@ -49,7 +49,7 @@ void Replicator::offer_foreign() {
 }
 
 void Replicator::on_sealed(const Sealed& sealed) {
-  offered_ = sealed.commit;
+  queued_ = sealed.commit;
   if (view_.size() == 1) return;  // nobody is to be told
   std::vector<PlacedRef> shards;
   sealed.local.for_each([&](const ShardRef& ref) {
@@ -196,8 +196,9 @@ bool Replicator::settled(Partition partition) const {
   });
 }
 
+// Once the outboxes have all, so that nothing of it is only in memory.
 void Replicator::drop_settled_foreign() {
-  if (foreign_.empty() || offered_ != executor_.covering()) return;
+  if (foreign_.empty() || queued_ != executor_.covering()) return;
   std::erase_if(foreign_, [this](Partition partition) {
     if (!settled(partition)) return false;
     executor_.drop(partition);
@@ -208,7 +209,7 @@ void Replicator::drop_settled_foreign() {
 
 bool Replicator::reached(MemberIndex member, Commit commit) const {
   const Peer& peer = peers_[member];
-  return offered_ >= commit && peer.pulled_epoch >= peer.lost_epoch && peer.outbox.reached(commit);
+  return queued_ >= commit && peer.pulled_epoch >= peer.lost_epoch && peer.outbox.reached(commit);
 }
 
 bool Replicator::drained() const {

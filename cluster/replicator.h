@@ -93,7 +93,7 @@ class Replicator {
   const NodeSettings& settings_;
   std::vector<Peer> peers_;
   std::set<Partition> foreign_;  // held here, owned by others
-  Commit offered_;               // what was sealed until then is in the outboxes, or was
+  Commit queued_;                // records up to it went to the outboxes
   Counts counts_;
 };
 

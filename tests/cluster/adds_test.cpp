@@ -375,7 +375,7 @@ TEST(Adds, ForwardedBeyondTheBoundAreRefused) {
   EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::overloaded);
 }
 
-// The next start replays what it has not put yet.
+// The next start replays what the checkpoint has not put yet.
 TEST(Adds, OfANodeThatStopsAreDurableWithoutWaitingForACheckpoint) {
   HandDriven::Options alone;
   alone.nodes = alone.replication = 1;

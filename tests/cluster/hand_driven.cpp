@@ -104,14 +104,14 @@ bool HandDriven::up(MemberIndex a, MemberIndex b) const {
   return running(a) && running(b) && peer_state(a, b) == "up" && peer_state(b, a) == "up";
 }
 
-// ---- disks ----
-
 void HandDriven::begin_closing(MemberIndex node) {
   Effects effects;
   nodes_[node].core->begin_closing(now_, effects);
   perform(node, effects);
   run();
 }
+
+// ---- disks ----
 
 void HandDriven::resume(MemberIndex node) {
   nodes_[node].stalled = false;

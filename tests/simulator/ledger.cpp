@@ -280,7 +280,7 @@ Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, 
 }
 
 // P5: it misses nothing that was acked before its age began; except what was lost
-// since, and what only a memory had.
+// since, or may have been with a memory.
 Failure Ledger::check_complete(const Key& key, const Value& value, const Times& read) const {
   // What is not complete may be of a copy that is being filled, or that came back; else its
   // age is as true.

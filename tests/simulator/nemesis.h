@@ -28,8 +28,8 @@ class Nemesis {
   void on_favoured(std::function<void(MemberIndex, StoreId)> told) {
     on_favoured_ = std::move(told);
   }
-  // What an operator does who is told to: starts a replacement anew with --rebuild. One that
-  // was never filled may be taken for older than one that was lost before it.
+  // As its status asks: rebuilds a replacement again that others take for retired, since they
+  // know one that was lost before it, and not filled.
   void rebuild_refused();
   // After healing: whoever came back from an older copy, and was known further on.
   void check_identities() const;

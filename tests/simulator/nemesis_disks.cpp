@@ -221,7 +221,7 @@ void Nemesis::strike_down(SimNode& node) {
 void Nemesis::rebuild_refused() {
   for (SimNode* node : nodes_) {
     if (!lost_[node->host()] || !node->running() || !node->core()->view().retired()) continue;
-    injected(*node, "wiped disk");
+    injected(*node, "disk rebuilt again");
     lose_disk(*node, MemoryDisk{}, true);
   }
 }

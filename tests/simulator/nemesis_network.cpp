@@ -63,6 +63,13 @@ void Nemesis::isolate(const SimNode& node, const std::vector<MemberIndex>& from,
     shared_.network.cut(node.host(), nodes_[other]->host());
     shared_.network.cut(nodes_[other]->host(), node.host());
   }
+  shared_.trace.say(shared_.time.now(), [&] {
+    std::string text = "*** " + node.name() + " is cut off from";
+    for (const MemberIndex other : from) {
+      if (nodes_[other] != &node) text += " " + nodes_[other]->name();
+    }
+    return text;
+  });
   heal_network_later(least);
 }
 

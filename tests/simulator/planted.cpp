@@ -35,4 +35,6 @@ bool plant(std::string_view bug) {
 
 bool planted(std::string_view bug) { return current() == bug; }
 
+const std::string& planted_now() { return current(); }
+
 }  // namespace quipu::sim

@@ -13,5 +13,7 @@ bool plant(std::string_view bug);
 // Of this build; by name.
 [[nodiscard]] std::vector<std::string> planted_bugs();
 [[nodiscard]] bool planted(std::string_view bug);
+// The one that is switched on; empty: none.
+[[nodiscard]] const std::string& planted_now();
 
 }  // namespace quipu::sim

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "storage/lattice.h"
+#include "tests/simulator/planted.h"
 #include "tests/simulator/reference.h"
 
 namespace quipu::sim {
@@ -141,6 +142,7 @@ void World::run_whole() {
   if (disturbed) {
     nemesis_->start(Nemesis::Disks::kept);
     run_for(options_.torment / 4);
+    trace_.say(time_.now(), [] { return "*** faults end until all are founded"; });
     nemesis_->heal();
   }
   if (!wait_for(seconds(disturbed ? 30 : 5), kStep, [this] { return everybody_whole(); })) {
@@ -429,8 +431,10 @@ std::string explain(const Report& report) {
       report.failure.what + "\n  seed    " + std::to_string(report.options.seed) + "\n  options " +
       report.options.describe() + "\n  events that led to it, in seconds of virtual time:\n";
   for (const std::string& line : report.last_events) text += "    " + line + "\n";
-  text += "  replay  quipu_sim " + report.options.arguments() + " --trace\n  shrink  quipu_sim " +
-          report.options.arguments() + " --shrink\n";
+  const std::string program =
+      planted_now().empty() ? "quipu_sim " : "quipu_sim_planted --plant " + planted_now() + " ";
+  const std::string again = "build/release/bin/" + program + report.options.arguments();
+  text += "  replay  " + again + " --trace\n  shrink  " + again + " --shrink\n";
   return text;
 }
 
