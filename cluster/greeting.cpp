@@ -84,6 +84,7 @@ void Greeting::say_hello(LinkId link, Link& to, Effects& effects) const {
   hello.welcome = to.welcome_sent;
   hello.pins = meta.pins;
   hello.sightings = meta.sightings;
+  merge_sightings(hello.sightings, heard_);
   std::string frame;
   encode_peer(frame, hello, meta.cluster);
   effects.sends.push_back({link, std::move(frame)});

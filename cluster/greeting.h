@@ -11,6 +11,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "cluster/pins.h"
 #include "cluster/view.h"
 #include "protocol/instant.h"
+#include "storage/lineage.h"
 
 namespace quipu {
 
@@ -57,6 +59,9 @@ class Greeting {
   [[nodiscard]] bool refused(MemberIndex member) const { return !refused_[member].empty(); }
   // "up", "connecting", or why the last attempt failed.
   [[nodiscard]] std::string state(MemberIndex member) const;
+  // A message with states came. They may wait here, or be counted by a round, and be passed on
+  // later, before any of it is in a record: the next Hello says that they were seen.
+  void on_states(std::span<const Sighting> sightings) { merge_sightings(heard_, sightings); }
   // Its link is up, and the pins that it last said are those that the view goes by: from a
   // store that was replaced, it takes nothing any more.
   [[nodiscard]] bool agrees(MemberIndex member) const;
@@ -96,6 +101,7 @@ class Greeting {
   std::vector<std::optional<LinkId>> up_;    // by member
   std::vector<std::string> refused_;         // by member: why, or empty
   std::vector<std::vector<Pin>> foundings_;  // by member: the last list it said
+  std::vector<Sighting> heard_;              // beyond what meta says; lost with what it is about
   std::optional<Commit> news_;               // somebody is to be told once this is durable
 };
 

@@ -18,6 +18,15 @@ bool needs_room(const PeerMessage& message) {
          std::holds_alternative<ListPart>(message);
 }
 
+// Null: it brings none.
+const Delta* states_in(const PeerMessage& message) {
+  if (const auto* frame = std::get_if<DeltaFrame>(&message)) return &frame->delta;
+  if (const auto* collected = std::get_if<Collected>(&message)) return &collected->states;
+  if (const auto* write = std::get_if<WriteBack>(&message)) return &write->states;
+  if (const auto* pulled = std::get_if<Pulled>(&message)) return &pulled->states;
+  return nullptr;
+}
+
 }  // namespace
 
 ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
@@ -217,6 +226,7 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Tur
     unheard_[from] = true;
     return;
   }
+  if (const Delta* const states = states_in(message)) greeting_.on_states(states->sightings);
   Residency::Needs needs = Residency::needs(message, executor_->map());
   if (!residency_.resident(needs)) {
     const auto kept = std::make_shared<PeerMessage>(std::move(message));

@@ -64,6 +64,29 @@ TEST(Rollback, CountsForNoQuorumBeforeItHasPulledFromAMajority) {
   EXPECT_TRUE(nodes.value(read)->code == Code::no_quorum || nodes.value(read)->value == 2);
 }
 
+// Who reads strongly passes on later what it was told, though it keeps nothing of it.
+TEST(Rollback, IsNoticedByWhoWasToldOfItInARead) {
+  HandDriven nodes(five());
+  nodes.pass(1s);
+  const MemberIndex reader = 1;
+  std::string key;
+  for (std::size_t nth = 0; key.empty() || nodes.owns(reader, key); ++nth)
+    key = nodes.key_of(0, nth);
+  const MemoryDisk old_disk = nodes.disk(0);
+  nodes.meddle([](MemberIndex from, MemberIndex, PeerMessage& message) {
+    const bool told = std::holds_alternative<DeltaFrame>(message) ||
+                      (from != 0 && std::holds_alternative<Collected>(message));
+    return told ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  ASSERT_EQ(nodes.code(nodes.add(0, key, 2)), Code::ok);
+  (void)nodes.read(reader, key, ReadLevel::strong);
+  nodes.crash(0);
+  nodes.disk(0) = old_disk;
+  nodes.start(0);
+  nodes.connect(0, reader);
+  EXPECT_EQ(nodes.restarts(0), 1u);
+}
+
 TEST(Rollback, ThatIsNoticedLateWaitsForNothingButItsLastWrite) {
   HandDriven nodes;
   const MemoryDisk copy = nodes.disk(0);
