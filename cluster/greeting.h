@@ -101,7 +101,7 @@ class Greeting {
   std::vector<std::optional<LinkId>> up_;    // by member
   std::vector<std::string> refused_;         // by member: why, or empty
   std::vector<std::vector<Pin>> foundings_;  // by member: the last list it said
-  std::vector<Sighting> heard_;              // beyond what meta says; lost with what it is about
+  std::vector<Sighting> heard_;              // may be ahead of meta's; lost with what it is about
   std::optional<Commit> news_;               // somebody is to be told once this is durable
 };
 

@@ -52,9 +52,9 @@ class HandDriven {
   void start_all();  // not connected
   // Loses what is not durable. Its peers see their links close.
   void crash(MemberIndex node);
+  void restart(MemberIndex node) { crash(node), start(node), connect(node); }
   // Takes no more work; see whether its core is quiet().
   void begin_closing(MemberIndex node);
-  void restart(MemberIndex node) { crash(node), start(node), connect(node); }
   // An empty disk; `marked`: as --rebuild makes it.
   void wipe(MemberIndex node, NewStore kind = NewStore::unmarked);
   [[nodiscard]] MemoryDisk& disk(MemberIndex node) { return nodes_[node].disk; }

@@ -2,8 +2,6 @@
 // they cost.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tests/cluster/hand_driven.h"
 
 namespace quipu::test {

@@ -164,17 +164,24 @@ TEST(Tokens, ARetryIsAnsweredThoughTheShardCountCannotBeLearned) {
   EXPECT_EQ(nodes.code(nodes.add(0, key, 3, ask)), Code::ok);
 }
 
-TEST(ForwardedAdds, AreSentAgainAfterALostLinkAndCountOnce) {
-  HandDriven nodes(five());
-  const std::string key = nodes.key_not_of(0);
+// Its second one there is carried out, and the answer goes with the link.
+std::uint64_t add_unanswered(HandDriven& nodes, const std::string& key, Ask ask = {}) {
   const MemberIndex executor = nodes.owners(key)[0];
-  ASSERT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);  // opens the session
+  EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);  // opens the session
   nodes.hold(executor, 0);
-  const auto add = nodes.add(0, key, 1);
+  const std::uint64_t add = nodes.add(0, key, 1, ask);
   EXPECT_EQ(nodes.held(executor, key), 2);
   EXPECT_FALSE(nodes.done(add));
   nodes.cut(0, executor);
   nodes.release(executor, 0);
+  return add;
+}
+
+TEST(ForwardedAdds, AreSentAgainAfterALostLinkAndCountOnce) {
+  HandDriven nodes(five());
+  const std::string key = nodes.key_not_of(0);
+  const MemberIndex executor = nodes.owners(key)[0];
+  const std::uint64_t add = add_unanswered(nodes, key);
   nodes.connect(0, executor);
   EXPECT_EQ(nodes.code(add), Code::ok);
   EXPECT_EQ(nodes.held(executor, key), 2);
@@ -184,11 +191,7 @@ TEST(ForwardedAdds, RefusedAsUnappliedAfterASecondSendingAreNotBelieved) {
   HandDriven nodes(five());
   const std::string key = nodes.key_not_of(0);
   const MemberIndex executor = nodes.owners(key)[0];
-  ASSERT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
-  nodes.hold(executor, 0);
-  const auto add = nodes.add(0, key, 1, {.timeout_ms = 2000});
-  nodes.cut(0, executor);
-  nodes.release(executor, 0);
+  const std::uint64_t add = add_unanswered(nodes, key, {.timeout_ms = 2000});
   nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
     if (auto* answer = std::get_if<Forwarded>(&message)) answer->done.at(0).code = Code::overloaded;
     return HandDriven::Fate::deliver;
@@ -263,11 +266,7 @@ TEST(ForwardedAdds, WhoseSessionWasDroppedBeforeTheAnswerAreInDoubt) {
   HandDriven nodes(two_sessions());
   const std::string key = nodes.key_not_of(0);
   const MemberIndex executor = nodes.owners(key)[0];
-  ASSERT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
-  nodes.hold(executor, 0);
-  const auto add = nodes.add(0, key, 1);
-  nodes.cut(0, executor);
-  nodes.release(executor, 0);
+  const std::uint64_t add = add_unanswered(nodes, key);
   drop_sessions(nodes, executor);
   nodes.connect(0, executor);
   EXPECT_EQ(nodes.code(add), Code::in_doubt);

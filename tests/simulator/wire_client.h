@@ -24,8 +24,8 @@ class WireClient {
   void work();
   // What it still waits for, on links that are up.
   [[nodiscard]] std::size_t waiting() const { return changes_.size() + unanswered_.size(); }
-  // That node's disk came back older than it was: this client asks there more often than
-  // elsewhere, and once more what it once asked of the store on it.
+  // That node's disk came back older than it was, or nobody else hears it: this client asks
+  // there more often than elsewhere, and once more what it once asked of the store on it.
   void favour(MemberIndex node, StoreId store);
   // Without a token, over the connection to that node. `then` is told what became of it.
   void add_through(MemberIndex node, const Task& task, std::function<void(Code)> then);
