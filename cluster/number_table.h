@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cluster/placed_shard.h"
+#include "storage/fetch_ahead.h"
 
 namespace quipu {
 
@@ -37,7 +38,7 @@ class NumberTable {
   void clear();
 
   void prefetch(const Placement& placement) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[home(tag_of(placement))]);
+    if (!slots_.empty()) fetch_ahead(&slots_[home(tag_of(placement))]);
   }
 
  private:

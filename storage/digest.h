@@ -11,6 +11,7 @@
 
 #include "protocol/keyed_hash.h"
 #include "protocol/state.h"
+#include "storage/fetch_ahead.h"
 
 namespace quipu {
 
@@ -27,7 +28,7 @@ class Digest {
   void keep(const Leaves& leaves);
   // Brings the leaf into the cache.
   void prefetch(std::uint8_t leaf) const {
-    if (leaves_) __builtin_prefetch(&(*leaves_)[leaf], 1);
+    if (leaves_) fetch_ahead(&(*leaves_)[leaf]);
   }
 
   [[nodiscard]] const Hash128& sum() const { return sum_; }

@@ -23,6 +23,7 @@
 
 #include "protocol/keyed_hash.h"
 #include "protocol/state.h"
+#include "storage/fetch_ahead.h"
 #include "storage/lattice.h"
 #include "storage/slab.h"
 
@@ -84,8 +85,8 @@ class Entry {
 
   // Most entries stand on one line of the cache, or two.
   void prefetch() const {
-    __builtin_prefetch(this);
-    __builtin_prefetch(bytes() + 32);
+    fetch_ahead(this);
+    fetch_ahead(bytes() + 32);
   }
 
   [[nodiscard]] std::uint8_t leaf() const { return leaf_; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "storage/fetch_ahead.h"
+
 namespace quipu {
 
 Entry* PartitionTable::find(const Placement& placement, const ShardRef& ref) const {
@@ -44,7 +46,7 @@ void PartitionTable::resize(std::uint32_t capacity) {
 }
 
 void PartitionTable::prefetch_slot(const Placement& placement) const {
-  if (capacity_ != 0) __builtin_prefetch(&slots_[home(hash_bits(placement))]);
+  if (capacity_ != 0) fetch_ahead(&slots_[home(hash_bits(placement))]);
 }
 
 void PartitionTable::prefetch_entry(const Placement& placement) const {

@@ -27,6 +27,7 @@
 
 #include "protocol/partitions.h"
 #include "storage/digest.h"
+#include "storage/fetch_ahead.h"
 #include "storage/partition_table.h"
 
 namespace quipu {
@@ -68,7 +69,7 @@ class ShardMap {
   }
   // The memory of some that will be looked at: each step fetches what the next looks at.
   void prefetch(std::span<const Placement> group) const {
-    for (const Placement& one : group) __builtin_prefetch(&part(one));
+    for (const Placement& one : group) fetch_ahead(&part(one));
     for (const Placement& one : group) part(one).table.prefetch_slot(one);
     for (const Placement& one : group) {
       part(one).table.prefetch_entry(one);
