@@ -152,12 +152,16 @@ struct TokenRecord {
 // what one cell has become gives it an alias, too, which stands for that cell in
 // records behind it (storage/journal_aliases.h).
 struct Record {
+  // What became of a cell that an earlier record gave an alias, under this one's commit.
+  struct Aliased {
+    Alias alias{};
+    std::int64_t sum = 0;
+    bool operator==(const Aliased&) const = default;
+  };
   Delta delta{};
   std::vector<TokenRecord> tokens{};
   std::vector<Alias> aliases{};  // of the delta's shards in order; none: Alias{}, or too few
-  // Of cells that earlier records gave aliases: their sums under this record's commit.
-  std::vector<Alias> aliased{};
-  std::vector<std::int64_t> aliased_sums{};
+  std::vector<Aliased> aliased{};
 };
 
 // ---- what a store knows of itself and of its cluster ----

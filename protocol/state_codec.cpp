@@ -1,19 +1,19 @@
 #include "protocol/state_codec.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>
+#include <optional>
 
 #include "protocol/keyed_hash.h"
 #include "protocol/state_tables.h"
+#include "protocol/varint.h"
 
 namespace quipu {
 namespace {
 
-// 2: records may use aliases. 4: … with sums of 32 bits. A power of two, so that no
-// flipped bit makes another of it.
-constexpr std::uint8_t kValueVersion = 4;
+// 2: records may use aliases. 4: … with sums of 32 bits. 8: … and both as varints. A power
+// of two, so that no flipped bit makes another of it.
+constexpr std::uint8_t kValueVersion = 8;
 
 struct ValueHeader {
   std::uint8_t version;
@@ -66,23 +66,51 @@ void read(Reader& in, const wire::TokenRecord& from, TokenRecord& record) {
   }
 }
 
+// Most of what LevelDB copies, checksums, syncs and compresses.
+Offset<Bytes> build_changes(Builder& builder, const Record& record) {
+  if (record.aliased.empty()) return 0;
+  std::size_t size = 0;
+  for (const auto& [alias, sum] : record.aliased)
+    size += varint_size(raw(alias)) + varint_size(zigzag(sum));
+  std::uint8_t* to = nullptr;
+  const auto offset = builder.CreateUninitializedVector<std::uint8_t>(size, &to);
+  for (const auto& [alias, sum] : record.aliased) {
+    to = write_varint(to, raw(alias));
+    to = write_varint(to, zigzag(sum));
+  }
+  return offset;
+}
+
+void read_changes(Reader& in, std::string_view changes, Record& record) {
+  while (!changes.empty()) {
+    const std::optional<std::uint64_t> alias = take_varint(changes);
+    const std::optional<std::uint64_t> sum = take_varint(changes);
+    if (!alias || *alias > UINT32_MAX || !sum)
+      return in.refuse("changes", "are no aliases and sums");
+    record.aliased.push_back({Alias{static_cast<std::uint32_t>(*alias)}, unzigzag(*sum)});
+  }
+}
+
+// Of versions 2 and 4.
+void read_older_changes(Reader& in, const wire::Record& from, Record& record) {
+  std::vector<Alias> aliased;
+  std::vector<std::int64_t> sums;
+  in.copy("aliased", from.aliased(), aliased);
+  in.copy("aliased_sums", from.aliased_sums(), sums);
+  in.copy("aliased_sums_32", from.aliased_sums_32(), sums);
+  const bool both = from.aliased_sums() != nullptr && from.aliased_sums_32() != nullptr;
+  if (both || aliased.size() != sums.size())
+    return in.refuse("aliased_sums", "are not as many as the aliases");
+  for (std::size_t i = 0; i < sums.size(); ++i) record.aliased.push_back({aliased[i], sums[i]});
+}
+
 Offset<wire::Record> build(Builder& builder, const Record& record) {
   const auto delta = StateCodec::build(builder, record.delta);
   const auto tokens = build_tables<wire::TokenRecord>(
       builder, record.tokens, [&builder](const TokenRecord& one) { return build(builder, one); });
   const auto aliases = build_scalars<std::uint32_t>(builder, record.aliases);
-  const auto aliased = build_scalars<std::uint32_t>(builder, record.aliased);
-  // Three bytes of four that LevelDB copies, syncs and compresses are of these two.
-  const bool narrow = std::ranges::all_of(
-      record.aliased_sums, [](std::int64_t sum) { return std::in_range<std::int32_t>(sum); });
-  Offset<Vector<std::int64_t>> sums;
-  Offset<Vector<std::int32_t>> narrow_sums;
-  if (narrow) {
-    narrow_sums = build_scalars<std::int32_t>(builder, record.aliased_sums);
-  } else {
-    sums = build_scalars<std::int64_t>(builder, record.aliased_sums);
-  }
-  return wire::CreateRecord(builder, delta, tokens, aliases, aliased, sums, narrow_sums);
+  const auto changes = build_changes(builder, record);
+  return wire::CreateRecord(builder, delta, tokens, aliases, 0, 0, 0, changes);
 }
 
 void read(Reader& in, const wire::Record& from, Record& record) {
@@ -93,14 +121,11 @@ void read(Reader& in, const wire::Record& from, Record& record) {
     return one;
   });
   in.copy("aliases", from.aliases(), record.aliases);
-  in.copy("aliased", from.aliased(), record.aliased);
-  in.copy("aliased_sums", from.aliased_sums(), record.aliased_sums);
-  in.copy("aliased_sums_32", from.aliased_sums_32(), record.aliased_sums);
   if (record.aliases.size() > record.delta.size())
     in.refuse("aliases", "are more than the delta has shards");
-  const bool both = from.aliased_sums() != nullptr && from.aliased_sums_32() != nullptr;
-  if (both || record.aliased.size() != record.aliased_sums.size())
-    in.refuse("aliased_sums", "are not as many as the aliases");
+  read_older_changes(in, from, record);
+  const std::string_view changes = Reader::view(from.changes());
+  if (in.pay("changes", changes.size())) read_changes(in, changes, record);
 }
 
 Offset<wire::OwnActor> build(Builder& builder, ActorId actor) {

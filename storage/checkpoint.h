@@ -48,7 +48,7 @@ class Checkpoint {
   explicit Checkpoint(CheckpointLimits limits) : limits_(limits) {}
 
   // A record of that size was sealed, or replayed. Its bytes are the measure: a name takes
-  // three times those of an alias, and a start three times as long.
+  // eight times those of an alias, and a start four times as long.
   void wrote(std::size_t bytes) {
     replayed(bytes);
     owed_ += bytes;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/state_codec.h"
+#include "storage/fetch_ahead.h"
 #include "storage/stored_keys.h"
 
 namespace quipu {
@@ -253,8 +254,7 @@ void Executor::push_open(Record& record, ShardList& local) {
     const bool whole = entry.has(Entry::kWhole);
     const Entry::CellRef changed = whole ? Entry::CellRef{} : entry.find_only(commit);
     if (changed && entry.journaled() == checkpoint_.alias()) {
-      record.aliased.push_back(entry.alias());
-      record.aliased_sums.push_back(changed.sum());
+      record.aliased.push_back({entry.alias(), changed.sum()});
       return;
     }
     map_.unpack(entry, state);
@@ -363,13 +363,16 @@ bool Executor::replay(const Record& record, JournalAliases& aliases, std::size_t
 
 bool Executor::replay_aliased(const Record& record, const JournalAliases& aliases) {
   constexpr std::size_t kAhead = 8;
-  const std::size_t count = record.aliased.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i + 2 * kAhead < count) aliases.prefetch(record.aliased[i + 2 * kAhead]);
-    if (i + kAhead < count) __builtin_prefetch(aliases.find(record.aliased[i + kAhead]).entry);
-    const JournalAliases::Target target = aliases.find(record.aliased[i]);
-    if (target.entry == nullptr) return false;
-    if (!merge_cell(target, record.delta.commit(), record.aliased_sums[i])) return false;
+  const std::vector<Record::Aliased>& changes = record.aliased;
+  const auto target = [&](std::size_t i) {
+    return i < changes.size() ? aliases.find(changes[i].alias) : nullptr;
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    fetch_ahead(target(i + 2 * kAhead));
+    if (const auto* const soon = target(i + kAhead)) fetch_ahead(soon->entry);
+    const JournalAliases::Target* const now = target(i);
+    if (now == nullptr || now->entry == nullptr) return false;
+    if (!merge_cell(*now, record.delta.commit(), changes[i].sum)) return false;
   }
   return true;
 }

@@ -3,29 +3,16 @@
 namespace quipu {
 
 void JournalAliases::give(Alias alias, const Target& target) {
-  const std::size_t number = raw(alias) / kPage;
-  if (number >= pages_.size()) pages_.resize(number + 1);
-  if (pages_[number] == nullptr) pages_[number] = std::make_unique<Page>();
-  pages_[number]->entries[raw(alias) % kPage] = target.entry;
-  pages_[number]->actors[raw(alias) % kPage] = target.actor;
+  const std::size_t page = raw(alias) / kPage;
+  if (page >= pages_.size()) pages_.resize(page + 1);
+  if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();
+  (*pages_[page])[raw(alias) % kPage] = target;
 }
 
-JournalAliases::Target JournalAliases::find(Alias alias) const {
-  const Page* const in = page(alias);
-  if (in == nullptr) return {};
-  return {in->entries[raw(alias) % kPage], in->actors[raw(alias) % kPage]};
-}
-
-void JournalAliases::prefetch(Alias alias) const {
-  const Page* const in = page(alias);
-  if (in == nullptr) return;
-  __builtin_prefetch(&in->entries[raw(alias) % kPage]);
-  __builtin_prefetch(&in->actors[raw(alias) % kPage]);
-}
-
-JournalAliases::Page* JournalAliases::page(Alias alias) const {
-  const std::size_t number = raw(alias) / kPage;
-  return number < pages_.size() ? pages_[number].get() : nullptr;
+const JournalAliases::Target* JournalAliases::find(Alias alias) const {
+  const std::size_t page = raw(alias) / kPage;
+  if (page >= pages_.size() || pages_[page] == nullptr) return nullptr;
+  return &(*pages_[page])[raw(alias) % kPage];
 }
 
 }  // namespace quipu

@@ -31,16 +31,12 @@ class JournalAliases {
   };
 
   void give(Alias alias, const Target& target);
-  [[nodiscard]] Target find(Alias alias) const;
-  void prefetch(Alias alias) const;
+  // Null, too: it was never given.
+  [[nodiscard]] const Target* find(Alias alias) const;
 
  private:
   static constexpr std::size_t kPage = 4096;
-  struct Page {
-    std::array<Entry*, kPage> entries{};
-    std::array<std::uint32_t, kPage> actors{};
-  };
-  [[nodiscard]] Page* page(Alias alias) const;  // or null
+  using Page = std::array<Target, kPage>;
 
   std::vector<std::unique_ptr<Page>> pages_;
 };

@@ -1,6 +1,9 @@
 #include "storage/leveldb_manifest.h"
 
 #include <cstddef>
+#include <optional>
+
+#include "protocol/varint.h"
 
 namespace quipu {
 namespace {
@@ -24,17 +27,10 @@ class Fields {
   [[nodiscard]] bool empty() const { return rest_.empty(); }
   [[nodiscard]] bool good() const { return good_; }
 
-  // Seven bits a byte, the lowest first; the top bit says that more follow.
   std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    good_ = false;
-    return 0;
+    const std::optional<std::uint64_t> number = take_varint(rest_);
+    good_ = good_ && number;
+    return number.value_or(0);
   }
 
   void skip_varints(int count) {

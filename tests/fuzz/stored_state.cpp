@@ -33,11 +33,11 @@ enum Kind : std::uint8_t {
 
 constexpr std::size_t kMembers = 3;
 
-// | version 4 | 3 zeros | checksum u32 | table |, as protocol/README.md says.
+// | version 8 | 3 zeros | checksum u32 | table |, as protocol/README.md says.
 std::string guarded(const std::string& key, std::string_view table) {
   const HashKey of_key{hash64(HashKey{}, key)};
   const auto sum = static_cast<std::uint32_t>(hash64(of_key, table));
-  std::string value{4, 0, 0, 0};
+  std::string value{8, 0, 0, 0};
   value.append(reinterpret_cast<const char*>(&sum), sizeof sum);
   return value.append(table);
 }
@@ -57,10 +57,8 @@ TokenRecord some_token_record(Bytes& bytes) {
 void some_aliases(Bytes& bytes, Record& record) {
   const auto some_alias = [&] { return static_cast<Alias>(bytes.below(4)); };
   for (std::size_t left = bytes.below(4); left > 0; --left) record.aliases.push_back(some_alias());
-  for (std::size_t left = bytes.below(4); left > 0; --left) {
-    record.aliased.push_back(some_alias());
-    record.aliased_sums.push_back(bytes.number<std::int64_t>());
-  }
+  for (std::size_t left = bytes.below(4); left > 0; --left)
+    record.aliased.push_back({some_alias(), bytes.number<std::int64_t>()});
 }
 
 Meta altered(Bytes& bytes, Meta meta) {

@@ -54,7 +54,7 @@ inline auto fields(const ListPart& m) { const auto& [a, b, c, d] = m; return std
 inline auto fields(const ListedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const SizePart& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const SizedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Record& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Record& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 // clang-format on
 
 // What for_each shows of a Delta.

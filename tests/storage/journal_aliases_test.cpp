@@ -22,7 +22,7 @@ class Replay : public testing::Test {
     return executor_.replay(record, aliases_, 100);
   }
   bool by_alias(std::uint64_t commit, Alias alias, std::int64_t sum) {
-    return executor_.replay({Delta(Commit{commit}), {}, {}, {alias}, {sum}}, aliases_, 100);
+    return executor_.replay({Delta(Commit{commit}), {}, {}, {{alias, sum}}}, aliases_, 100);
   }
   std::size_t counters(const ShardKey& shard) {
     const Partition partition = partition_of(executor_, shard);
@@ -56,8 +56,7 @@ TEST_F(Replay, takes_what_a_record_names_before_what_it_has_by_alias) {
   both.delta.push(kLikes, cell_of(5, 1, 1));
   both.delta.push(kViewsPart, cell_of(6, 1, 1));
   both.aliases = {Alias{}, Alias{10}};
-  both.aliased = {Alias{10}};
-  both.aliased_sums = {4};
+  both.aliased = {{Alias{10}, 4}};
   EXPECT_TRUE(executor_.replay(both, aliases_, 100));
   EXPECT_EQ(state(executor_, kViewsPart), cell_of(6, 2, 4));
 }

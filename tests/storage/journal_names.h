@@ -19,15 +19,14 @@ class JournalNames {
       if (given != 0)
         names_[given] = {{std::string(entry.ref.key), entry.ref.shard}, entry.cells[0].actor};
     });
-    for (std::size_t i = 0; i < record.aliased.size(); ++i) {
-      const auto named = names_.find(raw(record.aliased[i]));
+    for (const Record::Aliased& one : record.aliased) {
+      const auto named = names_.find(raw(one.alias));
       if (named == names_.end()) return false;
-      const Cell cell{named->second.actor, record.delta.commit(), record.aliased_sums[i], {}, 0};
+      const Cell cell{named->second.actor, record.delta.commit(), one.sum, {}, 0};
       record.delta.push(named->second.shard, {{cell}});
     }
     record.aliases.clear();
     record.aliased.clear();
-    record.aliased_sums.clear();
     return true;
   }
 

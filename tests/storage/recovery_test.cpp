@@ -206,7 +206,7 @@ TEST(Recovery, finds_an_alias_that_no_record_gave_corrupt) {
   MemoryDisk disk = new_disk();
   { (void)start(disk); }
   const std::string name = stored::record(Commit{2});
-  disk.durable[name] = encode_record(name, {Delta(Commit{2}), {}, {}, {Alias{1}}, {7}});
+  disk.durable[name] = encode_record(name, {Delta(Commit{2}), {}, {}, {{Alias{1}, 7}}});
   EXPECT_EQ(start_code(disk), Code::corrupt);
 }
 
