@@ -41,18 +41,31 @@ void ClientSession::go_on() {
   if (going_on_ || closed_ || must_wait()) return;
   going_on_ = true;
   if (turn_over_) {
-    return asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    return asio::post(shared_.loop, [self = shared_from_this()] {
       self->going_on_ = false;
       if (self->closed_ || self->must_wait()) return;
       if (!self->turn_over_) return self->go_on();  // turned out meanwhile
       self->take_turn(*self->left_over_);
     });
   }
-  socket_.async_wait(tcp::socket::wait_read,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       self->going_on_ = false;
-                       if (!error && !self->closed_) self->on_readable();
-                     });
+  watch({.read = true, .write = watched_.write});
+}
+
+void ClientSession::watch(ReadySockets::Wish wish) {
+  const ReadySockets::Wish before = std::exchange(watched_, wish);
+  if (!shared_.sockets.watch(socket_.native_handle(), raw(id_), before, wish)) close();
+}
+
+// It stays watched for reading until more comes than is wanted: most are read again and again.
+void ClientSession::on_ready(ReadySockets::Wish ready) {
+  if (ready.write && watched_.write) {
+    flush();
+    go_on();
+  }
+  if (!ready.read || !watched_.read || closed_) return;
+  if (!going_on_ || turn_over_) return watch({.read = false, .write = watched_.write});
+  going_on_ = false;
+  on_readable();
 }
 
 // Somebody calls go_on() when that has changed.
@@ -146,8 +159,7 @@ void ClientSession::hold(std::size_t bytes) {
 
 // Many a read ends within a request: so the timer is let run, and looks when it fires.
 void ClientSession::watch_request() {
-  request_late_ =
-      std::make_unique<Timer>(socket_.get_executor(), request_since_ + shared_.limits.request);
+  request_late_ = std::make_unique<Timer>(shared_.loop, request_since_ + shared_.limits.request);
   request_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && !self->closed_) self->on_request_late();
   });
@@ -167,8 +179,7 @@ void ClientSession::on_request_late() {
 void ClientSession::watch_silence() {
   silence_.reset();
   if (!protocol_->awaits_more()) return;
-  silence_ =
-      std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + shared_.limits.silence);
+  silence_ = std::make_unique<Timer>(shared_.loop, NodeClock::now() + shared_.limits.silence);
   silence_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && !self->closed_) self->on_silence();
   });
@@ -204,7 +215,7 @@ void ClientSession::end() {
 // may have to wait for the disk first.
 void ClientSession::linger() {
   if (!ending_ || linger_ != nullptr || output_.free() < output_.waiting()) return;
-  linger_ = std::make_unique<Timer>(socket_.get_executor(), NodeClock::now() + kLinger);
+  linger_ = std::make_unique<Timer>(shared_.loop, NodeClock::now() + kLinger);
   linger_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error) self->close();
   });
@@ -249,10 +260,12 @@ void ClientSession::flush() {
       if (output_.free() > shared_.limits.hard_output) return close();
       watch_output();
       linger();
-      return wait_writable();
+      return watch({.read = watched_.read, .write = true});
     case SocketOutput::Flushed::all:
       break;
   }
+  watch({.read = watched_.read, .write = false});
+  if (closed_) return;
   output_late_.reset();
   linger();
   if (ending_ && output_.waiting() == 0) {
@@ -272,22 +285,11 @@ void ClientSession::on_released(Commit durable) {
 void ClientSession::watch_output() {
   if (output_.free() <= shared_.limits.soft_output) return output_late_.reset();
   if (output_late_ != nullptr) return;
-  output_late_ = std::make_unique<Timer>(socket_.get_executor(),
-                                         NodeClock::now() + shared_.limits.soft_output_time);
+  output_late_ =
+      std::make_unique<Timer>(shared_.loop, NodeClock::now() + shared_.limits.soft_output_time);
   output_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && self->output_.free() > self->shared_.limits.soft_output) self->close();
   });
-}
-
-void ClientSession::wait_writable() {
-  if (std::exchange(writing_, true)) return;
-  socket_.async_wait(tcp::socket::wait_write,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       self->writing_ = false;
-                       if (error || self->closed_) return;
-                       self->flush();
-                       self->go_on();
-                     });
 }
 
 std::string ClientSession::remote() const {

@@ -23,6 +23,7 @@
 #include "node/client_protocol.h"
 #include "node/clock.h"
 #include "node/connection_limits.h"
+#include "node/ready_sockets.h"
 #include "node/socket_output.h"
 
 namespace quipu {
@@ -53,6 +54,8 @@ struct SessionLimits {
 
 // What all sessions share; outlives them.
 struct SessionsShared {
+  asio::io_context& loop;
+  ReadySockets sockets;  // by their ClientIds
   ClientContext context;
   const SessionLimits limits;
   // For whoever reads, while nothing is left over from its last read.
@@ -74,11 +77,12 @@ struct SessionsShared {
 
 class ClientSession : public std::enable_shared_from_this<ClientSession> {
  public:
-  // `socket` is non-blocking.
+  // `socket` is non-blocking, and as ReadySockets wants it.
   ClientSession(asio::ip::tcp::socket socket, ClientId id, SessionsShared& shared);
 
   // The next turn: requests left over, or a read, unless something speaks against it.
   void go_on();
+  void on_ready(ReadySockets::Wish ready);
   void on_core_resumed();
   void reply(const Answer& answer);
   // What it keeps back for a commit up to this may go.
@@ -104,6 +108,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
  private:
   [[nodiscard]] bool must_wait();
+  void watch(ReadySockets::Wish wish);
   void on_readable();
   void take_turn(ReadBuffer& in);
   void take_requests(ReadBuffer& in);
@@ -120,7 +125,6 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void discard();
   void mark_unflushed();
   void watch_output();
-  void wait_writable();
 
   asio::ip::tcp::socket socket_;
   const ClientId id_;
@@ -138,9 +142,9 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   bool ending_ = false;                 // its last words are in the output
   std::unique_ptr<Timer> linger_;       // set: they may be sent; closed when it fires
   std::size_t gated_ = 0;               // of shared_.gated: what output_ may not send yet
-  bool going_on_ = false;               // a callback will
-  bool core_paused_ = false;            // in shared_.paused
-  bool writing_ = false;
+  bool going_on_ = false;               // a callback will, or on_ready()
+  ReadySockets::Wish watched_;
+  bool core_paused_ = false;  // in shared_.paused
   bool unflushed_ = false;
   bool closed_ = false;
 };

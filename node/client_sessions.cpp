@@ -10,12 +10,24 @@
 namespace quipu {
 namespace {
 
+using asio::ip::tcp;
+
 // Redis's own words, where it has some.
 TurnedAway::Reason no_room(std::size_t connections) {
   return {{Code::overloaded, "the node has " + std::to_string(connections) +
                                  " client connections, its limit: share connections, use another "
                                  "node, or let it open more files (ulimit -n)"},
           "ERR max number of clients reached"};
+}
+
+// Closed, if the client has gone.
+tcp::socket moved_to(asio::io_context& loop, tcp::socket socket) {
+  tcp::socket moved(loop);
+  asio::error_code error;
+  const tcp::endpoint endpoint = socket.local_endpoint(error);
+  if (!error) moved.assign(endpoint.protocol(), socket.release(), error);
+  if (!error) moved.non_blocking(true, error);
+  return moved;
 }
 
 TurnedAway::Reason not_serving() {
@@ -25,9 +37,12 @@ TurnedAway::Reason not_serving() {
 
 }  // namespace
 
-ClientSessions::ClientSessions(CorePort& port, SessionLimits limits, RespSettings resp,
-                               Random random)
+ClientSessions::ClientSessions(asio::io_context& loop, CorePort& port, SessionLimits limits,
+                               RespSettings resp, Random random)
     : shared_{
+          .loop = loop,
+          .sockets = {loop, [this](std::uint64_t name,
+                                   ReadySockets::Wish ready) { on_ready(ClientId{name}, ready); }},
           .context = {port},
           .limits = limits,
           .buffer = {},
@@ -48,7 +63,7 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const bool serving = shared_.context.port.core != nullptr && !shared_.context.closing;
   if (!serving || sessions_.size() >= shared_.limits.sessions) {
     --taken_;
-    return turned_away_.add(std::move(socket),
+    return turned_away_.add(moved_to(shared_.loop, std::move(socket)),
                             serving ? no_room(shared_.limits.sessions) : not_serving());
   }
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
@@ -65,6 +80,14 @@ std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, ch
   };
   return std::make_unique<RespConnection>(
       session.id(), RespPeer{session.remote(), session.local(), buffered}, resp_);
+}
+
+// Of one that has gone meanwhile as well.
+void ClientSessions::on_ready(ClientId client, ReadySockets::Wish ready) {
+  const auto at = sessions_.find(client);
+  if (at == sessions_.end()) return;
+  const std::shared_ptr<ClientSession> session = at->second;
+  session->on_ready(ready);
 }
 
 void ClientSessions::reply(ClientId client, const Answer& answer) {

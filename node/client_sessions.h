@@ -22,7 +22,8 @@ class ClientSessions {
   // Sessions are numbered from this on.
   static constexpr ClientId kFirst{1};
 
-  ClientSessions(CorePort& port, SessionLimits limits, RespSettings resp, Random random);
+  ClientSessions(asio::io_context& loop, CorePort& port, SessionLimits limits, RespSettings resp,
+                 Random random);
 
   // Reactors share the numbers: of `all`, this is the `self`th.
   void share_numbers(std::size_t self, std::size_t all) {
@@ -33,8 +34,8 @@ class ClientSessions {
   // Any thread: one more is on its way to accept(). How many are, or are connected.
   void expect() { ++taken_; }
   [[nodiscard]] std::size_t taken() const { return taken_; }
-  // `socket` is non-blocking, and was expected. Beyond the bound, or without a core, it is
-  // turned away.
+  // `socket` is non-blocking, as ReadySockets wants it, and was expected. Beyond the bound, or
+  // without a core, it is turned away.
   void accept(asio::ip::tcp::socket socket);
   // To whoever asked; nothing if that session is gone.
   void reply(ClientId client, const Answer& answer);
@@ -56,6 +57,7 @@ class ClientSessions {
   void close_all();
 
  private:
+  void on_ready(ClientId client, ReadySockets::Wish ready);
   void turn_out_largest();
   std::unique_ptr<ClientProtocol> speak(ClientSession& session, char first);
 

@@ -121,6 +121,7 @@ class Reactor {
   Random random_;
   const Events events_;
 
+  asio::io_context client_sockets_{1};  // which never runs: see ready_sockets.h
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   CorePort port_;

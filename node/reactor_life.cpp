@@ -48,7 +48,7 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       limits_(connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors,
                                 plan_.config.members.size())),
       sessions_(
-          port_, session_limits(plan_.client_port, limits_),
+          io_, port_, session_limits(plan_.client_port, limits_),
           resp_settings(plan_.client_port,
                         std::min(limits_.clients * plan_.reactors, plan_.client_port.connections),
                         plan_.settings.memory_limit * plan_.reactors),
@@ -110,7 +110,7 @@ asio::io_context& Reactor::choose() {
   accepting_ = *std::ranges::min_element(all_, {}, [](const Reactor* reactor) {
     return std::pair(!reactor->crossing_.serving(), reactor->sessions_.taken());
   });
-  return accepting_->io_;
+  return accepting_->client_sockets_;
 }
 
 void Reactor::accept(asio::ip::tcp::socket socket) {

@@ -25,13 +25,15 @@ using testing::StartsWith;
 // is: a `config` question, say.
 class Served {
  public:
-  explicit Served(SessionLimits limits) : sessions_(port_, limits, RespSettings{}, Random(1)) {
+  explicit Served(SessionLimits limits) : sessions_(io_, port_, limits, RespSettings{}, Random(1)) {
     EXPECT_TRUE(listener_.bind({"127.0.0.1", 0}).ok());
     EXPECT_TRUE(listener_
-                    .start([this](asio::ip::tcp::socket socket) {
-                      sessions_.expect();
-                      sessions_.accept(std::move(socket));
-                    })
+                    .start(
+                        [this](asio::ip::tcp::socket socket) {
+                          sessions_.expect();
+                          sessions_.accept(std::move(socket));
+                        },
+                        [this]() -> asio::io_context& { return client_sockets_; })
                     .ok());
     thread_ = std::thread([this] { io_.run(); });
   }
@@ -39,6 +41,7 @@ class Served {
     asio::post(io_, [this] {
       listener_.close();
       sessions_.close_all();
+      io_.stop();
     });
     thread_.join();
   }
@@ -52,6 +55,7 @@ class Served {
                  .effects = {},
                  .finish = [this] { sessions_.flush(); },
                  .finish_later = [this] { sessions_.flush(); }};
+  asio::io_context client_sockets_;
   asio::io_context io_;
   Crossing crossing_{io_, port_, nullptr};
   ClientSessions sessions_;

@@ -1,0 +1,97 @@
+#include "node/ready_sockets.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace quipu::test {
+namespace {
+
+using Wish = ReadySockets::Wish;
+constexpr Wish kNothing{}, kRead{.read = true}, kWrite{.write = true}, kBoth{true, true};
+
+class Ready : public testing::Test {
+ protected:
+  Ready() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends_.data()), 0); }
+  ~Ready() override {
+    for (const int end : ends_) ::close(end);
+  }
+  void watch(Wish before, Wish now) { EXPECT_TRUE(sockets_.watch(ends_[0], 7, before, now)); }
+  void send() { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
+  void close_other() { ::close(std::exchange(ends_[1], -1)); }
+  // What it is told in one turn.
+  std::vector<Wish> told() {
+    told_.clear();
+    io_.restart();
+    io_.poll();
+    return told_;
+  }
+
+  asio::io_context io_{1};
+  std::array<int, 2> ends_{-1, -1};
+  std::vector<Wish> told_;
+  ReadySockets sockets_{io_, [this](std::uint64_t name, Wish ready) {
+                          EXPECT_EQ(name, 7u);
+                          told_.push_back(ready);
+                          io_.stop();
+                        }};
+};
+
+TEST_F(Ready, are_told_again_until_they_were_read) {
+  watch(kNothing, kRead);
+  EXPECT_EQ(told(), std::vector<Wish>{});
+  send();
+  EXPECT_EQ(told(), std::vector{kRead});
+  EXPECT_EQ(told(), std::vector{kRead});
+  std::array<char, 1> byte;
+  EXPECT_EQ(::read(ends_[0], byte.data(), 1), 1);
+  EXPECT_EQ(told(), std::vector<Wish>{});
+  send();
+  EXPECT_EQ(told(), std::vector{kRead});
+}
+
+TEST_F(Ready, are_told_for_what_is_wished) {
+  watch(kNothing, kWrite);
+  send();
+  EXPECT_EQ(told(), std::vector{kWrite});
+  watch(kWrite, kBoth);
+  EXPECT_EQ(told(), std::vector{kBoth});
+  watch(kBoth, kRead);
+  EXPECT_EQ(told(), std::vector{kRead});
+  watch(kRead, kNothing);
+  EXPECT_EQ(told(), std::vector<Wish>{});
+  watch(kNothing, kRead);
+  EXPECT_EQ(told(), std::vector{kRead});
+}
+
+TEST_F(Ready, are_told_of_for_both_once_they_broke) {
+  watch(kNothing, kRead);
+  close_other();
+  EXPECT_EQ(told(), std::vector{kBoth});
+}
+
+// It would be told of for ever.
+TEST_F(Ready, are_not_told_of_if_they_broke_while_nothing_was_wished) {
+  watch(kNothing, kRead);
+  watch(kRead, kNothing);
+  close_other();
+  EXPECT_EQ(told(), std::vector<Wish>{});
+}
+
+TEST_F(Ready, leave_when_they_are_closed) {
+  watch(kNothing, kRead);
+  send();
+  ::close(std::exchange(ends_[0], -1));
+  EXPECT_EQ(told(), std::vector<Wish>{});
+}
+
+TEST_F(Ready, that_cannot_be_watched_are_refused) {
+  EXPECT_FALSE(sockets_.watch(-1, 7, kNothing, kRead));
+}
+
+}  // namespace
+}  // namespace quipu::test
