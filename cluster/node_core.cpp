@@ -35,6 +35,7 @@ ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
   options.tokens = settings.tokens;
   options.checkpoint = settings.checkpoint;
   options.memory = {settings.memory_limit, config.owners.owned_by(self)};
+  options.has_peers = config.members.size() > 1;
   return options;
 }
 

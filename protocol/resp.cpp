@@ -124,6 +124,7 @@ bool split_word(std::string_view& line, char*& to) {
 }  // namespace
 
 std::optional<std::int64_t> to_integer(std::string_view word) {
+  if (word.size() == 1 && is_digit(word.front())) return word.front() - '0';
   constexpr std::size_t kMostDigits = 19;  // cannot overflow 64 bits
   const bool negative = word.starts_with('-');
   const std::string_view digits = word.substr(negative ? 1 : 0);

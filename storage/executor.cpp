@@ -53,6 +53,7 @@ Executor::Executor(Meta meta, ExecutorOptions options, Random random)
       map_(options.placement, options.memory),
       tokens_(options.tokens, first_serial(random_)),
       checkpoint_(options.checkpoint),
+      has_peers_(options.has_peers),
       actors_(kPartitions) {
   sealed_ = Commit{raw(meta_.journal_first) - 1};
 }
@@ -249,8 +250,7 @@ void Executor::push_open(Record& record, ShardList& local) {
   const Commit commit = record.delta.commit();
   ShardState state;
   map_.take_open([&](Entry& entry) {
-    const ShardRef ref = entry.ref();
-    if (entry.has(Entry::kLocal)) local.push(ref);
+    if (has_peers_ && entry.has(Entry::kLocal)) local.push(entry.ref());
     const bool whole = entry.has(Entry::kWhole);
     const Entry::CellRef changed = whole ? Entry::CellRef{} : entry.find_only(commit);
     if (changed && entry.journaled() == checkpoint_.alias()) {
@@ -261,7 +261,7 @@ void Executor::push_open(Record& record, ShardList& local) {
     if (!whole) keep_changed(state, commit);
     const Alias alias = state.cells.size() == 1 ? entry.alias() : Alias{};
     entry.set_journaled(alias != Alias{} ? checkpoint_.alias() : Entry::Journaled::by_name);
-    record.delta.push(ref, state);
+    record.delta.push(entry.ref(), state);
     record.aliases.push_back(alias);
   });
 }

@@ -39,6 +39,7 @@ struct ExecutorOptions {
   TokenLimits tokens;
   CheckpointLimits checkpoint;
   MemoryLimit memory{};
+  bool has_peers = true;  // who must be told: else Sealed::local stays empty
 };
 
 // An add or a reset of one shard. Borrows; with or without a token.
@@ -168,6 +169,7 @@ class Executor {
   ShardMap map_;
   TokenTable tokens_;
   Checkpoint checkpoint_;
+  const bool has_peers_;
   std::vector<OwnActor> actors_;  // by partition; 0: to be drawn
   Partitions confirmed_;
   Commit sealed_{};

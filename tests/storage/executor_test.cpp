@@ -43,6 +43,17 @@ TEST(Executor, counts_an_add_at_once_and_records_it_at_the_seal) {
   EXPECT_EQ(executor.covering(), Commit{1});
 }
 
+TEST(Executor, lists_no_shards_where_there_is_nobody_to_tell) {
+  ExecutorOptions alone;
+  alone.has_peers = false;
+  Executor executor = fresh_executor(1, alone);
+  add(executor, kLikes, 7);
+  const std::vector<Sealed> sealed = seal(executor);
+  ASSERT_EQ(sealed.size(), 1u);
+  EXPECT_EQ(sealed[0].local, shards({}));
+  EXPECT_EQ(cells_of(record_of(sealed[0])), state(executor, kLikes).cells);
+}
+
 TEST(Executor, records_a_cell_once_however_often_it_was_added_to) {
   Executor executor = fresh_executor(1);
   for (int i = 0; i < 1000; ++i) add(executor, kLikes, 2);
