@@ -167,7 +167,8 @@ void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effec
   link.fence = view_.fence_of(hello.pins);
   link.welcomed = link.welcomed || hello.welcome;
   link.founded = hello.pins.founded;
-  met.confirmed = member;
+  // Until it welcomes us it may still hear what our last life said, over an older link.
+  if (link.welcomed) met.confirmed = member;
   if (met.pins_changed || !accepted) news_ = executor_.covering();
   keep_newest(member, effects);
   raise(id, link, met);

@@ -277,7 +277,7 @@ bool HandDriven::close_some(Link& link) {
   for (int i = 0; i < 2; ++i) {
     Side& side = link.sides[i];
     Side& other = link.sides[1 - i];
-    if (!side.open || !side.closing) continue;
+    if (!side.open || !side.closing || side.held) continue;
     close(side);
     other.closing = other.open;
     return true;

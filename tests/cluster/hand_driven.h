@@ -88,7 +88,7 @@ class HandDriven {
   void lose_side(MemberIndex node, MemberIndex peer);
   void hold(MemberIndex from, MemberIndex to) { held_.insert({from, to}); }
   void release(MemberIndex from, MemberIndex to);
-  // What is held on this link comes late, whatever comes over the next ones.
+  // What is held on this link comes late, its end too, whatever comes over the next ones.
   void hold_link(MemberIndex from, MemberIndex to);
   void release_links();
   // Sees every frame before it arrives, may change it, and says what becomes of it.

@@ -167,6 +167,37 @@ TEST(Rollback, OfTwoNodesFromOneCopyOnlyOneKeepsTheStore) {
   EXPECT_FALSE(nodes.up(0, 1)) << "a store that was replaced must not come back";
 }
 
+// It testifies for what it has heard so far, and hears more.
+TEST(Rollback, IsNotRuledOutByWhoStillHearsTheLifeBefore) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  const MemoryDisk copy = nodes.disk(0);
+  nodes.cut(0, 2);
+  nodes.hold_link(0, 1);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 2)), Code::ok);
+  nodes.pass(100ms);
+  nodes.crash(0);
+  nodes.disk(0) = copy;
+  nodes.start(0);
+  nodes.meddle([](MemberIndex from, MemberIndex to, PeerMessage& message) {
+    const bool first = from == 0 && to == 1 && std::holds_alternative<Hello>(message);
+    return first ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  nodes.connect(0);
+  EXPECT_FALSE(nodes.core(0).ready());
+  nodes.release_links();
+  ASSERT_EQ(nodes.held(1, "a"), 3);
+  const std::uint64_t added = nodes.add(0, "a", 5);
+  nodes.be_fair();
+  nodes.pass(100ms);
+  EXPECT_EQ(nodes.restarts(0), 1u);
+  nodes.connect(0);
+  nodes.pass(2s);
+  const bool counts = nodes.code(added) == Code::ok;
+  for (const MemberIndex node : nodes.all()) EXPECT_EQ(nodes.held(node, "a"), counts ? 8 : 3);
+}
+
 TEST(Restart, WithItsPeersKeepsTheActors) {
   HandDriven nodes;
   (void)nodes.add(0, "a", 1);
