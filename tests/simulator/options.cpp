@@ -1,5 +1,6 @@
 #include "tests/simulator/options.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -81,6 +82,29 @@ Options Options::draw(std::uint64_t seed) {
   options.fault_ms = 200 + random.below(1500);
   options.torment = std::chrono::seconds(4 + random.below(12));
   for (const KnobInfo& knob : knobs()) options.set(knob.knob, random.below(100) < knob.percent);
+  return options;
+}
+
+Options Options::stray(std::uint64_t seed) {
+  constexpr std::array<std::size_t, 8> kNodes{2, 3, 4, 4, 5, 5, 5, 7};
+  constexpr std::array<std::uint64_t, 6> kPaces{5, 10, 20, 50, 100, 200};  // ms
+  constexpr std::array<std::size_t, 4> kFaults{10, 30, 100, 1000};
+  constexpr std::array<int, 4> kTorments{3, 6, 12, 20};  // s
+  Random random(~seed);
+  const auto one_of = [&random](const auto& these) { return these[random.below(these.size())]; };
+  Options options = draw(seed);
+  options.nodes = one_of(kNodes);
+  const std::array<std::size_t, 4> owners{3, 3, 5, options.nodes};
+  options.owners = std::min(options.nodes, one_of(owners));
+  options.clients = random.below(4);
+  options.wire_clients = random.below(4) + (options.clients == 0 ? 1 : 0);
+  options.pace_ms = one_of(kPaces);
+  options.faults = one_of(kFaults);
+  options.torment = std::chrono::seconds(one_of(kTorments));
+  for (std::uint64_t turned = 2 + random.below(12); turned > 0; --turned) {
+    const Knob knob = one_of(kKnobs).knob;
+    options.set(knob, !options.has(knob));
+  }
   return options;
 }
 

@@ -92,6 +92,9 @@ struct Options {
   void set(Knob knob, bool to) { on[static_cast<std::size_t>(knob)] = to; }
 
   [[nodiscard]] static Options draw(std::uint64_t seed);
+  // One further off than any that is drawn: of other sizes, and with some knobs turned over.
+  // To replay it takes all of its arguments().
+  [[nodiscard]] static Options stray(std::uint64_t seed);
   // For people.
   [[nodiscard]] std::string describe() const;
   // The arguments of quipu_sim that give this run again.
