@@ -306,6 +306,8 @@ std::string ClientSession::local() const {
 
 void ClientSession::close() {
   if (std::exchange(closed_, true)) return;
+  // A process that this one forked may hold a copy, and the set would tell of that for ever.
+  (void)shared_.sockets.watch(socket_.native_handle(), raw(id_), watched_, {});
   asio::error_code ignored;
   socket_.close(ignored);
   for (const std::unique_ptr<Timer>* timer : {&linger_, &request_late_, &silence_, &output_late_}) {

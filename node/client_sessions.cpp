@@ -1,5 +1,7 @@
 #include "node/client_sessions.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -25,8 +27,14 @@ tcp::socket moved_to(asio::io_context& loop, tcp::socket socket) {
   tcp::socket moved(loop);
   asio::error_code error;
   const tcp::endpoint endpoint = socket.local_endpoint(error);
-  if (!error) moved.assign(endpoint.protocol(), socket.release(), error);
-  if (!error) moved.non_blocking(true, error);
+  if (error) return moved;
+  const int descriptor = socket.release();
+  moved.assign(endpoint.protocol(), descriptor, error);
+  if (error) {
+    ::close(descriptor);
+    return moved;
+  }
+  moved.non_blocking(true, error);
   return moved;
 }
 

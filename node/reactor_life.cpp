@@ -58,7 +58,10 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       peer_listener_(io_),
       timer_(io_),
       sweep_(io_),
-      retry_(io_) {}
+      retry_(io_) {
+  // What this one lacks is found here, and not where the first client comes.
+  const asio::ip::tcp::socket opens_its_descriptors(client_sockets_);
+}
 
 Reactor::~Reactor() { stop(); }
 

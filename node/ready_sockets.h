@@ -28,9 +28,12 @@ class ReadySockets {
 
   // Throws std::system_error if there are no more descriptors.
   ReadySockets(asio::io_context& io, OnReady on_ready);
+  ReadySockets(const ReadySockets&) = delete;
+  ReadySockets& operator=(const ReadySockets&) = delete;
 
   // From now on `now` is told of it, under that name; before, `before` was. Nobody learns
-  // that it broke while nothing is wished for. One that is closed leaves by itself.
+  // that it broke while nothing is wished for. One that is closed leaves by itself, if no
+  // other process has it.
   // False: the system has no memory for it.
   [[nodiscard]] bool watch(int socket, std::uint64_t name, Wish before, Wish now);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -80,6 +81,26 @@ TEST_F(Ready, are_not_told_of_if_they_broke_while_nothing_was_wished) {
   watch(kRead, kNothing);
   close_other();
   EXPECT_EQ(told(), std::vector<Wish>{});
+}
+
+TEST(ReadySockets, that_are_many_all_have_their_turn) {
+  constexpr std::size_t kMany = 300;
+  asio::io_context io{1};
+  std::set<std::uint64_t> told;
+  std::size_t turns = 0;
+  ReadySockets sockets(io, [&](std::uint64_t name, Wish) {
+    told.insert(name);
+    if (++turns == 2 * kMany) io.stop();
+  });
+  std::vector<std::array<int, 2>> pairs(kMany);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i].data()), 0);
+    EXPECT_TRUE(sockets.watch(pairs[i][0], i, kNothing, kRead));
+    EXPECT_EQ(::write(pairs[i][1], "x", 1), 1);
+  }
+  io.run();
+  EXPECT_EQ(told.size(), kMany);
+  for (const auto& [a, b] : pairs) ::close(a), ::close(b);
 }
 
 TEST_F(Ready, leave_when_they_are_closed) {
