@@ -103,6 +103,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   // "host:port" of the client, and of us; empty: it has gone.
   [[nodiscard]] std::string remote() const;
   [[nodiscard]] std::string local() const;
+  [[nodiscard]] int descriptor() { return socket_.native_handle(); }
   // Answers that nobody fetched are lost; shared.on_closed is called.
   void close();
 

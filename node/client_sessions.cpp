@@ -87,7 +87,8 @@ std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, ch
     return RespPeer::Buffered{session.held(), session.unfetched()};
   };
   return std::make_unique<RespConnection>(
-      session.id(), RespPeer{session.remote(), session.local(), buffered}, resp_);
+      session.id(), RespPeer{session.remote(), session.local(), session.descriptor(), buffered},
+      resp_);
 }
 
 // Of one that has gone meanwhile as well.

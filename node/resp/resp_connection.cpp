@@ -95,6 +95,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
   const std::size_t begin = out.size();
   bool all = false;
   while (!all && state() == State::reading && out.size() - begin <= kTurnOutput) {
+    unread_ = in.buffered();
     const std::optional<Words> words = requests_.next(in);
     if (!words) {
       all = true;
@@ -110,6 +111,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
     ending_ = true;
   }
   give_questions();
+  unread_ = in.buffered();
   turn_over_ = !all;
   out_ = nullptr;
 }
@@ -345,8 +347,7 @@ void RespConnection::give_changes() {
     if (told) ++next;
   }
   // Out of the order of the ops, or of earlier ones.
-  for (; next != known.end(); ++next)
-    settle(next->done.id, {.done = &next->done}, next->after);
+  for (; next != known.end(); ++next) settle(next->done.id, {.done = &next->done}, next->after);
   if (writes.capacity() <= kKeptSlots) give_back(writes, changes_);
   give_back(ops, server_.context.ops);
   give_back(known, server_.context.at_once);
@@ -447,12 +448,13 @@ std::string RespConnection::describe(Instant now) const {
   const auto [requests, replies] = peer_.buffered();
   // Arguments are read where the request stands, and replies wait in one piece.
   const std::string buffers =
-      " qbuf=" + std::to_string(requests) +
+      " qbuf=" + std::to_string(unread_) +
       " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=" + std::to_string(replies) +
       " oll=0 omem=" + std::to_string(replies) +
       " tot-mem=" + std::to_string(requests + replies + known_bytes_) + " events=r";
   std::string line = "id=" + std::to_string(raw(id_)) + " addr=" + peer_.remote +
-                     " laddr=" + peer_.local + " name=" + labels_.name + " age=" + seconds(since_) +
+                     " laddr=" + peer_.local + " fd=" + std::to_string(peer_.descriptor) +
+                     " name=" + labels_.name + " age=" + seconds(since_) +
                      " idle=" + seconds(last_) +
                      " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0" + buffers + " cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);

@@ -34,12 +34,13 @@ struct RespAnswer {
   const Sized* size = nullptr;
 };
 
-// The two ends of a connection, as "host:port", and what is kept for it.
+// The two ends of a connection, as "host:port", its socket, and what is kept for it.
 struct RespPeer {
   std::string remote;
   std::string local;
+  int descriptor = -1;
   struct Buffered {
-    std::size_t requests = 0;  // bytes
+    std::size_t requests = 0;  // bytes of memory
     std::size_t replies = 0;
   };
   std::function<Buffered()> buffered = [] { return Buffered{}; };
@@ -159,6 +160,7 @@ class RespConnection final : public ClientProtocol {
   RespWriter::Version version_ = RespWriter::Version::resp2;
 
   RespRequests requests_;
+  std::size_t unread_ = 0;      // bytes, with those of the request that is being carried out
   std::string* out_ = nullptr;  // during take() and reply()
   // Behind all slots; they go to the core together.
   std::vector<Write> changes_;  // of the context's ops

@@ -246,8 +246,8 @@ class Stranger {
   void connect() {
     if (connection_ != nullptr) connection_->on_closed();
     connection_.reset();  // before the next, which may have its place
-    connection_ = std::make_unique<RespConnection>(ClientId{next_id_}, RespPeer{"them", "us"},
-                                                   server_.resp());
+    connection_ = std::make_unique<RespConnection>(
+        ClientId{next_id_}, RespPeer{.remote = "them", .local = "us"}, server_.resp());
     next_id_ += 2;
     in_ = {};
     out_.clear();

@@ -28,7 +28,8 @@ TEST_P(RespIntrospection, TellsOfItself) {
         "db0:keys=1,expires=0,avg_ttl=0\r\n"})
     EXPECT_THAT(info, HasSubstr(line));
   EXPECT_THAT(client.reply_to("INFO server"), Not(HasSubstr("# Clients")));
-  EXPECT_THAT(client.reply_to("CLIENT LIST"), HasSubstr(" laddr=" + node_->client_address()));
+  EXPECT_THAT(client.reply_to("CLIENT LIST"),
+              HasSubstr(" laddr=" + node_->client_address() + " fd="));
   converse(connect(),
            {{"CONFIG GET save", "*2 $4 save $0  "},
             {"CONFIG GET append*", "*4 $11 appendfsync $6 always $10 appendonly $3 yes "},
@@ -51,7 +52,7 @@ TEST_P(RespIntrospection, TellsOfItself) {
             {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
   EXPECT_THAT(
       client.reply_to("CLIENT LIST"),
-      HasSubstr(" watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 "
+      HasSubstr(" watch=0 qbuf=29 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 "
                 "omem=0 tot-mem=0 events=r cmd=client|list "));
   EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
   EXPECT_THAT(client.reply_to("CLIENT HELP"),
