@@ -42,7 +42,7 @@ class Greeting {
     std::optional<MemberIndex> up;  // this member's link has just come up
     bool pins_changed = false;
     bool rolled_back = false;              // the peer knows more of this store than it does
-    std::optional<MemberIndex> confirmed;  // the peer testifies that nothing is lost
+    std::optional<MemberIndex> confirmed;  // the peer testifies that nothing is lost, and welcomes us
   };
   [[nodiscard]] Met on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
   // Ends all links that carry data.

@@ -52,7 +52,7 @@ void NodeCore::confirm(MemberIndex member) {
 }
 
 // A partition keeps its actor only if every other owner has testified that this
-// store lost nothing; for the silent ones it draws a new one.
+// store lost nothing, and hears no older life of it; for the silent ones it draws a new one.
 void NodeCore::settle(Instant now) {
   if (settled_ || abandoned_ || !executor_->meta().pins.founded) return;
   const bool all = std::all_of(confirmed_.begin(), confirmed_.end(), [](bool one) { return one; });

@@ -31,7 +31,7 @@ std::string text_of(const tcp::endpoint& endpoint, const asio::error_code& error
 }  // namespace
 
 ClientSession::ClientSession(tcp::socket socket, ClientId id, SessionsShared& shared)
-    : socket_(std::move(socket)), id_(id), shared_(shared) {
+    : socket_(std::move(socket)), id_(id), watched_{socket_.native_handle(), id}, shared_(shared) {
   asio::error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(tcp::socket::keep_alive(true), ignored);
@@ -41,29 +41,30 @@ void ClientSession::go_on() {
   if (going_on_ || closed_ || must_wait()) return;
   going_on_ = true;
   if (turn_over_) {
-    return asio::post(shared_.loop, [self = shared_from_this()] {
+    return asio::post(shared_.io, [self = shared_from_this()] {
       self->going_on_ = false;
       if (self->closed_ || self->must_wait()) return;
       if (!self->turn_over_) return self->go_on();  // turned out meanwhile
       self->take_turn(*self->left_over_);
     });
   }
-  watch({.read = true, .write = watched_.write});
+  watch({.read = true, .write = watched_.interest.write});
 }
 
-void ClientSession::watch(ReadySockets::Wish wish) {
-  const ReadySockets::Wish before = std::exchange(watched_, wish);
-  if (!shared_.sockets.watch(socket_.native_handle(), raw(id_), before, wish)) close();
+void ClientSession::watch(ReadySockets::Interest interest) {
+  if (!shared_.sockets.watch(watched_, interest)) close();
 }
 
-// It stays watched for reading until more comes than is wanted: most are read again and again.
-void ClientSession::on_ready(ReadySockets::Wish ready) {
-  if (ready.write && watched_.write) {
+// Most sockets are read again and again, so the interest in reading stays, until there is
+// something that is not to be read now.
+void ClientSession::on_ready(ReadySockets::Interest ready) {
+  const ReadySockets::Interest wanted = watched_.interest;
+  if (ready.write && wanted.write) {
     flush();
     go_on();
   }
-  if (!ready.read || !watched_.read || closed_) return;
-  if (!going_on_ || turn_over_) return watch({.read = false, .write = watched_.write});
+  if (!ready.read || !wanted.read || closed_) return;
+  if (!going_on_ || turn_over_) return watch({.read = false, .write = watched_.interest.write});
   going_on_ = false;
   on_readable();
 }
@@ -159,7 +160,7 @@ void ClientSession::hold(std::size_t bytes) {
 
 // Many a read ends within a request: so the timer is let run, and looks when it fires.
 void ClientSession::watch_request() {
-  request_late_ = std::make_unique<Timer>(shared_.loop, request_since_ + shared_.limits.request);
+  request_late_ = std::make_unique<Timer>(shared_.io, request_since_ + shared_.limits.request);
   request_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && !self->closed_) self->on_request_late();
   });
@@ -179,7 +180,7 @@ void ClientSession::on_request_late() {
 void ClientSession::watch_silence() {
   silence_.reset();
   if (!protocol_->awaits_more()) return;
-  silence_ = std::make_unique<Timer>(shared_.loop, NodeClock::now() + shared_.limits.silence);
+  silence_ = std::make_unique<Timer>(shared_.io, NodeClock::now() + shared_.limits.silence);
   silence_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && !self->closed_) self->on_silence();
   });
@@ -215,7 +216,7 @@ void ClientSession::end() {
 // may have to wait for the disk first.
 void ClientSession::linger() {
   if (!ending_ || linger_ != nullptr || output_.free() < output_.waiting()) return;
-  linger_ = std::make_unique<Timer>(shared_.loop, NodeClock::now() + kLinger);
+  linger_ = std::make_unique<Timer>(shared_.io, NodeClock::now() + kLinger);
   linger_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error) self->close();
   });
@@ -260,11 +261,11 @@ void ClientSession::flush() {
       if (output_.free() > shared_.limits.hard_output) return close();
       watch_output();
       linger();
-      return watch({.read = watched_.read, .write = true});
+      return watch({.read = watched_.interest.read, .write = true});
     case SocketOutput::Flushed::all:
       break;
   }
-  watch({.read = watched_.read, .write = false});
+  watch({.read = watched_.interest.read, .write = false});
   if (closed_) return;
   output_late_.reset();
   linger();
@@ -286,7 +287,7 @@ void ClientSession::watch_output() {
   if (output_.free() <= shared_.limits.soft_output) return output_late_.reset();
   if (output_late_ != nullptr) return;
   output_late_ =
-      std::make_unique<Timer>(shared_.loop, NodeClock::now() + shared_.limits.soft_output_time);
+      std::make_unique<Timer>(shared_.io, NodeClock::now() + shared_.limits.soft_output_time);
   output_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && self->output_.free() > self->shared_.limits.soft_output) self->close();
   });
@@ -306,8 +307,7 @@ std::string ClientSession::local() const {
 
 void ClientSession::close() {
   if (std::exchange(closed_, true)) return;
-  // A process that this one forked may hold a copy, and the set would tell of that for ever.
-  (void)shared_.sockets.watch(socket_.native_handle(), raw(id_), watched_, {});
+  (void)shared_.sockets.watch(watched_, {});
   asio::error_code ignored;
   socket_.close(ignored);
   for (const std::unique_ptr<Timer>* timer : {&linger_, &request_late_, &silence_, &output_late_}) {

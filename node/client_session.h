@@ -54,8 +54,8 @@ struct SessionLimits {
 
 // What all sessions share; outlives them.
 struct SessionsShared {
-  asio::io_context& loop;
-  ReadySockets sockets;  // by their ClientIds
+  asio::io_context& io;
+  ReadySockets sockets;
   ClientContext context;
   const SessionLimits limits;
   // For whoever reads, while nothing is left over from its last read.
@@ -77,12 +77,12 @@ struct SessionsShared {
 
 class ClientSession : public std::enable_shared_from_this<ClientSession> {
  public:
-  // `socket` is non-blocking, and as ReadySockets wants it.
+  // `socket` is non-blocking, of an io_context that nobody runs (ready_sockets.h).
   ClientSession(asio::ip::tcp::socket socket, ClientId id, SessionsShared& shared);
 
   // The next turn: requests left over, or a read, unless something speaks against it.
   void go_on();
-  void on_ready(ReadySockets::Wish ready);
+  void on_ready(ReadySockets::Interest ready);
   void on_core_resumed();
   void reply(const Answer& answer);
   // What it keeps back for a commit up to this may go.
@@ -109,7 +109,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
  private:
   [[nodiscard]] bool must_wait();
-  void watch(ReadySockets::Wish wish);
+  void watch(ReadySockets::Interest interest);
   void on_readable();
   void take_turn(ReadBuffer& in);
   void take_requests(ReadBuffer& in);
@@ -129,6 +129,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
   asio::ip::tcp::socket socket_;
   const ClientId id_;
+  ReadySockets::Socket watched_;
   SessionsShared& shared_;
   std::unique_ptr<ClientProtocol> protocol_;  // null: nothing came yet
   std::unique_ptr<ReadBuffer> left_over_;     // requests not handled yet, or a part of one
@@ -144,8 +145,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::unique_ptr<Timer> linger_;       // set: they may be sent; closed when it fires
   std::size_t gated_ = 0;               // of shared_.gated: what output_ may not send yet
   bool going_on_ = false;               // a callback will, or on_ready()
-  ReadySockets::Wish watched_;
-  bool core_paused_ = false;  // in shared_.paused
+  bool core_paused_ = false;            // in shared_.paused
   bool unflushed_ = false;
   bool closed_ = false;
 };

@@ -22,9 +22,9 @@ TurnedAway::Reason no_room(std::size_t connections) {
           "ERR max number of clients reached"};
 }
 
-// Closed, if the client has gone.
-tcp::socket moved_to(asio::io_context& loop, tcp::socket socket) {
-  tcp::socket moved(loop);
+// To one that runs. Closed, if that fails.
+tcp::socket moved_to(asio::io_context& io, tcp::socket socket) {
+  tcp::socket moved(io);
   asio::error_code error;
   const tcp::endpoint endpoint = socket.local_endpoint(error);
   if (error) return moved;
@@ -45,12 +45,12 @@ TurnedAway::Reason not_serving() {
 
 }  // namespace
 
-ClientSessions::ClientSessions(asio::io_context& loop, CorePort& port, SessionLimits limits,
+ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimits limits,
                                RespSettings resp, Random random)
     : shared_{
-          .loop = loop,
-          .sockets = {loop, [this](std::uint64_t name,
-                                   ReadySockets::Wish ready) { on_ready(ClientId{name}, ready); }},
+          .io = io,
+          .sockets = {io, [this](ClientId client,
+                                 ReadySockets::Interest ready) { on_ready(client, ready); }},
           .context = {port},
           .limits = limits,
           .buffer = {},
@@ -71,7 +71,7 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const bool serving = shared_.context.port.core != nullptr && !shared_.context.closing;
   if (!serving || sessions_.size() >= shared_.limits.sessions) {
     --taken_;
-    return turned_away_.add(moved_to(shared_.loop, std::move(socket)),
+    return turned_away_.add(moved_to(shared_.io, std::move(socket)),
                             serving ? no_room(shared_.limits.sessions) : not_serving());
   }
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
@@ -86,13 +86,16 @@ std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, ch
   const auto buffered = [&session] {  // which owns the connection
     return RespPeer::Buffered{session.held(), session.unfetched()};
   };
-  return std::make_unique<RespConnection>(
-      session.id(), RespPeer{session.remote(), session.local(), session.descriptor(), buffered},
-      resp_);
+  return std::make_unique<RespConnection>(session.id(),
+                                          RespPeer{.remote = session.remote(),
+                                                   .local = session.local(),
+                                                   .descriptor = session.descriptor(),
+                                                   .buffered = buffered},
+                                          resp_);
 }
 
 // Of one that has gone meanwhile as well.
-void ClientSessions::on_ready(ClientId client, ReadySockets::Wish ready) {
+void ClientSessions::on_ready(ClientId client, ReadySockets::Interest ready) {
   const auto at = sessions_.find(client);
   if (at == sessions_.end()) return;
   const std::shared_ptr<ClientSession> session = at->second;

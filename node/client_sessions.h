@@ -22,7 +22,7 @@ class ClientSessions {
   // Sessions are numbered from this on.
   static constexpr ClientId kFirst{1};
 
-  ClientSessions(asio::io_context& loop, CorePort& port, SessionLimits limits, RespSettings resp,
+  ClientSessions(asio::io_context& io, CorePort& port, SessionLimits limits, RespSettings resp,
                  Random random);
 
   // Reactors share the numbers: of `all`, this is the `self`th.
@@ -34,8 +34,8 @@ class ClientSessions {
   // Any thread: one more is on its way to accept(). How many are, or are connected.
   void expect() { ++taken_; }
   [[nodiscard]] std::size_t taken() const { return taken_; }
-  // `socket` is non-blocking, as ReadySockets wants it, and was expected. Beyond the bound, or
-  // without a core, it is turned away.
+  // `socket` is non-blocking, of an io_context that nobody runs, and was expected. Beyond the
+  // bound, or without a core, it is turned away.
   void accept(asio::ip::tcp::socket socket);
   // To whoever asked; nothing if that session is gone.
   void reply(ClientId client, const Answer& answer);
@@ -57,7 +57,7 @@ class ClientSessions {
   void close_all();
 
  private:
-  void on_ready(ClientId client, ReadySockets::Wish ready);
+  void on_ready(ClientId client, ReadySockets::Interest ready);
   void turn_out_largest();
   std::unique_ptr<ClientProtocol> speak(ClientSession& session, char first);
 

@@ -59,8 +59,8 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       timer_(io_),
       sweep_(io_),
       retry_(io_) {
-  // What this one lacks is found here, and not where the first client comes.
-  const asio::ip::tcp::socket opens_its_descriptors(client_sockets_);
+  // With its first socket Asio opens an epoll for it. If that cannot be, it is told here.
+  const asio::ip::tcp::socket first(client_sockets_);
 }
 
 Reactor::~Reactor() { stop(); }

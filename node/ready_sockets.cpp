@@ -26,15 +26,17 @@ ReadySockets::ReadySockets(asio::io_context& io, OnReady on_ready)
   wait();
 }
 
-bool ReadySockets::watch(int socket, std::uint64_t name, Wish before, Wish now) {
-  if (now == before) return true;
-  // Even one that nothing is wished of would be told of when it broke, for ever.
-  const bool was = before != Wish{}, is = now != Wish{};
-  const int what = !is ? EPOLL_CTL_DEL : was ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+bool ReadySockets::watch(Socket& socket, Interest interest) {
+  const Interest before = std::exchange(socket.interest, interest);
+  if (interest == before) return true;
+  // Without an interest it must leave: it would be told of once it broke, for ever.
+  const int what = interest == Interest{} ? EPOLL_CTL_DEL
+                   : before == Interest{} ? EPOLL_CTL_ADD
+                                          : EPOLL_CTL_MOD;
   epoll_event event{};
-  event.events = (now.read ? EPOLLIN : 0u) | (now.write ? EPOLLOUT : 0u);
-  event.data.u64 = name;
-  return ::epoll_ctl(set_.native_handle(), what, socket, &event) == 0;
+  event.events = (interest.read ? EPOLLIN : 0u) | (interest.write ? EPOLLOUT : 0u);
+  event.data.u64 = raw(socket.client);
+  return ::epoll_ctl(set_.native_handle(), what, socket.descriptor, &event) == 0;
 }
 
 void ReadySockets::wait() {
@@ -49,8 +51,8 @@ void ReadySockets::tell() {
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     const bool broken = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
-    on_ready_(event.data.u64, {.read = broken || (event.events & EPOLLIN) != 0,
-                               .write = broken || (event.events & EPOLLOUT) != 0});
+    on_ready_(ClientId{event.data.u64}, {.read = broken || (event.events & EPOLLIN) != 0,
+                                         .write = broken || (event.events & EPOLLOUT) != 0});
   }
   wait();
 }

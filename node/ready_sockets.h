@@ -1,41 +1,46 @@
-// ready_sockets.h: which of many sockets can be read from or written to.
+// ready_sockets.h: which of the clients' sockets can be read from or written to.
 //
 // Asio arms a socket anew for each wait, which is a system call for each request of a
 // client that sends one at a time. Here all are in one set, which tells of a socket for as
 // long as it is ready (a level-triggered epoll), and Asio arms only the set: once for all
 // that it tells of together.
 //
-// Sockets in it must be of an io_context that nobody runs. Any that runs would be woken for
-// each of them as well. Reactor thread; outlives the io_context's run.
+// The sockets' own io_context must be one that nobody runs: Asio keeps each socket in its
+// epoll as well, and would be woken there. Reactor thread; outlives the run of `io`.
 #pragma once
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
-#include <cstdint>
 #include <functional>
+
+#include "cluster/effects.h"
 
 namespace quipu {
 
 class ReadySockets {
  public:
-  struct Wish {
+  struct Interest {
     bool read = false;
     bool write = false;
-    bool operator==(const Wish&) const = default;
+    bool operator==(const Interest&) const = default;
   };
-  // `ready`: one that broke, or whose client has gone, is both.
-  using OnReady = std::function<void(std::uint64_t name, Wish ready)>;
+  struct Socket {
+    int descriptor;
+    ClientId client;
+    Interest interest{};
+  };
+  // `ready`: a socket that broke is both, one whose client has ended it can be read from.
+  using OnReady = std::function<void(ClientId client, Interest ready)>;
 
   // Throws std::system_error if there are no more descriptors.
   ReadySockets(asio::io_context& io, OnReady on_ready);
   ReadySockets(const ReadySockets&) = delete;
   ReadySockets& operator=(const ReadySockets&) = delete;
 
-  // From now on `now` is told of it, under that name; before, `before` was. Nobody learns
-  // that it broke while nothing is wished for. One that is closed leaves by itself, if no
-  // other process has it.
-  // False: the system has no memory for it.
-  [[nodiscard]] bool watch(int socket, std::uint64_t name, Wish before, Wish now);
+  // From now on it is told of for that. While there is no interest, nobody learns that it
+  // broke. End it before the socket is closed: a process that was forked may hold a copy,
+  // and the set would tell of that for ever. False: the system has no memory for it.
+  [[nodiscard]] bool watch(Socket& socket, Interest interest);
 
  private:
   void wait();

@@ -29,7 +29,7 @@ class TurnedAway {
   // At most so many at once, for so long each.
   TurnedAway(std::size_t most, std::chrono::milliseconds time) : most_(most), time_(time) {}
 
-  // `socket` is non-blocking.
+  // `socket` is non-blocking, of an io_context that runs.
   void add(asio::ip::tcp::socket socket, Reason why);
   void clear() { connections_.clear(); }
 

@@ -129,7 +129,7 @@ std::optional<std::int64_t> to_integer(std::string_view word) {
   const bool negative = word.starts_with('-');
   const std::string_view digits = word.substr(negative ? 1 : 0);
   if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
-  if (digits.front() == '0' && word.size() > 1) return std::nullopt;
+  if (digits.front() == '0') return std::nullopt;
   std::uint64_t magnitude = 0;
   for (const char c : digits) {
     if (c < '0' || c > '9') return std::nullopt;

@@ -66,7 +66,6 @@ void read(Reader& in, const wire::TokenRecord& from, TokenRecord& record) {
   }
 }
 
-// Most of what LevelDB copies, checksums, syncs and compresses.
 Offset<Bytes> build_changes(Builder& builder, const Record& record) {
   if (record.aliased.empty()) return 0;
   std::size_t size = 0;
@@ -91,7 +90,7 @@ void read_changes(Reader& in, std::string_view changes, Record& record) {
   }
 }
 
-// Of versions 2 and 4.
+// Of versions 2 and 4; others have none.
 void read_older_changes(Reader& in, const wire::Record& from, Record& record) {
   std::vector<Alias> aliased;
   std::vector<std::int64_t> sums;

@@ -31,7 +31,7 @@ class JournalAliases {
   };
 
   void give(Alias alias, const Target& target);
-  // Null, too: it was never given.
+  // Null, too: it was never given. Does not look at what it leads to.
   [[nodiscard]] const Target* find(Alias alias) const;
 
  private:

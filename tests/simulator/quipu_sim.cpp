@@ -165,8 +165,9 @@ int run_many(const Arguments& arguments) {
       std::cout << explain(report);
       return 1;
     }
+    // Of strays as well, which are the odd ones.
     if (seed / 2 % kTwiceEach == 0 && simulate(options).hash != report.hash) {
-      std::cout << "seed " << seed
+      std::cout << options.arguments()
                 << " went another way the second time: something reads a "
                    "clock, an address or a hash order\n";
       return 1;
