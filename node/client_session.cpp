@@ -31,7 +31,7 @@ std::string text_of(const tcp::endpoint& endpoint, const asio::error_code& error
 }  // namespace
 
 ClientSession::ClientSession(tcp::socket socket, ClientId id, SessionsShared& shared)
-    : socket_(std::move(socket)), id_(id), watched_{socket_.native_handle(), id}, shared_(shared) {
+    : socket_(std::move(socket)), watched_{socket_.native_handle(), id}, shared_(shared) {
   asio::error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(tcp::socket::keep_alive(true), ignored);
@@ -316,7 +316,7 @@ void ClientSession::close() {
   hold(0);
   count_gated();
   if (protocol_ != nullptr) protocol_->on_closed();
-  shared_.on_closed(id_);
+  shared_.on_closed(id());
 }
 
 }  // namespace quipu

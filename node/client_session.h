@@ -99,11 +99,11 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   [[nodiscard]] std::size_t held() const { return held_; }
   // Bytes of replies.
   [[nodiscard]] std::size_t unfetched() const { return output_.waiting(); }
-  [[nodiscard]] ClientId id() const { return id_; }
+  [[nodiscard]] ClientId id() const { return watched_.client; }
   // "host:port" of the client, and of us; empty: it has gone.
   [[nodiscard]] std::string remote() const;
   [[nodiscard]] std::string local() const;
-  [[nodiscard]] int descriptor() { return socket_.native_handle(); }
+  [[nodiscard]] int descriptor() const { return watched_.descriptor; }
   // Answers that nobody fetched are lost; shared.on_closed is called.
   void close();
 
@@ -128,8 +128,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void watch_output();
 
   asio::ip::tcp::socket socket_;
-  const ClientId id_;
-  ReadySockets::Socket watched_;
+  ReadySockets::Socket watched_;  // by the session's id
   SessionsShared& shared_;
   std::unique_ptr<ClientProtocol> protocol_;  // null: nothing came yet
   std::unique_ptr<ReadBuffer> left_over_;     // requests not handled yet, or a part of one

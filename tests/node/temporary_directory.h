@@ -11,7 +11,7 @@ namespace quipu::test {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    const std::string pattern = "quipu-test-XXXXXX";  // mkdtemp() writes over the X's
+    const std::string pattern = "quipu-test-" + std::string(6, 'X');  // mkdtemp() writes over them
     std::string name = (std::filesystem::temp_directory_path() / pattern).string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = name;
