@@ -20,6 +20,10 @@ endif()
 # line numbers, without the weight of full debug information.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 
+# Assertions name files from the root, so a build is the same in every directory, and
+# ccache shares it between checkouts.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
 # Warnings are errors; --compile-no-warning-as-error lets a packager go on with
 # a compiler that warns about more.
 set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
