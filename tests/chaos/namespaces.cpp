@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,9 +49,7 @@ bool raise_loopback() {
   return done;
 }
 
-}  // namespace
-
-std::string enter_private_world() {
+std::string leave_for_private_world() {
   constexpr int kWorlds = CLONE_NEWNET | CLONE_NEWNS;
   const uid_t user = ::getuid();
   const gid_t group = ::getgid();
@@ -70,6 +69,34 @@ std::string enter_private_world() {
   }
   if (!raise_loopback()) return std::string("cannot raise lo: ") + std::strerror(errno);
   return "";
+}
+
+// Half of it would be worse than nothing: a new network without lo, say.
+std::string try_in_a_child() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string why = leave_for_private_world();
+    const bool told = ::write(ends[1], why.data(), why.size()) >= 0;
+    ::_exit(told && why.empty() ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::array<char, 256> why{};
+  const ssize_t length = ::read(ends[0], why.data(), why.size());
+  ::close(ends[0]);
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) return "no child to try it in";
+  if (status == 0) return "";
+  if (length <= 0) return "a child that tried it ended without a word";
+  return {why.data(), static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+std::string enter_private_world() {
+  const std::string why_not = try_in_a_child();
+  return why_not.empty() ? leave_for_private_world() : why_not;
 }
 
 Namespaces::Namespaces(std::filesystem::path directory, std::uint64_t seed)

@@ -22,7 +22,8 @@
 
 namespace quipu::chaos {
 
-// Before any thread is started. Returns why it is not possible; empty: done.
+// Before any thread is started. Returns why it is not possible, and then has changed
+// nothing; empty: done.
 [[nodiscard]] std::string enter_private_world();
 
 class Namespaces final : public Network {
