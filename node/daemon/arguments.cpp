@@ -15,6 +15,13 @@ constexpr const char* kAbout =
     "Settings come from the file, then from QUIPU_* variables, then from flags; the\n"
     "later wins. To try it out: quipud --dev";
 
+constexpr const char* kSignals =
+    "Signals:\n"
+    "  Every signal whose default action ends a process stops the node gracefully:\n"
+    "  SIGTERM, SIGINT (Ctrl-C), SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM and the like. If\n"
+    "  another one comes later than half a second after the first, quipud ends at once.\n"
+    "  SIGHUP is ignored. With --dev it stops the node, as closing the terminal does.";
+
 struct Given {
   std::map<std::string, std::string> texts;
   std::map<std::string, bool> switches;
@@ -45,6 +52,7 @@ void collect(const CLI::App& app, const Given& given, Arguments& arguments) {
 
 int parse_arguments(int count, const char* const* values, Arguments& arguments) {
   CLI::App app(kAbout, "quipud");
+  app.footer(kSignals);
   Given given;
   app.set_version_flag("--version", "quipud " QUIPU_VERSION);
   app.add_option("--config", arguments.config, "the settings' file, in TOML [QUIPU_CONFIG]")

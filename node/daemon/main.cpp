@@ -2,13 +2,13 @@
 // it could not start or has failed, 2 if the command line makes no sense.
 #include <unistd.h>  // environ
 
-#include <csignal>
 #include <exception>
 #include <iostream>
 
 #include "node/daemon/arguments.h"
 #include "node/daemon/dev.h"
 #include "node/daemon/serve.h"
+#include "node/daemon/stop_signals.h"
 #include "node/settings.h"
 #include "node/variables.h"
 
@@ -21,6 +21,7 @@ int complain(const std::vector<std::string>& errors) {
 }
 
 int run_dev(const Arguments& arguments) {
+  const StopSignals signals(Hangup::stops);  // first, or a signal would leave the directory behind
   const TemporaryDirectory data;
   if (data.path().empty()) {
     return complain(
@@ -29,7 +30,7 @@ int run_dev(const Arguments& arguments) {
   }
   const LoadedSettings loaded = dev_settings(arguments.flags, data.path());
   if (!loaded.errors.empty()) return complain(loaded.errors);
-  return serve(loaded.settings, [](Node& node) {
+  return serve(loaded.settings, signals, [](Node& node) {
     static_cast<void>(node.wait_ready(std::chrono::seconds(1)));
     std::cerr << dev_banner(node) << std::flush;
   });
@@ -42,6 +43,7 @@ void warn_of_mistyped_variables() {
 
 int run(const Arguments& arguments) {
   if (arguments.dev) return run_dev(arguments);
+  const StopSignals signals(Hangup::ignored);
   warn_of_mistyped_variables();
   const LoadedSettings loaded = load_settings({.file = arguments.config,
                                                .environment = read_variable,
@@ -52,15 +54,13 @@ int run(const Arguments& arguments) {
     std::cout << "ok\n";
     return 0;
   }
-  return serve(loaded.settings, [](Node&) {});
+  return serve(loaded.settings, signals, [](Node&) {});
 }
 
 }  // namespace
 }  // namespace quipu
 
 int main(int count, char** values) {
-  // Whoever read our stderr may be gone; that is no reason to stop counting.
-  std::signal(SIGPIPE, SIG_IGN);
   try {
     quipu::Arguments arguments;
     const int status = quipu::parse_arguments(count, values, arguments);

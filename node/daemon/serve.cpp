@@ -2,10 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
-#include <asio/signal_set.hpp>
-#include <csignal>
 #include <iostream>
 #include <thread>
 
@@ -27,24 +23,20 @@ void raise_descriptor_limit() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-void wait_for_signal_or_failure(Node& node) {
-  asio::io_context io;
-  asio::signal_set signals(io, SIGINT, SIGTERM);
-  signals.async_wait([&io](const asio::error_code&, int) { io.stop(); });
+void wait_for_signal_or_failure(Node& node, const StopSignals& signals) {
   std::thread watcher([&] {
     static_cast<void>(node.wait());
-    asio::post(io, [&io] { io.stop(); });
+    signals.wake();
   });
-  io.run();
-  // From here on a signal ends the process; wait() returns when the node is closed.
-  signals.clear();
-  static_cast<void>(node.close());
+  signals.wait();
+  static_cast<void>(node.close());  // wait() returns, if it has not yet
   watcher.join();
 }
 
 }  // namespace
 
-int serve(const Settings& settings, const std::function<void(Node&)>& opened) {
+int serve(const Settings& settings, const StopSignals& signals,
+          const std::function<void(Node&)>& opened) {
   raise_descriptor_limit();
   const StderrLog log(settings.log_format, settings.log_level);
   NodeOptions options = settings.node;
@@ -52,7 +44,7 @@ int serve(const Settings& settings, const std::function<void(Node&)>& opened) {
   const auto node = Node::open(std::move(options));
   if (!node.ok()) return complain(node.status());
   opened(**node);
-  wait_for_signal_or_failure(**node);
+  wait_for_signal_or_failure(**node, signals);
   const Status ended = (*node)->close();
   return ended.ok() ? 0 : complain(ended);
 }

@@ -1,0 +1,39 @@
+// stop_signals.h: what each signal means to quipud.
+//
+//   stops the node   SIGINT SIGTERM SIGQUIT SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGIO
+//                    SIGPWR SIGSTKFLT SIGXCPU and the real-time signals; with
+//                    Hangup::stops also SIGHUP, and the end of the terminal
+//   ignored          SIGHUP, SIGPIPE (a reader of stderr is gone), SIGXFSZ (the write
+//                    that was too large fails instead)
+//   left alone       the others: they report a crash, control jobs or are ignored by default
+//
+// So no signal whose default action ends a process ends this one ungracefully. A
+// signal that the parent process had ignored stays ignored (nohup), and one that has
+// a handler already keeps it (a profiler). SIGINT and SIGTERM always stop the node.
+#pragma once
+
+namespace quipu {
+
+enum class Hangup { ignored, stops };
+
+// One for the whole process. The signals keep this meaning until the process ends.
+class StopSignals {
+ public:
+  // Throws std::system_error if the system has no descriptor left.
+  explicit StopSignals(Hangup hangup);
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  // Blocks until the node must stop, which may have been long before, or until wake().
+  // Another signal that comes kSameRequest or more after the first one ends the process
+  // at once. One that comes sooner is part of the same request: timeout(1), for example,
+  // sends each signal twice.
+  void wait() const;
+  // Any thread.
+  void wake() const;
+
+ private:
+  int terminal_ = -1;  // whose end is a hangup
+};
+
+}  // namespace quipu
