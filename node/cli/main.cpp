@@ -6,6 +6,7 @@
 
 #include "node/cli/arguments.h"
 #include "node/cli/output.h"
+#include "node/standard_descriptors.h"
 #include "node/variables.h"
 
 namespace quipu::cli {
@@ -38,6 +39,7 @@ int carry_out(const Parsed& todo) {
 
 int main(int count, char** arguments) {
   using namespace quipu::cli;
+  quipu::open_standard_descriptors();
   const auto parsed = parse_arguments(count, arguments);
   if (const int* code = std::get_if<int>(&parsed)) {
     if (std::cout.flush()) return *code;

@@ -10,6 +10,7 @@
 #include "node/daemon/serve.h"
 #include "node/daemon/stop_signals.h"
 #include "node/settings.h"
+#include "node/standard_descriptors.h"
 #include "node/variables.h"
 
 namespace quipu {
@@ -61,6 +62,7 @@ int run(const Arguments& arguments) {
 }  // namespace quipu
 
 int main(int count, char** values) {
+  quipu::open_standard_descriptors();
   try {
     quipu::Arguments arguments;
     const int status = quipu::parse_arguments(count, values, arguments);
