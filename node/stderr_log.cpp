@@ -1,10 +1,10 @@
 #include "node/stderr_log.h"
 
-#include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
 
 #include <array>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 namespace quipu {
@@ -50,18 +50,38 @@ std::string format_line(LogFormat format, std::string_view message, std::string_
   return line + '}';
 }
 
+// Makes whole lines. Any thread.
+class StderrLog::Formatter {
+ public:
+  explicit Formatter(LogFormat format)
+      : format_(format), pattern_(pattern(format), spdlog::pattern_time_type::utc) {}
+
+  std::string line(LogLevel level, std::string_view message, std::string_view fields) {
+    const std::string text = format_line(format_, message, fields);
+    spdlog::memory_buf_t buffer;
+    const std::lock_guard lock(mutex_);
+    pattern_.format({spdlog::string_view_t(), to_spdlog(level), text}, buffer);
+    return {buffer.data(), buffer.size()};
+  }
+
+ private:
+  const LogFormat format_;
+  std::mutex mutex_;
+  spdlog::pattern_formatter pattern_;  // remembers the last second as text
+};
+
 StderrLog::StderrLog(LogFormat format, LogLevel least)
-    : format_(format),
-      logger_(std::make_shared<spdlog::logger>("quipu",
-                                               std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
-  logger_->set_formatter(
-      std::make_unique<spdlog::pattern_formatter>(pattern(format), spdlog::pattern_time_type::utc));
-  logger_->set_level(to_spdlog(least));
-}
+    : least_(least),
+      formatter_(std::make_shared<Formatter>(format)),
+      lines_(std::make_shared<LineWriter>(
+          STDERR_FILENO, [formatter = formatter_](std::uint64_t dropped) {
+            const std::array fields{LogField{"lines", std::to_string(dropped)}};
+            return formatter->line(LogLevel::warning, "log lines were dropped: stderr was blocked",
+                                   to_logfmt(fields));
+          })) {}
 
 void StderrLog::write(LogLevel level, std::string_view message, std::string_view fields) const {
-  const spdlog::level::level_enum at = to_spdlog(level);
-  if (logger_->should_log(at)) logger_->log(at, format_line(format_, message, fields));
+  if (level >= least_) lines_->put(formatter_->line(level, message, fields));
 }
 
 Log::Sink StderrLog::sink() const {

@@ -4,16 +4,14 @@
 //   json    {"time":"2024-05-01T12:00:00.123Z","level":"info","msg":"peer is up","peer":"n2"}
 //
 // Times are UTC. One line each, whatever the fields hold; bytes that are not UTF-8
-// become U+FFFD in JSON. Any thread.
+// become U+FFFD in JSON. Any thread. No call waits for stderr: lines that it does not
+// take in time are dropped, and a line says how many (line_writer.h).
 #pragma once
 
 #include <memory>
 
+#include "node/line_writer.h"
 #include "node/log.h"
-
-namespace spdlog {
-class logger;
-}
 
 namespace quipu {
 
@@ -24,12 +22,17 @@ class StderrLog {
   StderrLog(LogFormat format, LogLevel least);
 
   void write(LogLevel level, std::string_view message, std::string_view fields) const;
-  // Shares the logger, and so may outlive this.
+  // For people: `text` as it is, whatever the level. Ends with '\n'.
+  void say(std::string text) const { lines_->put(std::move(text)); }
+  // Shares the writer, and so may outlive this.
   [[nodiscard]] Log::Sink sink() const;
 
  private:
-  LogFormat format_;
-  std::shared_ptr<spdlog::logger> logger_;
+  class Formatter;
+
+  LogLevel least_;
+  std::shared_ptr<Formatter> formatter_;
+  std::shared_ptr<LineWriter> lines_;
 };
 
 // What stands in a line between time and level and its end.

@@ -9,6 +9,7 @@
 #include "node/daemon/dev.h"
 #include "node/daemon/serve.h"
 #include "node/daemon/stop_signals.h"
+#include "node/line_writer.h"
 #include "node/settings.h"
 #include "node/standard_descriptors.h"
 #include "node/variables.h"
@@ -16,8 +17,15 @@
 namespace quipu {
 namespace {
 
+// As a node's log, it does not wait for a reader that hangs.
+void say(const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  LineWriter out(STDERR_FILENO);
+  for (const std::string& line : lines) out.put("quipud: " + line + '\n');
+}
+
 int complain(const std::vector<std::string>& errors) {
-  for (const std::string& error : errors) std::cerr << "quipud: " << error << '\n';
+  say(errors);
   return 1;
 }
 
@@ -33,19 +41,14 @@ int run_dev(const Arguments& arguments) {
   if (!loaded.errors.empty()) return complain(loaded.errors);
   return serve(loaded.settings, signals, [](Node& node) {
     static_cast<void>(node.wait_ready(std::chrono::seconds(1)));
-    std::cerr << dev_banner(node) << std::flush;
+    return dev_banner(node);
   });
-}
-
-void warn_of_mistyped_variables() {
-  for (const std::string& warning : mistyped_variables(names_of(environ)))
-    std::cerr << "quipud: " << warning << '\n';
 }
 
 int run(const Arguments& arguments) {
   if (arguments.dev) return run_dev(arguments);
   const StopSignals signals(Hangup::ignored);
-  warn_of_mistyped_variables();
+  say(mistyped_variables(names_of(environ)));
   const LoadedSettings loaded = load_settings({.file = arguments.config,
                                                .environment = read_variable,
                                                .flags = arguments.flags,
@@ -55,7 +58,7 @@ int run(const Arguments& arguments) {
     std::cout << "ok\n";
     return 0;
   }
-  return serve(loaded.settings, signals, [](Node&) {});
+  return serve(loaded.settings, signals, [](Node&) { return std::string(); });
 }
 
 }  // namespace

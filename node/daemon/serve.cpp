@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <iostream>
 #include <thread>
 
 #include "node/stderr_log.h"
@@ -10,8 +9,8 @@
 namespace quipu {
 namespace {
 
-int complain(const Status& status) {
-  std::cerr << "quipud: " << status.message() << std::endl;
+int complain(const StderrLog& log, const Status& status) {
+  log.say("quipud: " + status.message() + '\n');
   return 1;
 }
 
@@ -36,17 +35,17 @@ void wait_for_signal_or_failure(Node& node, const StopSignals& signals) {
 }  // namespace
 
 int serve(const Settings& settings, const StopSignals& signals,
-          const std::function<void(Node&)>& opened) {
+          const std::function<std::string(Node&)>& greet) {
   raise_descriptor_limit();
   const StderrLog log(settings.log_format, settings.log_level);
   NodeOptions options = settings.node;
   options.log = log.sink();
   const auto node = Node::open(std::move(options));
-  if (!node.ok()) return complain(node.status());
-  opened(**node);
+  if (!node.ok()) return complain(log, node.status());
+  log.say(greet(**node));
   wait_for_signal_or_failure(**node, signals);
   const Status ended = (*node)->close();
-  return ended.ok() ? 0 : complain(ended);
+  return ended.ok() ? 0 : complain(log, ended);
 }
 
 }  // namespace quipu

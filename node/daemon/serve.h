@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "node/daemon/stop_signals.h"
 #include "node/settings.h"
@@ -10,8 +11,9 @@ namespace quipu {
 
 // A stop signal stops it gracefully (stop_signals.h), once it has started.
 // Returns the status to exit with; what went wrong is said on stderr in one line.
-// `opened` may say something once the node runs.
+// `greet` returns what to say on stderr once the node runs. Nothing here waits for
+// stderr for longer than a second.
 [[nodiscard]] int serve(const Settings& settings, const StopSignals& signals,
-                        const std::function<void(Node&)>& opened);
+                        const std::function<std::string(Node&)>& greet);
 
 }  // namespace quipu

@@ -79,7 +79,9 @@ struct NodeOptions {
   // Bytes that counters may take in memory, about; 0: as many as there are. Beyond, the
   // ones that are not used are on disk alone, and read from there when they are.
   std::size_t memory_limit = 0;
-  // Called on the node's threads; may be empty. `fields` is logfmt, "key=value …".
+  // Called on the node's threads; may be empty. `fields` is logfmt, "key=value …". While
+  // a call blocks, the node serves nobody: write where that cannot happen, or hand the
+  // line to a thread of your own.
   std::function<void(LogLevel, std::string_view message, std::string_view fields)> log;
 };
 
