@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr mode_t kFileMode = 0644;  // as LevelDB's files, less the umask
+
 Status refuse(const fs::path& path, const std::error_code& error) {
   const Code code =
       error == std::errc::no_space_on_device ? Code::storage_full : Code::cannot_start;
@@ -27,7 +29,7 @@ std::error_code last_error() { return {errno, std::generic_category()}; }
 
 // So that names that came or went survive a power loss.
 Status sync(const fs::path& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC, kFileMode);
   if (file < 0) return refuse(path, last_error());
   const bool synced = ::fsync(file) == 0;
   const std::error_code error = last_error();
@@ -82,7 +84,7 @@ void write_holder(int lock) {
 
 Result<DataDirectory> DataDirectory::lock(const fs::path& path) {
   if (Status created = make_directory(path); !created.ok()) return created;
-  const int lock = ::open((path / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int lock = ::open((path / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
   if (lock < 0) return refuse(path, last_error());
   // Not fcntl: its locks do not keep two nodes of one process apart.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,20 @@ TEST(DataDirectory, IsCreatedWithAllItsParentsAndItsStoreIsThereAgainLater) {
   const auto again = recover_at(path);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->executor->meta().store, store);
+}
+
+TEST(DataDirectory, HoldsOnlyFilesThatItsOwnerMayWriteAndAllMayRead) {
+  const TemporaryDirectory temporary;
+  const mode_t before = ::umask(022);
+  const fs::path path = temporary.path() / "data";
+  // The second start makes a table of what the first one logged.
+  for (int start = 0; start < 2; ++start) ASSERT_TRUE(recover_at(path).ok());
+  ::umask(before);
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms{0755});
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    EXPECT_EQ(entry.status().permissions(), fs::perms{entry.is_directory() ? 0755U : 0644U})
+        << entry.path();
+  }
 }
 
 TEST(DataDirectory, IsUsedByOneNodeAtATimeEvenInOneProcess) {
