@@ -20,6 +20,27 @@ endif()
 # line numbers, without the weight of full debug information.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 
+# What Debian and others harden their packages with (dpkg-buildflags, hardening=+all). A
+# packager's own flags win. What it costs is in tests/bench/README.md.
+include(CheckPIESupported)
+check_pie_supported()  # else CMake compiles programs with -fPIE, and links them without -pie
+option(QUIPU_HARDENED "Harden release builds; OFF measures what that costs" ON)
+if(QUIPU_HARDENED AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT QUIPU_SANITIZE)
+  if(NOT CMAKE_CXX_FLAGS MATCHES "_FORTIFY_SOURCE")
+    add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  endif()
+  add_compile_options(-fstack-protector-strong)
+  include(CheckCXXCompilerFlag)
+  foreach(flag -fstack-clash-protection -fcf-protection)  # not on every processor
+    string(MAKE_C_IDENTIFIER "QUIPU_HAS${flag}" has)
+    check_cxx_compiler_flag(${flag} ${has})
+    if(${has})
+      add_compile_options(${flag})
+    endif()
+  endforeach()
+  add_link_options(-Wl,-z,relro -Wl,-z,now)
+endif()
+
 # Assertions name files from the root, so a build is the same in every directory, and
 # ccache shares it between checkouts.
 add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
