@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "quipu/node.h"
+#include "quipu/log_level.h"
 
 namespace quipu {
 

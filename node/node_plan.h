@@ -6,7 +6,7 @@
 #include "cluster/config.h"
 #include "cluster/node_settings.h"
 #include "node/address.h"
-#include "quipu/node.h"
+#include "quipu/node_options.h"
 #include "storage/recovery.h"
 
 namespace quipu {

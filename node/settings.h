@@ -42,7 +42,7 @@
 #include <vector>
 
 #include "node/stderr_log.h"
-#include "quipu/node.h"
+#include "quipu/node_options.h"
 
 namespace quipu {
 

@@ -12,7 +12,7 @@
 #include "node/clock.h"
 #include "node/figures.h"
 #include "protocol/random.h"
-#include "quipu/node.h"
+#include "quipu/node_options.h"
 
 namespace quipu {
 
