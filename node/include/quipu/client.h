@@ -23,7 +23,7 @@ namespace quipu {
 
 struct ClientOptions {
   // host:port of any members. The first is preferred while it answers.
-  std::vector<std::string> seeds;
+  std::vector<std::string> seeds{};
   std::chrono::milliseconds connect_timeout{5000};
 };
 

@@ -54,7 +54,7 @@ struct Reading {
   // Nothing acknowledged longer than `age` ago is missing. Always true of a
   // strong reading, whose age is 0.
   bool complete = false;
-  std::optional<std::chrono::milliseconds> age;  // none: cannot tell
+  std::optional<std::chrono::milliseconds> age{};  // none: cannot tell
   std::uint16_t shards = 1;
 };
 

@@ -48,10 +48,10 @@ enum class Code : std::uint16_t {
 
 // One row of the error list. `advice` completes "what to do next".
 struct CodeInfo {
-  Code code;
-  std::string_view name;  // as on the command line and in JSON
-  Outcome outcome;
-  std::string_view advice;
+  Code code = Code::ok;
+  std::string_view name{};  // as on the command line and in JSON
+  Outcome outcome = Outcome::applied;
+  std::string_view advice{};
 };
 
 // The row of `code`; for a number that this build does not know, a row named
