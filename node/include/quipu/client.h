@@ -39,8 +39,8 @@ class QUIPU_EXPORT Client {
   [[nodiscard]] Counter counter(std::string key);
 
  private:
-  class Impl;
-  explicit Client(std::shared_ptr<Impl> impl);
+  class QUIPU_HIDDEN Impl;
+  QUIPU_HIDDEN explicit Client(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };
 

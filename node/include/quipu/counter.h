@@ -83,7 +83,7 @@ class QUIPU_EXPORT Counter {
 
  private:
   friend class CounterBackend;
-  Counter(std::shared_ptr<CounterBackend> backend, std::string key)
+  QUIPU_HIDDEN Counter(std::shared_ptr<CounterBackend> backend, std::string key)
       : backend_(std::move(backend)), key_(std::move(key)) {}
 
   std::shared_ptr<CounterBackend> backend_;

@@ -50,8 +50,8 @@ class QUIPU_EXPORT Node {
   Status wait();
 
  private:
-  class Impl;
-  explicit Node(std::shared_ptr<Impl> impl);
+  class QUIPU_HIDDEN Impl;
+  QUIPU_HIDDEN explicit Node(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };
 

@@ -3,3 +3,5 @@
 #pragma once
 
 #define QUIPU_EXPORT [[gnu::visibility("default")]]
+// The private parts of a class that is QUIPU_EXPORT.
+#define QUIPU_HIDDEN [[gnu::visibility("hidden")]]
