@@ -172,7 +172,7 @@ bool ClientChanges::on_done(Instant now, const Done& done, ClientEffects& effect
   switch (judge(unheard_of ? Code::stale_config : done.code, entry->sends)) {
     case Verdict::complete:
       if (done.code == Code::ok) directory_.trust(entry->token.store);
-      finish(now, entry, Status(done.code, done.detail), effects);
+      finish(now, entry, Status(done.code, done.detail), effects, done.total);
       break;
     case Verdict::rebind:
       on_refused(now, entry, done, effects);
@@ -391,9 +391,10 @@ void ClientChanges::give_up(Instant now, Entry entry, std::string_view why,
   }
 }
 
-void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffects& effects) {
+void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffects& effects,
+                           std::optional<std::int64_t> total) {
   count(*entry, status.outcome());
-  effects.complete(entry->call, std::move(status));
+  effects.complete(entry->call, std::move(status), total);
   const Token token = entry->token;
   by_id_.erase(entry->id);
   entry->list->erase(entry);

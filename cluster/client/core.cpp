@@ -69,9 +69,26 @@ void ClientCore::raise(Instant now, CallId call, Change change, ClientEffects& e
   op.amount = change.amount;
   op.ack = change.ack;
   op.timeout_ms = server_timeout(change.timeout, settings_.try_timeout);
-  ClientQuestions::Question question{.call = call, .deadline = deadline_of(now, change.timeout)};
-  encode(question.frame, op);
-  questions_.ask(op.id, std::move(question), effects);
+  ask(now,
+      {.kind = ClientQuestions::Kind::raise,
+       .call = call,
+       .deadline = deadline_of(now, change.timeout)},
+      op, effects);
+}
+
+// ---- questions ----
+
+bool ClientCore::may_ask(CallId call, Duration timeout, ClientEffects& effects) {
+  if (timeout > Duration::zero()) return has_room(call, 1, effects);
+  effects.complete(call, Status(Code::invalid_argument, "a timeout is above 0"));
+  return false;
+}
+
+template <class Request>
+void ClientCore::ask(Instant now, ClientQuestions::Question question, const Request& request,
+                     ClientEffects& effects) {
+  encode(question.frame, request);
+  questions_.ask(request.id, std::move(question), effects);
   after(now, ClientLinks::Event::none, effects);
 }
 
@@ -80,21 +97,39 @@ void ClientCore::read(Instant now, CallId call, const Question& question, Client
     effects.complete(call, Status(Code::invalid_argument, "a read is of 1 to 1024 keys"));
     return;
   }
-  if (question.timeout <= Duration::zero()) {
-    effects.complete(call, Status(Code::invalid_argument, "a timeout is above 0"));
-    return;
-  }
-  if (!has_room(call, 1, effects)) return;
+  if (!may_ask(call, question.timeout, effects)) return;
   Read read;
   read.id = questions_.next_id();
   read.level = question.level;
   read.timeout_ms = server_timeout(question.timeout, question.timeout);
   read.keys.assign(question.keys.begin(), question.keys.end());
-  ClientQuestions::Question ask{
-      .call = call, .values = read.keys.size(), .deadline = deadline_of(now, question.timeout)};
-  encode(ask.frame, read);
-  questions_.ask(read.id, std::move(ask), effects);
-  after(now, ClientLinks::Event::none, effects);
+  ask(now,
+      {.kind = ClientQuestions::Kind::read,
+       .call = call,
+       .values = read.keys.size(),
+       .deadline = deadline_of(now, question.timeout)},
+      read, effects);
+}
+
+void ClientCore::list(Instant now, CallId call, const Listing& listing, ClientEffects& effects) {
+  if (!may_ask(call, listing.timeout, effects)) return;
+  ask(now,
+      {.kind = ClientQuestions::Kind::list,
+       .call = call,
+       .deadline = deadline_of(now, listing.timeout)},
+      List{.id = questions_.next_id(),
+           .prefix = listing.prefix,
+           .cursor = listing.cursor,
+           .limit = listing.limit,
+           .timeout_ms = server_timeout(listing.timeout, listing.timeout)},
+      effects);
+}
+
+void ClientCore::config(Instant now, CallId call, Duration timeout, ClientEffects& effects) {
+  if (!may_ask(call, timeout, effects)) return;
+  ask(now,
+      {.kind = ClientQuestions::Kind::config, .call = call, .deadline = deadline_of(now, timeout)},
+      ConfigRequest{.id = questions_.next_id()}, effects);
 }
 
 // ---- resets ----
@@ -216,6 +251,7 @@ void ClientCore::on_config(Instant now, ConnectionId connection, const ConfigRep
   const ClientLinks::Event change = links_.on_config(now, connection, reply, effects);
   if (links_.current() == connection) {
     directory_.learn(reply);
+    questions_.on_config(reply, effects);
     if (change == ClientLinks::Event::none) changes_.on_config(now, effects);
   }
   after(now, change, effects);
@@ -234,6 +270,10 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
     understood = values.ok();
     if (values.ok() && !changes_.on_values(now, *values, effects))
       questions_.on_values(now, std::move(*values), effects);
+  } else if (type == FrameType::keys) {
+    Result<Keys> keys = decode_keys(payload);
+    understood = keys.ok();
+    if (keys.ok()) questions_.on_keys(now, std::move(*keys), effects);
   }
   if (understood) {
     after(now, ClientLinks::Event::none, effects);

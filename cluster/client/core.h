@@ -48,6 +48,15 @@ class ClientCore {
     Duration timeout{};
   };
   void read(Instant now, CallId call, const Question& question, ClientEffects& effects);
+  struct Listing {
+    std::string prefix;
+    std::uint32_t cursor = 0;  // as in List
+    std::uint32_t limit = kMaxListKeys;
+    Duration timeout{};
+  };
+  void list(Instant now, CallId call, const Listing& listing, ClientEffects& effects);
+  // Who the members are, as the connected node says now.
+  void config(Instant now, CallId call, Duration timeout, ClientEffects& effects);
 
   // ---- connections ----
   // `connection` was asked for by an effect, and is open.
@@ -75,7 +84,11 @@ class ClientCore {
  private:
   [[nodiscard]] bool admit(CallId call, const std::string& key, Duration timeout,
                            ClientEffects& effects);
+  [[nodiscard]] bool may_ask(CallId call, Duration timeout, ClientEffects& effects);
   [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects);
+  template <class Request>
+  void ask(Instant now, ClientQuestions::Question question, const Request& request,
+           ClientEffects& effects);
   void ask_shards(Instant now, CallId part, const Change& change, ClientEffects& effects);
   void on_shards(Instant now, CallId part, const ClientAnswer& answer, ClientEffects& effects);
   void break_off(Instant now, ConnectionId connection, std::string why, ClientEffects& effects);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,8 +26,9 @@ struct RequestIds {
   std::uint64_t take() { return ++last; }
 };
 
-// A change ends in a Status, a read in its values or in a Status that is not ok.
-using ClientAnswer = std::variant<Status, Values>;
+// A change ends in a Status. A read, a list and a question for the config end in their
+// answer, or in a Status that is not ok.
+using ClientAnswer = std::variant<Status, Values, Keys, std::shared_ptr<const ConfigReply>>;
 
 struct ClientEffects {
   struct Connect {
@@ -39,6 +42,7 @@ struct ClientEffects {
   struct Completion {
     CallId call;
     ClientAnswer answer;
+    std::optional<std::int64_t> total{};  // of an add that was applied: as in Done
   };
 
   std::vector<Connect> connects;  // each is answered by on_connected or on_closed
@@ -51,8 +55,8 @@ struct ClientEffects {
     if (sends.empty() || sends.back().connection != connection) sends.push_back({connection, {}});
     return sends.back().frames;
   }
-  void complete(CallId call, ClientAnswer answer) {
-    completions.push_back({call, std::move(answer)});
+  void complete(CallId call, ClientAnswer answer, std::optional<std::int64_t> total = {}) {
+    completions.push_back({call, std::move(answer), total});
   }
   void clear() {
     connects.clear();

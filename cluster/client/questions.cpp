@@ -21,9 +21,14 @@ void ClientQuestions::send(Entry entry, ClientEffects& effects) {
   effects.frames(*link_) += ask.question.frame;
 }
 
+ClientQuestions::Entry ClientQuestions::find(std::uint64_t id, Kind kind) {
+  const Entry entry = asks_.find(id);
+  return entry != asks_.end() && entry->second.question.kind == kind ? entry : asks_.end();
+}
+
 void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effects) {
-  const Entry entry = asks_.find(values.id);
-  if (entry == asks_.end() || entry->second.question.values == 0) return;
+  const Entry entry = find(values.id, Kind::read);
+  if (entry == asks_.end()) return;
   if (values.values.size() != entry->second.question.values) {
     finish(entry, Status(Code::unavailable, "the node answered for other keys than were asked"),
            effects);
@@ -35,20 +40,33 @@ void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effec
   if (unfinished == values.values.end()) {
     finish(entry, std::move(values), effects);
   } else {
-    refuse(now, entry->second, Status(unfinished->code, unfinished->detail));
+    refuse(now, entry->second, std::move(values));
   }
 }
 
-void ClientQuestions::refuse(Instant now, Ask& ask, Status why) {
-  ask.refused = std::move(why);
+// A list that stopped before its end says where: that is an answer, too.
+void ClientQuestions::on_keys(Instant now, Keys keys, ClientEffects& effects) {
+  const Entry entry = find(keys.id, Kind::list);
+  if (entry == asks_.end()) return;
+  if (judge(keys.code, 1) == Verdict::complete) return finish(entry, std::move(keys), effects);
+  refuse(now, entry->second, std::move(keys));
+}
+
+void ClientQuestions::on_config(const ConfigReply& reply, ClientEffects& effects) {
+  const Entry entry = find(reply.id, Kind::config);
+  if (entry != asks_.end()) finish(entry, std::make_shared<const ConfigReply>(reply), effects);
+}
+
+void ClientQuestions::refuse(Instant now, Ask& ask, ClientAnswer answer) {
+  ask.refused = std::move(answer);
   ask.open = false;
   ask.again = now + settings_.retry_interval;
   next_look_ = std::min(next_look_, ask.again);
 }
 
 void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effects) {
-  const Entry entry = asks_.find(done.id);
-  if (entry == asks_.end() || entry->second.question.values != 0) return;
+  const Entry entry = find(done.id, Kind::raise);
+  if (entry == asks_.end()) return;
   Ask& ask = entry->second;
   // As often as one likes, so it is never too late to ask again.
   if (judge(done.code, 1) == Verdict::complete) {
@@ -56,7 +74,7 @@ void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effe
     return;
   }
   refuse(now, ask, Status(done.code, done.detail));
-  ask.doubt |= ask.refused.outcome() == Outcome::unknown;
+  ask.doubt |= describe(done.code).outcome == Outcome::unknown;
 }
 
 void ClientQuestions::on_link(ConnectionId link, ClientEffects& effects) {
@@ -86,11 +104,11 @@ void ClientQuestions::finish(Entry entry, ClientAnswer answer, ClientEffects& ef
 }
 
 void ClientQuestions::give_up(Entry entry, const std::string& why, ClientEffects& effects) {
-  const Ask& ask = entry->second;
-  if (ask.question.values == 0 && (ask.open || ask.doubt)) {
+  Ask& ask = entry->second;
+  if (ask.question.kind == Kind::raise && (ask.open || ask.doubt)) {
     finish(entry, Status(Code::in_doubt, why), effects);
-  } else if (!ask.refused.ok()) {
-    finish(entry, ask.refused, effects);
+  } else if (ask.refused) {
+    finish(entry, std::move(*ask.refused), effects);
   } else {
     finish(entry, Status(Code::unavailable, why), effects);
   }

@@ -1,11 +1,11 @@
-// questions.h: requests that may be carried out any number of times: reads and
-// raises.
+// questions.h: requests that may be carried out any number of times: reads, lists,
+// raises, and questions for the config.
 //
 //   asked ──answer──▶ finished        every new link: asked again, the same bytes
 //
-// Each goes to the connected node, again if it is refused for now, and ends at its
-// deadline at the latest: with the reason why it was refused, else a read as
-// unavailable and a raise as in_doubt.
+// Each goes to the connected node, and again if it is refused for now. It ends at its
+// deadline at the latest: with the last refusal, or as `unavailable` if there was none.
+// A raise that may have been carried out ends as `in_doubt`.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,11 @@ class ClientQuestions {
   ClientQuestions(const ClientSettings& settings, const ClientLinks& links, RequestIds& ids)
       : settings_(settings), links_(links), ids_(ids) {}
 
+  enum class Kind : std::uint8_t { raise, read, list, config };
   struct Question {
+    Kind kind{};
     CallId call{};
-    std::size_t values = 0;  // a read of so many keys; 0: a raise
+    std::size_t values = 0;  // of a read: how many keys it asks for
     Instant deadline{};
     std::string frame{};  // of the request, with next_id()
   };
@@ -38,6 +40,8 @@ class ClientQuestions {
   // If they answer nothing here, nothing happens.
   void on_done(Instant now, const Done& done, ClientEffects& effects);
   void on_values(Instant now, Values values, ClientEffects& effects);
+  void on_keys(Instant now, Keys keys, ClientEffects& effects);
+  void on_config(const ConfigReply& reply, ClientEffects& effects);
 
   void on_lost_link() { link_.reset(); }
   void on_link(ConnectionId link, ClientEffects& effects);
@@ -54,12 +58,14 @@ class ClientQuestions {
     bool open = false;       // sent, and not answered
     bool doubt = false;      // an earlier sending may have been carried out, or yet be
     Instant again = kNever;  // it was refused for now
-    Status refused{};        // that is, why
+    std::optional<ClientAnswer> refused{};  // by this answer, the last one
   };
   using Entry = std::map<std::uint64_t, Ask>::iterator;
 
+  // end() unless a question of this kind has the id.
+  [[nodiscard]] Entry find(std::uint64_t id, Kind kind);
   void send(Entry entry, ClientEffects& effects);
-  void refuse(Instant now, Ask& ask, Status why);
+  void refuse(Instant now, Ask& ask, ClientAnswer answer);
   void finish(Entry entry, ClientAnswer answer, ClientEffects& effects);
   void give_up(Entry entry, const std::string& why, ClientEffects& effects);
 

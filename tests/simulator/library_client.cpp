@@ -106,7 +106,7 @@ void LibraryClient::perform(ClientEffects& effects) {
   for (ClientEffects::Send& send : effects.sends)
     host_.send(send.connection, std::move(send.frames));
   for (const ConnectionId connection : effects.closes) host_.close(connection);
-  for (const auto& [id, answer] : effects.completions) complete(id, answer);
+  for (const auto& completion : effects.completions) complete(completion.call, completion.answer);
   arm();
 }
 

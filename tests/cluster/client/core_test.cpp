@@ -243,8 +243,85 @@ TEST(ClientCore, AReadThatIsRefusedForNowIsAskedAgainAndItsLastRefusalIsNamed) {
   t.read(2, "likes");
   t.answer_read(t.take_read(), refused);
   t.pass(10s);
-  ASSERT_EQ(t.ended(2), Code::unavailable);
-  EXPECT_EQ(t.status(2)->detail(), "waiting for the other owners");
+  const Value last = std::get<Values>(t.done.at(CallId{2})).values.front();
+  EXPECT_EQ(last.code, Code::unavailable);
+  EXPECT_EQ(last.detail, "waiting for the other owners");
+}
+
+TEST(ClientCore, AKeyThatCannotBeReadTakesNoOtherKeyOfTheReadWithIt) {
+  ClientHarness t({.members = 1});
+  t.connect("n1:1");
+  t.read_many(1, {"likes", "views"});
+  const Value likes{.value = 42, .exists = true};
+  const Value refused{.code = Code::unavailable, .detail = "no owner is up"};
+  t.answer_read(t.take_read(), std::vector{likes, refused});
+  t.pass(10s);
+  const std::vector<Value> values = std::get<Values>(t.done.at(CallId{1})).values;
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(values[0].code, Code::ok);
+  EXPECT_EQ(values[0].value, 42);
+  EXPECT_EQ(values[1].code, Code::unavailable);
+}
+
+TEST(ClientCore, AnAddHasTheTotalThatItsExecutorAnswered) {
+  ClientHarness t({.members = 1});
+  t.connect("n1:1");
+  t.add(1, "likes");
+  t.answer_total(t.take_change(), 7);
+  EXPECT_EQ(t.totals.at(CallId{1}), 7);
+  t.add(2, "likes");
+  t.answer_total(t.take_change(), std::nullopt);
+  EXPECT_EQ(t.ended(2), Code::ok);
+  EXPECT_EQ(t.totals.at(CallId{2}), std::nullopt);
+}
+
+TEST(ClientCore, AListIsAskedAgainAfterAReconnect) {
+  ClientHarness t;
+  const ConnectionId n1 = t.connect("n1:1");
+  t.list(1, "likes:", 256);
+  EXPECT_EQ(t.take_list().connection, n1);
+  t.drop(n1);
+  const ConnectionId n2 = t.connect("n2:1");
+  const SentList again = t.take_list();
+  EXPECT_EQ(again.connection, n2);
+  EXPECT_EQ(again.prefix, "likes:");
+  EXPECT_EQ(again.cursor, 256u);
+  t.answer_list(again, {.keys = {"likes:1"}, .next = 512});
+  const Keys keys = std::get<Keys>(t.done.at(CallId{1}));
+  EXPECT_EQ(keys.keys, std::vector<std::string>{"likes:1"});
+  EXPECT_EQ(keys.next, 512u);
+}
+
+TEST(ClientCore, AListThatCannotGoOnIsAskedAgainAndInTheEndSaysWhereItStopped) {
+  ClientHarness t({.members = 1});
+  t.connect("n1:1");
+  t.list(1, "", 0);
+  const Keys stuck{.next = 768, .code = Code::unavailable, .detail = "none of n2, n3 answered"};
+  t.answer_list(t.take_list(), stuck);
+  EXPECT_FALSE(t.done.contains(CallId{1}));
+  t.pass(100ms);
+  t.answer_list(t.take_list(), stuck);
+  t.pass(10s);
+  const Keys keys = std::get<Keys>(t.done.at(CallId{1}));
+  EXPECT_EQ(keys.code, Code::unavailable);
+  EXPECT_EQ(keys.detail, "none of n2, n3 answered");
+  EXPECT_EQ(keys.next, 768u);
+}
+
+TEST(ClientCore, AQuestionForTheConfigIsAnsweredByTheConnectedNode) {
+  ClientHarness t;
+  const ConnectionId n1 = t.connect("n1:1");
+  t.ask_config(1);
+  ConfigReply reply = t.config_of("n1:1");
+  t.tell_config(n1, reply);  // the answer to a question of the client's own
+  EXPECT_FALSE(t.done.contains(CallId{1}));
+  reply.id = t.last_config_id;
+  t.tell_config(n1, reply);
+  const auto config = std::get<std::shared_ptr<const ConfigReply>>(t.done.at(CallId{1}));
+  EXPECT_EQ(config->members.size(), 3u);
+  t.ask_config(2);
+  t.pass(10s);
+  EXPECT_EQ(t.ended(2), Code::unavailable);
 }
 
 TEST(ClientCore, ARaiseIsAskedAgainAndItsLastRefusalIsNamed) {

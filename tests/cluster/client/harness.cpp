@@ -106,6 +106,7 @@ void ClientHarness::deliver(ConnectionId connection, const std::string& frame) {
 void ClientHarness::take_frame(ConnectionId connection, FrameType type, Payload payload) {
   if (type == FrameType::config) {
     ++config_asks;
+    last_config_id = decode_config_request(payload)->id;
   } else if (type == FrameType::op) {
     auto op = decode_op(payload);
     ASSERT_TRUE(op.ok()) << op.status().message();
@@ -115,6 +116,10 @@ void ClientHarness::take_frame(ConnectionId connection, FrameType type, Payload 
     auto read = decode_read(payload);
     ASSERT_TRUE(read.ok()) << read.status().message();
     reads.push_back({connection, read->id, read->level, {read->keys.begin(), read->keys.end()}});
+  } else if (type == FrameType::list) {
+    auto list = decode_list(payload);
+    ASSERT_TRUE(list.ok()) << list.status().message();
+    lists.push_back({connection, list->id, std::string(list->prefix), list->cursor, list->limit});
   } else {
     FAIL() << "an unexpected frame";
   }
@@ -134,6 +139,7 @@ void ClientHarness::perform() {
   }
   for (auto& completion : effects_.completions) {
     EXPECT_TRUE(done.emplace(completion.call, completion.answer).second) << "completed twice";
+    totals.emplace(completion.call, completion.total);
   }
   effects_.clear();
 }
@@ -171,6 +177,23 @@ void ClientHarness::read(std::uint64_t call, const std::string& key, ReadLevel l
   perform();
 }
 
+void ClientHarness::read_many(std::uint64_t call, std::vector<std::string> keys) {
+  core.read(now, CallId{call}, {.keys = std::move(keys), .timeout = std::chrono::seconds(5)},
+            effects_);
+  perform();
+}
+
+void ClientHarness::list(std::uint64_t call, const std::string& prefix, std::uint32_t cursor) {
+  core.list(now, CallId{call},
+            {.prefix = prefix, .cursor = cursor, .timeout = std::chrono::seconds(5)}, effects_);
+  perform();
+}
+
+void ClientHarness::ask_config(std::uint64_t call) {
+  core.config(now, CallId{call}, std::chrono::seconds(5), effects_);
+  perform();
+}
+
 // ---- answers ----
 
 void ClientHarness::answer(const SentOp& op, Code code, const std::string& detail,
@@ -181,6 +204,12 @@ void ClientHarness::answer(const SentOp& op, Code code, const std::string& detai
   deliver(op.connection, frame);
 }
 
+void ClientHarness::answer_total(const SentOp& op, std::optional<std::int64_t> total) {
+  std::string frame;
+  encode(frame, Done{.id = op.op.id, .usable = 1, .total = total});
+  deliver(op.connection, frame);
+}
+
 void ClientHarness::answer_session(const SentOp& op, Serial serial) {
   std::string frame;
   encode(frame, Done{.id = op.op.id, .store = op.op.token.store, .serial = serial});
@@ -188,9 +217,20 @@ void ClientHarness::answer_session(const SentOp& op, Serial serial) {
 }
 
 void ClientHarness::answer_read(const SentRead& read, const Value& value) {
+  answer_read(read, std::vector{value});
+}
+
+void ClientHarness::answer_read(const SentRead& read, std::vector<Value> values) {
   std::string frame;
-  encode(frame, Values{.id = read.id, .values = {value}});
+  encode(frame, Values{.id = read.id, .values = std::move(values)});
   deliver(read.connection, frame);
+}
+
+void ClientHarness::answer_list(const SentList& list, Keys keys) {
+  keys.id = list.id;
+  std::string frame;
+  encode(frame, keys);
+  deliver(list.connection, frame);
 }
 
 SentOp ClientHarness::take_op() {
@@ -220,6 +260,16 @@ SentRead ClientHarness::take_read() {
   SentRead read = std::move(reads.front());
   reads.pop_front();
   return read;
+}
+
+SentList ClientHarness::take_list() {
+  if (lists.empty()) {
+    ADD_FAILURE() << "nothing was listed";
+    return {};
+  }
+  SentList list = std::move(lists.front());
+  lists.pop_front();
+  return list;
 }
 
 void ClientHarness::pass(Duration time) {

@@ -1,5 +1,5 @@
 // harness.h: a client core whose cluster is played by hand. What it sends
-// is laid out in `ops`, `reads` and `config_asks`, decoded; the test answers.
+// is laid out in `ops`, `reads`, `lists` and `config_asks`, decoded; the test answers.
 //
 // Members are n1, n2, …; node i+1 has StoreId{101 + i} and the address "n<i+1>:1".
 #pragma once
@@ -26,6 +26,14 @@ struct SentRead {
   std::uint64_t id = 0;
   ReadLevel level{};
   std::vector<std::string> keys;
+};
+
+struct SentList {
+  ConnectionId connection{};
+  std::uint64_t id = 0;
+  std::string prefix;
+  std::uint32_t cursor = 0;
+  std::uint32_t limit = 0;
 };
 
 inline constexpr StoreId kStore1{101};
@@ -67,17 +75,24 @@ class ClientHarness {
   void reset(std::uint64_t call, const std::string& key, Ack ack = Ack::disk);
   void raise(std::uint64_t call, const std::string& key, std::int64_t count);
   void read(std::uint64_t call, const std::string& key, ReadLevel level = ReadLevel::local);
+  void read_many(std::uint64_t call, std::vector<std::string> keys);
+  void list(std::uint64_t call, const std::string& prefix, std::uint32_t cursor);
+  void ask_config(std::uint64_t call);
 
   // ---- answers ----
   void answer(const SentOp& op, Code code, const std::string& detail = {}, ShardIndex usable = 0);
+  void answer_total(const SentOp& op, std::optional<std::int64_t> total);
   void answer_session(const SentOp& op, Serial serial);
   void answer_read(const SentRead& read, const Value& value);
+  void answer_read(const SentRead& read, std::vector<Value> values);
+  void answer_list(const SentList& list, Keys keys);
 
   // The oldest op that the test did not look at yet. Fails the test if there is none.
   SentOp take_op();
   // The same, having answered with a fresh serial if it is an open_session.
   SentOp take_change();
   SentRead take_read();
+  SentList take_list();
 
   // Lets time pass, with every timer firing on its way.
   void pass(Duration time);
@@ -88,8 +103,11 @@ class ClientHarness {
 
   std::deque<SentOp> ops;
   std::deque<SentRead> reads;
+  std::deque<SentList> lists;
   std::size_t config_asks = 0;
+  std::uint64_t last_config_id = 0;
   std::map<CallId, ClientAnswer> done;
+  std::map<CallId, std::optional<std::int64_t>> totals;  // of those that are done
   Instant now{std::chrono::hours(1)};
   ClientCore core;
 
