@@ -72,7 +72,8 @@ struct NodeOptions {
   std::size_t memory_limit = 0;
   // Called on the node's threads and on those that open and close it, by several at once; may
   // be empty. It must not throw. `fields` is logfmt, "key=value …". Both texts are valid only
-  // during the call.
+  // during the call. While a call blocks, the node serves no client: write where that cannot
+  // happen, or hand the line to a thread of your own.
   std::function<void(LogLevel, std::string_view message, std::string_view fields)> log{};
 };
 
