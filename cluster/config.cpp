@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t kMaxMembers = std::numeric_limits<MemberIndex>::max();
 
+// How many names a sentence holds.
+constexpr std::size_t kMostNamesListed = 8;
+
 // Nobody knows a cluster's key before its id, so what identifies is not keyed.
 constexpr HashKey kPublic{0};
 
@@ -99,6 +102,21 @@ OwnerTable::OwnerTable(std::uint8_t replication, std::vector<MemberIndex> rows)
       owned_[owner].insert(Partition{p});
     }
   }
+}
+
+std::string name_list(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  if (names.size() > kMostNamesListed) {
+    const std::size_t rest = names.size() - kMostNamesListed;
+    names.resize(kMostNamesListed);
+    names.push_back(std::to_string(rest) + " more");
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 std::optional<MemberIndex> ClusterConfig::find(NodeId node) const {

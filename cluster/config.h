@@ -27,6 +27,9 @@ struct Member {
   std::uint32_t weight = 1;    // share of the data; 0: an edge node, which owns nothing
 };
 
+// "n1, n2 and n3" for a sentence, sorted; of many names the first ones, and how many more.
+[[nodiscard]] std::string name_list(std::vector<std::string> names);
+
 // Owners of a partition: who keeps something for each has so much room.
 inline constexpr std::uint8_t kMaxReplication = 7;
 

@@ -186,6 +186,20 @@ void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
   met.pins_changed = true;
 }
 
+std::string Greeting::founding_state() const {
+  const Pins& mine = executor_.meta().pins;
+  std::vector<std::string> unmet, waiting;
+  for (MemberIndex other = 0; other < view_.size(); ++other) {
+    if (other == view_.self()) continue;
+    const Member& member = view_.config().members[other];
+    if (founding_store(mine, member.id) == StoreId{}) unmet.push_back(member.name);
+    if (!same_founding(foundings_[other], mine.founding)) waiting.push_back(member.name);
+  }
+  if (!unmet.empty()) return "not founded yet: waiting for " + name_list(unmet);
+  return "not founded yet: waiting for " + name_list(waiting) +
+         " to meet every other founding member";
+}
+
 std::optional<LinkId> Greeting::newest(MemberIndex member) const {
   std::optional<LinkId> newest;
   for (const auto& [id, link] : open_) {

@@ -41,8 +41,9 @@ class Greeting {
   struct Met {
     std::optional<MemberIndex> up;  // this member's link has just come up
     bool pins_changed = false;
-    bool rolled_back = false;              // the peer knows more of this store than it does
-    std::optional<MemberIndex> confirmed;  // the peer testifies that nothing is lost, and welcomes us
+    bool rolled_back = false;  // the peer knows more of this store than it does
+    std::optional<MemberIndex>
+        confirmed;  // the peer testifies that nothing is lost, and welcomes us
   };
   [[nodiscard]] Met on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
   // Ends all links that carry data.
@@ -62,6 +63,8 @@ class Greeting {
   // A message with states came. They may wait here, or be counted by a round, and be passed on
   // later, before any of it is in a record: the next Hello says that they were seen.
   void on_states(std::span<const Sighting> sightings) { merge_sightings(heard_, sightings); }
+  // Whom the founding waits for. REQUIRES: not founded
+  [[nodiscard]] std::string founding_state() const;
   // Its link is up, and the pins that it last said are those that the view goes by: from a
   // store that was replaced, it takes nothing any more.
   [[nodiscard]] bool agrees(MemberIndex member) const;

@@ -26,7 +26,7 @@ std::string NodeCore::state() const {
     for (MemberIndex member = 0; member < config_.members.size(); ++member) {
       if (member != self_ && greeting_.refused(member)) return greeting_.state(member);
     }
-    return "waiting for every founding member to be seen once";
+    return greeting_.founding_state();
   }
   if (!settled_) return "waiting for the other owners to confirm this store";
   if (!view_.whole()) return "being filled from the other owners: it does not count yet";
@@ -41,11 +41,13 @@ ConfigReply NodeCore::config(std::uint64_t id) const {
   reply.node = config_.members[self_].id;
   reply.version = config_.version;
   reply.ready = ready();
-  reply.placement_key = executor_->map().placement_key();
+  const Pins& pins = executor_->meta().pins;
+  if (pins.founded) reply.placement_key = executor_->map().placement_key();
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     const Member& member = config_.members[i];
-    reply.members.push_back(
-        {member.id, member.name, member.client_address, view_.pinned(i), member.weight});
+    // Before the founding, so that clients can say whom it waits for.
+    const StoreId store = pins.founded ? view_.pinned(i) : founding_store(pins, member.id);
+    reply.members.push_back({member.id, member.name, member.client_address, store, member.weight});
   }
   reply.replication = config_.owners.replication();
   reply.owners = config_.owners.rows();

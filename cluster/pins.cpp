@@ -86,6 +86,11 @@ bool founding_known(const Pins& pins) {
                      [](const Pin& pin) { return pin.store != StoreId{}; });
 }
 
+StoreId founding_store(const Pins& pins, NodeId node) {
+  const auto pin = find_pin(pins.founding, node);
+  return pin == pins.founding.end() ? StoreId{} : pin->store;
+}
+
 void found(Pins& mine) {
   mine.founded = true;
   mine.current = mine.founding;

@@ -46,6 +46,9 @@ void found(Pins& mine);
 
 [[nodiscard]] bool founding_known(const Pins& pins);
 
+// The store that `node` joins the founding with; 0: it was not met yet.
+[[nodiscard]] StoreId founding_store(const Pins& pins, NodeId node);
+
 // Another store was pinned in place of this one: it counts nowhere any more.
 [[nodiscard]] bool retired(const Pins& pins, StoreId store);
 

@@ -51,6 +51,19 @@ bool ClientThread::wait_connected(std::chrono::milliseconds timeout) {
   }) && connected_;
 }
 
+ClientThread::Reach ClientThread::wait_usable(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  const bool known = changed_.wait_for(lock, clamp_timeout(timeout),
+                                       [this] { return usable_ || exhausted_ || closed_; });
+  if (usable_) return Reach::usable;
+  return known ? Reach::hopeless : Reach::trying;
+}
+
+bool ClientThread::connected() const {
+  const std::lock_guard lock(mutex_);
+  return connected_;
+}
+
 std::string ClientThread::trouble() const {
   const std::lock_guard lock(mutex_);
   return trouble_;
@@ -203,10 +216,17 @@ void ClientThread::complete(ClientEffects::Completion completion) {
 
 void ClientThread::tell_state() {
   const bool connected = core_.connected();
+  const bool usable = core_.usable();
+  const bool exhausted = core_.exhausted();
+  std::string trouble = usable ? std::string() : core_.trouble();
   const std::lock_guard lock(mutex_);
-  if (connected == connected_ && trouble_ == core_.trouble()) return;
+  if (connected == connected_ && usable == usable_ && exhausted == exhausted_ &&
+      trouble == trouble_)
+    return;
   connected_ = connected;
-  trouble_ = core_.trouble();
+  usable_ = usable;
+  exhausted_ = exhausted;
+  trouble_ = std::move(trouble);
   changed_.notify_all();
 }
 
@@ -282,7 +302,7 @@ Result<std::unique_ptr<Client>> Client::connect(ClientOptions options) {
   thread->start();
   auto impl = std::make_shared<Impl>(thread);
   if (!thread->wait_connected(options.connect_timeout)) {
-    return Status(Code::unavailable, "no seed answered: " + thread->trouble());
+    return Status(Code::unavailable, thread->trouble());
   }
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }

@@ -43,6 +43,11 @@ class ClientThread final : public CounterBackend {
   void start();
   // False: nothing answered in time; trouble() says why.
   [[nodiscard]] bool wait_connected(std::chrono::milliseconds timeout);
+  enum class Reach : std::uint8_t { usable, hopeless, trying };
+  // For a caller who would rather fail than wait for a node to start. `hopeless`: every
+  // address was tried, and none leads to a founded cluster; trouble() says why.
+  [[nodiscard]] Reach wait_usable(std::chrono::milliseconds timeout);
+  [[nodiscard]] bool connected() const;
 
   // ---- any thread ----
   void submit(CounterChange change, ChangeDone done) override;
@@ -101,7 +106,9 @@ class ClientThread final : public CounterBackend {
   bool woken_ = false;         // drain() is on its way
   bool closed_ = false;
   bool connected_ = false;
-  std::string trouble_;
+  bool usable_ = false;
+  bool exhausted_ = false;
+  std::string trouble_;  // empty while usable
 };
 
 // invalid_argument names the first that is unsound.

@@ -30,7 +30,7 @@ void ClientConnection::dial(const Address& address) {
 }
 
 void ClientConnection::on_dialed(const asio::error_code& error, tcp::socket socket) {
-  if (error) return end(error.message());
+  if (error) return end(why_not_connected(error));
   socket_ = std::move(socket);
   asio::error_code only_slower;
   socket_.set_option(tcp::no_delay(true), only_slower);

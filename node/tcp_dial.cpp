@@ -1,6 +1,7 @@
 #include "node/tcp_dial.h"
 
 #include <asio/post.hpp>
+#include <cctype>
 #include <utility>
 
 #include "node/close_on_exec.h"
@@ -8,6 +9,16 @@
 namespace quipu {
 
 using asio::ip::tcp;
+
+std::string why_not_connected(const asio::error_code& error) {
+  if (error == asio::error::host_not_found || error == asio::error::no_data)
+    return "there is no host of this name";
+  if (error == asio::error::host_not_found_try_again)
+    return "the name server does not answer for this name";
+  std::string text = error.message();
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
 
 TcpDial::TcpDial(NameLookup& names, Done done)
     : names_(names), done_(std::move(done)), timer_(names.loop()), socket_(names.loop()) {}

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "node/address.h"
@@ -18,6 +19,9 @@
 #include "node/name_lookup.h"
 
 namespace quipu {
+
+// Why a dial failed, for people: "connection refused", "there is no host of this name".
+[[nodiscard]] std::string why_not_connected(const asio::error_code& error);
 
 class TcpDial : public std::enable_shared_from_this<TcpDial> {
  public:

@@ -137,7 +137,7 @@ struct ConfigReply {
   NodeId node{};  // who answers
   std::uint64_t version = 0;
   bool ready = false;
-  HashKey placement_key{};
+  HashKey placement_key{};  // 0: the cluster is not founded yet, so no counter has a place
   std::vector<MemberInfo> members{};
   std::uint8_t replication = 0;         // owners per partition
   std::vector<std::uint16_t> owners{};  // kPartitions × replication indices into members

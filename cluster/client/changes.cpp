@@ -386,9 +386,13 @@ void ClientChanges::give_up(Instant now, Entry entry, std::string_view why,
   } else if (entry->reason != Code::ok && describe(entry->reason).outcome == Outcome::not_applied) {
     finish(now, entry, Status(entry->reason, entry->detail), effects);
   } else {
-    const std::string_view reason = links_.current() ? why : std::string_view(links_.trouble());
-    finish(now, entry, Status(Code::unavailable, std::string(reason)), effects);
+    finish(now, entry, Status(Code::unavailable, why_unassigned(why)), effects);
   }
+}
+
+std::string ClientChanges::why_unassigned(std::string_view otherwise) const {
+  if (!links_.current()) return links_.trouble();
+  return directory_.founded() ? std::string(otherwise) : directory_.founding();
 }
 
 void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffects& effects,

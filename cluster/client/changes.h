@@ -107,6 +107,7 @@ class ClientChanges {
   void on_refused(Instant now, Entry entry, const Done& done, ClientEffects& effects);
   void on_unsettled(Instant now, Entry entry, const Done& done, ClientEffects& effects);
   void rebind(Instant now, Entry entry, ClientEffects& effects);
+  [[nodiscard]] std::string why_unassigned(std::string_view otherwise) const;
   void finish(Instant now, Entry entry, Status status, ClientEffects& effects,
               std::optional<std::int64_t> total = {});
   void give_up(Instant now, Entry entry, std::string_view why, ClientEffects& effects);

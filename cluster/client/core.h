@@ -74,8 +74,14 @@ class ClientCore {
   void stop(Instant now, ClientEffects& effects);
 
   [[nodiscard]] bool connected() const { return links_.current().has_value(); }
-  // Why it is not.
-  [[nodiscard]] const std::string& trouble() const { return links_.trouble(); }
+  // Connected, to a node of a founded cluster.
+  [[nodiscard]] bool usable() const { return connected() && directory_.founded(); }
+  // Not usable, and trying again at once would change nothing.
+  [[nodiscard]] bool exhausted() const { return !usable() && links_.exhausted(); }
+  // Why it is not usable.
+  [[nodiscard]] std::string trouble() const {
+    return connected() ? directory_.founding() : links_.trouble();
+  }
   // How often the data connection was made or changed.
   [[nodiscard]] std::size_t connects() const { return links_.taken(); }
   [[nodiscard]] std::size_t in_flight() const { return changes_.size() + questions_.size(); }

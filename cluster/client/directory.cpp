@@ -102,7 +102,7 @@ bool ClientDirectory::can_execute(MemberIndex member, Instant now) const {
 
 std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now,
                                                                const ClientChange& change) {
-  if (!known()) return std::nullopt;
+  if (!known() || !founded()) return std::nullopt;
   const ShardIndex index = pick_shard(change);
   const Partition partition = place(change.key, index);
   for (const MemberIndex near : {nearest(change.key), connected_}) {
@@ -114,6 +114,15 @@ std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now,
   }
   if (can_execute(connected_, now)) return Choice{index, members_[connected_].store};
   return std::nullopt;
+}
+
+std::string ClientDirectory::founding() const {
+  std::vector<std::string> missing;
+  for (const MemberInfo& member : members_) {
+    if (member.store == StoreId{}) missing.push_back(member.name);
+  }
+  return "the cluster is not founded yet: " + connected_name() + " waits for " +
+         (missing.empty() ? "the others to meet each other" : name_list(missing));
 }
 
 bool ClientDirectory::is_member(StoreId store) const {

@@ -38,8 +38,12 @@ class ClientDirectory {
   [[nodiscard]] static bool sound(const ConfigReply& reply);
   // Takes over what the connected node says. REQUIRES: sound(reply)
   void learn(const ConfigReply& reply);
-  // Ready to choose.
+  // Something was learnt.
   [[nodiscard]] bool known() const { return owners_.replication() != 0; }
+  // The connected node's cluster is founded: before, no counter has a place.
+  [[nodiscard]] bool founded() const { return placement_key_ != HashKey{}; }
+  // Why it is not, with the members that it waits for. REQUIRES: known()
+  [[nodiscard]] std::string founding() const;
 
   // How many shards of a counter adds may use; 0 says nothing.
   void learn_usable(Instant now, std::string_view key, ShardIndex usable);

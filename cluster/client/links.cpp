@@ -10,13 +10,22 @@ namespace {
 
 // More than any config has, so that a lying node cannot grow the list for ever.
 constexpr std::size_t kMaxAddresses = 1024;
+// How many addresses a sentence names.
+constexpr std::size_t kMostAddressesNamed = 8;
+
+std::string seconds(Duration duration) {
+  return std::to_string(std::chrono::round<std::chrono::seconds>(duration).count()) + " s";
+}
 
 }  // namespace
 
 ClientLinks::ClientLinks(const ClientSettings& settings)
-    : settings_(settings), addresses_(settings.seeds), backoff_(settings.backoff_first) {
+    : settings_(settings),
+      addresses_(settings.seeds),
+      failures_(addresses_.size()),
+      backoff_(settings.backoff_first) {
   assert(!addresses_.empty());
-  trouble_ = addresses_.front() + ": not connected yet";
+  describe_trouble();
 }
 
 std::optional<ConnectionId> ClientLinks::current() const {
@@ -44,23 +53,26 @@ void ClientLinks::on_connected(Instant now, ConnectionId connection, ClientEffec
 }
 
 ClientLinks::Event ClientLinks::on_closed(Instant now, ConnectionId connection, std::string why) {
-  return drop(now, connection, std::move(why));
+  return drop(now, connection, {std::move(why)});
 }
 
 ClientLinks::Event ClientLinks::give_up(Instant now, ConnectionId connection, std::string why,
                                         ClientEffects& effects) {
   if (is_current(connection) || is_candidate(connection)) effects.closes.push_back(connection);
-  return drop(now, connection, std::move(why));
+  return drop(now, connection, {std::move(why)});
 }
 
-ClientLinks::Event ClientLinks::drop(Instant now, ConnectionId connection, std::string why) {
+ClientLinks::Event ClientLinks::drop(Instant now, ConnectionId connection, Failure failure) {
   if (is_candidate(connection)) {
-    if (!current_) trouble_ = addresses_[candidate_->address] + ": " + why;
+    failures_[candidate_->address] = std::move(failure);
     candidate_failed(now);
+    if (!current_) describe_trouble();
     return Event::none;
   }
   if (!is_current(connection)) return Event::none;
-  trouble_ = addresses_[current_->address] + ": " + why;
+  failures_.assign(addresses_.size(), {});
+  failures_[current_->address] = std::move(failure);
+  describe_trouble();
   // The others first; this one last.
   next_address_ = (current_->address + 1) % addresses_.size();
   tried_ = 0;
@@ -73,7 +85,7 @@ ClientLinks::Event ClientLinks::drop(Instant now, ConnectionId connection, std::
 void ClientLinks::candidate_failed(Instant now) {
   candidate_.reset();
   if (current_) {
-    dial_at_ = now + settings_.probe_interval;
+    dial_at_ = !current_->ready && untried() ? now : now + settings_.probe_interval;
   } else if (++tried_ < addresses_.size()) {
     dial_at_ = now;
   } else {
@@ -81,6 +93,32 @@ void ClientLinks::candidate_failed(Instant now) {
     dial_at_ = now + backoff_;
     backoff_ = std::min(backoff_ * 2, settings_.backoff_last);
   }
+}
+
+bool ClientLinks::untried() const {
+  for (std::size_t i = 0; i < failures_.size(); ++i) {
+    if (failures_[i].why.empty() && !(current_ && current_->address == i)) return true;
+  }
+  return false;
+}
+
+bool ClientLinks::exhausted() const {
+  if (untried()) return false;
+  return current_ || std::none_of(failures_.begin(), failures_.end(),
+                                  [](const Failure& failure) { return failure.may_answer; });
+}
+
+void ClientLinks::describe_trouble() {
+  const std::size_t named = std::min(addresses_.size(), kMostAddressesNamed);
+  trouble_ = addresses_.size() == 1 ? "no node answers at " : "no node answers: ";
+  for (std::size_t i = 0; i < named; ++i) {
+    std::string why = failures_[i].why;
+    const bool dialed = candidate_ && candidate_->address == i;
+    if (why.empty()) why = dialed ? "no answer yet" : "not tried yet";
+    trouble_ += (i == 0 ? "" : "; ") + addresses_[i] + ": " + why;
+  }
+  if (named < addresses_.size())
+    trouble_ += "; and " + std::to_string(addresses_.size() - named) + " more";
 }
 
 void ClientLinks::dial(Instant now, ClientEffects& effects) {
@@ -98,6 +136,7 @@ void ClientLinks::dial(Instant now, ClientEffects& effects) {
   candidate_ =
       Link{.connection = ConnectionId{next_connection_++}, .address = address, .since = now};
   effects.connects.push_back({candidate_->connection, addresses_[address]});
+  if (!current_) describe_trouble();
 }
 
 ClientLinks::Event ClientLinks::on_config(Instant now, ConnectionId connection,
@@ -112,9 +151,11 @@ ClientLinks::Event ClientLinks::on_config(Instant now, ConnectionId connection,
   }
   if (!is_candidate(connection)) return Event::none;
   if (cluster_.value_or(reply.cluster) != reply.cluster) {
-    return give_up(now, connection, "belongs to another cluster, " + reply.cluster_name, effects);
+    return give_up(now, connection,
+                   "a node of another cluster, \"" + reply.cluster_name + "\", answers there",
+                   effects);
   }
-  if (current_ && !reply.ready) return give_up(now, connection, "is not ready", effects);
+  if (current_ && !reply.ready) return give_up(now, connection, "it is not ready", effects);
   candidate_->ready = reply.ready;
   take_candidate(now, effects);
   cluster_ = reply.cluster;
@@ -128,7 +169,13 @@ void ClientLinks::take_candidate(Instant now, ClientEffects& effects) {
   current_->since = now;
   current_->asked = false;
   config_at_ = current_->ready ? kNever : now + settings_.config_interval;
-  dial_at_ = wants_better() ? now + settings_.probe_interval : kNever;
+  if (current_->ready) failures_.assign(addresses_.size(), {});
+  dial_at_ = kNever;
+  if (!current_->ready) {
+    dial_at_ = now;
+  } else if (wants_better()) {
+    dial_at_ = now + settings_.probe_interval;
+  }
   backoff_ = settings_.backoff_first;
   tried_ = 0;
   waiting_ = false;
@@ -142,6 +189,7 @@ void ClientLinks::learn_addresses(const ConfigReply& reply) {
         std::find(addresses_.begin(), addresses_.end(), member.client_address) != addresses_.end();
     if (!known) addresses_.push_back(member.client_address);
   }
+  failures_.resize(addresses_.size());
 }
 
 void ClientLinks::on_heard(Instant now, ConnectionId connection) {
@@ -167,7 +215,8 @@ ClientLinks::Event ClientLinks::watch_current(Instant now, ClientEffects& effect
   if (!waiting_) return Event::none;
   const Duration silent = now - current_->since;
   if (silent >= settings_.silence_timeout) {
-    return give_up(now, current_->connection, "does not answer", effects);
+    return give_up(now, current_->connection,
+                   "no answer within " + seconds(settings_.silence_timeout), effects);
   }
   // The ping: whoever is alive answers that at once.
   if (silent >= settings_.ping_after) ask_config(effects);
@@ -177,7 +226,10 @@ ClientLinks::Event ClientLinks::watch_current(Instant now, ClientEffects& effect
 ClientLinks::Event ClientLinks::on_tick(Instant now, ClientEffects& effects) {
   const Event change = current_ ? watch_current(now, effects) : Event::none;
   if (candidate_ && now - candidate_->since >= settings_.dial_timeout) {
-    static_cast<void>(give_up(now, candidate_->connection, "does not answer", effects));
+    const std::string within = " within " + seconds(settings_.dial_timeout);
+    effects.closes.push_back(candidate_->connection);
+    static_cast<void>(drop(now, candidate_->connection,
+                           {(candidate_->asked ? "no answer" : "no connection") + within, true}));
   }
   if (!candidate_ && wants_better() && now >= dial_at_) dial(now, effects);
   return change;

@@ -5,7 +5,8 @@
 //   candidate ──ready, and better──┘     dialed while there is no current, or a
 //                                        better one could exist
 //
-// Better: the first seed, or any node that is ready if the current one is not.
+// Better: the first seed, or any node that is ready if the current one is not. While
+// the current one is not ready, each other address is tried once without a pause.
 // A node of another cluster than the first that answered is never taken.
 #pragma once
 
@@ -51,10 +52,19 @@ class ClientLinks {
 
   [[nodiscard]] std::optional<ConnectionId> current() const;
   [[nodiscard]] std::size_t taken() const { return taken_; }
-  // Why nothing is connected.
+  // Why nothing is connected, by address.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  // Every address but the current one was tried, and trying them again at once would
+  // fail alike. A node that only gave no answer in time may give one yet, so without
+  // a current one it keeps this false.
+  [[nodiscard]] bool exhausted() const;
 
  private:
+  // Why the last attempt at an address failed.
+  struct Failure {
+    std::string why;  // empty: not tried since a node that is ready was lost
+    bool may_answer = false;
+  };
   struct Link {
     ConnectionId connection{};
     std::size_t address = 0;  // into addresses_
@@ -67,14 +77,18 @@ class ClientLinks {
   [[nodiscard]] bool is_candidate(ConnectionId connection) const;
   [[nodiscard]] bool wants_better() const;
   void dial(Instant now, ClientEffects& effects);
-  Event drop(Instant now, ConnectionId connection, std::string why);
+  Event drop(Instant now, ConnectionId connection, Failure failure);
   void candidate_failed(Instant now);
+  // An address other than the current one that was not tried.
+  [[nodiscard]] bool untried() const;
+  void describe_trouble();
   void take_candidate(Instant now, ClientEffects& effects);
   void learn_addresses(const ConfigReply& reply);
   Event watch_current(Instant now, ClientEffects& effects);
 
   const ClientSettings& settings_;
   std::vector<std::string> addresses_;  // the seeds, then other members
+  std::vector<Failure> failures_;       // by address
   std::optional<Link> current_;
   std::optional<Link> candidate_;
   std::size_t next_address_ = 0;

@@ -158,6 +158,7 @@ void print_json(const BenchCommand& command, const Totals& totals) {
 }  // namespace
 
 int run(const Environment& environment, const BenchCommand& command) {
+  if (!open_client(environment)) return kFailed;
   const Totals totals = measure(environment, command);
   if (totals.result.broken == command.connections && totals.result.latency.count() == 0) {
     complain_unreachable("no connection worked: " + totals.result.why);

@@ -13,7 +13,7 @@ namespace {
 // A reading this old is worth a word; a live cluster's are of the last interval.
 constexpr std::chrono::milliseconds kStale{1000};
 
-std::vector<Result<Reading>> read_all(Client& client, const Environment& environment,
+std::vector<Result<Reading>> read_all(const OpenClient& client, const Environment& environment,
                                       const GetCommand& command) {
   std::vector<std::future<Result<Reading>>> answers;
   for (const std::string& key : command.keys) {

@@ -234,16 +234,18 @@ std::optional<std::uint64_t> size_of(int descriptor) {
 }
 
 // In slices, between which it looks at Ctrl-C. False has been said.
-bool wait_connected(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
+bool wait_usable(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
   const auto give_up = Clock::now() + timeout;
-  while (interrupts.count() == 0 && Clock::now() < give_up) {
-    if (client.wait_connected(kLook)) return true;
+  auto reach = ClientThread::Reach::trying;
+  while (reach == ClientThread::Reach::trying && Clock::now() < give_up) {
+    if (interrupts.count() > 0) {
+      complain("interrupted; no line was read");
+      return false;
+    }
+    reach = client.wait_usable(kLook);
   }
-  if (interrupts.count() > 0) {
-    complain("interrupted; no line was read");
-  } else {
-    complain_unreachable("no node answered: " + client.trouble() + "; no line was read");
-  }
+  if (reach == ClientThread::Reach::usable) return true;
+  complain_unusable(client, "; no line was read");
   return false;
 }
 
@@ -251,20 +253,20 @@ int ingest(const Environment& environment, const IngestCommand& command, int des
   Interrupts interrupts;
   ClientSettings settings;
   settings.seeds = environment.nodes;
-  const auto client = std::make_shared<ClientThread>(settings);
-  client->start();
+  const OpenClient open(settings);
+  ClientThread& client = open.thread();
   const auto began = Clock::now();
-  const bool connected = wait_connected(*client, environment.timeout, interrupts);
+  const bool connected = wait_usable(client, environment.timeout, interrupts);
   Progress progress(began, size_of(descriptor));
-  Ingest ingest(command, descriptor, *client, progress);
+  Ingest ingest(command, descriptor, client, progress);
   if (connected) ingest.run(interrupts);
-  client->close();
+  client.close();
   progress.clear();
   if (!connected) return kFailed;
-  const std::size_t connects = client->core().connects();
+  const std::size_t connects = client.core().connects();
   const IngestReport::Totals totals{.took = Clock::now() - began,
                                     .reconnects = connects > 0 ? connects - 1 : 0,
-                                    .client = client->core().stats()};
+                                    .client = client.core().stats()};
   if (environment.json) {
     ingest.report().print_json(totals);
   } else {

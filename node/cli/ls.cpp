@@ -38,13 +38,13 @@ Status show_all(const Environment& environment, NodeSession& session, const std:
 }  // namespace
 
 int run(const Environment& environment, const ListCommand& command) {
-  const auto session = open_any(environment.nodes, environment.timeout);
-  if (!session.ok()) {
-    complain_unreachable(session.status().detail());
+  const auto reached = open_any(environment.nodes, environment.timeout);
+  if (!reached.ok()) {
+    complain_unreachable(reached.status().detail());
     return kFailed;
   }
   if (environment.json) std::cout << "{\"keys\":[";
-  const Status shown = show_all(environment, **session, command.prefix);
+  const Status shown = show_all(environment, *reached->session, command.prefix);
   if (environment.json) std::cout << "],\"complete\":" << (shown.ok() ? "true" : "false") << "}\n";
   if (shown.ok()) return kOk;
   complain("the list is cut off: " + shown.message());

@@ -4,14 +4,32 @@
 #include <cstring>
 #include <utility>
 
+#include "node/cli/output.h"
+
 namespace quipu::cli {
 namespace {
 
-Result<ConfigReply> ask_config(const std::string& node, std::chrono::milliseconds timeout) {
-  NodeSession session(timeout);
-  const Status opened = session.open(node);
-  return opened.ok() ? session.config() : Result<ConfigReply>(opened);
-}
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// For one node, while there are others to ask.
+constexpr milliseconds kPatience{1000};
+
+// Why no node answers, by address.
+class Failures {
+ public:
+  void add(const std::string& node, const std::string& why) {
+    text_ += (text_.empty() ? "" : "; ") + node + ": " + why;
+    ++count_;
+  }
+  [[nodiscard]] Status status() const {
+    return {Code::unavailable, (count_ == 1 ? "no node answers at " : "no node answers: ") + text_};
+  }
+
+ private:
+  std::string text_;
+  std::size_t count_ = 0;
+};
 
 bool knows_all_addresses(const ConfigReply& config) {
   return std::none_of(config.members.begin(), config.members.end(),
@@ -62,11 +80,13 @@ Status NodeSession::open(const ConfigReply& config, const MemberInfo& member) {
 }
 
 Status NodeSession::wait(const bool& done) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  const auto deadline = Clock::now() + timeout_;
   while (!done && !broken_) {
     io_.restart();
-    if (io_.run_one_until(deadline) == 0 && std::chrono::steady_clock::now() >= deadline) {
-      return Status(Code::unavailable, "no answer in time");
+    if (io_.run_one_until(deadline) == 0 && Clock::now() >= deadline) {
+      timed_out_ = true;
+      return Status(Code::unavailable, (connected_ ? "no answer" : "no connection") +
+                                           (" within " + for_people(timeout_)));
     }
   }
   return done ? Status() : Status(Code::unavailable, *broken_);
@@ -121,34 +141,38 @@ Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) 
   return payload.ok() ? decode_keys(*payload) : Result<Keys>(payload.status());
 }
 
-Result<std::unique_ptr<NodeSession>> open_any(const std::vector<std::string>& nodes,
-                                              std::chrono::milliseconds timeout) {
-  std::string trouble;
-  for (const std::string& node : nodes) {
-    auto session = std::make_unique<NodeSession>(timeout);
-    const Status opened = session->open(node);
-    if (opened.ok()) return session;
-    trouble += (trouble.empty() ? "" : "; ") + node + ": " + opened.detail();
+Result<Reached> open_any(const std::vector<std::string>& nodes, milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  const milliseconds patience = std::min(timeout, kPatience);
+  for (;;) {
+    Failures failures;
+    bool may_answer = false;
+    for (const std::string& node : nodes) {
+      auto session = std::make_unique<NodeSession>(patience);
+      const Status opened = session->open(node);
+      Result<ConfigReply> config = opened.ok() ? session->config() : Result<ConfigReply>(opened);
+      if (config.ok()) {
+        session->set_timeout(timeout);
+        return Reached{std::move(session), std::move(*config)};
+      }
+      may_answer |= session->timed_out();
+      failures.add(node, config.status().detail());
+    }
+    if (!may_answer || Clock::now() + patience > deadline) return failures.status();
   }
-  return Status(Code::unavailable, "no node answered: " + trouble);
 }
 
-Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
-                               std::chrono::milliseconds timeout) {
-  std::optional<ConfigReply> found;
-  std::string trouble;
+Result<ConfigReply> ask_config(const std::vector<std::string>& nodes, milliseconds timeout) {
+  Result<Reached> first = open_any(nodes, timeout);
+  if (!first.ok()) return first.status();
+  ConfigReply found = std::move(first->config);
   for (const std::string& node : nodes) {
-    if (found && knows_all_addresses(*found)) break;
-    const Result<ConfigReply> config = ask_config(node, timeout);
-    if (!config.ok()) {
-      trouble += (trouble.empty() ? "" : "; ") + node + ": " + config.status().detail();
-      continue;
-    }
-    if (!found) found = *config;
-    if (found->cluster == config->cluster) learn_addresses(*found, *config, node);
+    if (knows_all_addresses(found)) break;
+    const Result<Reached> other = open_any({node}, std::min(timeout, kPatience));
+    if (other.ok() && other->config.cluster == found.cluster)
+      learn_addresses(found, other->config, node);
   }
-  if (found) return std::move(*found);
-  return Status(Code::unavailable, "no node answered: " + trouble);
+  return found;
 }
 
 }  // namespace quipu::cli

@@ -24,6 +24,9 @@ class NodeSession {
 
   // Once. unavailable: why it could not be reached.
   [[nodiscard]] Status open(const std::string& address);
+  // The last question, or connecting, failed since nothing came in time.
+  [[nodiscard]] bool timed_out() const { return timed_out_; }
+  void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   // open(), and makes sure that a member of this cluster answers.
   [[nodiscard]] Status open(const ConfigReply& config, const MemberInfo& member);
   // REQUIRES: open() was ok
@@ -43,15 +46,23 @@ class NodeSession {
   std::shared_ptr<ClientConnection> connection_;
   bool connected_ = false;
   bool answered_ = false;
+  bool timed_out_ = false;
   std::optional<std::string> broken_;  // why
   FrameType type_{};
   std::vector<std::uint64_t> words_;  // the answer, aligned
   std::size_t size_ = 0;
 };
 
-// At the first of `nodes` that can be reached.
-[[nodiscard]] Result<std::unique_ptr<NodeSession>> open_any(const std::vector<std::string>& nodes,
-                                                            std::chrono::milliseconds timeout);
+// A node that answers, and what it says of its cluster.
+struct Reached {
+  std::unique_ptr<NodeSession> session;
+  ConfigReply config;
+};
+
+// The first of `nodes` that answers. A node that does not answer within a second is left
+// for the next, and asked again while there is time. unavailable names them all.
+[[nodiscard]] Result<Reached> open_any(const std::vector<std::string>& nodes,
+                                       std::chrono::milliseconds timeout);
 
 // The config, from the first of `nodes` that answers. Members that it has no client
 // address for get the one of `nodes` that they answer at.

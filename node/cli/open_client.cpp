@@ -6,12 +6,27 @@
 
 namespace quipu::cli {
 
-std::unique_ptr<Client> open_client(const Environment& environment) {
-  auto client =
-      Client::connect({.seeds = environment.nodes, .connect_timeout = environment.timeout});
-  if (client.ok()) return std::move(*client);
-  complain_unreachable(client.status().detail());
+OpenClient::OpenClient(ClientSettings settings)
+    : thread_(std::make_shared<ClientThread>(std::move(settings))) {
+  thread_->start();
+}
+
+OpenClient::~OpenClient() { thread_->close(); }
+
+std::unique_ptr<OpenClient> open_client(const Environment& environment) {
+  ClientSettings settings;
+  settings.seeds = environment.nodes;
+  auto client = std::make_unique<OpenClient>(std::move(settings));
+  if (client->thread().wait_usable(environment.timeout) == ClientThread::Reach::usable)
+    return client;
+  complain_unusable(client->thread());
   return nullptr;
+}
+
+void complain_unusable(const ClientThread& client, const std::string& more) {
+  const std::string why = client.trouble() + more;
+  if (!client.connected()) return complain_unreachable(why);
+  complain(why + " (all members must be up together once: start those that are missing)");
 }
 
 void complain_unreachable(const std::string& why) {

@@ -49,11 +49,27 @@ TEST(Founding, NobodyServesBeforeEveryMemberWasSeenOnce) {
   const auto refused = nodes.done(nodes.add(0, "a", 1));
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code, Code::unavailable);
-  EXPECT_THAT(refused->detail, HasSubstr("founding member"));
+  const std::string third = nodes.core(0).config(1).members[2].name;
+  EXPECT_EQ(refused->detail, "not founded yet: waiting for " + third);
+  const ConfigReply config = nodes.core(0).config(1);
+  EXPECT_EQ(config.placement_key, HashKey{});
+  EXPECT_NE(config.members[1].store, StoreId{});
+  EXPECT_EQ(config.members[2].store, StoreId{});
 
   nodes.start(2);
   nodes.connect_all();
   for (const MemberIndex node : nodes.all()) EXPECT_TRUE(nodes.core(node).ready());
+  EXPECT_NE(nodes.core(0).config(1).placement_key, HashKey{});
+}
+
+TEST(Founding, MembersThatHaveNotMetEachOtherAreNamed) {
+  HandDriven nodes(blank());
+  nodes.start_all();
+  nodes.connect(0, 1);
+  nodes.connect(0, 2);
+  EXPECT_THAT(nodes.core(0).state(), HasSubstr("to meet every other founding member"));
+  const std::string third = nodes.core(0).config(1).members[2].name;
+  EXPECT_EQ(nodes.core(1).state(), "not founded yet: waiting for " + third);
 }
 
 TEST(Founding, WhoeverWasThereOnceNeedNotBeThereAgain) {

@@ -228,7 +228,18 @@ TEST_F(Cli, AMemberThatCannotBeAskedIsNamedAndNoOtherNodeStandsInForIt) {
   EXPECT_EQ(members[2].at("detail"), "no client address");
   const CliResult list = run_cli({"ls"}, shop);
   EXPECT_EQ(list.exit, 1);
-  EXPECT_THAT(list.err, HasSubstr("unavailable: waiting for every founding member"));
+  EXPECT_THAT(list.err, HasSubstr("unavailable: not founded yet: waiting for n2 and n3"));
+  // The library would wait for them. A person is told at once whom to start.
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"add", "k"}, {"get", "k"}, {"reset", "k"}, {"shards", "k", "2"}, {"ingest"}}) {
+    std::vector<std::string> all{"--timeout", "24h"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const CliResult refused = run_cli(all, shop);
+    EXPECT_EQ(refused.exit, 1);
+    EXPECT_THAT(refused.err, HasSubstr("the cluster is not founded yet: n1 waits for n2 and n3"))
+        << arguments[0];
+    EXPECT_THAT(refused.err, HasSubstr("start those that are missing"));
+  }
 }
 
 // Neither advertises a client address.
@@ -369,15 +380,45 @@ TEST_F(Cli, AnUnreachableNodeIsNamedWithWhatToDo) {
                                                                      {"ingest"},
                                                                      {"cluster", "status"},
                                                                      {"bench", "--seconds", "1"}}) {
-    std::vector<std::string> all{"--node", "127.0.0.1:1", "--timeout", "200ms"};
+    // At once: it does not wait for somebody to start a node.
+    std::vector<std::string> all{"--node", "127.0.0.1:1", "--timeout", "24h"};
     all.insert(all.end(), arguments.begin(), arguments.end());
     const CliResult result = run_cli(all);
     SCOPED_TRACE(arguments[0] + " said " + result.err);
     EXPECT_EQ(result.exit, 1);
     EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err,
+                StartsWith("quipu: no node answers at 127.0.0.1:1: connection refused"));
     EXPECT_THAT(result.err, HasSubstr("start quipud there, or name another node with --node"));
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
   }
+}
+
+TEST_F(Cli, EveryNodeThatDoesNotAnswerIsNamedWithItsReason) {
+  asio::io_context io;
+  using asio::ip::tcp;
+  const tcp::acceptor mute(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const std::string silent = "127.0.0.1:" + std::to_string(mute.local_endpoint().port());
+  for (const char* const command : {"get", "ls"}) {
+    const CliResult result = run_cli({command, "k", "--timeout", "1s"},
+                                     {.nodes = {"127.0.0.1:1", "no-such-host.invalid:2", silent}});
+    EXPECT_EQ(result.exit, 1);
+    EXPECT_THAT(result.err, StartsWith("quipu: no node answers: 127.0.0.1:1: connection refused; "
+                                       "no-such-host.invalid:2: "));
+    EXPECT_THAT(result.err, HasSubstr(silent + ": n"));  // "no answer", or "not tried yet"
+  }
+}
+
+TEST_F(Cli, ANodeThatIsSilentIsLeftForTheNext) {
+  quipu({"add", "k"});
+  asio::io_context io;
+  using asio::ip::tcp;
+  const tcp::acceptor mute(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const CliInput input{.nodes = {"127.0.0.1:" + std::to_string(mute.local_endpoint().port()),
+                                 node_->client_address()}};
+  EXPECT_EQ(run_cli({"get", "k"}, input).out, "1\n");
+  EXPECT_EQ(run_cli({"ls"}, input).out, "k\n");
+  EXPECT_EQ(run_cli({"cluster", "status"}, input).exit, 0);
 }
 
 TEST_F(Cli, TheFlagOverrulesTheVariable) {
@@ -460,7 +501,9 @@ TEST_F(Cli, BenchFailsIfAConnectionDoesNotStart) {
       run_cli({"bench", "--tokens", "--connections", "2", "--seconds", "1", "--timeout", "200ms"},
               {.nodes = {node}});
   EXPECT_EQ(result.exit, 1);
-  EXPECT_THAT(result.err, HasSubstr("no connection worked: no answer in time"));
+  EXPECT_EQ(result.err, "quipu: no node answers at " + node +
+                            ": no answer yet (start quipud there, "
+                            "or name another node with --node)\n");
 }
 
 }  // namespace

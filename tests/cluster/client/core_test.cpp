@@ -188,9 +188,33 @@ TEST(ClientCore, WithoutAnyNodeACallEndsAsUnavailableAndSaysWhy) {
   t.refuse("n1:1");
   t.pass(600ms);
   ASSERT_EQ(t.ended(1), Code::unavailable);
-  EXPECT_EQ(t.status(1)->detail(), "n1:1: connection refused");
+  EXPECT_EQ(t.status(1)->detail(), "no node answers at n1:1: connection refused");
   t.pass(5s);
   EXPECT_EQ(t.ended(2), Code::unavailable);
+}
+
+TEST(ClientCore, WhileTheClusterIsNotFoundedACallEndsWithTheMembersThatItWaitsFor) {
+  ClientHarness t;
+  const ConnectionId n1 = t.open("n1:1");
+  ConfigReply config = t.config_of("n1:1", false);
+  config.placement_key = HashKey{};
+  config.members[1].store = config.members[2].store = StoreId{};
+  t.tell_config(n1, config);
+  EXPECT_TRUE(t.core.connected());
+  EXPECT_FALSE(t.core.usable());
+  t.add(1, "k", 1, 500ms);
+  t.pass(600ms);
+  EXPECT_TRUE(t.ops.empty()) << "no executor can open a session yet";
+  ASSERT_EQ(t.ended(1), Code::unavailable);
+  EXPECT_EQ(t.status(1)->detail(), "the cluster is not founded yet: n1 waits for n2 and n3");
+  EXPECT_EQ(t.core.trouble(), t.status(1)->detail());
+
+  t.add(2, "k");
+  t.tell_config(n1, t.config_of("n1:1"));
+  EXPECT_TRUE(t.core.usable());
+  t.pass(100ms);
+  t.answer(t.take_change(), Code::ok);
+  EXPECT_EQ(t.ended(2), Code::ok);
 }
 
 TEST(ClientCore, StoppingEndsAllCallsAndSaysWhichMayHaveBeenApplied) {

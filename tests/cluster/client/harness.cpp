@@ -34,7 +34,7 @@ std::optional<ConnectionId> ClientHarness::dialing(const std::string& address) {
   return std::nullopt;
 }
 
-ConnectionId ClientHarness::connect(const std::string& address, bool ready) {
+ConnectionId ClientHarness::open(const std::string& address) {
   const auto connection = dialing(address);
   EXPECT_TRUE(connection.has_value()) << "nobody dials " << address;
   if (!connection) return {};
@@ -42,8 +42,13 @@ ConnectionId ClientHarness::connect(const std::string& address, bool ready) {
   open_[*connection] = true;
   core.on_connected(now, *connection, effects_);
   perform();
-  tell_config(*connection, config_of(address, ready));
   return *connection;
+}
+
+ConnectionId ClientHarness::connect(const std::string& address, bool ready) {
+  const ConnectionId connection = open(address);
+  if (connection != ConnectionId{}) tell_config(connection, config_of(address, ready));
+  return connection;
 }
 
 void ClientHarness::refuse(const std::string& address) {

@@ -58,6 +58,8 @@ class ClientHarness {
   // ---- the network ----
   // The connection that the client now dials, if it does.
   std::optional<ConnectionId> dialing(const std::string& address);
+  // Opens what is being dialed to a node, and tells nothing.
+  ConnectionId open(const std::string& address);
   // Answers for a node: opens what is being dialed to it, and tells the config.
   // Returns the connection.
   ConnectionId connect(const std::string& address = "n1:1", bool ready = true);

@@ -24,7 +24,9 @@ TEST(ClientLinks, GoesRoundAllSeedsAgainAfterAPause) {
   t.refuse("n2:1");
   t.refuse("n3:1");
   EXPECT_FALSE(t.dialing("n1:1"));
-  EXPECT_EQ(t.core.trouble(), "n3:1: connection refused");
+  EXPECT_EQ(t.core.trouble(),
+            "no node answers: n1:1: connection refused; n2:1: connection refused; "
+            "n3:1: connection refused");
   t.pass(50ms);
   EXPECT_TRUE(t.dialing("n1:1"));
 }
@@ -106,8 +108,46 @@ TEST(ClientLinks, NeverTakesANodeOfAnotherCluster) {
   config.cluster_name = "other";
   t.tell_config(*stranger, config);
   EXPECT_FALSE(t.core.connected());
-  EXPECT_EQ(t.core.trouble(), "n2:1: belongs to another cluster, other");
+  EXPECT_EQ(t.core.trouble(),
+            "no node answers: n1:1: connection reset; n2:1: a node of another cluster, \"other\", "
+            "answers there; n3:1: no answer yet");
   EXPECT_TRUE(t.dialing("n3:1"));
+}
+
+TEST(ClientLinks, IsExhaustedOnceEveryAddressHasFailedForGood) {
+  ClientHarness t;
+  t.refuse("n1:1");
+  t.refuse("n2:1");
+  EXPECT_FALSE(t.core.exhausted());
+  t.refuse("n3:1");
+  EXPECT_TRUE(t.core.exhausted());
+  t.pass(50ms);
+  t.connect("n1:1");
+  EXPECT_FALSE(t.core.exhausted());
+}
+
+TEST(ClientLinks, IsNotExhaustedWhileANodeThatWasSilentMayStillAnswer) {
+  ClientHarness t({.members = 2});
+  t.refuse("n1:1");
+  t.pass(1100ms);
+  EXPECT_FALSE(t.core.exhausted());
+  EXPECT_EQ(t.core.trouble(),
+            "no node answers: n1:1: connection refused; n2:1: no connection within 1 s");
+}
+
+TEST(ClientLinks, TriesEveryOtherAddressAtOnceWhileTheNodeIsNotReady) {
+  ClientHarness t;
+  const ConnectionId n1 = t.open("n1:1");
+  ConfigReply config = t.config_of("n1:1", false);
+  config.placement_key = HashKey{};
+  t.tell_config(n1, config);
+  EXPECT_FALSE(t.core.exhausted());
+  t.refuse("n2:1");
+  t.refuse("n3:1");
+  EXPECT_TRUE(t.core.exhausted());
+  EXPECT_FALSE(t.dialing("n2:1")) << "a second round waits";
+  t.pass(500ms);
+  EXPECT_TRUE(t.dialing("n2:1"));
 }
 
 TEST(ClientLinks, AConfigThatContradictsItselfIsNotBelieved) {
