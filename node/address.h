@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quipu/status.h"
 
@@ -18,6 +19,9 @@ struct Address {
 
 // Where quipud serves clients, and the command line looks for it, unless told otherwise.
 inline constexpr const char* kDefaultClientAddress = "127.0.0.1:7400";
+
+// The addresses of a list that commas separate, without the blanks around them. Checks none.
+[[nodiscard]] std::vector<std::string> split_addresses(std::string_view list);
 
 // invalid_argument says what is wrong with `text`.
 [[nodiscard]] Result<Address> parse_address(std::string_view text);

@@ -270,13 +270,17 @@ void ClientThread::stop() {
   work_.reset();
 }
 
-Status check_seeds(const std::vector<std::string>& seeds) {
+Result<std::vector<std::string>> sound_seeds(const std::vector<std::string>& seeds) {
   if (seeds.empty()) return Status(Code::invalid_argument, "no seed is given: name a host:port");
-  for (const std::string& seed : seeds) {
-    const Result<Address> address = parse_address(seed);
-    if (!address.ok()) return address.status();
+  std::vector<std::string> sound;
+  for (const std::string& list : seeds) {
+    for (std::string& seed : split_addresses(list)) {
+      const Result<Address> address = parse_address(seed);
+      if (!address.ok()) return address.status();
+      sound.push_back(std::move(seed));
+    }
   }
-  return {};
+  return sound;
 }
 
 // ---- the public face ----
@@ -295,9 +299,10 @@ Client::Client(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::~Client() = default;
 
 Result<std::unique_ptr<Client>> Client::connect(ClientOptions options) {
-  if (Status sound = check_seeds(options.seeds); !sound.ok()) return sound;
+  Result<std::vector<std::string>> seeds = sound_seeds(options.seeds);
+  if (!seeds.ok()) return seeds.status();
   ClientSettings settings;
-  settings.seeds = std::move(options.seeds);
+  settings.seeds = std::move(*seeds);
   auto thread = std::make_shared<ClientThread>(std::move(settings));
   thread->start();
   auto impl = std::make_shared<Impl>(thread);

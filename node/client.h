@@ -111,7 +111,8 @@ class ClientThread final : public CounterBackend {
   std::string trouble_;  // empty while usable
 };
 
+// The addresses that `seeds` name, each of which may be a list with commas.
 // invalid_argument names the first that is unsound.
-[[nodiscard]] Status check_seeds(const std::vector<std::string>& seeds);
+[[nodiscard]] Result<std::vector<std::string>> sound_seeds(const std::vector<std::string>& seeds);
 
 }  // namespace quipu

@@ -10,6 +10,7 @@
 #include "node/address.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/output.h"
+#include "node/client.h"
 #include "node/settings.h"
 #include "protocol/ids.h"
 
@@ -93,15 +94,11 @@ Choice check_choice(const std::map<std::string, Choice>& choices, const std::str
 std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>& given) {
   const char* environment = std::getenv("QUIPU_NODES");
   std::vector<std::string> nodes{kDefaultClientAddress};
-  if (environment != nullptr && *environment != '\0') nodes = CLI::detail::split(environment, ',');
+  if (environment != nullptr && *environment != '\0') nodes = {environment};
   if (given) nodes = *given;
-  for (const std::string& node : nodes) {
-    const Result<Address> address = parse_address(node);
-    if (!address.ok()) {
-      throw Usage{(given ? "--node: " : "QUIPU_NODES: ") + printable(address.status().detail())};
-    }
-  }
-  return nodes;
+  Result<std::vector<std::string>> sound = sound_seeds(nodes);
+  if (sound.ok()) return std::move(*sound);
+  throw Usage{(given ? "--node: " : "QUIPU_NODES: ") + printable(sound.status().detail())};
 }
 
 // Takes a negative number, which looks like an option and so was left over.
@@ -164,8 +161,8 @@ class Arguments {
     app_.footer(kExitCodes);
     CLI::Option* node = app_.add_option_function<std::vector<std::string>>(
         "--node", [this](const std::vector<std::string>& nodes) { raw_.nodes = nodes; },
-        "host:port of a node; may be repeated, the first is preferred\n"
-        "(QUIPU_NODES, comma-separated; else 127.0.0.1:7400)");
+        "host:port of a node, or several with commas; the first is preferred\n"
+        "(QUIPU_NODES; else 127.0.0.1:7400)");
     node->allow_extra_args(false)->type_name("HOST:PORT");
     add_text(app_, "--timeout", raw_.timeout,
              "how long to wait, such as 500ms, 5s or 2m (5s; ingest: 30s)")

@@ -23,13 +23,31 @@ TEST(Address, ReadsWhatPeopleWrite) {
 }
 
 TEST(Address, RefusesWhatIsNone) {
-  for (const char* text :
-       {"", ":", "host", "host:", ":7400", "host:65536", "host:-1", "host:+1", "host: 1",
-        "host:7400x", "::1:7400", "[]:7400", "ho st:1", "[::1]", "http://host:80"}) {
+  for (const char* text : {"", ":", "host", "host:", ":7400", "host:65536", "host:-1", "host:+1",
+                           "host: 1", "host:7400x", "::1:7400", "[]:7400", "ho st:1", "[::1]",
+                           "http://host:80", "a:1;b:2", "a:1 b:2"}) {
     const Result<Address> address = parse_address(text);
     EXPECT_FALSE(address.ok()) << text;
     EXPECT_EQ(address.status().code(), Code::invalid_argument);
   }
+  EXPECT_EQ(parse_address("a:1;b:2").status().detail(),
+            "address \"a:1;b:2\" has a host with characters that no host has: write host:port");
+}
+
+TEST(Address, AListIsSplitAtItsCommas) {
+  using List = std::vector<std::string>;
+  EXPECT_EQ(split_addresses("a:1"), List{"a:1"});
+  EXPECT_EQ(split_addresses("a:1, [::1]:2 ,\tb:3"), (List{"a:1", "[::1]:2", "b:3"}));
+  EXPECT_EQ(split_addresses(""), List{""});
+  EXPECT_EQ(split_addresses("a:1,,"), (List{"a:1", "", ""}));
+  EXPECT_EQ(split_addresses(" , "), (List{"", ""}));
+}
+
+TEST(Address, AListIsNotTakenForOneAddress) {
+  const Result<Address> address = parse_address("a:1,b:2");
+  ASSERT_FALSE(address.ok());
+  EXPECT_EQ(address.status().detail(),
+            "address \"a:1,b:2\" is a list, not one address: write host:port");
 }
 
 TEST(Address, LoopbackIsWhatOnlyThisMachineReaches) {

@@ -112,6 +112,16 @@ TEST(Client, SaysWhatIsWrongWithItsSeeds) {
   EXPECT_THAT(hasty.status().detail(), HasSubstr("quipu.invalid:7"));
 }
 
+TEST(Client, ASeedMayBeAListWithCommas) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(alone(directory / "data"));
+  const auto client = connect_to({"127.0.0.1:1, " + node->client_address()});
+  ASSERT_TRUE(client);
+  EXPECT_TRUE(client->counter("k").add(1).ok());
+  EXPECT_EQ(Client::connect({.seeds = {node->client_address() + ","}}).status().code(),
+            Code::invalid_argument);
+}
+
 TEST(Client, TheLongestTimeoutIsNotOver) {
   constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
   const TemporaryDirectory directory;

@@ -350,6 +350,7 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
       {{"get", "k", "--timeout="}, "--timeout"},
       {{"get", "k", "--node", ""}, "--node: address \"\" has no port: write host:port"},
       {{"get", "k", "--node", "127.0.0.1:1", "--node", ""}, "--node: address \"\""},
+      {{"get", "k", "--node", "127.0.0.1:1,"}, "--node: address \"\""},
       {{"get", "k", "-o", ""}, "choose one of json, table"},
       {{"add", "k", "--ack", ""}, "choose one of disk, memory, quorum"},
       {{"add", "k", "--affinity", ""}, "--affinity \"\": write a name"},
@@ -419,6 +420,14 @@ TEST_F(Cli, ANodeThatIsSilentIsLeftForTheNext) {
   EXPECT_EQ(run_cli({"get", "k"}, input).out, "1\n");
   EXPECT_EQ(run_cli({"ls"}, input).out, "k\n");
   EXPECT_EQ(run_cli({"cluster", "status"}, input).exit, 0);
+}
+
+TEST_F(Cli, TakesSeveralNodesWithCommasFromFlagAndVariable) {
+  quipu({"add", "k", "7"});
+  const std::string list = "127.0.0.1:1, " + node_->client_address();
+  EXPECT_EQ(run_cli({"get", "k", "--node", list}).out, "7\n");
+  EXPECT_EQ(run_cli({"get", "k", "--node", "127.0.0.1:2", "--node", list}).out, "7\n");
+  EXPECT_EQ(run_cli({"get", "k"}, {.variables = {"QUIPU_NODES=" + list}}).out, "7\n");
 }
 
 TEST_F(Cli, TheFlagOverrulesTheVariable) {

@@ -22,7 +22,8 @@
 namespace quipu {
 
 struct ClientOptions {
-  // host:port of any members. The first is preferred while it answers.
+  // host:port of any members, one each or several with commas between them. The first
+  // is preferred while it answers.
   std::vector<std::string> seeds{};
   std::chrono::milliseconds connect_timeout{5000};
 };
