@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "node/address.h"
@@ -111,6 +112,32 @@ void take_number(std::vector<std::string>& extras, std::optional<std::string>& n
   extras.erase(at);
 }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Whether a document is wanted; also of a command line that cannot be understood.
+bool wants_json(int count, const char* const* arguments) {
+  bool json = false;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word(arguments[i]);
+    if (word == "--") break;
+    if ((word == "-o" || word == "--output") && i + 1 < count) {
+      json = std::string_view(arguments[++i]) == "json";
+    } else if (word.starts_with("--output=") || (word.starts_with("-o") && word.size() > 2)) {
+      json = word.ends_with("json");
+    }
+  }
+  return json;
+}
+
+int refuse(const std::string& why, int count, const char* const* arguments) {
+  complain(why);
+  if (!wants_json(count, arguments)) return kUsage;
+  nlohmann::json json = document("", Status(Code::invalid_argument, why));
+  json["command"] = nullptr;
+  print_json(json);
+  return kUsage;
+}
+
 class Arguments {
  public:
   Arguments() { describe(); }
@@ -127,11 +154,8 @@ class Arguments {
     return parsed;
   }
 
-  int exit(const CLI::Error& error) {
-    if (error.get_exit_code() == 0) return app_.exit(error);  // --help
-    complain(first_line(error.what()) + " (see quipu --help)");
-    return kUsage;
-  }
+  // Prints what was asked for: help, or the version.
+  int help(const CLI::Error& error) { return app_.exit(error); }
 
  private:
   void check_extras() {
@@ -143,8 +167,6 @@ class Arguments {
     if (app_.get_subcommands().empty()) throw Usage{what + ": " + kCommands};
     throw Usage{what + " (see quipu " + app_.get_subcommands().front()->get_name() + " --help)"};
   }
-
-  static std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
   // CLI11 itself takes an empty text for none.
   static CLI::Option& add_text(CLI::App& app, const std::string& name,
@@ -273,7 +295,7 @@ class Arguments {
     if (ingest_->parsed()) return ingest_command();
     if (bench_->parsed()) return bench_command();
     if (!cluster_->get_subcommands().empty()) return StatusCommand{};
-    if (!config_->get_subcommands().empty()) return config_show_command();
+    if (!config_->get_subcommands().empty()) return config_show_command_;
     throw Usage{kCommands};
   }
 
@@ -285,11 +307,6 @@ class Arguments {
       throw Usage{"--affinity \"\": write a name, or leave it out"};
     add_command_.affinity = raw_.affinity.value_or("");
     return add_command_;
-  }
-
-  Command config_show_command() {
-    if (raw_.output != "table") throw Usage{"config show prints TOML: leave --output out"};
-    return config_show_command_;
   }
 
   Command get_command() {
@@ -358,11 +375,26 @@ std::variant<Parsed, int> parse_arguments(int count, const char* const* argument
   try {
     return all.parse(count, arguments);
   } catch (const CLI::Error& error) {
-    return all.exit(error);
+    if (error.get_exit_code() == 0) return all.help(error);
+    return refuse(first_line(error.what()) + " (see quipu --help)", count, arguments);
   } catch (const Usage& usage) {
-    complain(usage.text);
-    return kUsage;
+    return refuse(usage.text, count, arguments);
   }
+}
+
+std::string_view name_of(const Command& command) {
+  struct Name {
+    std::string_view operator()(const AddCommand&) const { return "add"; }
+    std::string_view operator()(const GetCommand&) const { return "get"; }
+    std::string_view operator()(const ResetCommand&) const { return "reset"; }
+    std::string_view operator()(const ShardsCommand&) const { return "shards"; }
+    std::string_view operator()(const ListCommand&) const { return "ls"; }
+    std::string_view operator()(const IngestCommand&) const { return "ingest"; }
+    std::string_view operator()(const StatusCommand&) const { return "cluster status"; }
+    std::string_view operator()(const ConfigShowCommand&) const { return "config show"; }
+    std::string_view operator()(const BenchCommand&) const { return "bench"; }
+  };
+  return std::visit(Name{}, command);
 }
 
 }  // namespace quipu::cli

@@ -136,45 +136,52 @@ void print_text(const BenchCommand& command, const Totals& totals) {
     print("  " + name + ": " + for_people(count));
 }
 
-void print_json(const BenchCommand& command, const Totals& totals) {
-  const bool reads = command.what == BenchCommand::What::reads;
-  cli::print_json({{"what", reads ? "reads" : "adds"},
-                   {"connections", command.connections},
-                   {"pipeline", command.pipeline},
-                   {"keys", command.hot ? 1 : command.keys},
-                   {"tokens", command.tokens},
-                   {"seconds", totals.seconds},
-                   {"operations", totals.result.latency.count()},
-                   {"operations_per_second", totals.per_second()},
-                   {"p50_ms", totals.ms(0.5)},
-                   {"p90_ms", totals.ms(0.9)},
-                   {"p99_ms", totals.ms(0.99)},
-                   {"max_ms", totals.ms(1)},
-                   {"errors", totals.errors},
-                   {"errors_by_code", totals.result.errors},
-                   {"broken_connections", totals.result.broken}});
+nlohmann::json to_json(const BenchCommand& command, const Totals& totals, const Status& status) {
+  nlohmann::json json = document("bench", status);
+  json["what"] = command.what == BenchCommand::What::reads ? "reads" : "adds";
+  json["connections"] = command.connections;
+  json["pipeline"] = command.pipeline;
+  json["keys"] = command.hot ? 1 : command.keys;
+  json["tokens"] = command.tokens;
+  json["seconds"] = totals.seconds;
+  json["operations"] = totals.result.latency.count();
+  json["operations_per_second"] = totals.per_second();
+  json["p50_ms"] = totals.ms(0.5);
+  json["p90_ms"] = totals.ms(0.9);
+  json["p99_ms"] = totals.ms(0.99);
+  json["max_ms"] = totals.ms(1);
+  json["errors"] = totals.errors;
+  json["errors_by_code"] = totals.result.errors;
+  json["broken_connections"] = totals.result.broken;
+  return json;
+}
+
+// What keeps it from being a measurement of a sound cluster.
+Status judge(const BenchCommand& command, const Totals& totals) {
+  const auto failed = [](std::string why) { return Status(Code::unavailable, std::move(why)); };
+  if (totals.result.broken == command.connections && totals.result.latency.count() == 0)
+    return failed("no connection worked: " + totals.result.why);
+  if (totals.result.broken > 0)
+    return failed(for_people(totals.result.broken) + " connections broke: " + totals.result.why);
+  if (totals.result.latency.count() == 0)
+    return failed("nothing was answered with ok while it was measured");
+  if (totals.errors > 0) return failed(for_people(totals.errors) + " requests failed");
+  return {};
 }
 
 }  // namespace
 
 int run(const Environment& environment, const BenchCommand& command) {
-  if (!open_client(environment)) return kFailed;
-  const Totals totals = measure(environment, command);
-  if (totals.result.broken == command.connections && totals.result.latency.count() == 0) {
-    complain_unreachable("no connection worked: " + totals.result.why);
-    return kFailed;
+  Totals totals;
+  Status status = open_client(environment).status();
+  if (status.ok()) {
+    totals = measure(environment, command);
+    status = judge(command, totals);
+    if (!status.ok()) complain(status.detail());
+    if (!environment.json) print_text(command, totals);
   }
-  if (environment.json) {
-    print_json(command, totals);
-  } else {
-    print_text(command, totals);
-  }
-  if (totals.result.broken > 0) {
-    complain(for_people(totals.result.broken) + " connections broke: " + totals.result.why);
-  }
-  const bool measured = totals.result.latency.count() > 0;
-  if (!measured) complain("nothing was answered with ok while it was measured");
-  return measured && totals.errors == 0 && totals.result.broken == 0 ? kOk : kFailed;
+  if (environment.json) print_json(to_json(command, totals, status));
+  return status.ok() ? kOk : kFailed;
 }
 
 }  // namespace quipu::cli

@@ -28,23 +28,6 @@ std::vector<Result<Reading>> read_all(const OpenClient& client, const Environmen
   return readings;
 }
 
-nlohmann::json describe(const std::string& key, const Result<Reading>& reading) {
-  if (!reading.ok()) {
-    nlohmann::json json = to_json(reading.status());
-    json.erase("outcome");  // of a change
-    put_key(json, key);
-    return json;
-  }
-  nlohmann::json json{{"value", reading->value},
-                      {"exists", reading->exists},
-                      {"complete", reading->complete},
-                      {"age_ms", nullptr},
-                      {"shards", reading->shards}};
-  put_key(json, key);
-  if (reading->age) json["age_ms"] = reading->age->count();
-  return json;
-}
-
 // What a plain number does not say.
 std::string caveat(const Reading& reading) {
   std::string text;
@@ -57,14 +40,25 @@ std::string caveat(const Reading& reading) {
   return text.empty() ? text : text + " (read with --fresh or --strong)";
 }
 
-void show(const std::string& key, const Result<Reading>& reading, bool alone) {
-  if (!reading.ok()) {
-    complain(printable(key) + ": " + reading.status().message());
-    return;
-  }
-  print(alone ? std::to_string(reading->value)
-              : printable(key) + "\t" + std::to_string(reading->value));
-  const std::string text = caveat(*reading);
+nlohmann::json to_json(const std::string& key, const Result<Reading>& reading) {
+  nlohmann::json json;
+  put_status(json, reading.status());
+  put_key(json, key);
+  put_value(json, reading.ok() ? std::optional(reading->value) : std::nullopt);
+  for (const char* const name : {"exists", "complete", "age_ms", "shards"}) json[name] = nullptr;
+  json["caveat"] = reading.ok() ? caveat(*reading) : "";
+  if (!reading.ok()) return json;
+  json["exists"] = reading->exists;
+  json["complete"] = reading->complete;
+  json["shards"] = reading->shards;
+  if (reading->age) json["age_ms"] = reading->age->count();
+  return json;
+}
+
+void show(const std::string& key, const Reading& reading, bool alone) {
+  print(alone ? std::to_string(reading.value)
+              : printable(key) + "\t" + std::to_string(reading.value));
+  const std::string text = caveat(reading);
   if (!text.empty()) complain(printable(key) + ": " + text);
 }
 
@@ -72,20 +66,25 @@ void show(const std::string& key, const Result<Reading>& reading, bool alone) {
 
 int run(const Environment& environment, const GetCommand& command) {
   const auto client = open_client(environment);
-  if (!client) return kFailed;
-  const std::vector<Result<Reading>> readings = read_all(*client, environment, command);
-  nlohmann::json all = nlohmann::json::array();
-  bool failed = false;
+  std::vector<Result<Reading>> readings(command.keys.size(), client.status());
+  if (client.ok()) readings = read_all(**client, environment, command);
+  Status worst = client.status();
+  nlohmann::json counters = nlohmann::json::array();
   for (std::size_t i = 0; i < readings.size(); ++i) {
-    failed |= !readings[i].ok();
-    if (environment.json) {
-      all.push_back(describe(command.keys[i], readings[i]));
-    } else {
-      show(command.keys[i], readings[i], readings.size() == 1);
-    }
+    const std::string& key = command.keys[i];
+    const Result<Reading>& reading = readings[i];
+    if (client.ok() && !reading.ok())
+      complain(printable(key) + ": " + message_of(reading.status()));
+    if (reading.ok() && !environment.json) show(key, *reading, readings.size() == 1);
+    if (environment.json) counters.push_back(to_json(key, reading));
+    if (worst.ok()) worst = reading.status();
   }
-  if (environment.json) print_json(all);
-  return failed ? kFailed : kOk;
+  if (environment.json) {
+    nlohmann::json json = document("get", worst);
+    json["counters"] = std::move(counters);
+    print_json(json);
+  }
+  return worst.ok() ? kOk : kFailed;
 }
 
 }  // namespace quipu::cli

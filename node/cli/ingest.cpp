@@ -233,20 +233,25 @@ std::optional<std::uint64_t> size_of(int descriptor) {
   return static_cast<std::uint64_t>(found.st_size);
 }
 
-// In slices, between which it looks at Ctrl-C. False has been said.
-bool wait_usable(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
+// In slices, between which it looks at Ctrl-C. Not ok: the detail has been said.
+Status wait_usable(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
   const auto give_up = Clock::now() + timeout;
   auto reach = ClientThread::Reach::trying;
-  while (reach == ClientThread::Reach::trying && Clock::now() < give_up) {
-    if (interrupts.count() > 0) {
-      complain("interrupted; no line was read");
-      return false;
-    }
+  Status status;
+  while (reach == ClientThread::Reach::trying && interrupts.count() == 0 && Clock::now() < give_up)
     reach = client.wait_usable(kLook);
+  if (interrupts.count() > 0) {
+    status = Status(Code::unavailable, "interrupted; no line was read");
+  } else if (reach != ClientThread::Reach::usable) {
+    status = unusable(client);
   }
-  if (reach == ClientThread::Reach::usable) return true;
-  complain_unusable(client, "; no line was read");
-  return false;
+  if (!status.ok()) complain(status.detail());
+  return status;
+}
+
+int exit_code(const Status& status) {
+  if (status.ok()) return kOk;
+  return status.outcome() == Outcome::unknown ? kUnknown : kFailed;
 }
 
 int ingest(const Environment& environment, const IngestCommand& command, int descriptor) {
@@ -256,24 +261,24 @@ int ingest(const Environment& environment, const IngestCommand& command, int des
   const OpenClient open(settings);
   ClientThread& client = open.thread();
   const auto began = Clock::now();
-  const bool connected = wait_usable(client, environment.timeout, interrupts);
+  Status status = wait_usable(client, environment.timeout, interrupts);
+  const bool usable = status.ok();
   Progress progress(began, size_of(descriptor));
   Ingest ingest(command, descriptor, client, progress);
-  if (connected) ingest.run(interrupts);
+  if (usable) ingest.run(interrupts);
   client.close();
   progress.clear();
-  if (!connected) return kFailed;
+  if (usable) status = ingest.report().status();
   const std::size_t connects = client.core().connects();
   const IngestReport::Totals totals{.took = Clock::now() - began,
                                     .reconnects = connects > 0 ? connects - 1 : 0,
                                     .client = client.core().stats()};
   if (environment.json) {
-    ingest.report().print_json(totals);
-  } else {
+    ingest.report().print_json(totals, status);
+  } else if (usable) {
     ingest.report().print_text(totals);
   }
-  if (ingest.report().clean()) return kOk;
-  return ingest.report().doubtful() ? kUnknown : kFailed;
+  return exit_code(status);
 }
 
 }  // namespace
@@ -282,7 +287,11 @@ int run(const Environment& environment, const IngestCommand& command) {
   if (command.file == "-") return ingest(environment, command, STDIN_FILENO);
   const int descriptor = open(command.file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
-    complain(printable(command.file) + ": " + std::strerror(errno));
+    const Status status(Code::invalid_argument,
+                        printable(command.file) + ": " + std::strerror(errno));
+    complain(status.detail());
+    Progress none(Clock::now(), std::nullopt);
+    if (environment.json) IngestReport(none).print_json({}, status);
     return kUsage;
   }
   const int code = ingest(environment, command, descriptor);

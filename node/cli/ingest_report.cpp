@@ -19,7 +19,7 @@ std::uint64_t per_second(std::uint64_t count, std::chrono::duration<double> took
 }  // namespace
 
 void IngestReport::on_bad(std::uint64_t line, std::string_view why) {
-  ++refused_;
+  refuse(1, Code::invalid_argument);
   const bool goes_on = !bad_.empty() && bad_why_ == why && bad_.ranges().back().second + 1 == line;
   if (!goes_on) flush();
   bad_why_ = why;
@@ -36,7 +36,7 @@ void IngestReport::flush() {
 }
 
 void IngestReport::on_unsent(const CombinedAdd& add) {
-  refused_ += add.lines.lines();
+  refuse(add.lines.lines(), Code::unavailable);
   unsent_.add(add.lines);
 }
 
@@ -51,19 +51,34 @@ void IngestReport::on_failed(const CombinedAdd& add, const Status& status) {
   if (unknown) {
     unknown_.add(add.lines);
   } else {
-    refused_ += add.lines.lines();
+    refuse(add.lines.lines(), status.code());
   }
   complain(name(add.lines) + " (" + printable(add.key) + ", " + std::to_string(add.amount) +
            " in all): " + (unknown ? "may or may not be counted: " : "not counted: ") +
-           status.message());
+           message_of(status));
 }
 
 void IngestReport::on_stopped(std::uint64_t last_line, std::string_view why) {
   if (std::exchange(stopped_, true)) return;
   flush();
   last_line_ = last_line;
+  stopped_why_ = why;
   complain(std::string(why) + ": stopped after line " + std::to_string(last_line) +
            "; nothing behind it was sent");
+}
+
+void IngestReport::refuse(std::uint64_t lines, Code code) {
+  refused_ += lines;
+  if (refused_as_ == Code::ok) refused_as_ = code;
+}
+
+Status IngestReport::status() const {
+  if (!unknown_.empty()) {
+    return {Code::in_doubt, for_people(unknown_.lines()) + " lines may or may not be counted"};
+  }
+  if (refused_ > 0) return {refused_as_, for_people(refused_) + " lines were not counted"};
+  if (stopped_) return {Code::unavailable, stopped_why_};
+  return {};
 }
 
 void IngestReport::print_text(const Totals& totals) const {
@@ -86,27 +101,28 @@ void IngestReport::print_text(const Totals& totals) const {
   print(text.str());
 }
 
-void IngestReport::print_json(const Totals& totals) const {
+void IngestReport::print_json(const Totals& totals, const Status& status) const {
   nlohmann::json nodes = nlohmann::json::object();
   for (const auto& [node, counts] : totals.client.nodes) {
     nodes[node] = {{"executed", counts.executed}, {"through", counts.through}};
   }
   nlohmann::json unknown = nlohmann::json::array();
   for (const auto& [first, last] : unknown_.ranges()) unknown.push_back({first, last});
-  nlohmann::json json{{"lines", settled()},
-                      {"counted_lines", counted_},
-                      {"blank_lines", blank_},
-                      {"refused_lines", refused_},
-                      {"unknown_lines", unknown_.lines()},
-                      {"unknown", std::move(unknown)},
-                      {"adds", adds_},
-                      {"seconds", totals.took.count()},
-                      {"lines_per_second", per_second(counted_, totals.took)},
-                      {"settled_by_retry", totals.client.settled_by_retry},
-                      {"settled_doubts", totals.client.settled_doubts},
-                      {"reconnects", totals.reconnects},
-                      {"nodes", std::move(nodes)},
-                      {"stopped_after_line", nullptr}};
+  nlohmann::json json = document("ingest", status);
+  json["lines"] = settled();
+  json["counted_lines"] = counted_;
+  json["blank_lines"] = blank_;
+  json["refused_lines"] = refused_;
+  json["unknown_lines"] = unknown_.lines();
+  json["unknown"] = std::move(unknown);
+  json["adds"] = adds_;
+  json["seconds"] = totals.took.count();
+  json["lines_per_second"] = per_second(counted_, totals.took);
+  json["settled_by_retry"] = totals.client.settled_by_retry;
+  json["settled_doubts"] = totals.client.settled_doubts;
+  json["reconnects"] = totals.reconnects;
+  json["nodes"] = std::move(nodes);
+  json["stopped_after_line"] = nullptr;
   if (stopped_) json["stopped_after_line"] = last_line_;
   cli::print_json(json);
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "cluster/client/changes.h"
@@ -33,26 +34,29 @@ class IngestReport {
   [[nodiscard]] std::uint64_t settled() const {
     return blank_ + counted_ + refused_ + unknown_.lines();
   }
-  // Of some lines nobody knows whether they count.
-  [[nodiscard]] bool doubtful() const { return !unknown_.empty(); }
-  [[nodiscard]] bool clean() const { return refused_ == 0 && unknown_.empty() && !stopped_; }
+  // How it ended as a whole: ok, in_doubt, or why some lines were not counted.
+  [[nodiscard]] Status status() const;
 
   struct Totals {
     std::chrono::duration<double> took{};
     std::size_t reconnects = 0;
-    const ClientStats& client;
+    ClientStats client{};
   };
   void print_text(const Totals& totals) const;
-  void print_json(const Totals& totals) const;
+  void print_json(const Totals& totals, const Status& status) const;
 
  private:
+  void refuse(std::uint64_t lines, Code code);
+
   Progress& progress_;
   std::uint64_t blank_ = 0;
   std::uint64_t counted_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t adds_ = 0;  // that were counted
   LineRanges unknown_;
+  Code refused_as_ = Code::ok;  // the first that was
   bool stopped_ = false;
+  std::string stopped_why_;
   std::uint64_t last_line_ = 0;
   std::string_view bad_why_;
   LineRanges bad_;

@@ -1,24 +1,92 @@
-// quipu ls [PREFIX]: the counters that exist, in no order. One node tells them all,
-// step by step, and says so where nobody can.
+// quipu ls [PREFIX]: the counters that exist, in no order. One node lists them all,
+// step by step, and says so where no owner can be asked.
+//
+//   which views are complete? ─▶ list, step by step, printed as it comes ─▶ how it ended
+//
+// A view that was complete before the list began knows all that was acknowledged up to
+// then, so the list is complete if the views of all nodes that it comes from were.
+#include <exception>
+#include <future>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cluster/config.h"
 #include "node/cli/commands.h"
 #include "node/cli/node_session.h"
 #include "node/cli/open_client.h"
 #include "node/cli/output.h"
+#include "protocol/keyed_hash.h"
 
 namespace quipu::cli {
 namespace {
 
-// In JSON a text; or {key, key_escaped}, if a text cannot hold it.
+// A counter that `member` would be asked for. REQUIRES: it owns something
+std::string key_owned_by(const ConfigReply& config, const OwnerTable& owners, MemberIndex member) {
+  for (std::uint64_t number = 0;; ++number) {
+    std::string key = std::to_string(number);
+    const Placement place(config.placement_key, {key, 0});
+    if (owners.owns(member, place.partition())) return key;
+  }
+}
+
+// Whether the member at the other end hears everybody who may have counted: it says so of
+// any counter that it owns.
+bool hears_all(NodeSession& session, const std::string& key_of_its_own) {
+  const Result<Value> value = session.read(key_of_its_own);
+  return value.ok() && value->code == Code::ok && value->complete;
+}
+
+bool hears_all(const ConfigReply& config, const MemberInfo& member, const std::string& key,
+               std::chrono::milliseconds timeout) {
+  NodeSession session(timeout);
+  return session.open(config, member).ok() && hears_all(session, key);
+}
+
+// Why the view of the node that is asked is not complete.
+std::string deafness(NodeSession& session, const MemberInfo& asked) {
+  std::vector<std::string> silent;
+  const Result<StatusReply> status = session.status(asked);
+  for (const PeerStatus& peer : status.ok() ? status->peers : std::vector<PeerStatus>()) {
+    if (peer.state != "up") silent.push_back(peer.name);
+  }
+  if (silent.empty()) return asked.name + " did not hear every other member just now";
+  return asked.name + " cannot hear " + name_list(silent);
+}
+
+// Why counters may be missing; empty: every view that the list comes from is complete. It
+// comes from the node that is asked and, if that does not own everything, from any other.
+std::string incomplete(const Environment& environment, Reached& reached) {
+  const ConfigReply& config = reached.config;
+  const OwnerTable owners(config.replication, config.owners);
+  const auto patience = std::min(environment.timeout, kPatience);
+  std::vector<std::pair<std::string, std::future<bool>>> asked;
+  for (MemberIndex i = 0; i < config.members.size(); ++i) {
+    const MemberInfo& member = config.members[i];
+    if (owners.owned_by(i).empty()) continue;
+    const std::string key = key_owned_by(config, owners, i);
+    if (member.node == config.node) {
+      if (!hears_all(*reached.session, key)) return deafness(*reached.session, member);
+      if (owners.owned_by(i) == Partitions::all()) return {};
+      continue;
+    }
+    asked.emplace_back(member.name, std::async(std::launch::async, [&, key] {
+                         return hears_all(config, member, key, patience);
+                       }));
+  }
+  std::vector<std::string> deaf;
+  for (auto& [name, hears] : asked) {
+    if (!hears.get()) deaf.push_back(name);
+  }
+  if (deaf.empty()) return {};
+  return name_list(deaf) + " cannot be asked, or did not hear every other member just now";
+}
+
 void show(const Environment& environment, const std::string& key, bool first) {
   if (!environment.json) return print(printable(key));
   nlohmann::json object;
   put_key(object, key);
-  std::cout << (first ? "" : ",") << json_text(object.size() == 1 ? object["key"] : object);
+  std::cout << (first ? "" : ",") << json_text(object);
 }
 
 // Shows what there is up to where it ends, or is cut off.
@@ -35,20 +103,48 @@ Status show_all(const Environment& environment, NodeSession& session, const std:
   return Status();
 }
 
+struct Listed {
+  Status status{};
+  bool complete = false;
+  std::string caveat{};
+};
+
+Listed list(const Environment& environment, const ListCommand& command) {
+  Result<Reached> reached = open_any(environment.nodes, environment.timeout);
+  if (!reached.ok()) {
+    const Status why = unreachable(reached.status());
+    complain(why.detail());
+    return {.status = why};
+  }
+  Listed listed;
+  if (const std::string why = incomplete(environment, *reached); !why.empty())
+    listed.caveat = "the latest counters may be missing: " + printable(why);
+  try {  // for the document to end as it should
+    listed.status = show_all(environment, *reached->session, command.prefix);
+  } catch (const std::exception& error) {
+    listed.status = Status(Code::unavailable, error.what());
+  }
+  listed.complete = listed.status.ok() && listed.caveat.empty();
+  if (!listed.status.ok()) {
+    complain("the list is cut off: " + message_of(listed.status));
+  } else if (!listed.caveat.empty()) {
+    complain(listed.caveat);
+  }
+  return listed;
+}
+
 }  // namespace
 
 int run(const Environment& environment, const ListCommand& command) {
-  const auto reached = open_any(environment.nodes, environment.timeout);
-  if (!reached.ok()) {
-    complain_unreachable(reached.status().detail());
-    return kFailed;
-  }
-  if (environment.json) std::cout << "{\"keys\":[";
-  const Status shown = show_all(environment, *reached->session, command.prefix);
-  if (environment.json) std::cout << "],\"complete\":" << (shown.ok() ? "true" : "false") << "}\n";
-  if (shown.ok()) return kOk;
-  complain("the list is cut off: " + shown.message());
-  return kFailed;
+  if (!environment.json) return list(environment, command).status.ok() ? kOk : kFailed;
+  // Printed as it comes, since a list may be long.
+  std::cout << "{\"counters\":[";
+  const Listed listed = list(environment, command);
+  nlohmann::json rest = document("ls", listed.status);
+  rest["complete"] = listed.complete;
+  rest["caveat"] = listed.caveat;
+  std::cout << "]," << json_text(rest).substr(1) << "\n";
+  return listed.status.ok() ? kOk : kFailed;
 }
 
 }  // namespace quipu::cli

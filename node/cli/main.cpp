@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "node/cli/arguments.h"
 #include "node/cli/output.h"
@@ -30,6 +31,9 @@ int carry_out(const Parsed& todo) {
     return code == kOk ? unsure : code;
   } catch (const std::exception& error) {  // of a library: out of memory, no thread
     complain(error.what());
+    const Code code = unsure == kUnknown ? Code::in_doubt : Code::unavailable;
+    if (todo.environment.json)
+      print_json(document(name_of(todo.command), Status(code, error.what())));
     return unsure;
   }
 }

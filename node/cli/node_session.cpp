@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cluster/client/directory.h"
 #include "node/cli/output.h"
 
 namespace quipu::cli {
@@ -11,9 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-// For one node, while there are others to ask.
-constexpr milliseconds kPatience{1000};
 
 // Why no node answers, by address.
 class Failures {
@@ -116,7 +114,10 @@ Result<ConfigReply> NodeSession::config() {
   std::string frame;
   encode(frame, ConfigRequest{.id = 1});
   const Result<Payload> payload = ask(std::move(frame), FrameType::config_reply);
-  return payload.ok() ? decode_config_reply(*payload) : Result<ConfigReply>(payload.status());
+  if (!payload.ok()) return payload.status();
+  Result<ConfigReply> config = decode_config_reply(*payload);
+  if (!config.ok() || ClientDirectory::sound(*config)) return config;
+  return Status(Code::unavailable, "its config contradicts itself");
 }
 
 Result<StatusReply> NodeSession::status(const MemberInfo& member) {
@@ -129,14 +130,26 @@ Result<StatusReply> NodeSession::status(const MemberInfo& member) {
   return Status(Code::unavailable, "another member answers at " + member.client_address);
 }
 
+// The node gives up a little before we do, so that it can say who is missing.
+std::uint32_t NodeSession::patience() const {
+  const auto ms = std::clamp<std::int64_t>(timeout_.count() * 3 / 4, 1, kMaxTimeoutMs);
+  return static_cast<std::uint32_t>(ms);
+}
+
+Result<Value> NodeSession::read(const std::string& key) {
+  std::string frame;
+  encode(frame, Read{.id = 1, .timeout_ms = patience(), .keys = {key}});
+  const Result<Payload> payload = ask(std::move(frame), FrameType::values);
+  if (!payload.ok()) return payload.status();
+  Result<Values> values = decode_values(*payload);
+  if (!values.ok()) return values.status();
+  if (values->values.size() == 1) return std::move(values->values.front());
+  return Status(Code::unavailable, "it answered for other keys than were asked");
+}
+
 Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) {
   std::string frame;
-  // The node gives up a little before we do, so that it can say who is missing.
-  const auto patience = std::clamp<std::int64_t>(timeout_.count() * 3 / 4, 1, kMaxTimeoutMs);
-  encode(frame, List{.id = 1,
-                     .prefix = prefix,
-                     .cursor = cursor,
-                     .timeout_ms = static_cast<std::uint32_t>(patience)});
+  encode(frame, List{.id = 1, .prefix = prefix, .cursor = cursor, .timeout_ms = patience()});
   const Result<Payload> payload = ask(std::move(frame), FrameType::keys);
   return payload.ok() ? decode_keys(*payload) : Result<Keys>(payload.status());
 }

@@ -14,6 +14,9 @@
 
 namespace quipu::cli {
 
+// For one node, while there are others to ask.
+inline constexpr std::chrono::milliseconds kPatience{1000};
+
 class NodeSession {
  public:
   // `timeout` is for each question, and for connecting.
@@ -29,14 +32,17 @@ class NodeSession {
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   // open(), and makes sure that a member of this cluster answers.
   [[nodiscard]] Status open(const ConfigReply& config, const MemberInfo& member);
-  // REQUIRES: open() was ok
+  // One that makes sense in itself. REQUIRES: open() was ok
   [[nodiscard]] Result<ConfigReply> config();
   // unavailable: it is not `member` who answers here.
   [[nodiscard]] Result<StatusReply> status(const MemberInfo& member);
+  // At `local`.
+  [[nodiscard]] Result<Value> read(const std::string& key);
   [[nodiscard]] Result<Keys> list(const std::string& prefix, std::uint32_t cursor);
 
  private:
   [[nodiscard]] Status wait(const bool& done);
+  [[nodiscard]] std::uint32_t patience() const;
   // The payload of the answer to `frame`, which must be of this type.
   [[nodiscard]] Result<Payload> ask(std::string frame, FrameType answer);
   void take(const FrameDecoder::Frame& frame);

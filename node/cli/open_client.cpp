@@ -13,34 +13,39 @@ OpenClient::OpenClient(ClientSettings settings)
 
 OpenClient::~OpenClient() { thread_->close(); }
 
-std::unique_ptr<OpenClient> open_client(const Environment& environment) {
+Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment) {
   ClientSettings settings;
   settings.seeds = environment.nodes;
   auto client = std::make_unique<OpenClient>(std::move(settings));
   if (client->thread().wait_usable(environment.timeout) == ClientThread::Reach::usable)
     return client;
-  complain_unusable(client->thread());
-  return nullptr;
+  Status why = unusable(client->thread());
+  complain(why.detail());
+  return why;
 }
 
-void complain_unusable(const ClientThread& client, const std::string& more) {
-  const std::string why = client.trouble() + more;
-  if (!client.connected()) return complain_unreachable(why);
-  complain(why + " (all members must be up together once: start those that are missing)");
+Status unusable(const ClientThread& client) {
+  const Status why(Code::unavailable, client.trouble());
+  if (!client.connected()) return unreachable(why);
+  return {why.code(),
+          why.detail() + " (all members must be up together once: start those that are missing)"};
 }
 
-void complain_unreachable(const std::string& why) {
-  complain(why + " (start quipud there, or name another node with --node)");
+Status unreachable(const Status& why) {
+  return {why.code(), why.detail() + " (start quipud there, or name another node with --node)"};
 }
 
-int report_change(const Environment& environment, const std::string& key, const Status& status) {
+int change(const Environment& environment, std::string_view command, const std::string& key,
+           const std::function<Status(Counter)>& how) {
+  const auto client = open_client(environment);
+  const Status status = client.ok() ? how((*client)->counter(key)) : client.status();
   if (environment.json) {
-    nlohmann::json json = to_json(status);
+    nlohmann::json json = document(command, status);
     put_key(json, key);
     print_json(json);
   }
   if (status.ok()) return kOk;
-  complain(printable(key) + ": " + status.message());
+  if (client.ok()) complain(printable(key) + ": " + message_of(status));
   return status.outcome() == Outcome::unknown ? kUnknown : kFailed;
 }
 

@@ -4,8 +4,10 @@
 // once that no node is there, so a command gives up as soon as every address has failed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "node/cli/environment.h"
 #include "node/client.h"
@@ -30,15 +32,16 @@ class OpenClient {
   std::shared_ptr<ClientThread> thread_;
 };
 
-// nullptr: no node of a founded cluster answers, and that has been said.
-[[nodiscard]] std::unique_ptr<OpenClient> open_client(const Environment& environment);
+// Not ok: no node of a founded cluster answers. The detail has been said.
+[[nodiscard]] Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment);
 
-// Of a client that is not usable.
-void complain_unusable(const ClientThread& client, const std::string& more = {});
-void complain_unreachable(const std::string& why);
+// Why a client is not usable, and what to do.
+[[nodiscard]] Status unusable(const ClientThread& client);
+// No node answers, for the reason that `why` says.
+[[nodiscard]] Status unreachable(const Status& why);
 
-// The end of a command that changed `key`, or did not. Returns the exit code.
-[[nodiscard]] int report_change(const Environment& environment, const std::string& key,
-                                const Status& status);
+// A command that changes one counter. Returns the exit code.
+[[nodiscard]] int change(const Environment& environment, std::string_view command,
+                         const std::string& key, const std::function<Status(Counter)>& how);
 
 }  // namespace quipu::cli

@@ -101,11 +101,36 @@ void put_key(nlohmann::json& object, const std::string& key) {
   if (!is_utf8(key)) object["key_escaped"] = printable(key);
 }
 
-nlohmann::json to_json(const Status& status) {
+void put_value(nlohmann::json& object, std::optional<std::int64_t> value) {
+  object["value"] = nullptr;
+  object["value_text"] = nullptr;
+  if (!value) return;
+  object["value"] = *value;
+  object["value_text"] = std::to_string(*value);
+}
+
+std::string message_of(const Status& status) {
   const CodeInfo& info = describe(status.code());
-  nlohmann::json json{{"outcome", name(info.outcome)}, {"code", info.name}};
-  if (!status.detail().empty()) json["detail"] = status.detail();
-  if (!info.advice.empty()) json["advice"] = info.advice;
+  std::string_view advice = info.advice;
+  if (status.code() == Code::in_doubt)
+    advice = "it may or may not be counted: look at the total before you repeat it";
+  // Their details say what to do.
+  if (status.code() == Code::unavailable || status.code() == Code::invalid_argument) advice = {};
+  std::string text(info.name);
+  if (!status.detail().empty()) text.append(": ").append(status.detail());
+  if (!advice.empty()) text.append(" (").append(advice).append(")");
+  return text;
+}
+
+void put_status(nlohmann::json& object, const Status& status) {
+  object["code"] = describe(status.code()).name;
+  object["outcome"] = name(status.outcome());
+  object["message"] = status.ok() ? "" : message_of(status);
+}
+
+nlohmann::json document(std::string_view command, const Status& status) {
+  nlohmann::json json{{"command", command}};
+  put_status(json, status);
   return json;
 }
 

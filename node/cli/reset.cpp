@@ -5,10 +5,9 @@
 namespace quipu::cli {
 
 int run(const Environment& environment, const ResetCommand& command) {
-  const auto client = open_client(environment);
-  if (!client) return kFailed;
   const AddOptions options{.ack = command.ack, .timeout = environment.timeout};
-  return report_change(environment, command.key, client->counter(command.key).reset(options));
+  return change(environment, "reset", command.key,
+                [&](Counter counter) { return counter.reset(options); });
 }
 
 }  // namespace quipu::cli

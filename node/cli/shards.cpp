@@ -5,11 +5,9 @@
 namespace quipu::cli {
 
 int run(const Environment& environment, const ShardsCommand& command) {
-  const auto client = open_client(environment);
-  if (!client) return kFailed;
   const AddOptions options{.timeout = environment.timeout};
-  const Status status = client->counter(command.key).raise_shards(command.count, options);
-  return report_change(environment, command.key, status);
+  return change(environment, "shards", command.key,
+                [&](Counter counter) { return counter.raise_shards(command.count, options); });
 }
 
 }  // namespace quipu::cli

@@ -43,45 +43,42 @@ std::optional<std::chrono::milliseconds> age(const PeerStatus& peer) {
   return std::chrono::milliseconds(peer.age_ms);
 }
 
-nlohmann::json to_json(const StatusReply& status) {
-  nlohmann::json peers = nlohmann::json::array();
-  for (const PeerStatus& peer : status.peers) {
-    nlohmann::json json{{"name", peer.name},
-                        {"address", peer.address},
-                        {"state", peer.state},
-                        {"outbox", peer.outbox},
-                        {"age_ms", nullptr}};
-    if (const auto ms = age(peer)) json["age_ms"] = ms->count();
-    peers.push_back(std::move(json));
-  }
-  nlohmann::json stats = nlohmann::json::object();
-  for (const Stat& stat : status.stats) stats[stat.name] = stat.value;
-  // As a text: many readers of JSON hold no whole 64 bits.
-  return {{"state", status.state},
-          {"store", std::to_string(raw(status.store))},
-          {"peers", std::move(peers)},
-          {"stats", std::move(stats)}};
+nlohmann::json to_json(const PeerStatus& peer) {
+  nlohmann::json json{{"name", peer.name},
+                      {"address", peer.address},
+                      {"state", peer.state},
+                      {"outbox", peer.outbox},
+                      {"age_ms", nullptr}};
+  if (const auto ms = age(peer)) json["age_ms"] = ms->count();
+  return json;
 }
 
-nlohmann::json to_json(const ConfigReply& config, const std::vector<MemberStatus>& all) {
-  nlohmann::json members = nlohmann::json::array();
-  for (const MemberStatus& one : all) {
-    nlohmann::json json{{"name", one.member.name},
-                        {"client_address", one.member.client_address},
-                        {"weight", one.member.weight},
-                        {"reachable", one.status.ok()}};
-    if (one.status.ok()) {
-      json.update(to_json(*one.status));
-    } else {
-      json["state"] = "unreachable";
-      json["detail"] = one.status.status().detail();
-    }
-    members.push_back(std::move(json));
-  }
-  return {{"cluster", config.cluster_name},
-          {"config_version", config.version},
-          {"replication", config.replication},
-          {"members", std::move(members)}};
+nlohmann::json to_json(const MemberStatus& one) {
+  nlohmann::json json{
+      {"name", one.member.name},          {"client_address", one.member.client_address},
+      {"weight", one.member.weight},      {"reachable", one.status.ok()},
+      {"state", "unreachable"},           {"store", nullptr},
+      {"peers", nlohmann::json::array()}, {"stats", nlohmann::json::object()}};
+  put_status(json, one.status.status());
+  if (!one.status.ok()) return json;
+  json["state"] = one.status->state;
+  // As a text: many readers of JSON hold no whole 64 bits.
+  json["store"] = std::to_string(raw(one.status->store));
+  for (const PeerStatus& peer : one.status->peers) json["peers"].push_back(to_json(peer));
+  for (const Stat& stat : one.status->stats) json["stats"][stat.name] = stat.value;
+  return json;
+}
+
+nlohmann::json to_json(const Result<ConfigReply>& config, const std::vector<MemberStatus>& all) {
+  nlohmann::json json = document("cluster status", config.status());
+  json["cluster"] = json["config_version"] = json["replication"] = nullptr;
+  json["members"] = nlohmann::json::array();
+  if (!config.ok()) return json;
+  json["cluster"] = config->cluster_name;
+  json["config_version"] = config->version;
+  json["replication"] = config->replication;
+  for (const MemberStatus& one : all) json["members"].push_back(to_json(one));
+  return json;
 }
 
 void show_members(const std::vector<MemberStatus>& all) {
@@ -140,23 +137,24 @@ void show_stats(const std::vector<MemberStatus>& all) {
 }  // namespace
 
 int run(const Environment& environment, const StatusCommand&) {
-  const Result<ConfigReply> config = ask_config(environment.nodes, environment.timeout);
+  Result<ConfigReply> config = ask_config(environment.nodes, environment.timeout);
   if (!config.ok()) {
-    complain_unreachable(config.status().detail());
-    return kFailed;
+    config = unreachable(config.status());
+    complain(config.status().detail());
   }
-  const std::vector<MemberStatus> all = ask_all(environment, *config);
+  std::vector<MemberStatus> all;
+  if (config.ok()) all = ask_all(environment, *config);
   if (environment.json) {
-    print_json(to_json(*config, all));
-    return kOk;
+    print_json(to_json(config, all));
+  } else if (config.ok()) {
+    print("cluster " + printable(config->cluster_name) + ", " + std::to_string(all.size()) +
+          " members, replication " + std::to_string(config->replication));
+    print("");
+    show_members(all);
+    show_peers(all);
+    show_stats(all);
   }
-  print("cluster " + printable(config->cluster_name) + ", " + std::to_string(all.size()) +
-        " members, replication " + std::to_string(config->replication));
-  print("");
-  show_members(all);
-  show_peers(all);
-  show_stats(all);
-  return kOk;
+  return config.ok() ? kOk : kFailed;
 }
 
 }  // namespace quipu::cli

@@ -95,7 +95,7 @@ TEST_F(Cli, GetsSeveralAtEveryLevel) {
     arguments.insert(arguments.end(), level.begin(), level.end());
     EXPECT_EQ(quipu(arguments).out, "a\t1\nb\t2\nnobody\t0\n");
   }
-  const json got = json::parse(quipu({"get", "a", "nobody", "-o", "json"}).out);
+  const json got = json::parse(quipu({"get", "a", "nobody", "-o", "json"}).out).at("counters");
   EXPECT_EQ(got[0]["value"], 1);
   EXPECT_EQ(got[0]["exists"], true);
   EXPECT_EQ(got[0]["complete"], true);
@@ -144,11 +144,12 @@ TEST_F(Cli, JsonIsAsciiAndTellsKeysApartThatAreNotUtf8) {
   const std::string out = quipu({"ls", "-o", "json"}).out;
   EXPECT_TRUE(std::all_of(out.begin(), out.end(),
                           [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n'; }));
-  const json keys = json::parse(out)["keys"];
+  const json keys = json::parse(out).at("counters");
   EXPECT_THAT(keys, testing::UnorderedElementsAre(
-                        json("\xc2\x9b"), json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xff"}}),
+                        json({{"key", "\xc2\x9b"}}),
+                        json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xff"}}),
                         json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xfe"}})));
-  const json got = json::parse(quipu({"get", "\xff", "k", "-o", "json"}).out);
+  const json got = json::parse(quipu({"get", "\xff", "k", "-o", "json"}).out).at("counters");
   EXPECT_EQ(got[0].at("key_escaped"), "\\xff");
   EXPECT_FALSE(got[1].contains("key_escaped"));
   EXPECT_EQ(json::parse(quipu({"add", "\xfe", "-o", "json"}).out).at("key_escaped"), "\\xfe");
@@ -183,7 +184,7 @@ TEST_F(Cli, ResetsSpreadsAndLists) {
   quipu({"add", "other", "5"});
   EXPECT_EQ(quipu({"ls", "page:"}).out.size(), std::string("page:1\npage:2\n").size());
   const json all = json::parse(quipu({"ls", "-o", "json"}).out);
-  EXPECT_EQ(all["keys"].size(), 3u);
+  EXPECT_EQ(all.at("counters").size(), 3u);
   EXPECT_EQ(all["complete"], true);
   EXPECT_EQ(quipu({"shards", "page:1", "4"}).exit, 0);
   EXPECT_EQ(quipu({"reset", "page:1"}).exit, 0);
@@ -223,9 +224,10 @@ TEST_F(Cli, AMemberThatCannotBeAskedIsNamedAndNoOtherNodeStandsInForIt) {
       json::parse(run_cli({"cluster", "status", "-o", "json"}, shop).out)["members"];
   EXPECT_EQ(members[0].at("reachable"), true);
   EXPECT_EQ(members[1].at("reachable"), false);
-  EXPECT_EQ(members[1].at("detail"),
-            "a node of another cluster, \"quipu\", answers at " + node_->client_address());
-  EXPECT_EQ(members[2].at("detail"), "no client address");
+  EXPECT_EQ(
+      members[1].at("message"),
+      "unavailable: a node of another cluster, \"quipu\", answers at " + node_->client_address());
+  EXPECT_EQ(members[2].at("message"), "unavailable: no client address");
   const CliResult list = run_cli({"ls"}, shop);
   EXPECT_EQ(list.exit, 1);
   EXPECT_THAT(list.err, HasSubstr("unavailable: not founded yet: waiting for n2 and n3"));
