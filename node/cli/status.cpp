@@ -1,9 +1,12 @@
-// quipu cluster status: every member as it sees itself, and its view of the others.
+// quipu cluster status: every member as it sees itself, and its view of the others. It
+// fails if a member cannot be reached, or a majority of the owners of some counters is lost.
 #include <algorithm>
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cluster/config.h"
 #include "node/cli/commands.h"
 #include "node/cli/node_session.h"
 #include "node/cli/open_client.h"
@@ -11,6 +14,9 @@
 
 namespace quipu::cli {
 namespace {
+
+constexpr std::string_view kReady = "ready";  // NodeCore::state()
+constexpr std::string_view kUp = "up";        // Greeting::state()
 
 struct MemberStatus {
   MemberInfo member;
@@ -37,6 +43,71 @@ std::vector<MemberStatus> ask_all(const Environment& environment, const ConfigRe
             [](const auto& a, const auto& b) { return a.member.name < b.member.name; });
   return all;
 }
+
+// Which members each member counts on: none, if it cannot be asked or is not ready; else
+// itself and the peers that it hears, unless they say that they are not ready.
+std::vector<std::vector<bool>> companies(const ConfigReply& config,
+                                         const std::vector<MemberStatus>& all) {
+  std::map<std::string, MemberIndex> index;
+  for (std::size_t i = 0; i < config.members.size(); ++i)
+    index.emplace(config.members[i].name, static_cast<MemberIndex>(i));
+  std::vector<std::vector<bool>> companies(config.members.size(),
+                                           std::vector<bool>(config.members.size(), false));
+  std::vector<bool> unready(config.members.size(), false);
+  for (const MemberStatus& one : all)
+    unready[index.at(one.member.name)] = one.status.ok() && one.status->state != kReady;
+  for (const MemberStatus& one : all) {
+    const MemberIndex self = index.at(one.member.name);
+    if (!one.status.ok() || unready[self]) continue;
+    companies[self][self] = true;
+    for (const PeerStatus& peer : one.status->peers) {
+      const auto at = index.find(peer.name);
+      if (at != index.end() && peer.state == kUp && !unready[at->second])
+        companies[self][at->second] = true;
+    }
+  }
+  return companies;
+}
+
+// The partitions of which no owner is together with enough others to be a majority.
+std::size_t without_majority(const ConfigReply& config, const std::vector<MemberStatus>& all) {
+  const OwnerTable table(config.replication, config.owners);
+  const auto company = companies(config, all);
+  std::size_t lost = 0;
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    const auto owners = table.of(Partition{p});
+    const bool alive = std::any_of(owners.begin(), owners.end(), [&](MemberIndex owner) {
+      const auto together = std::count_if(owners.begin(), owners.end(),
+                                          [&](MemberIndex other) { return company[owner][other]; });
+      return static_cast<std::size_t>(together) >= table.majority();
+    });
+    if (!alive) ++lost;
+  }
+  return lost;
+}
+
+struct ClusterStatus {
+  Result<ConfigReply> config;
+  std::vector<MemberStatus> members{};
+  std::size_t without_majority = 0;
+
+  // What is wrong with the whole.
+  [[nodiscard]] Status verdict() const {
+    if (!config.ok()) return config.status();
+    std::vector<std::string> gone;
+    for (const MemberStatus& one : members) {
+      if (!one.status.ok()) gone.push_back(one.member.name);
+    }
+    std::string text = gone.empty() ? "" : name_list(gone) + " cannot be reached";
+    if (without_majority > 0) {
+      text += (text.empty() ? "" : "; ") + for_people(std::uint64_t{without_majority}) + " of " +
+              for_people(std::uint64_t{kPartitions}) +
+              " partitions have lost the majority of their owners: no adds at quorum and no strong "
+              "reads of their counters";
+    }
+    return text.empty() ? Status() : Status(Code::unavailable, text);
+  }
+};
 
 std::optional<std::chrono::milliseconds> age(const PeerStatus& peer) {
   if (peer.age_ms == kUnknownAge) return std::nullopt;
@@ -69,15 +140,17 @@ nlohmann::json to_json(const MemberStatus& one) {
   return json;
 }
 
-nlohmann::json to_json(const Result<ConfigReply>& config, const std::vector<MemberStatus>& all) {
-  nlohmann::json json = document("cluster status", config.status());
+nlohmann::json to_json(const ClusterStatus& cluster) {
+  nlohmann::json json = document("cluster status", cluster.verdict());
   json["cluster"] = json["config_version"] = json["replication"] = nullptr;
+  json["partitions_without_majority"] = nullptr;
   json["members"] = nlohmann::json::array();
-  if (!config.ok()) return json;
-  json["cluster"] = config->cluster_name;
-  json["config_version"] = config->version;
-  json["replication"] = config->replication;
-  for (const MemberStatus& one : all) json["members"].push_back(to_json(one));
+  if (!cluster.config.ok()) return json;
+  json["cluster"] = cluster.config->cluster_name;
+  json["config_version"] = cluster.config->version;
+  json["replication"] = cluster.config->replication;
+  json["partitions_without_majority"] = cluster.without_majority;
+  for (const MemberStatus& one : cluster.members) json["members"].push_back(to_json(one));
   return json;
 }
 
@@ -137,24 +210,28 @@ void show_stats(const std::vector<MemberStatus>& all) {
 }  // namespace
 
 int run(const Environment& environment, const StatusCommand&) {
-  Result<ConfigReply> config = ask_config(environment.nodes, environment.timeout);
-  if (!config.ok()) {
-    config = unreachable(config.status());
-    complain(config.status().detail());
+  ClusterStatus cluster{ask_config(environment.nodes, environment.timeout)};
+  if (cluster.config.ok()) {
+    cluster.members = ask_all(environment, *cluster.config);
+    cluster.without_majority = without_majority(*cluster.config, cluster.members);
+  } else {
+    cluster.config = unreachable(cluster.config.status());
   }
-  std::vector<MemberStatus> all;
-  if (config.ok()) all = ask_all(environment, *config);
   if (environment.json) {
-    print_json(to_json(config, all));
-  } else if (config.ok()) {
-    print("cluster " + printable(config->cluster_name) + ", " + std::to_string(all.size()) +
-          " members, replication " + std::to_string(config->replication));
+    print_json(to_json(cluster));
+  } else if (cluster.config.ok()) {
+    print("cluster " + printable(cluster.config->cluster_name) + ", " +
+          std::to_string(cluster.members.size()) + " members, replication " +
+          std::to_string(cluster.config->replication));
     print("");
-    show_members(all);
-    show_peers(all);
-    show_stats(all);
+    show_members(cluster.members);
+    show_peers(cluster.members);
+    show_stats(cluster.members);
   }
-  return config.ok() ? kOk : kFailed;
+  const Status verdict = cluster.verdict();
+  if (verdict.ok()) return kOk;
+  complain(printable(verdict.detail()));
+  return kFailed;
 }
 
 }  // namespace quipu::cli

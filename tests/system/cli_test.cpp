@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "quipu/node.h"
 #include "tests/node/eventually.h"
@@ -202,6 +203,20 @@ TEST_F(Cli, ShowsTheClusterForPeopleAndPrograms) {
   EXPECT_THAT(status["members"][0].at("store").get<std::string>(), testing::MatchesRegex("[0-9]+"));
 }
 
+TEST_F(Cli, EveryFigureOfTheStatusIsExplainedAndNoOther) {
+  std::set<std::string> explained, shown;
+  std::ifstream page("node/cli/README.md");
+  std::string line;
+  while (std::getline(page, line) && line != "| figure | meaning | worry if |") {
+  }
+  while (std::getline(page, line) && line.starts_with("|")) {
+    if (line.starts_with("| `")) explained.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  const json status = json::parse(quipu({"cluster", "status", "-o", "json"}).out);
+  for (const auto& [name, value] : status.at("members")[0].at("stats").items()) shown.insert(name);
+  EXPECT_EQ(explained, shown);
+}
+
 // n1 knows where n2 may be asked, and nothing of n3. At n2's address, another
 // cluster's node answers.
 TEST_F(Cli, AMemberThatCannotBeAskedIsNamedAndNoOtherNodeStandsInForIt) {
@@ -220,8 +235,10 @@ TEST_F(Cli, AMemberThatCannotBeAskedIsNamedAndNoOtherNodeStandsInForIt) {
   ASSERT_TRUE(n1.ok()) << n1.status().message();
   const CliInput shop{.nodes = {(*n1)->client_address()}};
 
-  const json members =
-      json::parse(run_cli({"cluster", "status", "-o", "json"}, shop).out)["members"];
+  const CliResult asked = run_cli({"cluster", "status", "-o", "json"}, shop);
+  EXPECT_EQ(asked.exit, 1);
+  EXPECT_THAT(asked.err, HasSubstr("n2 and n3 cannot be reached; 4,096 of 4,096 partitions"));
+  const json members = json::parse(asked.out).at("members");
   EXPECT_EQ(members[0].at("reachable"), true);
   EXPECT_EQ(members[1].at("reachable"), false);
   EXPECT_EQ(
@@ -268,6 +285,34 @@ TEST_F(Cli, AMemberIsAskedAtTheAddressThatWasGivenForIt) {
     EXPECT_EQ(status.at("members")[i].at("client_address"), input.nodes[i]);
     EXPECT_EQ(status.at("members")[i].at("reachable"), true);
   }
+}
+
+TEST(CliOfACluster, StatusFailsWhileAMemberIsGoneOrAMajorityIsLost) {
+  Daemons daemons(3);
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  const CliInput first{.nodes = {daemons.client_address(0)}};
+  const auto lost = [&](const CliResult& said) {
+    return json::parse(said.out).at("partitions_without_majority").get<std::size_t>();
+  };
+  const auto ask = [&] { return run_cli({"cluster", "status", "-o", "json"}, first); };
+  ASSERT_TRUE(eventually([&] { return ask().exit == 0; }));
+  EXPECT_EQ(lost(ask()), 0u);
+  EXPECT_EQ(run_cli({"cluster", "status"}, first).exit, 0);
+
+  daemons.end(2, SIGKILL);
+  const CliResult one_gone = ask();
+  EXPECT_EQ(one_gone.exit, 1);
+  EXPECT_EQ(lost(one_gone), 0u);
+  EXPECT_EQ(one_gone.err, "quipu: n3 cannot be reached\n");
+
+  daemons.end(1, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return lost(ask()) == 4096; }));
+  const CliResult table = run_cli({"cluster", "status"}, first);
+  EXPECT_EQ(table.exit, 1);
+  EXPECT_THAT(table.out, HasSubstr("ready"));
+  EXPECT_THAT(table.err, HasSubstr("n2 and n3 cannot be reached; 4,096 of 4,096 partitions have "
+                                   "lost the majority of their owners"));
 }
 
 TEST(CliOfACluster, AnyNodeListsAllAndSaysSoWhereItCannot) {
