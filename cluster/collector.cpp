@@ -57,9 +57,38 @@ void Collector::begin(Round& round, Phase phase) {
   for (Shard& shard : round.work) {
     shard.holders = 0;
     shard.asked = 0;
+    shard.refused = 0;
     shard.resolved = phase == Phase::writing && shard.answered && shard.identical;
     if (!shard.resolved) ++round.unresolved;
   }
+}
+
+// What was collected may be of a start that has ended, so all of it is forgotten.
+void Collector::begin_anew(Round& round) {
+  for (Shard& shard : round.work) {
+    shard.state = {};
+    shard.answered = false;
+    shard.identical = true;
+  }
+  round.sightings.clear();
+  round.boots.clear();
+  begin(round, Phase::collecting);
+}
+
+// Of some shard, no majority is left that may take it. Who refuses may know better at the next
+// interval, so where the rest are enough they are waited for.
+bool Collector::writes_in_vain(const Round& round) const {
+  if (round.phase != Phase::writing || round.boots.empty()) return false;
+  return std::any_of(round.work.begin(), round.work.end(), [this](const Shard& shard) {
+    if (shard.resolved || shard.refused == 0) return false;
+    std::size_t left = 0;
+    for (const MemberIndex owner : view_.owners(shard.partition)) {
+      const std::uint64_t position = bit(shard, owner);
+      const bool may_take = view_.up(owner) && (shard.refused & position) == 0;
+      if (may_take || (shard.holders & position) != 0) ++left;
+    }
+    return left < view_.majority();
+  });
 }
 
 std::uint64_t Collector::bit(const Shard& shard, MemberIndex member) const {
@@ -98,7 +127,7 @@ void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<st
   const std::uint64_t number = next_id_++;
   // Who asks just one may hear anybody.
   Collect collect{number, round.phase == Phase::one ? Fence{} : view_.fence(), {}};
-  WriteBack write{number, view_.fence(), Delta{}};
+  WriteBack write{number, view_.fence(), Delta{}, {}};
   for (const std::size_t i : shards) {
     round.work[i].asked |= bit(round.work[i], member);
     if (round.phase == Phase::writing) {
@@ -109,6 +138,7 @@ void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<st
   }
   // What others wrote is passed on, and so is the testimony of who wrote it.
   write.states.sightings = round.sightings;
+  write.boots = round.boots;
   asks_[number] = Ask{id, round.phase, member, std::move(shards)};
   if (round.phase == Phase::writing) {
     out_.send(member, std::move(write));
@@ -182,6 +212,8 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
       return;
     if (take_answer(shard, entry)) count(shard, round, from);
   });
+  if (std::find(round.boots.begin(), round.boots.end(), answer.boot) == round.boots.end())
+    round.boots.push_back(answer.boot);
   merge_sightings(round.sightings, answer.states.sightings);
   round.age_ms = std::max(round.age_ms, answer.age_ms);
   round.complete = round.complete && answer.complete;
@@ -190,11 +222,14 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
 
 void Collector::on_written(MemberIndex from, const WrittenBack& answer) {
   const auto ask = take_ask(answer.id, from);
-  if (!ask || answer.code != Code::ok) return;
+  if (!ask) return;
   Round& round = rounds_.at(ask->round);
   for (const std::size_t i : ask->shards) {
     Shard& shard = round.work[i];
-    if (!std::binary_search(answer.unfilled.begin(), answer.unfilled.end(), shard.partition)) {
+    if (answer.code != Code::ok) {
+      shard.refused |= bit(shard, from);
+    } else if (!std::binary_search(answer.unfilled.begin(), answer.unfilled.end(),
+                                   shard.partition)) {
       count(shard, round, from);
     }
   }
@@ -278,6 +313,8 @@ void Collector::on_tick(Instant now) {
       late.push_back(id);
     } else {
       round.slow = std::exchange(round.ticked, true);
+      if (writes_in_vain(round)) begin_anew(round);
+      for (Shard& shard : round.work) shard.refused = 0;
       pursue(id, round);
     }
   }

@@ -13,6 +13,9 @@
 // An answer counts towards a majority only from a replica that goes by our fence,
 // and whose copy counts. Whoever did not answer usefully, or not all, is asked again
 // each interval until the deadline. When our own fence moves, all is asked anew.
+//
+// A write-back names the starts that answered. Where replicas refuse it because one of
+// these has ended, so that no majority is left, the round collects anew.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +74,7 @@ class Collector {
     bool identical = true;      // all counted answers were the same
     std::uint64_t holders = 0;  // bits: owner positions that answered, or hold the join
     std::uint64_t asked = 0;    // bits: owner positions with an ask outstanding
+    std::uint64_t refused = 0;  // bits: owner positions that took no write in this interval
     bool resolved = false;
   };
   struct Round {
@@ -79,6 +83,7 @@ class Collector {
     std::vector<ShardKey> shards;
     std::vector<Shard> work;
     std::vector<Sighting> sightings;
+    std::vector<BootId> boots;  // of the starts that told the states; none: they were given
     std::size_t unresolved = 0;
     std::uint32_t age_ms = 0;
     bool complete = true;
@@ -105,6 +110,8 @@ class Collector {
   [[nodiscard]] static bool take_answer(Shard& shard, const DeltaEntry& entry);
   void advance(RoundId id);
   void begin(Round& round, Phase phase);
+  void begin_anew(Round& round);
+  [[nodiscard]] bool writes_in_vain(const Round& round) const;
   void finish(RoundId id, Code code);
 
   const View& view_;

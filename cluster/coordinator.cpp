@@ -408,17 +408,22 @@ void Coordinator::resume(Instant now, const Waiting& waiting, const Collector::F
       reset_whole(now, waiting, finished);
       break;
     case Step::observe_reset: {
-      Delta observed;
-      observed.push(finished.shards[0], finished.states[0]);
-      observed.sightings = finished.sightings;
-      parts_.executor.merge(observed);
-      // Whatever becomes of the reset, this copy must find its way to the owners, and go.
-      if (!parts_.view.owned(waiting.job.placement.partition()))
-        parts_.replicator.offer(finished.shards[0]);
+      // Only what a majority has may be kept: of it, an owner other than its writer can tell the
+      // writer that its disk went back.
+      if (finished.code == Code::ok) take_observed(waiting.job, finished);
       apply(waiting.job, finished.code);
       break;
     }
   }
+}
+
+void Coordinator::take_observed(const Job& job, const Collector::Finished& finished) {
+  Delta observed;
+  observed.push(finished.shards[0], finished.states[0]);
+  observed.sightings = finished.sightings;
+  parts_.executor.merge(observed);
+  // Whatever becomes of the reset, this copy must find its way to the owners, and go.
+  if (!parts_.view.owned(job.placement.partition())) parts_.replicator.offer(finished.shards[0]);
 }
 
 void Coordinator::reset_whole(Instant now, const Waiting& waiting,

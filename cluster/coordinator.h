@@ -107,6 +107,7 @@ class Coordinator {
   void start_raise(const Job& job);
   void continue_raise(const Waiting& waiting, Code code);
   void reset_whole(Instant now, const Waiting& waiting, const Collector::Finished& finished);
+  void take_observed(const Job& job, const Collector::Finished& finished);
   void wait_for(RoundId round, Step step, const Job& job);
   void resume(Instant now, const Waiting& waiting, const Collector::Finished& finished);
   void refuse(const Origin& origin, Code code, std::string detail);

@@ -170,6 +170,8 @@ void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effec
   // Until it welcomes us it may still hear what our last life said, over an older link.
   if (link.welcomed) met.confirmed = member;
   if (met.pins_changed || !accepted) news_ = executor_.covering();
+  // Before this node welcomes that start: from then on it takes nothing that an earlier one told.
+  if (newest(member) == id) view_.set_boot(member, hello.boot);
   keep_newest(member, effects);
   raise(id, link, met);
 }

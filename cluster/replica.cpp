@@ -34,6 +34,7 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
     partitions.push_back(executor_.map().place(shard).partition());
   }
   answer.states.sightings = testimony(executor_);
+  answer.boot = executor_.meta().lineage.back().boot;
   answer.unfilled = view_.unfilled(std::move(partitions));
   const Age age = freshness_.age(now);
   answer.age_ms = milliseconds(age);
@@ -43,7 +44,15 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
 
 // Tells the other owners of new shards: one that was not asked must not call a read
 // complete without them.
+// Why a write-back of an ended start is refused: the member may have lost what it told in it.
+// It asks only the partition's owners whether it has lost something, and goes on under its
+// actor, below the commits that the write-back holds. Merged, these would swallow what it
+// counts from then on.
 void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
+  if (!view_.all_current(write.boots)) {
+    out_.send(from, WrittenBack{write.id, Code::stale_config, {}});
+    return;
+  }
   const std::vector<Partition> refused = executor_.merge(write.states);
   WrittenBack answer;
   answer.id = write.id;

@@ -12,10 +12,12 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
       owned_(config.owners.owned_by(self)),
       first_number_(raw(boot) >> 1 | 1),  // far from the end, too, and not 0
       up_(config.members.size()),
+      boots_(config.members.size()),
       stores_(config.members.size()),
       filled_from_(config.members.size()),
       hollow_(config.members.size()) {
   up_[self] = true;
+  boots_[self] = boot;
 }
 
 bool View::majority_up(Partition partition) const {
@@ -41,6 +43,12 @@ std::string View::owner_names(Partition partition) const {
   for (const MemberIndex owner : owners(partition))
     names.append(names.empty() ? "" : ", ").append(config_.members[owner].name);
   return names;
+}
+
+bool View::all_current(std::span<const BootId> boots) const {
+  return std::all_of(boots.begin(), boots.end(), [this](BootId boot) {
+    return boot != BootId{} && std::find(boots_.begin(), boots_.end(), boot) != boots_.end();
+  });
 }
 
 // Called with each commit that becomes durable, when meta is nearly always what it was.

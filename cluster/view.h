@@ -51,6 +51,11 @@ class View {
   }
   // For people.
   [[nodiscard]] std::string owner_names(Partition partition) const;
+  // The start of that member that this node accepted last.
+  void set_boot(MemberIndex member, BootId boot) { boots_[member] = boot; }
+  // Whether each is the start of some member that this node knows as its last. Not true of a
+  // member that this node has not met since its own start.
+  [[nodiscard]] bool all_current(std::span<const BootId> boots) const;
 
   // ---- stores ----
   // Takes over what meta says now; cheap if that is what it said before. True if the
@@ -92,7 +97,8 @@ class View {
   const Partitions owned_;  // asked for with every op
   std::uint64_t first_number_;
   std::vector<bool> up_;
-  std::optional<Pins> pins_;  // nothing: meta said nothing yet
+  std::vector<BootId> boots_;  // by member; 0: not met yet
+  std::optional<Pins> pins_;   // nothing: meta said nothing yet
   std::vector<StoreId> stores_;
   Fence fence_{};
   bool retired_ = false;

@@ -150,7 +150,8 @@ Offset<wire::Collected> build(Builder& builder, const Collected& message) {
   const auto states = StateCodec::build(builder, message.states);
   const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
   return wire::CreateCollected(builder, message.id, static_cast<std::uint16_t>(message.code),
-                               states, unfilled, message.age_ms, message.complete);
+                               states, unfilled, message.age_ms, message.complete,
+                               raw(message.boot));
 }
 
 void read(Reader& in, const wire::Collected& from, Collected& message) {
@@ -160,17 +161,20 @@ void read(Reader& in, const wire::Collected& from, Collected& message) {
   read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
   message.age_ms = from.age_ms();
   message.complete = from.complete();
+  message.boot = BootId{from.boot()};
 }
 
 Offset<wire::WriteBack> build(Builder& builder, const WriteBack& message) {
   const auto states = StateCodec::build(builder, message.states);
-  return wire::CreateWriteBack(builder, message.id, raw(message.fence), states);
+  const auto boots = build_scalars<std::uint64_t>(builder, message.boots);
+  return wire::CreateWriteBack(builder, message.id, raw(message.fence), states, boots);
 }
 
 void read(Reader& in, const wire::WriteBack& from, WriteBack& message) {
   message.id = from.id();
   message.fence = Fence{from.fence()};
   StateCodec::read(in, from.states(), message.states);
+  in.copy("boots", from.boots(), message.boots);
 }
 
 Offset<wire::WrittenBack> build(Builder& builder, const WrittenBack& message) {

@@ -85,17 +85,22 @@ struct Collected {
   std::vector<Partition> unfilled{};   // see DeltaAck
   std::uint32_t age_ms = kUnknownAge;  // of the answering node's own view
   bool complete = false;
+  BootId boot{};  // of the answering start
 };
 
+// States to be merged: the join of what owners answered, or what a raise says.
 struct WriteBack {
   std::uint64_t id = 0;
   Fence fence{};
   Delta states{};
+  // The starts that answered. A member that has ended one of them may have lost what it told
+  // in it and counted on, so a replica that knows of a later start takes nothing.
+  std::vector<BootId> boots{};
 };
 
 struct WrittenBack {
   std::uint64_t id = 0;
-  Code code = Code::ok;
+  Code code = Code::ok;  // stale_config, too: a start that the write-back names has ended
   std::vector<Partition> unfilled{};
 };
 

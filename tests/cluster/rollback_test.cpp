@@ -87,6 +87,76 @@ TEST(Rollback, IsNoticedByWhoWasToldOfItInARead) {
   EXPECT_EQ(nodes.restarts(0), 1u);
 }
 
+// The disk of a counter's executor goes back, and lacks records of which only one other node
+// has heard: it does not own the counter, and asks for it at a majority, which does not answer
+// yet. The owners know of nothing that was lost. So the executor counts on under its actor,
+// below the commits that this node holds.
+struct LostRecords {
+  static constexpr MemberIndex kExecutor = 0;
+  HandDriven nodes{five()};
+  std::string key;
+  MemberIndex asker = 1;
+  std::vector<MemberIndex> others;  // owners besides the executor
+
+  template <class Question>
+  explicit LostRecords(Question ask) {
+    nodes.pass(1s);
+    while (nodes.owns(asker, key = nodes.key_of(kExecutor))) ++asker;
+    others = nodes.owners(key);
+    std::erase(others, kExecutor);
+    const Token token = nodes.session(asker, asker);
+    (void)nodes.add(kExecutor, key, 1, {.ack = Ack::quorum});
+    const MemoryDisk copy = nodes.disk(kExecutor);
+    for (const MemberIndex owner : others) nodes.cut(asker, owner);
+    nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
+      const bool told = std::holds_alternative<DeltaFrame>(message);
+      return told ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+    });
+    for (int i = 0; i < 10; ++i) (void)nodes.add(kExecutor, key, 100);  // these will be lost
+    ask(*this, token);
+    nodes.crash(kExecutor);
+    nodes.be_fair();
+    nodes.disk(kExecutor) = copy;
+    nodes.start(kExecutor);
+    for (const MemberIndex peer : nodes.all()) {
+      if (peer != kExecutor && peer != asker) nodes.connect(kExecutor, peer);
+    }
+    nodes.pass(1s);
+    EXPECT_EQ(nodes.code(nodes.add(kExecutor, key, 5, {.ack = Ack::quorum})), Code::ok);
+    EXPECT_EQ(nodes.restarts(kExecutor), 0u);
+    EXPECT_EQ(actors(nodes.state(kExecutor, key)).size(), 1u);
+    for (const MemberIndex owner : others) nodes.connect(asker, owner);
+    nodes.pass(1s);
+  }
+};
+
+TEST(Rollback, AWriteBackOfWhatWasLostSwallowsNothingThatWasAcknowledgedSince) {
+  std::uint64_t read = 0;
+  LostRecords lost([&](LostRecords& in, const Token&) {
+    read = in.nodes.read(in.asker, in.key, ReadLevel::strong);
+  });
+  HandDriven& nodes = lost.nodes;
+  ASSERT_TRUE(nodes.value(read)) << "it collects anew, and ends";
+  EXPECT_EQ(nodes.value(read)->code, Code::ok);
+  EXPECT_EQ(nodes.value(read)->value, 6);
+  for (const MemberIndex owner : nodes.owners(lost.key))
+    EXPECT_EQ(nodes.held(owner, lost.key), 6) << owner;
+}
+
+// What it observed is on no majority, so it keeps nothing of it.
+TEST(Rollback, AResetThatObservedWhatWasLostAndEndedSwallowsNothingEither) {
+  std::uint64_t reset = 0;
+  LostRecords lost([&](LostRecords& in, const Token& token) {
+    reset = in.nodes.reset(in.asker, in.key,
+                           {.ack = Ack::quorum, .shard = 0, .token = token, .timeout_ms = 500});
+  });
+  HandDriven& nodes = lost.nodes;
+  EXPECT_EQ(nodes.code(reset), Code::no_quorum);
+  for (const MemberIndex owner : nodes.owners(lost.key))
+    EXPECT_EQ(nodes.held(owner, lost.key), 6) << owner;
+  EXPECT_EQ(nodes.held(lost.asker, lost.key), 0);
+}
+
 TEST(Rollback, ThatIsNoticedLateWaitsForNothingButItsLastWrite) {
   HandDriven nodes;
   const MemoryDisk copy = nodes.disk(0);

@@ -104,7 +104,7 @@ TEST(StrongRead, AReplicaTellsWhoeverGoesByOtherPinsThatTheyAreStale) {
     return HandDriven::Fate::deliver;
   });
   nodes.forge(1, 0, Collect{1, Fence{7}, {{"a", 0}}});
-  nodes.forge(1, 0, WriteBack{2, Fence{7}, Delta{}});
+  nodes.forge(1, 0, WriteBack{2, Fence{7}, Delta{}, {}});
   nodes.forge(1, 0, DeltaFrame{3, Fence{7}, Delta{}});
   EXPECT_EQ(answers.size(), 3U);
   for (const auto& [type, code] : answers) EXPECT_EQ(code, Code::stale_config);
@@ -257,6 +257,81 @@ TEST(StrongRead, EndsWhenTheMajorityComesBackInTime) {
   nodes.pass(200ms);
   ASSERT_TRUE(nodes.value(read));
   EXPECT_EQ(nodes.value(read)->code, Code::ok);
+}
+
+HandDriven::Fate drop_repairs(const PeerMessage& message) {
+  const bool repairs =
+      std::holds_alternative<Pulled>(message) || std::holds_alternative<DeltaFrame>(message);
+  return repairs ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+}
+
+// It names the starts that it was collected from.
+TEST(StrongRead, AReplicaRefusesAWriteBackFromAStartThatItHasNotMetUntilItHas) {
+  HandDriven::Options options;
+  options.nodes = 4;
+  options.edges = {3};
+  HandDriven nodes(options);
+  nodes.pass(1s);
+  nodes.cut_off(2);
+  std::vector<Code> answers;
+  nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
+    const auto* written = std::get_if<WrittenBack>(&message);
+    if (written != nullptr && from == 1) answers.push_back(written->code);
+    return drop_repairs(message);
+  });
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 3)), Code::ok);  // on 0 alone
+  nodes.crash(1);
+  nodes.start(1);
+  nodes.connect(1, 3);
+  const auto read = nodes.read(3, "a", ReadLevel::strong);
+  nodes.pass(1s);
+  EXPECT_FALSE(nodes.value(read));
+  EXPECT_EQ(nodes.held(1, "a"), 0);
+  ASSERT_FALSE(answers.empty());
+  for (const Code code : answers) EXPECT_EQ(code, Code::stale_config);
+  nodes.connect(0, 1);
+  nodes.pass(300ms);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 3);
+  EXPECT_EQ(nodes.held(1, "a"), 3);
+}
+
+TEST(StrongRead, DoesNotWaitForAReplicaThatRefusesAWriteBackIfTheRestAreEnough) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  nodes.cut_off(1);
+  nodes.meddle(
+      [](MemberIndex, MemberIndex, PeerMessage& message) { return drop_repairs(message); });
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 3)), Code::ok);  // on 0 alone
+  nodes.crash(1);
+  nodes.start(1);
+  nodes.connect(1, 2);  // it does not meet 0
+  nodes.hold(1, 2);     // so that 0 and 2 tell what is written back
+  const auto read = nodes.read(2, "a", ReadLevel::strong);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 3);
+  EXPECT_EQ(nodes.held(1, "a"), 0);
+}
+
+// Nothing is lost by an ordinary restart, but nobody can tell it from another.
+TEST(StrongRead, CollectsAnewWhereAReplicaRestartedBeforeTheWriteBack) {
+  HandDriven::Options options;
+  options.nodes = 4;
+  options.edges = {3};
+  HandDriven nodes(options);
+  nodes.pass(1s);
+  nodes.cut(2, 3);
+  nodes.meddle(
+      [](MemberIndex, MemberIndex, PeerMessage& message) { return drop_repairs(message); });
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 3)), Code::ok);
+  nodes.hold(1, 3);
+  const auto read = nodes.read(3, "a", ReadLevel::strong);
+  nodes.restart(0);
+  nodes.release(1, 3);
+  nodes.pass(300ms);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->code, Code::ok);
+  EXPECT_EQ(nodes.value(read)->value, 3);
 }
 
 // Or a rollback of the executor's disk could not be noticed by those it reached.

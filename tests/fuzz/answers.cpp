@@ -35,6 +35,7 @@ PeerMessage answer(const Collect& asked, Bytes& bytes, const Known& known) {
   answer.id = asked.id;
   answer.code = some_code(bytes);
   const bool strange = bytes.below(8) == 1;
+  if (!strange) answer.boot = known.boots.front();
   for (const ShardKey& shard : asked.shards) {
     if (bytes.below(16) == 1) break;
     answer.states.push(strange ? ShardKey{"strange", 0} : shard, some_state(bytes, known));

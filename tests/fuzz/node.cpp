@@ -127,6 +127,7 @@ Known Node::known() const {
   known.stores.push_back(meta.store);
   for (const Pin& pin : meta.pins.current) known.stores.push_back(pin.store);
   known.serials = serials_;
+  known.boots = {kPeerBoot, meta.lineage.back().boot};
   View view(config_, kSelf, meta.lineage.back().boot);
   view.adopt(meta);
   known.fence = view.fence();

@@ -192,9 +192,11 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
                        some_delta(bytes, known),
                        some(bytes, 2, [&] { return some_partition(bytes); }),
                        bytes.number<std::uint32_t>(),
-                       bytes.flag()};
+                       bytes.flag(),
+                       one_of(bytes, known.boots)};
     case 7:
-      return WriteBack{id, some_fence(bytes, known), some_delta(bytes, known)};
+      return WriteBack{id, some_fence(bytes, known), some_delta(bytes, known),
+                       some(bytes, 2, [&] { return one_of(bytes, known.boots); })};
     case 8:
       return WrittenBack{id, some_code(bytes),
                          some(bytes, 2, [&] { return some_partition(bytes); })};

@@ -16,6 +16,7 @@ struct Known {
   std::vector<StoreId> stores;
   std::vector<Serial> serials;
   std::vector<ActorId> actors;
+  std::vector<BootId> boots;
   Fence fence{};
 };
 

@@ -42,8 +42,8 @@ inline auto fields(const Beat& m) { const auto& [a, b, c, d] = m; return std::ti
 inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Collected& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
-inline auto fields(const WriteBack& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const Collected& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
+inline auto fields(const WriteBack& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const WrittenBack& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const ShardDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const PartitionDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
@@ -249,9 +249,9 @@ inline std::vector<PeerMessage> peer_messages() {
       Collect{},
       Collect{kMax64, Fence{kMax64}, shards},
       Collected{},
-      Collected{kMax64, Code{0xffff}, sample_delta(), partitions, 0, true},
+      Collected{kMax64, Code{0xffff}, sample_delta(), partitions, 0, true, BootId{kMax64}},
       WriteBack{},
-      WriteBack{kMax64, Fence{kMax64}, sample_delta()},
+      WriteBack{kMax64, Fence{kMax64}, sample_delta(), {BootId{1}, BootId{kMax64}}},
       WrittenBack{},
       WrittenBack{kMax64, Code{0xffff}, partitions},
       Pull{},

@@ -389,7 +389,8 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
           owed.frames.erase(number);
         }
       } else if (const auto* written = std::get_if<WrittenBack>(&*message)) {
-        check_acked(from, owed.writes[written->id], written->unfilled, "a write-back");
+        if (written->code == Code::ok)
+          check_acked(from, owed.writes[written->id], written->unfilled, "a write-back");
         owed.writes.erase(written->id);
       }
     }
