@@ -69,6 +69,7 @@ void Nemesis::strike() {
       {Knob::old_copies, &Nemesis::restore_copy, Disks::lost},
       {Knob::lost_tails, &Nemesis::lose_tail, Disks::lost},
       {Knob::bit_flips, &Nemesis::flip_bit, Disks::lost},
+      {Knob::unheard_tails, &Nemesis::lose_what_was_read, Disks::lost},
       {Knob::relays, &Nemesis::relay, Disks::lost},
       {Knob::clock_jumps, &Nemesis::jump_clock},
   };

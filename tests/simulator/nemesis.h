@@ -72,7 +72,14 @@ class Nemesis {
   void lose_tail(SimNode& node);
   void drop_unheard_tail(SimNode& node, MemberIndex witness, Instant latest);
   void drop_tail(SimNode& node, std::size_t writes);
+  void lose_what_was_read(SimNode& node);
+  void go_back_unheard(SimNode& node, SimNode& reader, MemoryDisk older);
+  void let_reader_write(const SimNode& node, const SimNode& reader, Instant latest);
+  [[nodiscard]] std::vector<std::string> newest_keys_of(const SimNode& node,
+                                                        const SimNode& not_of) const;
   void go_back(SimNode& node, MemoryDisk older, const char* kind);
+  [[nodiscard]] std::vector<MemberIndex> put_back(SimNode& node, MemoryDisk older,
+                                                  const char* kind);
   void strike_when_whole(SimNode& node, MemoryDisk old);
   void swap_disks(SimNode& node, MemoryDisk replaced);
   void swap_back();

@@ -305,6 +305,70 @@ void Nemesis::drop_unheard_tail(SimNode& node, MemberIndex witness, Instant late
   });
 }
 
+// The newest first.
+std::vector<std::string> Nemesis::newest_keys_of(const SimNode& node, const SimNode& not_of) const {
+  constexpr std::size_t kMost = 16;
+  std::vector<std::string> found;
+  const std::vector<std::string>& keys = ledger_.keys();
+  for (auto key = keys.rbegin(); key != keys.rend() && found.size() < kMost; ++key) {
+    const Partition home = Placement{shared_.oracle.placement(), {*key, 0}}.partition();
+    const auto& owners = shared_.config.owners;
+    if (owners.owns(node.member(), home) && !owners.owns(not_of.member(), home))
+      found.push_back(*key);
+  }
+  return found;
+}
+
+// Of what a disk loses, one node alone has heard: it owns none of it and keeps none of it, but
+// collects it for a strong read that does not end yet. The owners know of nothing that was
+// lost, so the node that lost it counts on. Only then the reader reaches them again.
+void Nemesis::lose_what_was_read(SimNode& node) {
+  std::vector<SimNode*> others = shuffled_others(node);
+  const auto reads = [&](const SimNode* one) {
+    return one->running() && !newest_keys_of(node, *one).empty();
+  };
+  const auto found = std::ranges::find_if(others, reads);
+  if (!node.running() || found == others.end() || !may_lose_a_disk()) return;
+  SimNode& reader = **found;
+  std::vector<MemberIndex> unaware = all_;
+  std::erase(unaware, node.member());
+  std::erase(unaware, reader.member());
+  undisturbed_until_ = shared_.time.now() + kLong;
+  isolate(node, unaware, kLong);
+  isolate(reader, unaware, kLong);
+  MemoryDisk older = node.disk().bytes();
+  shared_.time.in(upto(1000), [this, &node, &reader, older = std::move(older)]() mutable {
+    if (!active_ || !node.running() || !reader.running()) return;
+    reader.ask_strongly(newest_keys_of(node, reader), 2 * kLong);
+    shared_.time.in(upto(100), [this, &node, &reader, older = std::move(older)]() mutable {
+      if (active_) go_back_unheard(node, reader, std::move(older));
+    });
+  });
+}
+
+void Nemesis::go_back_unheard(SimNode& node, SimNode& reader, MemoryDisk older) {
+  if (!may_lose_a_disk() || store_on(older) != store_on(node.disk().bytes())) return;
+  (void)put_back(node, std::move(older), "lost records that were read");
+  shared_.network.heal();
+  isolate(reader, all_, 2 * kLong);
+  shared_.time.in(upto(100), [this, &node] {
+    if (active_) restart(node);
+  });
+  let_reader_write(node, reader, shared_.time.now() + kLong);
+}
+
+void Nemesis::let_reader_write(const SimNode& node, const SimNode& reader, Instant latest) {
+  shared_.time.in(milliseconds(20), [this, &node, &reader, latest] {
+    if (!active_ || shared_.time.now() > latest) return;
+    if (!node.running() || !node.core()->ready()) return let_reader_write(node, reader, latest);
+    shared_.time.in(upto(500), [this, &node, &reader] {
+      if (!active_) return;
+      shared_.network.heal();
+      isolate(reader, {node.member()}, kLong);
+    });
+  });
+}
+
 void Nemesis::drop_tail(SimNode& node, std::size_t writes) {
   if (!may_lose_a_disk()) return;
   node.crash();
@@ -317,6 +381,13 @@ void Nemesis::drop_tail(SimNode& node, std::size_t writes) {
 }
 
 void Nemesis::go_back(SimNode& node, MemoryDisk older, const char* kind) {
+  const std::vector<MemberIndex> witnesses = put_back(node, std::move(older), kind);
+  if (const std::uint64_t draw = random_.below(3); draw > 0)
+    isolate(node, draw == 1 ? witnesses : all_, kLong);  // from who could testify
+}
+
+// Returns who has cells of records that it lacks.
+std::vector<MemberIndex> Nemesis::put_back(SimNode& node, MemoryDisk older, const char* kind) {
   injected(node, kind);
   const StoreId store = store_on(older);
   std::vector<MemberIndex> witnesses;
@@ -325,11 +396,10 @@ void Nemesis::go_back(SimNode& node, MemoryDisk older, const char* kind) {
       witnesses.push_back(peer->member());
   }
   lose_disk(node, std::move(older), false);
-  if (const std::uint64_t draw = random_.below(3); draw > 0)
-    isolate(node, draw == 1 ? witnesses : all_, kLong);  // from who could testify
-  away_[node.host()] = {store, std::move(witnesses)};
+  away_[node.host()] = {store, witnesses};
   await_notice(node, ledger_.on_copy_back(shared_.time.now()));
   if (on_favoured_) on_favoured_(node.member(), store);
+  return witnesses;
 }
 
 // It goes by another name, or has met all others: whoever knows of later records has said so.

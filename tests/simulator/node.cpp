@@ -468,6 +468,15 @@ void SimNode::ask(const std::string& key) {
   });
 }
 
+void SimNode::ask_strongly(const std::vector<std::string>& keys, Duration timeout) {
+  ask_core([&](Effects& effects) {
+    Read read{.id = asked_, .level = ReadLevel::strong};
+    read.timeout_ms = static_cast<std::uint32_t>(timeout / milliseconds(1));
+    read.keys.assign(keys.begin(), keys.end());
+    core_->on_read(clock_.now(), kSelf, read, effects);
+  });
+}
+
 void SimNode::ask(List list) {
   ask_core([&](Effects& effects) {
     list.id = asked_;

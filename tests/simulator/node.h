@@ -68,9 +68,10 @@ class SimNode {
   std::optional<Ears> accept_peer(std::function<ConnId()> connection);
 
   [[nodiscard]] const NodeCore* core() const { return core_.get(); }
-  // As a client that is connected here: reads a counter locally, lists, counts. What it is
-  // told is there a little later.
+  // As a client that is connected here: reads a counter locally, several strongly, lists,
+  // counts. What it is told is there a little later.
   void ask(const std::string& key);
+  void ask_strongly(const std::vector<std::string>& keys, Duration timeout);
   void ask(List list);
   void ask(Size size);
   [[nodiscard]] const std::optional<Answer>& told() const { return told_; }
