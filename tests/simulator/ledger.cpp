@@ -20,10 +20,6 @@ std::string clock(Instant at) {
 constexpr std::uint32_t kCompleteMs = 300;
 constexpr std::uint16_t kCrowdOneIn = 1024;  // of the partitions takes counters, where they crowd
 
-std::int64_t magnitude(const Value& value, KeyKind kind) {
-  return kind == KeyKind::negative_witness ? -value.value : value.value;
-}
-
 std::string number(Wide value) {
   const bool negative = value < 0;
   std::string text;
@@ -57,7 +53,9 @@ std::string Ledger::open_key(KeyKind kind) {
   do {
     name = kNames[static_cast<std::size_t>(kind)] + std::to_string(next_name_++);
   } while (crowded_ && raw(Placement{*crowded_, {name, 0}}.partition()) % kCrowdOneIn != 0);
-  keys_[name].kind = kind;
+  Key& key = keys_[name];
+  key.kind = kind;
+  key.doubled = next_name_ % 2 == 0;
   names_.push_back(name);
   return name;
 }
@@ -82,7 +80,8 @@ Ledger::OpId Ledger::begin_add(Instant now, const std::string& key, std::int64_t
   Change& change = changes_[id];
   Key& home = *change.of;
   change.digit = home.adds.size();
-  const std::int64_t digit = std::int64_t{1} << (2 * std::min<std::size_t>(change.digit, 30));
+  const std::size_t place = 2 * std::min<std::size_t>(change.digit, 30);
+  const std::int64_t digit = std::int64_t{home.doubled ? 2 : 1} << place;
   switch (home.kind) {
     case KeyKind::witness:
       change.amount = digit;
@@ -230,8 +229,17 @@ bool Ledger::survives(const Change& add) const {
   return add.applied() && last_crash_ < add.begun;
 }
 
+// A witness key's total as a number in base 4.
+std::int64_t Ledger::digits(const Key& key, const Value& value) {
+  const std::int64_t sum = key.kind == KeyKind::negative_witness ? -value.value : value.value;
+  return key.doubled ? sum >> 1 : sum;
+}
+
 Failure Ledger::check_digits(const Key& key, const Value& value) const {
-  const std::int64_t sum = magnitude(value, key.kind);
+  if (key.doubled && value.value % 2 != 0)
+    return {Invariant::counts_only_what_was_asked,
+            std::to_string(value.value) + " is odd, though all adds were of even amounts"};
+  const std::int64_t sum = digits(key, value);
   // All at once, since there is seldom anything to be said.
   const std::uint64_t in = static_cast<std::uint64_t>(sum) & bits_of(kDigits);
   const std::uint64_t suspect = ~bits_of(key.adds.size()) | kTwiceOrMore | key.refused;
@@ -256,7 +264,7 @@ Failure Ledger::check_digits(const Key& key, const Value& value) const {
 }
 
 Failure Ledger::check_strong(const Key& key, const Value& value, Instant begun, Instant ended) {
-  const std::int64_t sum = magnitude(value, key.kind);
+  const std::int64_t sum = digits(key, value);
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     Change& add = changes_[key.adds[digit]];
     const bool in = digit_of(sum, digit) == 1;
@@ -294,7 +302,7 @@ Failure Ledger::check_complete(const Key& key, const Value& value, const Times& 
   // Clocks drift, and ages are cut to milliseconds.
   const auto age = std::chrono::milliseconds(value.age_ms + 2 + value.age_ms / 1000);
   const Instant as_of = read.answered - age;
-  const std::int64_t sum = magnitude(value, key.kind);
+  const std::int64_t sum = digits(key, value);
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     const Change& add = changes_[key.adds[digit]];
     const bool kept = last_crash_ < add.begun && disks_lost_since(add.begun) == 0;
@@ -357,7 +365,7 @@ Failure Ledger::check_fresh(const std::string& name, std::uint32_t shown, const 
   if (value.code != Code::ok || value.age_ms == kUnknownAge || disks_lost_since(begun) > 0)
     return {};
   const Key& key = keys_.at(name);
-  const std::int64_t sum = magnitude(value, key.kind);
+  const std::int64_t sum = digits(key, value);
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     const Change& add = changes_[key.adds[digit]];
     if ((shown >> digit & 1) == 0 || digit_of(sum, digit) == 1) continue;
@@ -400,7 +408,7 @@ Failure Ledger::check_final(const std::string& name, const Value& value, Instant
   if (value.code != Code::ok)
     return {Invariant::nothing_acked_is_lost, name + " cannot be read: " + value.detail};
   if (Failure wrong = check_digits(key, value)) return wrong;
-  const std::int64_t sum = magnitude(value, key.kind);
+  const std::int64_t sum = digits(key, value);
   for (std::size_t digit = 0; digit < key.adds.size(); ++digit) {
     const Change& add = changes_[key.adds[digit]];
     const bool in = digit_of(sum, digit) == 1;

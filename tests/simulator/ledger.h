@@ -1,7 +1,9 @@
 // ledger.h: what clients asked and were told, and whether an answer can be true.
 //
 // Witness keys: the i-th add on one adds 4^i (or -4^i). A total's base-4 digits then
-// say exactly which adds it contains: 0 no, 1 yes, 2 or more: counted twice. On the
+// say exactly which adds it contains: 0 no, 1 yes, 2 or more: counted twice. Every other
+// witness key adds 2·4^i, and half of its total has these digits: so sums have any number of
+// bits, and each width that a sum may be written in meets the sums at its end. On the
 // other keys, with amounts of both signs, a total must lie between what was certainly
 // counted plus all that is doubtful and negative, and the same with the positive.
 #pragma once
@@ -120,6 +122,7 @@ class Ledger {
  private:
   struct Key {
     KeyKind kind{};
+    bool doubled = false;    // a witness key that adds 2·4^i
     std::vector<OpId> adds;  // the i-th stands for digit i
     std::vector<OpId> resets;
     std::uint64_t refused = 0;  // bits of digits, as in a sum
@@ -135,6 +138,7 @@ class Ledger {
   [[nodiscard]] bool surely_held(const Change& add) const;
   [[nodiscard]] bool survives(const Change& add) const;
   [[nodiscard]] bool fooled(Instant from, Instant to) const;
+  [[nodiscard]] static std::int64_t digits(const Key& key, const Value& value);
   [[nodiscard]] Failure check_digits(const Key& key, const Value& value) const;
   [[nodiscard]] Failure check_complete(const Key& key, const Value& value,
                                        const Times& times) const;
