@@ -125,6 +125,13 @@ Failure Ledger::on_refused(OpId id, Instant now) {
   return {};
 }
 
+void Ledger::on_carried_out(OpId id, Instant now, MemberIndex executor) {
+  Change& change = changes_[id];
+  if (change.carried_out != kNever) return;
+  change.of->changed = change.carried_out = now;
+  change.executor = executor;
+}
+
 void Ledger::on_held(OpId id, Instant now, std::vector<MemberIndex> holders) {
   changes_[id].held = now;
   changes_[id].holders = std::move(holders);
@@ -178,11 +185,17 @@ bool Ledger::may_be_cleared(const Change& add, Instant by) const {
   const std::vector<OpId>& resets = add.of->resets;
   return std::any_of(resets.begin(), resets.end(), [&](OpId id) {
     const Change& reset = changes_[id];
-    if (reset.begun >= by || refused_for_good(reset)) return false;
-    // One without a firm answer may be carried out at any time; one that only a
-    // memory had, again.
-    return reset.acked[static_cast<std::size_t>(Ack::disk)] > add.begun;
+    return reset.begun < by && !refused_for_good(reset) && !ended_before(reset, add.begun);
   });
+}
+
+// Nothing that is added from then on can be cleared by it. One without a firm answer may be
+// carried out at any time; one that only a memory had, or a disk that was lost, again.
+bool Ledger::ended_before(const Change& reset, Instant when) const {
+  const Instant told = reset.acked[static_cast<std::size_t>(Ack::memory)];
+  return reset.acked[static_cast<std::size_t>(Ack::disk)] <= when ||
+         (told <= when && last_crash_ < told && disks_lost_since(told) == 0) ||
+         (reset.carried_out <= when && !disk_lost_since(reset.executor, reset.carried_out));
 }
 
 bool Ledger::must_hold(const Change& add, Instant begun, Instant ended) const {
@@ -200,13 +213,15 @@ bool Ledger::must_be_clear(const Change& add, const Key& key, Instant begun) con
   });
 }
 
+bool Ledger::disk_lost_since(MemberIndex whose, Instant when) const {
+  return std::any_of(disks_lost_.begin(), disks_lost_.end(),
+                     [&](const auto& lost) { return lost.first >= when && lost.second == whose; });
+}
+
 // Some disk that had it when it was acked has not been lost since.
 bool Ledger::held_still(const Change& add) const {
-  return std::any_of(add.holders.begin(), add.holders.end(), [&](MemberIndex holder) {
-    return std::none_of(disks_lost_.begin(), disks_lost_.end(), [&](const auto& lost) {
-      return lost.first >= add.held && lost.second == holder;
-    });
-  });
+  return std::any_of(add.holders.begin(), add.holders.end(),
+                     [&](MemberIndex holder) { return !disk_lost_since(holder, add.held); });
 }
 
 // And no disk went back since, which may be noticed by nobody: it takes what it forgot for

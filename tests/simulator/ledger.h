@@ -42,6 +42,10 @@ class Ledger {
     // When it was first acked at that level; kNever: it was not.
     Instant acked[3] = {kNever, kNever, kNever};
     Instant refused = kNever;  // certainly not applied, as far as its executor's disk knows
+    // A reset with a token: when it was first acked at disk or better, and by whose disk. A retry
+    // after that clears nothing more, unless that disk has lost the token since.
+    Instant carried_out = kNever;
+    MemberIndex executor = 0;
     // An add: on whose disks it was when it was last acked at disk or better, and when.
     std::vector<MemberIndex> holders;
     Instant held = kNever;
@@ -65,6 +69,7 @@ class Ledger {
   // Acked at one level, it is acked at all below. Returns what contradicts it.
   Failure on_acked(OpId id, Instant now, Ack level);
   Failure on_refused(OpId id, Instant now);
+  void on_carried_out(OpId id, Instant now, MemberIndex executor);
   void on_held(OpId id, Instant now, std::vector<MemberIndex> holders);
   // A process died, or a disk was lost, and with it what was only there.
   void on_crash(Instant now) { last_crash_ = now; }
@@ -134,6 +139,8 @@ class Ledger {
   [[nodiscard]] bool must_hold(const Change& add, Instant begun, Instant ended) const;
   [[nodiscard]] bool must_be_clear(const Change& add, const Key& key, Instant begun) const;
   [[nodiscard]] bool refused_for_good(const Change& change) const;
+  [[nodiscard]] bool ended_before(const Change& reset, Instant when) const;
+  [[nodiscard]] bool disk_lost_since(MemberIndex whose, Instant when) const;
   [[nodiscard]] bool held_still(const Change& add) const;
   [[nodiscard]] bool surely_held(const Change& add) const;
   [[nodiscard]] bool survives(const Change& add) const;

@@ -187,6 +187,7 @@ void WireClient::prepare(ChangeId id, unsigned patience) {
     return;
   }
   change.store = store;
+  change.executor = executor;
   change.serial = open->serial;
   change.number = open->next++;
   open->unsettled.insert(change.number);
@@ -391,8 +392,9 @@ void WireClient::on_done(const Done& done) {
   if (done.usable > 0) usable_[change.task.key] = done.usable;
   const bool once = change.sends == 1;
   const bool for_good = done.code == Code::ok || done.code == Code::out_of_range || once;
-  // With a token, a reset is of one shard: of the whole counter it promises nothing.
   const bool part = change.task.what == Task::What::reset && change.store != StoreId{};
+  if (part && done.code == Code::ok && request.level != Ack::memory)
+    workload_.on_part_reset(change.task, change.executor);
   workload_.on_done(change.task, part ? Ack::memory : request.level, done.code,
                     for_good ? Workload::Finality::final : Workload::Finality::may_follow);
   if (change.late) on_lost(change, done.code);

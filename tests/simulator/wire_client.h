@@ -50,7 +50,8 @@ class WireClient {
   };
   struct Change {
     Task task;
-    StoreId store{};  // the executor's; 0: sent without a token
+    StoreId store{};           // the executor's; 0: sent without a token
+    MemberIndex executor = 0;  // … and who it is
     Serial serial{};
     std::uint64_t number = 0;
     ShardIndex shard = 0;

@@ -40,6 +40,11 @@ class Workload {
   // else that was sent of it can be carried out any more.
   enum class Finality { final, may_follow };
   void on_done(const Task& task, Ack level, Code code, Finality finality);
+  // A reset with a token was acked at disk or better by that member's store: it is of one shard,
+  // so of the whole counter it promises nothing.
+  void on_part_reset(const Task& task, MemberIndex executor) {
+    ledger_.on_carried_out(task.op, time_.now(), executor);
+  }
   void on_raised(const Task& task, Code code);
   // As many as a raise was acked for; no disk may forget them.
   [[nodiscard]] ShardIndex shards(const std::string& key) const;
