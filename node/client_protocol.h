@@ -36,10 +36,6 @@ class ClientProtocol {
   // Last words: this connection is to be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
   [[nodiscard]] virtual State state() const = 0;
-  // Whether the reply to the last request depends on what comes next; if nothing comes
-  // for a while: on_silence().
-  [[nodiscard]] virtual bool awaits_more() const { return false; }
-  virtual void on_silence(std::string&) {}
   // Whether a request still waits for the core's answer.
   [[nodiscard]] virtual bool owes() const = 0;
   // The connection is gone; this may live on for a while, and what all share may not.

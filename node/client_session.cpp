@@ -117,7 +117,6 @@ void ClientSession::take_requests(ReadBuffer& in) {
   protocol_->take(in, output_.tail());
   if (left_over_ == nullptr || in.buffered() < before) request_since_ = NodeClock::now();
   turn_over_ = in.buffered() > 0 && protocol_->state() != ClientProtocol::State::reading;
-  watch_silence();
   on_said(from);
   if (!ending_ && !closed_) return;
   in = {};
@@ -174,25 +173,6 @@ void ClientSession::on_request_late() {
   if (now < request_since_ + shared_.limits.request) return watch_request();
   turn_out({Code::protocol_error,
             "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
-  shared_.context.port.finish();
-}
-
-void ClientSession::watch_silence() {
-  silence_.reset();
-  if (!protocol_->awaits_more()) return;
-  silence_ = std::make_unique<Timer>(shared_.io, NodeClock::now() + shared_.limits.silence);
-  silence_->async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error && !self->closed_) self->on_silence();
-  });
-}
-
-void ClientSession::on_silence() {
-  if (ending_ || !protocol_->awaits_more()) return;
-  asio::error_code ignored;
-  if (socket_.available(ignored) > 0) return watch_silence();  // it is us who do not read
-  const std::uint64_t from = output_.position();
-  protocol_->on_silence(output_.tail());
-  on_said(from);
   shared_.context.port.finish();
 }
 
@@ -310,7 +290,7 @@ void ClientSession::close() {
   (void)shared_.sockets.watch(watched_, {});
   asio::error_code ignored;
   socket_.close(ignored);
-  for (const std::unique_ptr<Timer>* timer : {&linger_, &request_late_, &silence_, &output_late_}) {
+  for (const std::unique_ptr<Timer>* timer : {&linger_, &request_late_, &output_late_}) {
     if (*timer != nullptr) (*timer)->cancel();
   }
   hold(0);

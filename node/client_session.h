@@ -45,8 +45,6 @@ struct SessionLimits {
   std::chrono::milliseconds soft_output_time{10'000};
   std::size_t hard_output = std::size_t{8} << 20;
   std::chrono::milliseconds idle{0};  // without a request; 0: for ever
-  // Whoever has sent nothing more for so long waits for a reply.
-  std::chrono::milliseconds silence{200};
   // Of those beyond: see turned_away.h.
   std::size_t turned_away = kMaxTurnedAway;
   std::chrono::milliseconds turned_away_time{1'000};
@@ -117,8 +115,6 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void hold(std::size_t bytes);
   void watch_request();
   void on_request_late();
-  void watch_silence();
-  void on_silence();
   void on_said(std::uint64_t from);
   void end();
   void linger();
@@ -137,7 +133,6 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   Instant request_since_ = NodeClock::now();  // its first request is read since then
   Instant answered_{};                        // the core's last answer came
   std::unique_ptr<Timer> request_late_;       // set: on_request_late() will look
-  std::unique_ptr<Timer> silence_;            // set: on_silence() will, unless more comes
   SocketOutput output_;
   std::unique_ptr<Timer> output_late_;  // set: too much is unfetched; dropped when it fires
   bool ending_ = false;                 // its last words are in the output

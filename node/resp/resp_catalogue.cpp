@@ -295,12 +295,6 @@ constexpr std::array kCatalogueCommands{
 
 void help(RespConnection& connection, RespConnection::Words words) {
   const RespCommand& container = *find_command(words[0]);
-  const auto raised = [](std::string_view name) {
-    std::string text(name);
-    for (char& c : text)
-      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    return text;
-  };
   RespWriter to = connection.writer();
   to.array(1 + 2 * container.subcommands.size());
   to.simple(raised(container.name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");

@@ -94,6 +94,13 @@ std::string lowered(std::string_view text) {
   return result;
 }
 
+std::string raised(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return result;
+}
+
 // A star first takes nothing; where the rest then fails, the last one takes one more.
 bool matches(std::string_view pattern, std::string_view text) {
   if (pattern.size() > kMaxPattern) return false;

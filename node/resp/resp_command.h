@@ -65,6 +65,7 @@ void help(RespConnection& connection, RespConnection::Words words);
 // "likes" == "LIKES"
 [[nodiscard]] bool same_word(std::string_view word, std::string_view lower);
 [[nodiscard]] std::string lowered(std::string_view text);
+[[nodiscard]] std::string raised(std::string_view text);
 // Keys have 512 bytes; a long pattern could take seconds for each of them.
 inline constexpr std::size_t kMaxPattern = 1024;
 inline constexpr std::string_view kPatternTooLong = "ERR a pattern has at most 1024 bytes";

@@ -36,10 +36,8 @@ std::string wrong_arity(const RespCommand& command, const RespCommand* container
 }
 
 std::string unknown_subcommand(const RespCommand& command, std::string_view name) {
-  std::string container(command.name);
-  for (char& c : container) c = static_cast<char>(c - 'a' + 'A');
-  return "ERR unknown subcommand '" + std::string(name.substr(0, kEcho)) + "'. Try " + container +
-         " HELP.";
+  return "ERR unknown subcommand '" + std::string(name.substr(0, kEcho)) + "'. Try " +
+         raised(command.name) + " HELP.";
 }
 
 // Browsers can be made to send such lines to any port, with a command behind them.
@@ -105,7 +103,6 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
     }
   }
   const std::string& why = requests_.refused();
-  if (transaction_ == Transaction::begun && (in.buffered() > 0 || !why.empty())) refuse_multi();
   if (!why.empty() && !ending_) {
     error("ERR Protocol error: " + why);
     ending_ = true;
@@ -120,13 +117,11 @@ void RespConnection::execute(Words words) {
   ++server_.figures.commands_processed;
   last_ = now_;
   last_subcommand_ = nullptr;
-  if (transaction_ == Transaction::begun) refuse_multi();
-  if (transaction_ == Transaction::refused && refuse_in_transaction(words)) return;
+  if (in_refused_transaction_ && refuse_in_transaction(words)) return;
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
-    if (same_word(words[0], "multi")) return begin_transaction(words);
-    error(unknown_command(words));
+    refuse_unknown(words);
   } else if (!command->subcommands.empty() && words.size() > 1) {
     const RespCommand* const sub = find_subcommand(*command, words[1]);
     if (sub == nullptr) {
@@ -144,40 +139,43 @@ void RespConnection::execute(Words words) {
   }
 }
 
-// Many clients send a transaction without waiting for the reply to MULTI, at once or
-// command by command, and tell of its first error when all of it is answered: what stands
-// in it must not have been carried out then. A client that waits goes on without one. So
-// MULTI is answered when the next command comes, or when none comes.
-void RespConnection::begin_transaction(Words words) {
-  transaction_ = Transaction::begun;
-  no_multi_ = unknown_command(words);
+// A client reports the whole transaction as failed when its MULTI failed. So nothing that
+// the transaction holds may be carried out, however long it takes to arrive.
+void RespConnection::refuse_unknown(Words words) {
+  for (const std::string_view name : {"multi", "exec", "discard"}) {
+    if (!same_word(words[0], name)) continue;
+    if (words.size() > 1)
+      return error("ERR wrong number of arguments for '" + std::string(name) + "' command");
+    if (name != "multi") return error("ERR " + raised(name) + " without MULTI");
+    in_refused_transaction_ = true;
+  }
+  error(unknown_command(words));
 }
 
-void RespConnection::refuse_multi() {
-  transaction_ = Transaction::refused;
-  error(no_multi_);
-}
-
-void RespConnection::on_silence(std::string& out) {
-  out_ = &out;
-  refuse_multi();
-  count_known();
-  transaction_ = Transaction::none;
-  out_ = nullptr;
-}
-
+// Replies to what ends a transaction as Redis does after an error within it.
+// False: the command is one that a transaction does not hold up.
 bool RespConnection::refuse_in_transaction(Words words) {
   const std::string_view name = words[0];
-  if (same_word(name, "exec")) {
-    transaction_ = Transaction::none;
-    error("EXECABORT Transaction discarded because of previous errors: MULTI is not supported");
-    return true;
-  }
-  if (same_word(name, "discard") || same_word(name, "reset") || same_word(name, "quit")) {
-    transaction_ = Transaction::none;
+  const bool exec = same_word(name, "exec");
+  if (is_http(name)) {
+    cut_off();
+  } else if (same_word(name, "quit") || (same_word(name, "reset") && words.size() == 1)) {
+    in_refused_transaction_ = false;
     return false;
+  } else if ((exec || same_word(name, "discard")) && words.size() == 1) {
+    in_refused_transaction_ = false;
+    if (exec) {
+      error("EXECABORT Transaction discarded because of previous errors.");
+    } else {
+      ok();
+    }
+  } else if (same_word(name, "multi") && words.size() == 1) {
+    error("ERR MULTI calls can not be nested");
+  } else {
+    error(
+        "NOTAPPLIED MULTI was refused on this connection, and so is every command up to EXEC, "
+        "DISCARD or RESET: send DISCARD to go on");
   }
-  error("NOTAPPLIED MULTI was refused, and so is all that follows, up to EXEC or DISCARD");
   return true;
 }
 
@@ -284,7 +282,6 @@ void RespConnection::refuse(const Status& why, std::string& out) {
     known_bytes_ -= behind_.front().counted;
     behind_.pop_front();
   }
-  if (transaction_ == Transaction::begun) RespWriter(out, version_).error(no_multi_);
   RespWriter(out, version_).error("ERR Protocol error: " + why.detail());
   refused_ = true;
 }

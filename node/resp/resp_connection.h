@@ -61,8 +61,6 @@ class RespConnection final : public ClientProtocol {
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
   [[nodiscard]] State state() const override;
-  [[nodiscard]] bool awaits_more() const override { return transaction_ == Transaction::begun; }
-  void on_silence(std::string& out) override;
   [[nodiscard]] bool owes() const override { return waiting() > 0; }
   void on_closed() override;
 
@@ -129,8 +127,7 @@ class RespConnection final : public ClientProtocol {
   };
 
   void execute(Words words);
-  void begin_transaction(Words words);
-  void refuse_multi();
+  void refuse_unknown(Words words);
   [[nodiscard]] bool refuse_in_transaction(Words words);
   const RespCommand* find(std::string_view name);
   [[nodiscard]] std::string& tail();
@@ -180,10 +177,8 @@ class RespConnection final : public ClientProtocol {
   std::size_t known_bytes_ = 0;                // of behind_ and early_
   Task task_;                                  // the last slot's; none: false
   bool settling_ = false;
-  // begun: a MULTI came, and whether its client waits for the refusal is not known yet.
-  // refused: it does not, and what it sends is refused as well.
-  enum class Transaction { none, begun, refused } transaction_ = Transaction::none;
-  std::string no_multi_;  // the refusal of the last
+  // A MULTI was refused. Until its EXEC, DISCARD or RESET, all commands are.
+  bool in_refused_transaction_ = false;
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;

@@ -13,40 +13,14 @@
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/chunks.h"
 #include "tests/fuzz/node.h"
+#include "tests/node/resp_reply.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace quipu::fuzz {
 namespace {
 
-// ---- replies ----
-
-// Takes one reply off the front. False: it is not RESP, or not whole.
-// NOLINTNEXTLINE(misc-no-recursion): replies nest as deep as the server's own code does
-bool take_reply(std::string_view& bytes) {
-  const std::size_t end = bytes.find("\r\n");
-  if (end == bytes.npos || end == 0) return false;
-  const char type = bytes.front();
-  const std::string_view line = bytes.substr(1, end - 1);
-  bytes.remove_prefix(end + 2);
-  if (type == '+' || type == '-') return line.find_first_of("\r\n") == line.npos;
-  if (type == '_') return line.empty();
-  if (type == '#') return line == "t" || line == "f";
-  const auto number = to_integer(line);
-  if (!number) return false;
-  if (type == ':' || *number == -1) return type == ':' || type == '$' || type == '*';
-  if (*number < 0) return false;
-  const auto count = static_cast<std::size_t>(*number);
-  if (type == '$' || type == '=') {
-    const bool whole = bytes.size() >= count + 2 && bytes.substr(count, 2) == "\r\n";
-    if (whole) bytes.remove_prefix(count + 2);
-    return whole;
-  }
-  if (type != '*' && type != '~' && type != '%') return false;
-  for (std::size_t i = 0; i < (type == '%' ? 2 * count : count); ++i)
-    if (!take_reply(bytes)) return false;
-  return true;
-}
+using test::take_reply;
 
 // ---- requests ----
 
@@ -228,13 +202,9 @@ class Stranger {
   void hear(const Effects::Reply& reply) {
     if (reply.client == connection_->id()) connection_->reply(reply.answer, out_);
   }
-  void fall_silent() {
-    if (connection_->awaits_more()) connection_->on_silence(out_);
-  }
   // Everything is answered now, or never.
   void finish() {
     turn();
-    fall_silent();
     check(connection_->state() != ClientProtocol::State::waiting, "each request is answered");
     check_replies();
   }
@@ -309,7 +279,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         break;
       case turn:
         strangers[who].turn();
-        if (bytes.byte() != 0) strangers[who].fall_silent();
         server.tick();
         break;
       case disk: {

@@ -19,7 +19,6 @@ namespace quipu::test {
 namespace {
 
 using testing::HasSubstr;
-using testing::StartsWith;
 
 // Sessions on a port, and the thread that serves them. Only what is answered at once
 // is: a `config` question, say.
@@ -93,30 +92,6 @@ TEST(ClientSessions, AFrameThatIsNeverFinishedIsRefused) {
   ASSERT_TRUE(refusal.has_value());
   EXPECT_THAT(refusal->detail, HasSubstr("not finished"));
   EXPECT_TRUE(is_served(idle));  // who owes nothing has all the time
-}
-
-// Some Redis clients send it command by command, and read no reply before the last.
-TEST(ClientSessions, ATransactionThatComesBitByBitIsRefusedAsAWhole) {
-  const Served served({.sessions = 10, .silence = std::chrono::hours(1)});
-  RawConnection client(served.address());
-  RawConnection other(served.address());
-  for (const char* command : {"MULTI\r\n", "ECHO a\r\n", "EXEC\r\n"}) {
-    ASSERT_TRUE(client.send(command));
-    EXPECT_EQ(other.reply_to("PING"), "+PONG\r\n");  // so that it was read by itself
-  }
-  ASSERT_TRUE(client.send("ECHO end\r\n"));
-  const std::string replies = client.receive_text("$3\r\nend\r\n");
-  EXPECT_THAT(replies, StartsWith("-ERR unknown command 'MULTI'"));
-  EXPECT_THAT(replies, HasSubstr("\r\n-NOTAPPLIED MULTI was refused"));
-  EXPECT_THAT(replies, HasSubstr("\r\n-EXECABORT "));
-}
-
-TEST(ClientSessions, WhoeverWaitsForTheReplyToMultiGoesOnWithoutIt) {
-  const Served served({.sessions = 10, .silence = std::chrono::milliseconds(1)});
-  RawConnection client(served.address());
-  ASSERT_TRUE(client.send("MULTI\r\n"));
-  EXPECT_THAT(client.receive_text("\r\n"), StartsWith("-ERR unknown command 'MULTI'"));
-  EXPECT_EQ(client.reply_to("PING"), "+PONG\r\n");
 }
 
 TEST(ClientSessions, AFrameInTwoPartsIsServedAndItsTimeIsForgotten) {

@@ -9,6 +9,7 @@
 
 #include "node/address.h"
 #include "tests/node/eventually.h"
+#include "tests/node/resp_reply.h"
 
 namespace quipu::test {
 
@@ -75,11 +76,16 @@ std::optional<Refusal> RawConnection::receive_until_closed() {
 }
 
 std::string RawConnection::reply_to(std::string_view request) {
-  constexpr std::string_view kEnd = "$7\r\n-- end \r\n";  // of a request right behind it
-  if (!send(std::string(request) + "\r\nPING '-- end '\r\n")) return "closed";
-  std::string reply = receive_text(kEnd);
-  if (reply.ends_with(kEnd)) reply.resize(reply.size() - kEnd.size());
-  return reply;
+  return send(std::string(request) + "\r\n") ? receive_reply() : "closed";
+}
+
+std::string RawConnection::receive_reply() {
+  while (true) {
+    const auto unread = decoder_.unread();
+    const std::string reply(first_reply(unread));
+    decoder_.consume(reply.size());
+    if (!reply.empty() || !read_some()) return reply;
+  }
 }
 
 std::string RawConnection::receive_text(std::string_view end) {

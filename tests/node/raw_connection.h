@@ -32,8 +32,9 @@ class RawConnection {
   [[nodiscard]] std::optional<Refusal> receive_until_closed();
 
   // ---- RESP ----
-  // The reply's bytes, whatever it is.
+  // The bytes of one reply, whatever it is; empty: the other side has closed.
   [[nodiscard]] std::string reply_to(std::string_view request);
+  [[nodiscard]] std::string receive_reply();
   // All that comes until `end` has come, or the other side has closed.
   [[nodiscard]] std::string receive_text(std::string_view end = {});
 

@@ -52,7 +52,7 @@ TEST_P(RespIntrospection, TellsOfItself) {
             {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
   EXPECT_THAT(
       client.reply_to("CLIENT LIST"),
-      HasSubstr(" watch=0 qbuf=29 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 "
+      HasSubstr(" watch=0 qbuf=13 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 "
                 "omem=0 tot-mem=0 events=r cmd=client|list "));
   EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
   EXPECT_THAT(client.reply_to("CLIENT HELP"),
