@@ -25,6 +25,7 @@ void quit(RespConnection& connection, Words) {
 
 void select(RespConnection& connection, Words words) {
   const auto index = to_integer(words[1]);
+  connection.set_database_refused(index != 0);
   if (!index) return connection.error(kNotAnInteger);
   if (*index != static_cast<std::int32_t>(*index)) {
     return connection.error(

@@ -117,7 +117,7 @@ void RespConnection::execute(Words words) {
   ++server_.figures.commands_processed;
   last_ = now_;
   last_subcommand_ = nullptr;
-  if (in_refused_transaction_ && refuse_in_transaction(words)) return;
+  if ((in_refused_transaction_ || database_refused_) && refuse(words)) return;
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
@@ -152,14 +152,20 @@ void RespConnection::refuse_unknown(Words words) {
   error(unknown_command(words));
 }
 
+// What was refused before, and not taken back, refuses this command, too. False: not this one.
+bool RespConnection::refuse(Words words) {
+  if (is_http(words[0])) {
+    cut_off();
+    return true;
+  }
+  return in_refused_transaction_ ? refuse_in_transaction(words) : refuse_without_database(words);
+}
+
 // Replies to what ends a transaction as Redis does after an error within it.
-// False: the command is one that a transaction does not hold up.
 bool RespConnection::refuse_in_transaction(Words words) {
   const std::string_view name = words[0];
   const bool exec = same_word(name, "exec");
-  if (is_http(name)) {
-    cut_off();
-  } else if (same_word(name, "quit") || (same_word(name, "reset") && words.size() == 1)) {
+  if (same_word(name, "quit") || (same_word(name, "reset") && words.size() == 1)) {
     in_refused_transaction_ = false;
     return false;
   } else if ((exec || same_word(name, "discard")) && words.size() == 1) {
@@ -176,6 +182,18 @@ bool RespConnection::refuse_in_transaction(Words words) {
         "NOTAPPLIED MULTI was refused on this connection, and so is every command up to EXEC, "
         "DISCARD or RESET: send DISCARD to go on");
   }
+  return true;
+}
+
+// Clients that ignore the error would share the counters of database 0 with other
+// applications. MULTI is refused as always, so that no SELECT within the transaction lets
+// the rest of it count.
+bool RespConnection::refuse_without_database(Words words) {
+  for (const std::string_view allowed : {"select", "quit", "reset", "hello", "multi"})
+    if (same_word(words[0], allowed)) return false;
+  error(
+      "NOTAPPLIED a SELECT was refused on this connection, and so is every command until one "
+      "succeeds: there is only database 0, send SELECT 0 or RESET");
   return true;
 }
 
@@ -435,6 +453,7 @@ void RespConnection::use(RespWriter::Version version) {
 
 void RespConnection::reset() {
   use(RespWriter::Version::resp2);
+  database_refused_ = false;
   labels_.name.clear();
 }
 

@@ -96,6 +96,8 @@ class RespConnection final : public ClientProtocol {
   void end() { ending_ = true; }
   void cut_off() { broken_ = true; }
   void use(RespWriter::Version version);
+  // Of the last SELECT.
+  void set_database_refused(bool refused) { database_refused_ = refused; }
   // As if it had just connected.
   void reset();
 
@@ -128,7 +130,9 @@ class RespConnection final : public ClientProtocol {
 
   void execute(Words words);
   void refuse_unknown(Words words);
+  [[nodiscard]] bool refuse(Words words);
   [[nodiscard]] bool refuse_in_transaction(Words words);
+  [[nodiscard]] bool refuse_without_database(Words words);
   const RespCommand* find(std::string_view name);
   [[nodiscard]] std::string& tail();
   void count_known();
@@ -179,6 +183,8 @@ class RespConnection final : public ClientProtocol {
   bool settling_ = false;
   // A MULTI was refused. Until its EXEC, DISCARD or RESET, all commands are.
   bool in_refused_transaction_ = false;
+  // A SELECT was refused. Until another or a RESET succeeds, all commands are but a few.
+  bool database_refused_ = false;
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;

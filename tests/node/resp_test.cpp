@@ -194,11 +194,6 @@ TEST_P(Resp, KeepsConnectionsAsRedisDoes) {
             {"PING hello", "$5 hello "},
             {"ECHO 'a b'", "$3 a b "},
             {"SELECT 0", "+OK "},
-            {"SELECT 1", "-ERR DB index is out of range "},
-            {"SELECT x", kNotInteger},
-            {"SELECT -2147483648", "-ERR DB index is out of range "},
-            {"SELECT 2147483648",
-             "-ERR value is out of range, value must between -2147483648 and 2147483647 "},
             {"AUTH default anything", "+OK "},
             {"AUTH other x", "-WRONGPASS invalid username-password pair or user is disabled. "},
             {"CLIENT ID", ":1 "},
@@ -216,6 +211,49 @@ TEST_P(Resp, KeepsConnectionsAsRedisDoes) {
             {"CLIENT NO-TOUCH maybe", "-ERR syntax error "},
             {"RESET", "+RESET "},
             {"CLIENT GETNAME", "$-1 "}});
+}
+
+// Some clients ignore that error, and would count in another application's database.
+TEST_P(Resp, AfterARefusedSelectNothingCountsInAnotherDatabase) {
+  const std::string refused =
+      "-NOTAPPLIED a SELECT was refused on this connection, and so is every command until one "
+      "succeeds: there is only database 0, send SELECT 0 or RESET ";
+  const std::string no_database = "-ERR DB index is out of range ";
+  converse(connect(), {{"SELECT 1", no_database},
+                       {"INCR a", refused},
+                       {"GET a", refused},
+                       {"PING", refused},
+                       {"NONSENSE", refused},
+                       {"SELECT", "-ERR wrong number of arguments for 'select' command "},
+                       {"INCR a", refused},
+                       {"SELECT 0", "+OK "},
+                       {"INCR a", ":1 "},
+                       {"SELECT x", kNotInteger},
+                       {"INCR a", refused},
+                       {"SELECT -2147483648", no_database},
+                       {"SELECT 2147483648",
+                        "-ERR value is out of range, value must between -2147483648 and "
+                        "2147483647 "},
+                       {"INCR a", refused},
+                       {"HELLO 4", "-NOPROTO unsupported protocol version "},
+                       {"INCR a", refused},
+                       {"RESET", "+RESET "},
+                       {"INCR a", ":2 "},
+                       {"SELECT 1", no_database},
+                       {"MULTI", kNoMulti + ' '},
+                       {"SELECT 0", kInRefusedMulti},
+                       {"INCR a", kInRefusedMulti},
+                       {"EXEC", kExecAbort},
+                       {"INCR a", refused},
+                       {"SELECT 0", "+OK "},
+                       {"GET a", "$1 2 "},
+                       {"SELECT 1", no_database},
+                       {"QUIT", "+OK "}});
+  RawConnection browser = connect();
+  EXPECT_EQ(browser.reply_to("SELECT 1"), "-ERR DB index is out of range\r\n");
+  ASSERT_TRUE(browser.send("Host: localhost\r\nSELECT 0\r\nINCR a\r\n"));
+  EXPECT_EQ(browser.receive_text(), "");
+  converse(connect(), {{"GET a", "$1 2 "}});
 }
 
 TEST_P(RespOfOneReactor, SpeaksBothVersions) {
