@@ -125,7 +125,8 @@ class NodeCore {
   void finish_event(Instant now, Effects& effects);
   void route_internal(Instant now);
   void route_finished(Instant now, Collector::Finished& finished, Turn turn);
-  [[nodiscard]] bool idle() const { return executor_->sealed() <= durable_; }  // the store
+  // Nothing is on its way to the store.
+  [[nodiscard]] bool idle() const { return unsynced_.empty(); }
   [[nodiscard]] bool open_may_wait() const;
   void seal_what_is_due(Effects& effects);
   void weigh_backlog(Effects& effects);

@@ -41,8 +41,11 @@ void keep_changed(ShardState& state, Commit sealing) {
 // Far from 2^64, so that it never comes round to 0, which is no serial.
 Serial first_serial(Random& random) { return Serial{raw(random.id<Serial>()) >> 1 | 1}; }
 
-bool fully_cleared(const Cell& cell) {
-  return cell.commit == cell.cleared_commit && cell.sum == cell.cleared_sum;
+// It counts nothing, under a number that is sealed. (Only a peer that is out of its mind
+// clears another.)
+bool may_start_again(const Cell& cell, Commit sealed) {
+  const bool fully_cleared = cell.commit == cell.cleared_commit && cell.sum == cell.cleared_sum;
+  return fully_cleared && cell.sum != 0 && cell.commit <= sealed;
 }
 
 }  // namespace
@@ -114,7 +117,9 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   if (entry == nullptr || !has_actor(placement.partition()))
     return add_first(ref, amount, placement);
   auto [mine, held] = entry->tally(own(placement.partition()).index);
-  if (!mine || !fits(mine.sum(), held.sum, amount)) return add_first(ref, amount, placement);
+  const bool starts_again = !held.exists && mine && mine.sum() != 0;
+  if (!mine || starts_again || !fits(mine.sum(), held.sum, amount))
+    return add_first(ref, amount, placement);
   const Commit open = next(sealed_);
   const std::int64_t sum = mine.sum() + amount;
   if (!mine.holds(open, sum)) return add_first(ref, amount, placement);
@@ -125,20 +130,20 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   return {Code::ok, open, 1, narrow(held.sum + amount)};
 }
 
-// The cell is missing, or has no room as it is: work on the plain form.
+// The cell is missing, or has no room as it is, or starts again: work on the plain form.
 Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Placement& placement) {
   ShardState& state = scratch_;
   (void)map_.read(placement, ref, state);
   const ActorId held = own(placement.partition()).id;
   auto at = find_cell(state, held);
   const bool has_cell = held != ActorId{} && holds(state, at, held);
-  const bool rebased = has_cell && fully_cleared(*at) && !fits(at->sum, 0, amount);
+  const bool starts_again = has_cell && may_start_again(*at, sealed_);
   if (!has_cell && state.cells.size() >= kMaxWriters) return {Code::out_of_range};
-  const std::int64_t own_sum = has_cell && !rebased ? at->sum : 0;
+  const std::int64_t own_sum = has_cell && !starts_again ? at->sum : 0;
   const Wide held_sum = total(state.cells).sum;
   if (!fits(own_sum, held_sum, amount)) return {Code::out_of_range};
 
-  if (rebased) rebase(ref, placement, state);
+  if (starts_again) start_again(*at);
   const ActorId actor = own_actor(placement.partition());
   at = find_cell(state, actor);
   const bool inserted = !holds(state, at, actor);
@@ -146,19 +151,18 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
   at->commit = next(sealed_);
   at->sum += amount;
   map_.actors().expect(own(placement.partition()).index);
-  map_.put(placement, ref, state, Entry::kLocal | (inserted ? Entry::kWhole : 0));
+  map_.put(placement, ref, state, Entry::kLocal | (inserted || starts_again ? Entry::kWhole : 0));
   if (ref.shard != 0 || state.count > 1) return {Code::ok, next(sealed_)};
   return {Code::ok, next(sealed_), 1, narrow(held_sum + amount)};
 }
 
-// Only its writer may: a cell that counts nothing starts again from 0, in a
-// record of its own, so that the sum after it is never compared with the one before.
-void Executor::rebase(const ShardRef& ref, const Placement& placement, ShardState& state) {
-  seal();
-  const auto at = find_cell(state, own(placement.partition()).id);
-  *at = Cell{at->actor, next(sealed_), 0, next(sealed_), 0};
-  map_.put(placement, ref, state, Entry::kLocal | Entry::kWhole);
-  seal();
+// A cell that counts nothing starts again from 0, so that no sum of the past makes an add
+// overflow. Only its writer may do so. The cell says that it was cleared at 0, under a
+// commit that lies between its last change and this one. It never had a sum under that
+// commit, so no copy disagrees, and no reset has named a later one.
+void Executor::start_again(Cell& cell) {
+  if (cell.commit == sealed_) seal();
+  cell = Cell{cell.actor, {}, 0, sealed_, 0};
 }
 
 // What it names must be sealed: no cell may change under that number again.

@@ -149,7 +149,7 @@ class Executor {
   Applied answer_token(const TokenTable::Found& found) const;
   Applied add_first(const ShardRef& ref, std::int64_t amount, const Placement& placement);
   void reset(const Change& change, const Placement& placement);
-  void rebase(const ShardRef& ref, const Placement& placement, ShardState& state);
+  void start_again(Cell& cell);
   template <class Visit>
   void for_each_fetched(const Delta& delta, Visit visit);  // ShardMap's
   [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement,

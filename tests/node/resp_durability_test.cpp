@@ -33,6 +33,7 @@ class HeldReactor {
       port.core->finish_batch(NodeClock::now(), port.effects);
       const Effects effects = std::exchange(port.effects, {});
       for (const Sealed& sealed : effects.writes) writes_.push_back(sealed.commit);
+      batches_ += effects.writes.empty() ? 0 : 1;
       for (const Effects::Reply& reply : effects.replies) {
         if (reply.client == Crossing::kGuests) {
           crossing.on_guest_answer(reply.answer);
@@ -71,6 +72,9 @@ class HeldReactor {
     return true;
   }
 
+  // How many writes the disk was given, each of one sync.
+  [[nodiscard]] int batches() const { return batches_; }
+
  private:
   MemoryDisk disk_;
   MemoryStore store_{disk_};
@@ -78,6 +82,7 @@ class HeldReactor {
   bool finishing_ = false;
   bool finish_is_due_ = false;
   std::deque<Commit> writes_;
+  int batches_ = 0;
 
  public:
   asio::io_context io;
@@ -302,6 +307,15 @@ TEST_F(RespDurability, ARecordsReplyLeavesWithItsOwnRecord) {
   EXPECT_TRUE(write(here_));
   EXPECT_EQ(heard(), ":2 +PONG :1 ");
   EXPECT_FALSE(write(here_));
+}
+
+// The reset and the add go to the disk together.
+TEST_F(RespDurability, ASetTakesOneSync) {
+  for (const char* const value : {"7", "7", "0", "8"}) {
+    const int before = here_.batches();
+    expect("", std::string("SET H:a ") + value + "\r\n", "+OK ");
+    EXPECT_EQ(here_.batches(), before + 1);
+  }
 }
 
 TEST_F(RespDurability, AnAddAtMemoryIsAnsweredAtOnce) {

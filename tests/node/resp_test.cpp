@@ -50,22 +50,6 @@ TEST_P(Resp, SetsAndDeletes) {
                        {"INCR a", ":1 "}});
 }
 
-// The reset and the add go together: 1, and not 2 to sync.
-TEST_P(RespOfOneReactor, ASetTakesOneRecord) {
-  RawConnection client = connect();
-  const auto records = [&client] {
-    const std::string name = "quipu_commit_durable:";
-    const std::string info = client.reply_to("INFO stats");
-    const std::size_t at = info.find(name);
-    return at == info.npos ? 0 : std::stoull(info.substr(at + name.size()));
-  };
-  EXPECT_EQ(client.reply_to("SET a 1"), "+OK\r\n");
-  const auto before = records();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.reply_to("SET a 7"), "+OK\r\n");
-  EXPECT_EQ(records(), before + 3);
-  EXPECT_EQ(client.reply_to("GET a"), "$1\r\n7\r\n");
-}
-
 TEST_P(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
   converse(connect(), {{"INCRBY a 1.5", kNotInteger},
                        {"INCRBY a 9223372036854775808", kNotInteger},
@@ -85,6 +69,34 @@ TEST_P(Resp, RefusesWhatIsNoNumberAndWhatOverflowsAndChangesNothing) {
                        {"GET ''", "-ERR a key has 1 to 512 bytes "},
                        {"INCR ''", "-ERR a key has 1 to 512 bytes "},
                        {"MGET a ''", "-ERR a key has 1 to 512 bytes "}});
+}
+
+// Whatever was counted before.
+TEST_P(Resp, AfterASetOrResetACounterTakesWhatANewOneTakes) {
+  const std::string overflow = "-ERR increment or decrement would overflow ";
+  const std::string max = "9223372036854775807", min = "-9223372036854775808";
+  converse(connect(), {{"SET z " + max, "+OK "},
+                       {"INCR z", overflow},
+                       {"SET z 0", "+OK "},
+                       {"INCR z", ":1 "},
+                       {"SET z " + min, "+OK "},
+                       {"SET z 5", "+OK "},
+                       {"DECRBY z 6", ":-1 "},
+                       {"SET z 5", "+OK "},
+                       {"SET z 0", "+OK "},
+                       {"INCRBY z " + max, ":" + max + " "},
+                       {"INCR z", overflow},
+                       {"SET z 1", "+OK "},
+                       {"INCRBY z 9223372036854775806", ":" + max + " "},
+                       {"QUIPU.RESET z", "+OK "},
+                       {"INCR z", ":1 "},
+                       {"INCRBY z 9223372036854775806", ":" + max + " "},
+                       {"GETDEL z", "$19 " + max + " "},
+                       {"QUIPU.ADD z -1", ":-1 "},
+                       {"INCRBY z -9223372036854775807", ":" + min + " "},
+                       {"DEL z", ":1 "},
+                       {"INCRBY z 7", ":7 "},
+                       {"INCRBY z 9223372036854775800", ":" + max + " "}});
 }
 
 // It exists, and goes, though nobody can tell what it counts.
@@ -526,6 +538,35 @@ TEST(RespCluster, AnyNodeTakesWhatOthersOwn) {
     // Of what it does not hold, too, a client sees its own changes.
     EXPECT_EQ(clients[2]->reply_to("DEL " + name), ":1\r\n");
     EXPECT_EQ(clients[0]->reply_to("GETDEL " + name), "$-1\r\n");
+  }
+}
+
+// Through whichever node the counter was filled, emptied and added to.
+TEST(RespCluster, ASetFreesACounterFromOverflow) {
+  const TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (const NodeOptions& one : cluster_of(3, directory / "data")) nodes.push_back(open_node(one));
+  for (const auto& node : nodes) ASSERT_TRUE(node->wait_ready(kPatience));
+  std::vector<std::unique_ptr<RawConnection>> clients;
+  for (const auto& node : nodes)
+    clients.push_back(std::make_unique<RawConnection>(node->client_address()));
+  const auto all_see = [&clients](const std::string& value) {
+    return eventually([&] {
+      return std::all_of(clients.begin(), clients.end(),
+                         [&](auto& client) { return client->reply_to("GET z") == value; });
+    });
+  };
+  const std::string max = "9223372036854775807";
+  for (std::size_t filler = 0; filler < 3; ++filler) {
+    const std::size_t emptier = (filler + 1) % 3;
+    EXPECT_EQ(clients[filler]->reply_to("SET z " + max), "+OK\r\n");
+    ASSERT_TRUE(all_see("$19\r\n" + max + "\r\n"));
+    EXPECT_EQ(clients[emptier]->reply_to("SET z 0"), "+OK\r\n");
+    ASSERT_TRUE(all_see("$1\r\n0\r\n"));
+    EXPECT_EQ(clients[filler]->reply_to("INCR z"), ":1\r\n");
+    ASSERT_TRUE(all_see("$1\r\n1\r\n"));
+    EXPECT_EQ(clients[emptier]->reply_to("DEL z"), ":1\r\n");
+    ASSERT_TRUE(all_see("$-1\r\n"));
   }
 }
 

@@ -244,48 +244,93 @@ TEST(Executor, draws_no_actor_for_a_refused_add) {
   EXPECT_FALSE(executor.has_actor(partition_of(executor, kLikes)));
 }
 
-TEST(Executor, starts_a_full_cell_again_once_it_is_fully_cleared) {
-  for (const std::int64_t full : {kMax, kMin}) {
+TEST(Executor, starts_a_cell_again_once_it_is_fully_cleared) {
+  for (const std::int64_t before : {kMax, kMin, std::int64_t{5}}) {
     Executor executor = fresh_executor(1);
     Executor peer = fresh_executor(2);
-    add(executor, kLikes, full);
+    add(executor, kLikes, before);
     executor.seal();
     peer.merge(tell(executor, {kLikes}));
     reset(executor, kLikes);
     (void)executor.take_sealed();
 
-    const std::int64_t amount = full > 0 ? 5 : -5;
+    // As a SET does, which adds right behind its reset: nothing of before is left.
+    EXPECT_EQ(add(executor, kLikes, 0).code, Code::ok);
+    EXPECT_TRUE(exists(executor, kLikes));
+    const std::int64_t amount = before > 0 ? kMax : kMin;
     const Applied applied = add(executor, kLikes, amount);
     EXPECT_EQ(applied.code, Code::ok);
+    EXPECT_EQ(applied.total, amount);
     EXPECT_EQ(value(executor, kLikes), amount);
 
-    // The zero stands in a record before the add's.
+    // It is cleared at 0 under a number that the cell had no sum under.
     executor.seal();
     const std::vector<Sealed> sealed = executor.take_sealed();
-    ASSERT_GE(sealed.size(), 2u);
     JournalNames names;
-    const Cell zero = cells_of(record_of(sealed[sealed.size() - 2], names)).at(0);
-    EXPECT_EQ(zero, (Cell{zero.actor, zero.commit, 0, zero.commit, 0}));
     const Cell now = cells_of(record_of(sealed.back(), names)).at(0);
-    EXPECT_EQ(now, (Cell{zero.actor, applied.commit, amount, {}, 0}))
-        << "by an alias: that it was cleared is in the records before";
-    EXPECT_GT(now.commit, zero.commit);
+    EXPECT_EQ(now, (Cell{now.actor, applied.commit, amount, now.cleared_commit, 0}));
+    EXPECT_EQ(now.cleared_commit, Commit{raw(applied.commit) - 1});
+    EXPECT_GT(now.cleared_commit, Commit{1});
 
-    // Whoever saw the full cell, and no reset, follows all the same.
+    // Whoever saw the cell before, and no reset, follows all the same.
     peer.merge(tell(executor, {kLikes}));
     EXPECT_EQ(value(peer, kLikes), amount);
   }
 }
 
+// A reset that saw only what came before clears nothing of what comes after.
+TEST(Executor, takes_a_late_reset_of_a_cell_that_has_started_again) {
+  Executor executor = fresh_executor(1);
+  Executor peer = fresh_executor(2);
+  add(executor, kLikes, kMax);
+  executor.seal();
+  peer.merge(tell(executor, {kLikes}));
+  reset(executor, kLikes);
+  add(executor, kLikes, 3);
+  executor.seal();
+  reset(peer, kLikes);
+  peer.seal();
+  executor.merge(tell(peer, {kLikes}));
+  EXPECT_EQ(value(executor, kLikes), 3);
+  executor.seal();
+  peer.merge(tell(executor, {kLikes}));
+  EXPECT_EQ(value(peer, kLikes), 3);
+}
+
+// Another node's reset saw only a part of it.
 TEST(Executor, refuses_to_overflow_a_cell_that_still_counts) {
   Executor executor = fresh_executor(1);
+  Executor peer = fresh_executor(2);
   add(executor, kLikes, kMax - 1);
-  reset(executor, kLikes);
-  add(executor, kLikes, 1);  // of which nothing is cleared
+  executor.seal();
+  peer.merge(tell(executor, {kLikes}));
+  reset(peer, kLikes);
+  peer.seal();
+  add(executor, kLikes, 1);
+  executor.seal();
+  executor.merge(tell(peer, {kLikes}));
   executor.seal();
   const ShardState held = state(executor, kLikes);
+  EXPECT_EQ(value(executor, kLikes), 1);
   EXPECT_EQ(add(executor, kLikes, 1).code, Code::out_of_range);
   EXPECT_EQ(state(executor, kLikes), held);
+  EXPECT_EQ(value(executor, kLikes), 1);
+  // A reset that sees all of it frees it.
+  reset(executor, kLikes);
+  EXPECT_EQ(add(executor, kLikes, kMax).code, Code::ok);
+  EXPECT_EQ(value(executor, kLikes), kMax);
+}
+
+// What no node says: a reset of a number that is still open.
+TEST(Executor, does_not_start_a_cell_again_that_a_peer_cleared_before_it_was_sealed) {
+  Executor executor = fresh_executor(1);
+  const Applied applied = add(executor, kLikes, 7);
+  Cell cell = state(executor, kLikes).cells.at(0);
+  cell.cleared_commit = applied.commit;
+  cell.cleared_sum = 7;
+  executor.merge(said(kLikes, {.cells = {cell}}));
+  EXPECT_EQ(value(executor, kLikes), 0);
+  EXPECT_EQ(add(executor, kLikes, 1).code, Code::ok);
   EXPECT_EQ(value(executor, kLikes), 1);
 }
 
@@ -328,7 +373,7 @@ TEST(Executor, seals_an_open_cell_before_a_reset_names_its_number) {
 
   add(executor, kLikes, 1);
   const Cell cell = state(executor, kLikes).cells.at(0);
-  EXPECT_EQ(cell, (Cell{cell.actor, Commit{2}, 8, Commit{1}, 7}));
+  EXPECT_EQ(cell, (Cell{cell.actor, Commit{3}, 1, Commit{2}, 0}));
 }
 
 TEST(Executor, keeps_what_a_reset_elsewhere_did_not_see) {
