@@ -55,7 +55,8 @@ bool is_plain(const Op& op) {
 }  // namespace
 
 const char* objection(const Op& op) {
-  if (op.kind == OpKind::open_session) return nullptr;
+  if (op.kind == OpKind::open_session)
+    return op.key.size() > kMaxKey ? "a key has 1 to 512 bytes" : nullptr;
   if (op.key.empty() || op.key.size() > kMaxKey) return "a key has 1 to 512 bytes";
   if (op.shard != kAnyShard && op.shard >= kMaxShards) return "a counter has at most 1024 shards";
   if (op.kind == OpKind::raise && (op.amount < 1 || op.amount > kMaxShards))
@@ -144,9 +145,18 @@ void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
   parts_.forwarder.flush(now);
 }
 
+// Without a store, of a live owner of the key, if there is a key.
 void Coordinator::open_session(const Job& job) {
   const auto& [op, placement, origin, deadline] = job;
   const StoreId own = parts_.executor.meta().store;
+  if (!tokened(op) && !op.key.empty()) {
+    const auto owner = parts_.view.live_owner(placement.partition());
+    if (owner && *owner != parts_.view.self()) {
+      Job there = job;
+      there.op.token.store = parts_.view.pinned(*owner);
+      return forward(there, *owner);
+    }
+  }
   if (swamped_ && origin.kind == Origin::Kind::member)
     return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {

@@ -27,7 +27,9 @@ enum class OpKind : std::uint8_t {
   add = 0,           // amount
   reset = 1,         // clears what is observed
   raise = 2,         // amount = the shard count wanted; grow-only, needs no token
-  open_session = 3,  // token.store = the executor's; answered with a serial
+  // token.store = the executor's; 0: the node chooses, an owner of `key` if there is one.
+  // Answered with the store and a serial.
+  open_session = 3,
 };
 
 // A server keeps what waits for others in memory, so it waits no longer than this

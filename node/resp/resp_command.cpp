@@ -139,6 +139,27 @@ std::string change_error(Code code, std::string_view detail) {
   return "NOTAPPLIED " + reason(code, detail) + " (nothing has changed: it may be repeated)";
 }
 
+// A client, or its library, may have sent the same words before, and they may be on their
+// way still. So a refusal is no proof that the add does not count, unless each attempt would
+// be refused so.
+std::string token_error(Code code, std::string_view detail) {
+  if (is_final(code)) return change_error(code, detail);
+  const std::string why = reason(code, detail);
+  switch (code) {
+    case Code::token_reused:
+      return "ERR " + why + " (this add does not count: give it another number)";
+    case Code::token_expired:
+    case Code::executor_gone:
+      return "INDOUBT " + why + " (it cannot be found out any more whether it counted)";
+    case Code::session_window:
+      return "INDOUBT " + why +
+             " (raise FLOOR and send it again; an add that was never sent before did not count, "
+             "and may go with another session)";
+    default:
+      return "INDOUBT " + why + " (send the same words again, to any node: they count once)";
+  }
+}
+
 std::string read_error(Code code, std::string_view detail) {
   return is_final(code) ? "ERR " + std::string(detail) : "UNAVAILABLE " + reason(code, detail);
 }

@@ -77,9 +77,10 @@ inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 
 // "no_quorum: what happened"
 [[nodiscard]] std::string reason(Code code, std::string_view detail);
-// What a change that was not applied, or perhaps, is told as; and a read that failed, by
-// itself or before a change.
+// What a change that was not applied, or perhaps, is told as; the same of one with a token;
+// and a read that failed, by itself or before a change.
 [[nodiscard]] std::string change_error(Code code, std::string_view detail);
+[[nodiscard]] std::string token_error(Code code, std::string_view detail);
 [[nodiscard]] std::string read_error(Code code, std::string_view detail);
 [[nodiscard]] std::string unread_error(Code code, std::string_view detail);
 

@@ -3,7 +3,9 @@
 namespace quipu {
 namespace {
 
-// A counter of several shards is read once its add was acknowledged.
+// A counter of several shards is read once its add was acknowledged; so is one whose add
+// was a retry.
+template <auto change_error_of>
 bool write_total(RespConnection& connection, const RespAnswer& answer, RespWriter& to) {
   const Done* const done = answer.done;
   if (done == nullptr) {
@@ -13,7 +15,7 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
         : connection.fail(to,
                           "PARTIAL it was added, but the total cannot be told: " + value.detail);
   } else if (done->code != Code::ok) {
-    write_failure(connection, *done, to);
+    connection.fail(to, change_error_of(done->code, done->detail));
   } else if (done->total) {
     to.integer(*done->total);
   } else {
@@ -27,7 +29,10 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
 
 const Value& only_value(const RespAnswer& answer) { return answer.values.front(); }
 
-void add(RespConnection& connection, const Op& op) { connection.change(op, write_total); }
+void add(RespConnection& connection, const Op& op) {
+  const bool tokened = op.token != Token{};
+  connection.change(op, tokened ? write_total<token_error> : write_total<change_error>);
+}
 
 Op reset_of(const RespConnection& connection, std::string_view key) {
   return {.kind = OpKind::reset, .key = key, .ack = connection.server().settings.ack};

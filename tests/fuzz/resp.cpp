@@ -32,7 +32,7 @@ std::string encoded(const std::vector<std::string>& words) {
 }
 
 std::string some_word(Bytes& bytes) {
-  constexpr std::array<std::string_view, 22> kWords{"a",
+  constexpr std::array<std::string_view, 25> kWords{"a",
                                                     "b",
                                                     "likes:42",
                                                     "",
@@ -51,6 +51,9 @@ std::string some_word(Bytes& bytes) {
                                                     "MEMORY",
                                                     "QUORUM",
                                                     "STRONG",
+                                                    "TOKEN",
+                                                    "FLOOR",
+                                                    "1122334455667788-0000000000000003",
                                                     "ON",
                                                     "SETNAME",
                                                     "9223372036854775807"};

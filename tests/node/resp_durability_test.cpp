@@ -100,7 +100,18 @@ class HeldReactor {
 
 class RespDurability : public testing::Test {
  protected:
-  explicit RespDurability(Ack ack = Ack::disk) : here_(ack), there_(ack) {
+  enum class Reactors { one, two };
+  explicit RespDurability(Ack ack = Ack::disk, Reactors reactors = Reactors::two)
+      : here_(ack), there_(ack) {
+    client_ = connect();
+    if (reactors == Reactors::two) meet();
+  }
+  ~RespDurability() override {
+    here_.sessions.close_all();
+    for (const int end : ends_) ::close(end);
+  }
+
+  void meet() {
     NodeOptions options;
     options.data_directory = "none";
     options.reactors = 2;
@@ -118,15 +129,9 @@ class RespDurability : public testing::Test {
                      here_.port.core->executor().map().placement_key()](const std::string& key) {
       return config.owners.owns(self, Placement(placement, {key, 0}).partition());
     };
-    client_ = connect();
     spread(key("H", "spread"));
     spread(key("T", "spread"));
   }
-  ~RespDurability() override {
-    here_.sessions.close_all();
-    for (const int end : ends_) ::close(end);
-  }
-
   int connect() {
     std::array<int, 2> ends{-1, -1};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -359,6 +364,29 @@ TEST_F(RespDurabilityAtQuorum, EveryChangeWaits) {
     expect("", "GETDEL " + a + "\r\n", "$1 5 ");
     expect("INCR " + a + "\r\n", "DEL " + a + "\r\n", ":1 ");
   }
+}
+
+// These cores do not know each other's stores, which tokens name.
+class RespDurabilityAlone : public RespDurability {
+ protected:
+  RespDurabilityAlone() : RespDurability(Ack::disk, Reactors::one) {}
+};
+
+// A retry is answered when the first attempt is durable.
+TEST_F(RespDurabilityAlone, NoReplyToASessionOrATokenLeavesBeforeItsRecordIsDurable) {
+  say("QUIPU.SESSION a\r\n");
+  EXPECT_EQ(heard(), "");
+  write_all();
+  const std::string session = heard().substr(4, 33);
+  const std::string add = "QUIPU.ADD a 1 TOKEN " + session + ' ';
+  expect("", add + "1\r\n", ":1 ");
+  expect("", add + "2 ACK QUORUM\r\n", ":2 ");
+  expect("", add + "3\r\n" + add + "3\r\nPING\r\n", ":3 :3 +PONG ");
+  say(add + "4\r\n");
+  say(add + "4\r\n");
+  EXPECT_EQ(heard(), "");
+  write_all();
+  EXPECT_EQ(heard(), ":4 :4 ");
 }
 
 // Last words stand behind the replies that wait for the disk.

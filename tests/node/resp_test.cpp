@@ -313,22 +313,25 @@ TEST_P(Resp, APipelineIsAnsweredInItsOrderAndAsItWasAsked) {
 }
 
 TEST_P(RespOfOneReactor, QuipusOwnCommandsNameTheirLevel) {
-  converse(connect(),
-           {{"QUIPU.ADD a 5", ":5 "},
-            {"QUIPU.ADD a 5 ACK memory", ":10 "},
-            {"QUIPU.ADD a 5 ack QUORUM", ":15 "},
-            {"QUIPU.ADD a 5 ACK paper",
-             "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name] "},
-            {"QUIPU.GET a STRONG", "*6 $5 value :15 $6 age_ms :0 $8 complete :1 "},
-            {"QUIPU.GET b FRESH", "*6 $5 value $-1 $6 age_ms :0 $8 complete :1 "},
-            {"QUIPU.GET a CLOSE", "-ERR syntax error: QUIPU.GET key [LOCAL|FRESH|STRONG] "},
-            {"QUIPU.RESET a ACK QUORUM", "+OK "},
-            {"GET a", "$-1 "}});
+  converse(
+      connect(),
+      {{"QUIPU.ADD a 5", ":5 "},
+       {"QUIPU.ADD a 5 ACK memory", ":10 "},
+       {"QUIPU.ADD a 5 ack QUORUM", ":15 "},
+       {"QUIPU.ADD a 5 ACK paper",
+        "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name | TOKEN "
+        "session number [FLOOR number]] "},
+       {"QUIPU.GET a STRONG", "*6 $5 value :15 $6 age_ms :0 $8 complete :1 "},
+       {"QUIPU.GET b FRESH", "*6 $5 value $-1 $6 age_ms :0 $8 complete :1 "},
+       {"QUIPU.GET a CLOSE", "-ERR syntax error: QUIPU.GET key [LOCAL|FRESH|STRONG] "},
+       {"QUIPU.RESET a ACK QUORUM", "+OK "},
+       {"GET a", "$-1 "}});
 }
 
 TEST_P(Resp, AnAffinityIsAnOptionOfAnAddInAnyOrder) {
   const std::string wrong =
-      "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name] ";
+      "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name | TOKEN "
+      "session number [FLOOR number]] ";
   const std::string reset = "-ERR syntax error: QUIPU.RESET key [ACK MEMORY|DISK|QUORUM] ";
   converse(connect(), {{"QUIPU.ADD a 5 AFFINITY user:17", ":5 "},
                        {"QUIPU.ADD a 5 affinity user:17 ack memory", ":10 "},
