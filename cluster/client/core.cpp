@@ -31,11 +31,16 @@ bool ClientCore::has_room(CallId call, std::size_t more, ClientEffects& effects)
   return false;
 }
 
+// Checked before a key is put into a frame, which it might not fit.
+std::string ClientCore::objection_to(std::string_view key) {
+  if (key.empty()) return "a key has at least 1 byte";
+  if (key.size() > kMaxKey) return "a key has at most 512 bytes";
+  return {};
+}
+
 bool ClientCore::admit(CallId call, const std::string& key, Duration timeout,
                        ClientEffects& effects) {
-  std::string objection;
-  if (key.empty()) objection = "a key has at least 1 byte";
-  if (key.size() > kMaxKey) objection = "a key has at most 512 bytes";
+  std::string objection = objection_to(key);
   if (timeout <= Duration::zero()) objection = "a timeout is above 0";
   if (objection.empty()) return has_room(call, 1, effects);
   effects.complete(call, Status(Code::invalid_argument, std::move(objection)));
@@ -97,6 +102,10 @@ void ClientCore::read(Instant now, CallId call, const Question& question, Client
     effects.complete(call, Status(Code::invalid_argument, "a read is of 1 to 1024 keys"));
     return;
   }
+  for (const std::string& key : question.keys) {
+    if (std::string objection = objection_to(key); !objection.empty())
+      return effects.complete(call, Status(Code::invalid_argument, std::move(objection)));
+  }
   if (!may_ask(call, question.timeout, effects)) return;
   Read read;
   read.id = questions_.next_id();
@@ -112,6 +121,10 @@ void ClientCore::read(Instant now, CallId call, const Question& question, Client
 }
 
 void ClientCore::list(Instant now, CallId call, const Listing& listing, ClientEffects& effects) {
+  if (listing.prefix.size() > kMaxKey) {
+    effects.complete(call, Status(Code::invalid_argument, "a prefix has at most 512 bytes"));
+    return;
+  }
   if (!may_ask(call, listing.timeout, effects)) return;
   ask(now,
       {.kind = ClientQuestions::Kind::list,

@@ -90,6 +90,7 @@ class ClientCore {
  private:
   [[nodiscard]] bool admit(CallId call, const std::string& key, Duration timeout,
                            ClientEffects& effects);
+  [[nodiscard]] static std::string objection_to(std::string_view key);
   [[nodiscard]] bool may_ask(CallId call, Duration timeout, ClientEffects& effects);
   [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects);
   template <class Request>

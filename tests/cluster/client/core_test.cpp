@@ -287,6 +287,25 @@ TEST(ClientCore, AKeyThatCannotBeReadTakesNoOtherKeyOfTheReadWithIt) {
   EXPECT_EQ(values[1].code, Code::unavailable);
 }
 
+TEST(ClientCore, AKeyThatNoCounterHasIsRefusedBeforeItIsPutIntoAFrame) {
+  ClientHarness t({.members = 1});
+  t.connect("n1:1");
+  std::uint64_t call = 1;
+  for (const std::string& key : {std::string(), std::string(513, 'k'), std::string(2 << 20, 'k')}) {
+    t.read(call, key);
+    EXPECT_EQ(t.ended(call++), Code::invalid_argument);
+    t.add(call, key);
+    EXPECT_EQ(t.ended(call++), Code::invalid_argument);
+    t.reset(call, key);
+    EXPECT_EQ(t.ended(call++), Code::invalid_argument);
+    t.raise(call, key, 2);
+    EXPECT_EQ(t.ended(call++), Code::invalid_argument);
+  }
+  t.list(call, std::string(513, 'p'), 0);
+  EXPECT_EQ(t.ended(call), Code::invalid_argument);
+  EXPECT_TRUE(t.reads.empty() && t.ops.empty() && t.lists.empty());
+}
+
 TEST(ClientCore, AnAddHasTheTotalThatItsExecutorAnswered) {
   ClientHarness t({.members = 1});
   t.connect("n1:1");
