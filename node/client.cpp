@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
+#include <cassert>
 #include <utility>
 
 #include "node/entropy.h"
@@ -24,6 +25,7 @@ ClientThread::ClientThread(ClientSettings settings)
       timer_(io_),
       names_(io_),
       core_(settings, random_from_system()),
+      seeds_(settings.seeds),
       room_for_(settings.max_in_flight),
       trouble_(core_.trouble()) {}
 
@@ -71,47 +73,38 @@ std::string ClientThread::trouble() const {
 
 // ---- calls ----
 
-void ClientThread::submit(CounterChange change, ChangeDone done) {
-  enqueue({std::move(change), std::move(done)});
+Status ClientThread::admit(std::size_t calls) const {
+  if (closed_) return {Code::unavailable, "the client is closed"};
+  if (in_flight_ + calls > room_for_)
+    return {Code::overloaded, std::to_string(room_for_) + " calls are waiting already"};
+  return {};
 }
 
-void ClientThread::read_many(ClientCore::Question question, ValuesDone done) {
-  enqueue({std::move(question), std::move(done)});
-}
-
-void ClientThread::read(CounterQuestion question, ReadDone done) {
-  ClientCore::Question ask{.keys = {std::move(question.key)},
-                           .level = question.level,
-                           .timeout = std::min(question.timeout, kLongestTimeout)};
-  read_many(std::move(ask), [done = std::move(done)](Result<Values> values) {
-    done(values.ok() ? to_reading(values->values.front()) : Result<Reading>(values.status()));
-  });
-}
-
-void ClientThread::enqueue(Call call) {
+void ClientThread::begin(std::span<CounterCall> calls) {
   Status refused;
+  std::size_t taken = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) {
-      refused = Status(Code::unavailable, "the client is closed");
-    } else if (in_flight_ >= room_for_) {
-      refused = Status(Code::overloaded, std::to_string(room_for_) + " calls are waiting already");
-    } else {
-      queued_.push_back(std::move(call));
+    for (; taken < calls.size(); ++taken) {
+      refused = admit();
+      if (!refused.ok()) break;
+      queued_.push_back(std::move(calls[taken]));
       ++in_flight_;
-      if (!std::exchange(woken_, true)) asio::post(io_, [this] { drain(); });
-      return;
     }
+    if (taken > 0 && !std::exchange(woken_, true)) asio::post(io_, [this] { drain(); });
   }
-  std::visit([&refused](auto& done) { done(refused); }, call.done);
+  for (const CounterCall& call : calls.subspan(taken)) refuse(call, refused, refused);
 }
 
-std::chrono::milliseconds ClientThread::wait_for_room(std::chrono::milliseconds timeout) {
+std::chrono::milliseconds ClientThread::wait_for_room(std::chrono::milliseconds timeout,
+                                                      std::size_t calls) {
   std::unique_lock lock(mutex_);
-  const auto may_go = [this] { return closed_ || in_flight_ < room_for_; };
+  const auto may_go = [this, calls] { return admit(calls).code() != Code::overloaded; };
   if (may_go()) return timeout;
   const Instant began = NodeClock::now();
+  ++wanting_;
   changed_.wait_for(lock, clamp_timeout(timeout), may_go);
+  --wanting_;
   const auto waited = std::chrono::ceil<std::chrono::milliseconds>(NodeClock::now() - began);
   return std::max(timeout - waited, std::chrono::milliseconds(1));
 }
@@ -119,24 +112,45 @@ std::chrono::milliseconds ClientThread::wait_for_room(std::chrono::milliseconds 
 bool ClientThread::on_own_thread() const { return thread_id_.load() == std::this_thread::get_id(); }
 
 void ClientThread::drain() {
-  std::vector<Call> calls;
+  std::vector<CounterCall> calls = std::move(spare_);
   {
     const std::lock_guard lock(mutex_);
     calls.swap(queued_);
     woken_ = false;
   }
-  for (Call& call : calls) give(std::move(call));
+  for (CounterCall& call : calls) give(std::move(call));
+  calls.clear();
+  if (calls.capacity() <= kKeptCalls) spare_ = std::move(calls);
   finish();
 }
 
-void ClientThread::give(Call call) {
+// The key goes to the core; the rest waits for its answer.
+void ClientThread::give(CounterCall&& given) {
   const Instant now = NodeClock::now();
   const CallId id{next_call_++};
-  calls_.emplace(static_cast<std::uint64_t>(id), std::move(call.done));
-  if (const auto* question = std::get_if<ClientCore::Question>(&call.what)) {
-    return core_.read(now, id, *question, effects_);
+  CounterCall& call =
+      calls_.emplace(static_cast<std::uint64_t>(id), std::move(given)).first->second;
+  if (auto* wanted = std::get_if<ChangeCall>(&call))
+    return change(now, id, std::move(wanted->change));
+  if (const WantedRead wanted = read_in(call); !wanted.keys.empty()) {
+    return core_.read(now, id,
+                      {.keys = {wanted.keys.begin(), wanted.keys.end()},
+                       .level = wanted.level,
+                       .timeout = std::min(wanted.timeout, kLongestTimeout)},
+                      effects_);
   }
-  auto& change = std::get<CounterChange>(call.what);
+  if (const auto* list = std::get_if<ListCall>(&call)) {
+    const ListQuestion& ask = list->question;
+    return core_.list(now, id,
+                      {ask.prefix, ask.cursor, ask.limit, std::min(ask.timeout, kLongestTimeout)},
+                      effects_);
+  }
+  const auto left =
+      std::chrono::floor<std::chrono::milliseconds>(std::get<StatusCall>(call).deadline - now);
+  core_.config(now, id, clamp_timeout(left), effects_);
+}
+
+void ClientThread::change(Instant now, CallId id, CounterChange&& change) {
   switch (change.kind) {
     case OpKind::reset:
       return core_.reset(now, id, to_change(std::move(change)), effects_);
@@ -198,20 +212,50 @@ void ClientThread::dial(const ClientEffects::Connect& connect) {
   });
 }
 
-void ClientThread::complete(ClientEffects::Completion completion) {
-  const auto node = calls_.extract(static_cast<std::uint64_t>(completion.call));
-  bool was_full = false;
+void ClientThread::leave() {
+  bool wanted = false;
   {
     const std::lock_guard lock(mutex_);
-    was_full = in_flight_-- >= room_for_;
+    --in_flight_;
+    wanted = wanting_ > 0;
   }
-  if (was_full) changed_.notify_all();
-  if (const auto* done = std::get_if<ChangeDone>(&node.mapped())) {
-    return (*done)(std::get<Status>(std::move(completion.answer)));
+  if (wanted) changed_.notify_all();
+}
+
+void ClientThread::complete(ClientEffects::Completion completion) {
+  auto node = calls_.extract(static_cast<std::uint64_t>(completion.call));
+  CounterCall& call = node.mapped();
+  const auto* config = std::get_if<std::shared_ptr<const ConfigReply>>(&completion.answer);
+  auto* status = std::get_if<StatusCall>(&call);
+  if (config != nullptr && status != nullptr)
+    return ask_members(completion.call, std::move(*status), **config);
+  leave();
+  if (auto* ended = std::get_if<Status>(&completion.answer)) {
+    answer(call, std::move(*ended), completion.total);
+  } else if (const auto* values = std::get_if<Values>(&completion.answer)) {
+    answer(call, *values);
+  } else if (auto* keys = std::get_if<Keys>(&completion.answer)) {
+    answer(call, std::move(*keys));
+  } else {
+    assert(false && "the config was asked for by a question for the status");
   }
-  const auto& done = std::get<ValuesDone>(node.mapped());
-  if (auto* values = std::get_if<Values>(&completion.answer)) return done(std::move(*values));
-  done(std::get<Status>(std::move(completion.answer)));
+}
+
+void ClientThread::ask_members(CallId id, StatusCall call, const ConfigReply& config) {
+  if (surveys_.size() >= kMaxStatusCalls) {
+    leave();
+    return call.done(Status(Code::overloaded, "too many questions for the status are under way"));
+  }
+  const auto done = [this, id](ClusterStatus status) {
+    const auto node = surveys_.extract(id);
+    leave();
+    node.mapped().call.done(std::move(status));
+  };
+  ClusterSurvey::Question question{
+      .config = config, .addresses = seeds_, .deadline = call.deadline};
+  const auto survey = std::make_shared<ClusterSurvey>(io_, std::move(question), done);
+  surveys_.emplace(id, Survey{std::move(call), survey});
+  survey->start();
 }
 
 void ClientThread::tell_state() {
@@ -265,6 +309,11 @@ void ClientThread::stop() {
   stopped_ = true;
   finish();
   timer_.cancel();
+  for (auto& [id, asked] : std::exchange(surveys_, {})) {
+    asked.survey->cancel();
+    leave();
+    asked.call.done(Status(Code::unavailable, "the client was closed"));
+  }
   for (auto& [id, connection] : connections_) connection->close();
   connections_.clear();
   work_.reset();
@@ -295,7 +344,7 @@ class Client::Impl {
   std::shared_ptr<ClientThread> thread_;
 };
 
-Client::Client(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::Client(std::shared_ptr<Impl> impl) : Counters({impl->thread()}), impl_(std::move(impl)) {}
 Client::~Client() = default;
 
 Result<std::unique_ptr<Client>> Client::connect(ClientOptions options) {
@@ -310,10 +359,6 @@ Result<std::unique_ptr<Client>> Client::connect(ClientOptions options) {
     return Status(Code::unavailable, thread->trouble());
   }
   return std::unique_ptr<Client>(new Client(std::move(impl)));
-}
-
-Counter Client::counter(std::string key) {
-  return CounterBackend::make_counter(impl_->thread(), std::move(key));
 }
 
 }  // namespace quipu

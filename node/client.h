@@ -19,12 +19,12 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "cluster/client/core.h"
 #include "node/client_connection.h"
 #include "node/clock.h"
+#include "node/cluster_survey.h"
 #include "node/counter_backend.h"
 #include "node/name_lookup.h"
 #include "quipu/client.h"
@@ -33,8 +33,6 @@ namespace quipu {
 
 class ClientThread final : public CounterBackend {
  public:
-  using ValuesDone = std::function<void(Result<Values>)>;
-
   // REQUIRES: the settings' seeds are sound addresses.
   explicit ClientThread(ClientSettings settings);
   ~ClientThread() override;
@@ -50,12 +48,11 @@ class ClientThread final : public CounterBackend {
   [[nodiscard]] bool connected() const;
 
   // ---- any thread ----
-  void submit(CounterChange change, ChangeDone done) override;
-  void read(CounterQuestion question, ReadDone done) override;
-  // Up to kMaxReadKeys at once; the values are in the order of `keys`.
-  void read_many(ClientCore::Question question, ValuesDone done);
+  using CounterBackend::begin;
+  void begin(std::span<CounterCall> calls) override;
   [[nodiscard]] bool on_own_thread() const override;
-  [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout) override;
+  [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
+                                                        std::size_t calls) override;
 
   // Ends all calls, and the thread. Not from two threads at once.
   void close();
@@ -66,18 +63,16 @@ class ClientThread final : public CounterBackend {
   [[nodiscard]] std::string trouble() const;
 
  private:
-  struct Call {
-    std::variant<CounterChange, ClientCore::Question> what;
-    std::variant<ChangeDone, ValuesDone> done;
-  };
-
-  void enqueue(Call call);
   void run();
+  [[nodiscard]] Status admit(std::size_t calls = 1) const;  // REQUIRES: mutex_ is held
   void drain();
-  void give(Call call);
+  void give(CounterCall&& given);
+  void change(Instant now, CallId id, CounterChange&& change);
   void finish();
   void dial(const ClientEffects::Connect& connect);
   void complete(ClientEffects::Completion completion);
+  void ask_members(CallId id, StatusCall call, const ConfigReply& config);
+  void leave();  // a call has ended
   void arm();
   void stop();
   void tell_state();
@@ -93,16 +88,24 @@ class ClientThread final : public CounterBackend {
   ClientCore core_;
   ClientEffects effects_;
   std::map<ConnectionId, std::shared_ptr<ClientConnection>> connections_;
-  std::unordered_map<std::uint64_t, std::variant<ChangeDone, ValuesDone>> calls_;  // never iterated
+  std::unordered_map<std::uint64_t, CounterCall> calls_;  // never iterated
+  std::vector<CounterCall> spare_;                        // memory for the queue
+  struct Survey {
+    StatusCall call;
+    std::shared_ptr<ClusterSurvey> survey;
+  };
+  std::map<CallId, Survey> surveys_;
   std::uint64_t next_call_ = 1;
   Instant armed_ = kNever;
   bool stopped_ = false;
 
+  const std::vector<std::string> seeds_;
   const std::size_t room_for_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Call> queued_;
+  std::vector<CounterCall> queued_;
   std::size_t in_flight_ = 0;  // queued and not completed
+  std::size_t wanting_ = 0;    // threads that wait for room
   bool woken_ = false;         // drain() is on its way
   bool closed_ = false;
   bool connected_ = false;

@@ -2,6 +2,7 @@
 //
 //   descriptors of the process, shared by its reactors
 //   |- kReservedDescriptors and dialed peers, each -|- inbound peers, 1/4 at most -|- clients -|
+//   |- kMaxStatusCalls to each member, once         -|
 //
 // LevelDB opens its next log in the middle of an add, and a node that cannot write
 // it has failed. So whoever connects is bounded by what the process may open, less a

@@ -1,35 +1,15 @@
-// The blocking forms, once for Node and Client: the callback form, and a wait.
+// A counter's calls, once for Node and Client.
 #include "quipu/counter.h"
 
-#include <future>
 #include <utility>
 
+#include "node/call_forms.h"
+#include "node/clock.h"
 #include "node/counter_backend.h"
 #include "protocol/affinity.h"
 
 namespace quipu {
 namespace {
-
-Status would_deadlock() { return {Code::would_deadlock, "a blocking call in a callback"}; }
-
-// Calls start(done) and waits for done. A backend answers each call by its
-// timeout, so the wait is bounded.
-template <class Answer, class Start>
-Answer wait_for(CounterBackend& backend, std::chrono::milliseconds& timeout, Start start) {
-  if (backend.on_own_thread()) return would_deadlock();
-  timeout = backend.wait_for_room(timeout);
-  const auto promise = std::make_shared<std::promise<Answer>>();
-  std::future<Answer> answer = promise->get_future();
-  start([promise](Answer value) { promise->set_value(std::move(value)); });
-  return answer.get();
-}
-
-// Whoever does not care for the outcome may pass nothing.
-template <class Answer>
-std::function<void(Answer)> callable(std::function<void(Answer)> done) {
-  if (done) return done;
-  return [](const Answer&) {};
-}
 
 CounterChange change(OpKind kind, const std::string& key, std::int64_t amount, AddOptions options) {
   return {.kind = kind,
@@ -40,21 +20,54 @@ CounterChange change(OpKind kind, const std::string& key, std::int64_t amount, A
           .affinity = kind == OpKind::add ? affinity_of(options.affinity) : Affinity{}};
 }
 
+CounterQuestion question(const std::string& key, ReadOptions options) {
+  return {.key = key, .level = options.level, .timeout = options.timeout};
+}
+
+constexpr auto as_answer = [](Status why) { return why; };
+
 // The backend is held by the caller: the Counter may go while its call waits.
-Status change_and_wait(std::shared_ptr<CounterBackend> backend, CounterChange change) {
-  return wait_for<Status>(*backend, change.timeout, [&](CounterBackend::ChangeDone done) {
-    backend->submit(std::move(change), std::move(done));
+Status change_and_wait(const std::shared_ptr<CounterBackend> backend, CounterChange change) {
+  return wait_for<Status>(
+      *backend, change.timeout, 1,
+      [&](ChangeCall::Done done) { backend->submit(std::move(change), std::move(done)); },
+      as_answer);
+}
+
+std::future<Status> change_async(CounterBackend& backend, CounterChange change) {
+  return future_of<Status>(
+      backend, [&](ChangeCall::Done done) { backend.submit(std::move(change), std::move(done)); },
+      as_answer);
+}
+
+// ---- add_and_read ----
+
+using AddedDone = std::function<void(Result<Added>)>;
+
+// The executor could not tell the total: it has one shard of several, or was asked before.
+void read_total(CounterBackend& backend, const std::string& key, Instant deadline, AddedDone done) {
+  const auto left = std::chrono::floor<std::chrono::milliseconds>(deadline - NodeClock::now());
+  ReadOptions fresh{.level = ReadLevel::fresh, .timeout = clamp_timeout(left)};
+  backend.read(question(key, fresh), [done = std::move(done)](const Result<Reading>& reading) {
+    done(Added{reading.ok() ? Result<std::int64_t>(reading->value)
+                            : Result<std::int64_t>(reading.status())});
   });
 }
 
-}  // namespace
-
-Result<Reading> to_reading(const Value& value) {
-  if (value.code != Code::ok) return Status(value.code, value.detail);
-  Reading reading{value.value, value.exists, value.complete, std::nullopt, value.shards};
-  if (value.age_ms != kUnknownAge) reading.age = std::chrono::milliseconds(value.age_ms);
-  return reading;
+void add_and_tell(const std::shared_ptr<CounterBackend>& backend, CounterChange change,
+                  AddedDone done) {
+  const Instant deadline = NodeClock::now() + clamp_timeout(change.timeout);
+  const auto total = std::make_shared<ChangeCall::Total>();
+  ChangeCall::Done added = [backend, total, key = change.key, deadline,
+                            done = std::move(done)](Status status) {
+    if (!status.ok()) return done(std::move(status));
+    if (*total) return done(Added{**total});
+    read_total(*backend, key, deadline, done);
+  };
+  backend->begin(ChangeCall(std::move(change), std::move(added), total.get()));
 }
+
+}  // namespace
 
 Status Counter::add(std::int64_t amount, AddOptions options) {
   return change_and_wait(backend_, change(OpKind::add, key_, amount, options));
@@ -64,17 +77,43 @@ void Counter::add(std::int64_t amount, AddOptions options, std::function<void(St
   backend_->submit(change(OpKind::add, key_, amount, options), callable(std::move(done)));
 }
 
+std::future<Status> Counter::add_async(std::int64_t amount, AddOptions options) {
+  return change_async(*backend_, change(OpKind::add, key_, amount, options));
+}
+
+Result<Added> Counter::add_and_read(std::int64_t amount, AddOptions options) {
+  const std::shared_ptr<CounterBackend> backend = backend_;
+  CounterChange add = change(OpKind::add, key_, amount, options);
+  return wait_for<Result<Added>>(
+      *backend, add.timeout, 1,
+      [&](AddedDone done) { add_and_tell(backend, std::move(add), std::move(done)); }, as_answer);
+}
+
+void Counter::add_and_read(std::int64_t amount, AddOptions options, AddedDone done) {
+  add_and_tell(backend_, change(OpKind::add, key_, amount, options), callable(std::move(done)));
+}
+
+std::future<Result<Added>> Counter::add_and_read_async(std::int64_t amount, AddOptions options) {
+  return future_of<Result<Added>>(
+      *backend_, [&](AddedDone done) { add_and_read(amount, options, std::move(done)); },
+      as_answer);
+}
+
 Result<Reading> Counter::read(ReadOptions options) {
   const std::shared_ptr<CounterBackend> backend = backend_;
-  CounterQuestion question{.key = key_, .level = options.level, .timeout = options.timeout};
-  return wait_for<Result<Reading>>(*backend, question.timeout, [&](CounterBackend::ReadDone done) {
-    backend->read(std::move(question), std::move(done));
-  });
+  CounterQuestion ask = question(key_, options);
+  return wait_for<Result<Reading>>(
+      *backend, ask.timeout, 1,
+      [&](ReadCall::Done done) { backend->read(std::move(ask), std::move(done)); }, as_answer);
 }
 
 void Counter::read(ReadOptions options, std::function<void(Result<Reading>)> done) {
-  backend_->read({.key = key_, .level = options.level, .timeout = options.timeout},
-                 callable(std::move(done)));
+  backend_->read(question(key_, options), callable(std::move(done)));
+}
+
+std::future<Result<Reading>> Counter::read_async(ReadOptions options) {
+  return future_of<Result<Reading>>(
+      *backend_, [&](ReadCall::Done done) { read(options, std::move(done)); }, as_answer);
 }
 
 Status Counter::reset(AddOptions options) {
@@ -83,6 +122,10 @@ Status Counter::reset(AddOptions options) {
 
 void Counter::reset(AddOptions options, std::function<void(Status)> done) {
   backend_->submit(change(OpKind::reset, key_, 0, options), callable(std::move(done)));
+}
+
+std::future<Status> Counter::reset_async(AddOptions options) {
+  return change_async(*backend_, change(OpKind::reset, key_, 0, options));
 }
 
 Status Counter::raise_shards(std::uint16_t count, AddOptions options) {

@@ -1,8 +1,8 @@
-// counter_backend.h: what carries out the calls of a quipu::Counter: a Node's
-// reactor, or a Client's thread.
+// counter_backend.h: what carries out the calls of quipu::Counter and quipu::Counters: a
+// Node's reactor (local_calls.h), or a Client's thread (client.h).
 //
-//   Counter::add(…)        counter.cpp: waits          ┐
-//   Counter::add(…, done)  ──────────────────────────▶ submit / read ──▶ done, once
+//   Counter::add(…)        waits for the form below     ┐
+//   Counter::add(…, done)  ──▶ a CounterCall ──▶ begin ─┴─▶ answer() or refuse(), once
 //
 // Counters keep their backend alive by shared_ptr, beyond the Node or Client that
 // made it; a closed backend answers `unavailable`.
@@ -12,17 +12,23 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "protocol/client_messages.h"
-#include "quipu/counter.h"
+#include "protocol/instant.h"
+#include "quipu/counters.h"
 
 namespace quipu {
 
 // What a Counter wants changed. Owns its key.
 struct CounterChange {
   OpKind kind = OpKind::add;  // add, reset or raise
-  std::string key;
+  std::string key{};
   std::int64_t amount = 0;  // of an add; of a raise: how many shards
   Ack ack = Ack::disk;
   std::chrono::milliseconds timeout{5000};
@@ -30,38 +36,111 @@ struct CounterChange {
 };
 
 struct CounterQuestion {
-  std::string key;
+  std::string key{};
   ReadLevel level = ReadLevel::local;
   std::chrono::milliseconds timeout{5000};
 };
 
-// What a Counter shows of an answer.
-[[nodiscard]] Result<Reading> to_reading(const Value& value);
+struct ListQuestion {
+  std::string prefix{};      // kMaxKey bytes at most
+  std::uint32_t cursor = 0;  // as in List
+  std::uint32_t limit = kMaxListKeys;
+  std::chrono::milliseconds timeout{5000};
+};
+
+// ---- calls: what is wanted, and who takes the answer ----
+// The constructors take references, so that a call is built where it stays.
+
+struct ChangeCall {
+  using Done = std::function<void(Status)>;
+  using Total = std::optional<std::int64_t>;
+  ChangeCall(CounterChange&& wanted, Done&& takes, Total* told = nullptr)
+      : change(std::move(wanted)), done(std::move(takes)), total(told) {}
+  CounterChange change;
+  Done done;
+  // Of an add whose caller wants the new total: where it is put before `done` is called, as
+  // in quipu::Done. `done` keeps it alive.
+  Total* total;
+};
+
+struct ReadCall {
+  using Done = std::function<void(Result<Reading>)>;
+  ReadCall(CounterQuestion&& wanted, Done&& takes)
+      : question(std::move(wanted)), done(std::move(takes)) {}
+  CounterQuestion question;
+  Done done;
+};
+
+struct ReadManyCall {
+  using Done = std::function<void(std::vector<Result<Reading>>)>;
+  std::vector<std::string> keys{};  // at least one, kMaxReadKeys at most
+  ReadLevel level = ReadLevel::local;
+  std::chrono::milliseconds timeout{5000};
+  Done done{};
+};
+
+struct ListCall {
+  using Done = std::function<void(ListPage)>;
+  ListQuestion question;
+  Done done;
+};
+
+struct StatusCall {
+  using Done = std::function<void(Result<ClusterStatus>)>;
+  Instant deadline{};
+  Done done;
+};
+
+using CounterCall = std::variant<ChangeCall, ReadCall, ReadManyCall, ListCall, StatusCall>;
+
+// What a ReadCall or a ReadManyCall asks for; without keys: it is another call.
+struct WantedRead {
+  std::span<const std::string> keys{};
+  ReadLevel level = ReadLevel::local;
+  std::chrono::milliseconds timeout{};
+};
+[[nodiscard]] WantedRead read_in(const CounterCall& call);
+
+// Give a call's caller its answer. An answer of the wrong kind becomes an error, never a
+// success: what became of a change is unknown then.
+// The status is a change's. One that is not ok may end any other call, too.
+void answer(const CounterCall& call, Status status, std::optional<std::int64_t> total = {});
+void answer(const CounterCall& call, const Values& values);
+void answer(const CounterCall& call, Keys keys);
+void answer(const CounterCall& call, ClusterStatus status);
+// A change ends as `change` says, any other call as `question` does.
+void refuse(const CounterCall& call, const Status& change, const Status& question);
+
+// A backend's queue keeps its memory for the next calls, unless it had room for more.
+inline constexpr std::size_t kKeptCalls = 4'096;
 
 class CounterBackend : public std::enable_shared_from_this<CounterBackend> {
  public:
-  using ChangeDone = std::function<void(Status)>;
-  using ReadDone = std::function<void(Result<Reading>)>;
-
   CounterBackend() = default;
   virtual ~CounterBackend() = default;
   CounterBackend(const CounterBackend&) = delete;
   CounterBackend& operator=(const CounterBackend&) = delete;
 
-  // Any thread. `done` is called exactly once, by the timeout or soon after it: on
-  // the backend's own thread, or, if the call is refused at once (closed, too many
-  // calls: `overloaded`), before submit returns. The backend holds no lock then.
-  virtual void submit(CounterChange change, ChangeDone done) = 0;
-  virtual void read(CounterQuestion question, ReadDone done) = 0;
+  // Any thread. Takes the calls, which begin together, in their order. Each is answered
+  // exactly once, by its timeout or soon after it: on the backend's own thread, or, if it is
+  // refused at once (closed, too many calls: `overloaded`), before begin returns. The
+  // backend holds no lock then.
+  virtual void begin(std::span<CounterCall> calls) = 0;
+  void begin(CounterCall call) { begin(std::span(&call, 1)); }
+  void submit(CounterChange change, ChangeCall::Done done) {
+    begin(CounterCall(std::in_place_type<ChangeCall>, std::move(change), std::move(done)));
+  }
+  void read(CounterQuestion question, ReadCall::Done done) {
+    begin(CounterCall(std::in_place_type<ReadCall>, std::move(question), std::move(done)));
+  }
 
   // Whether the caller is in one of the backend's callbacks, and so must not wait.
   [[nodiscard]] virtual bool on_own_thread() const = 0;
 
-  // Any thread but the own one: waits until submit has room, was closed, or the
-  // time is over, and returns what is left of it. Called by the blocking forms only.
-  [[nodiscard]] virtual std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout) {
-    return timeout;
-  }
+  // Any thread but the own one: waits until there is room for so many calls, it was closed,
+  // or the time is over, and returns what is left of it. For the forms that wait only.
+  [[nodiscard]] virtual std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
+                                                                std::size_t calls) = 0;
 
   // A Counter's constructor is private, and this its friend.
   [[nodiscard]] static Counter make_counter(std::shared_ptr<CounterBackend> backend,

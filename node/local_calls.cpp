@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
+#include <cassert>
 #include <utility>
 
 #include "node/crossing.h"
@@ -15,19 +16,21 @@ constexpr Duration kGrace = std::chrono::milliseconds(250);
 
 thread_local const void* running = nullptr;  // the node whose reactor this thread is
 
-template <class... Cases>
-struct Overload : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Overload(Cases...) -> Overload<Cases...>;
-
 std::uint32_t on_wire(std::chrono::milliseconds timeout) {
   return static_cast<std::uint32_t>(clamp_timeout(timeout).count());
 }
 
 // The id of a call: how often its slot was used, and the slot.
 std::size_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
+
+Instant deadline_of(const CounterCall& call, Instant now) {
+  if (const auto* change = std::get_if<ChangeCall>(&call))
+    return now + clamp_timeout(change->change.timeout);
+  if (const auto* list = std::get_if<ListCall>(&call))
+    return now + clamp_timeout(list->question.timeout);
+  if (const auto* status = std::get_if<StatusCall>(&call)) return status->deadline;
+  return now + clamp_timeout(read_in(call).timeout);
+}
 
 Op to_op(const CounterChange& change, std::uint64_t id) {
   Op op;
@@ -43,51 +46,47 @@ Op to_op(const CounterChange& change, std::uint64_t id) {
 
 }  // namespace
 
-void LocalCalls::submit(CounterChange change, ChangeDone done) {
-  const Instant deadline = NodeClock::now() + clamp_timeout(change.timeout);
-  enqueue({std::move(change), std::move(done), deadline});
-}
-
-void LocalCalls::read(CounterQuestion question, ReadDone done) {
-  const Instant deadline = NodeClock::now() + clamp_timeout(question.timeout);
-  enqueue({std::move(question), std::move(done), deadline});
-}
-
 bool LocalCalls::on_own_thread() const { return running == node_; }
 
 void LocalCalls::run_here(bool runs) { running = runs ? node_ : nullptr; }
 
-Status LocalCalls::admit() const {
+Status LocalCalls::admit(std::size_t calls) const {
   if (!closed_.ok()) return closed_;
   if (paused_) return {Code::overloaded, "the disk is slower than what comes in"};
-  if (in_flight_ >= kMaxLocalCalls) {
+  if (in_flight_ + calls > kMaxLocalCalls) {
     return {Code::overloaded, std::to_string(kMaxLocalCalls) + " calls are waiting already"};
   }
   return {};
 }
 
-void LocalCalls::enqueue(Call call) {
+void LocalCalls::begin(std::span<CounterCall> calls) {
+  const Instant now = NodeClock::now();
   Status refused;
+  std::size_t taken = 0;
   {
     const std::lock_guard lock(mutex_);
-    refused = admit();
-    if (refused.ok()) {
-      queued_.push_back(std::move(call));
+    for (; taken < calls.size(); ++taken) {
+      refused = admit();
+      if (!refused.ok()) break;
+      const Instant deadline = deadline_of(calls[taken], now);
+      queued_.emplace_back(std::move(calls[taken]), deadline);
       ++in_flight_;
-      // Under the lock: after close() nothing may be posted any more.
-      if (!std::exchange(woken_, true)) asio::post(io_, [this] { drain(); });
-      return;
     }
+    // Under the lock: after close() nothing may be posted any more.
+    if (taken > 0 && !std::exchange(woken_, true)) asio::post(io_, [this] { drain(); });
   }
-  std::visit([&refused](auto& done) { done(refused); }, call.done);
+  for (const CounterCall& call : calls.subspan(taken)) refuse(call, refused, refused);
 }
 
-std::chrono::milliseconds LocalCalls::wait_for_room(std::chrono::milliseconds timeout) {
+std::chrono::milliseconds LocalCalls::wait_for_room(std::chrono::milliseconds timeout,
+                                                    std::size_t calls) {
   std::unique_lock lock(mutex_);
-  const auto may_go = [this] { return admit().code() != Code::overloaded; };
+  const auto may_go = [this, calls] { return admit(calls).code() != Code::overloaded; };
   if (may_go()) return timeout;
   const Instant began = NodeClock::now();
+  ++wanting_;
   room_.wait_for(lock, clamp_timeout(timeout), may_go);
+  --wanting_;
   const auto waited = std::chrono::ceil<std::chrono::milliseconds>(NodeClock::now() - began);
   return std::max(timeout - waited, std::chrono::milliseconds(0));
 }
@@ -109,7 +108,7 @@ void LocalCalls::set_paused(bool paused) {
 }
 
 void LocalCalls::drain() {
-  std::vector<Call> calls;
+  std::vector<Call> calls = std::move(spare_);
   {
     const std::lock_guard lock(mutex_);
     woken_ = false;
@@ -119,11 +118,13 @@ void LocalCalls::drain() {
   std::vector<std::uint64_t> ids;
   ids.reserve(calls.size());
   for (Call& call : calls) ids.push_back(keep(std::move(call)));
+  calls.clear();
+  if (calls.capacity() <= kKeptCalls) spare_ = std::move(calls);
   give(ids);
   port_.finish();
 }
 
-// Changes together, in their order; a read sees the changes that came before it.
+// Changes together, in their order; a question sees the changes that came before it.
 // Nothing is kept meanwhile, so that the keys stay where they are.
 void LocalCalls::give(std::span<const std::uint64_t> ids) {
   std::vector<Op> ops;
@@ -132,17 +133,55 @@ void LocalCalls::give(std::span<const std::uint64_t> ids) {
     ops.clear();
   };
   for (const std::uint64_t id : ids) {
-    const auto& what = slots_[slot_of(id)].call->what;
-    if (const auto* change = std::get_if<CounterChange>(&what)) {
-      ops.push_back(to_op(*change, id));
+    const CounterCall& call = slots_[slot_of(id)].call->call;
+    if (const auto* change = std::get_if<ChangeCall>(&call)) {
+      ops.push_back(to_op(change->change, id));
       continue;
     }
     give_ops();
-    const auto& question = std::get<CounterQuestion>(what);
-    port_.crossing->on_read(NodeClock::now(), kClient,
-                            {id, question.level, on_wire(question.timeout), {question.key}});
+    if (const WantedRead wanted = read_in(call); !wanted.keys.empty()) ask(id, wanted);
+    if (const auto* list = std::get_if<ListCall>(&call)) ask(id, list->question);
+    if (const auto* status = std::get_if<StatusCall>(&call)) ask_members(id, status->deadline);
   }
   give_ops();
+}
+
+void LocalCalls::ask(std::uint64_t id, const WantedRead& wanted) {
+  read_.id = id;
+  read_.level = wanted.level;
+  read_.timeout_ms = on_wire(wanted.timeout);
+  read_.keys.assign(wanted.keys.begin(), wanted.keys.end());
+  port_.crossing->on_read(NodeClock::now(), kClient, read_);
+}
+
+void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
+  port_.core->on_list(NodeClock::now(), kClient,
+                      {.id = id,
+                       .prefix = question.prefix,
+                       .cursor = question.cursor,
+                       .limit = question.limit,
+                       .timeout_ms = on_wire(question.timeout)},
+                      port_.effects);
+}
+
+// This node's own members are known without a connection, also if it has no client port.
+void LocalCalls::ask_members(std::uint64_t id, Instant deadline) {
+  if (surveys_.size() >= kMaxStatusCalls) {
+    const Status full(Code::overloaded, "too many questions for the status are under way");
+    return end(slot_of(id), full, full);
+  }
+  ClusterSurvey::Question question{.config = port_.core->config(id), .deadline = deadline};
+  question.known.push_back(port_.core->status(NodeClock::now(), id));
+  for (Figures& other : port_.crossing->published())
+    question.known.push_back(std::move(other.status));
+  const auto done = [this, id](ClusterStatus status) {
+    surveys_.erase(id);
+    if (!waits(id)) return;
+    answer(take(slot_of(id)).call, std::move(status));
+  };
+  const auto survey = std::make_shared<ClusterSurvey>(io_, std::move(question), done);
+  surveys_.emplace(id, survey);
+  survey->start();
 }
 
 std::uint64_t LocalCalls::keep(Call&& call) {
@@ -162,44 +201,48 @@ LocalCalls::Call LocalCalls::take(std::size_t slot) {
   slots_[slot].call.reset();
   free_.push_back(slot);
   --waiting_;
-  bool was_full = false;
+  bool wanted = false;
   {
     const std::lock_guard lock(mutex_);
-    was_full = in_flight_-- >= kMaxLocalCalls;
+    --in_flight_;
+    wanted = wanting_ > 0;
   }
-  if (was_full) room_.notify_all();
+  if (wanted) room_.notify_all();
   return call;
+}
+
+// Else it was ended already: at its deadline, say.
+bool LocalCalls::waits(std::uint64_t id) const {
+  const std::size_t slot = slot_of(id);
+  return slot < slots_.size() && slots_[slot].call && slots_[slot].uses == id >> 32;
 }
 
 void LocalCalls::reply(const Answer& answer) {
   const std::uint64_t id = std::visit([](const auto& one) { return one.id; }, answer);
-  const std::size_t slot = slot_of(id);
-  // Else it was ended already: at its deadline, say.
-  if (slot >= slots_.size() || !slots_[slot].call || slots_[slot].uses != id >> 32) return;
-  finish(slot, answer);
+  if (waits(id)) finish(slot_of(id), answer);
 }
 
-void LocalCalls::finish(std::size_t slot, const Answer& answer) {
-  const Call call = take(slot);
-  if (const auto* done = std::get_if<ChangeDone>(&call.done)) {
-    const auto* outcome = std::get_if<Done>(&answer);
-    (*done)(outcome != nullptr ? Status(outcome->code, outcome->detail) : Status());
+void LocalCalls::finish(std::size_t slot, const Answer& told) {
+  const Call ended = take(slot);
+  if (const auto* done = std::get_if<Done>(&told)) {
+    answer(ended.call, Status(done->code, done->detail), done->total);
+  } else if (const auto* values = std::get_if<Values>(&told)) {
+    answer(ended.call, *values);
+  } else if (const auto* keys = std::get_if<Keys>(&told)) {
+    answer(ended.call, *keys);
   } else {
-    const auto* values = std::get_if<Values>(&answer);
-    const bool has_value = values != nullptr && !values->values.empty();
-    std::get<ReadDone>(call.done)(has_value ? to_reading(values->values.front())
-                                            : Status(Code::in_doubt, "an answer without a value"));
+    assert(false && "nobody asks here how many counters there are");
   }
 }
 
-void LocalCalls::end(std::size_t slot, const Status& change, const Status& read) {
-  const Call call = take(slot);
-  std::visit(Overload{[&](const ChangeDone& done) { done(change); },
-                      [&](const ReadDone& done) { done(read); }},
-             call.done);
+void LocalCalls::end(std::size_t slot, const Status& change, const Status& question) {
+  const Call ended = take(slot);
+  refuse(ended.call, change, question);
 }
 
 void LocalCalls::abandon(const Status& change, const Status& read) {
+  for (auto& [id, survey] : surveys_) survey->cancel();
+  surveys_.clear();
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     if (slots_[slot].call) end(slot, change, read);
   }

@@ -1,6 +1,6 @@
 // local_calls.h: the calls of the program that embeds this node.
 //
-//   any thread ─submit─▶ queue ─one wake-up, all at once─▶ core ─▶ reply ─▶ done
+//   any thread ─begin──▶ queue ─one wake-up, all at once─▶ core ─▶ reply ─▶ done
 //                                                   in doubt at its deadline ─┘
 //
 // The Counters of a Node hold this, and may outlive the Node: it touches the
@@ -10,13 +10,15 @@
 
 #include <asio/io_context.hpp>
 #include <condition_variable>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "node/clock.h"
+#include "node/cluster_survey.h"
 #include "node/core_port.h"
 #include "node/counter_backend.h"
 
@@ -37,10 +39,11 @@ class LocalCalls final : public CounterBackend {
   LocalCalls(asio::io_context& io, CorePort& port) : io_(io), port_(port) {}
 
   // ---- any thread ----
-  void submit(CounterChange change, ChangeDone done) override;
-  void read(CounterQuestion question, ReadDone done) override;
+  using CounterBackend::begin;
+  void begin(std::span<CounterCall> calls) override;
   [[nodiscard]] bool on_own_thread() const override;
-  [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout) override;
+  [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
+                                                        std::size_t calls) override;
   // From now on every new call is answered by `why`; the first one stays.
   void close(Status why);
 
@@ -61,21 +64,24 @@ class LocalCalls final : public CounterBackend {
 
  private:
   struct Call {
-    std::variant<CounterChange, CounterQuestion> what;
-    std::variant<ChangeDone, ReadDone> done;
-    Instant deadline{};
+    Call(CounterCall&& begun, Instant until) : call(std::move(begun)), deadline(until) {}
+    CounterCall call;
+    Instant deadline;
   };
   struct Slot {
     std::optional<Call> call;
     std::uint32_t uses = 0;  // so that an id is never used twice
   };
 
-  void enqueue(Call call);
-  [[nodiscard]] Status admit() const;  // REQUIRES: mutex_ is held
+  [[nodiscard]] Status admit(std::size_t calls = 1) const;  // REQUIRES: mutex_ is held
   void drain();
   void refuse_queued();
   void give(std::span<const std::uint64_t> ids);
+  void ask(std::uint64_t id, const WantedRead& wanted);
+  void ask(std::uint64_t id, const ListQuestion& question);
+  void ask_members(std::uint64_t id, Instant deadline);
   std::uint64_t keep(Call&& call);
+  [[nodiscard]] bool waits(std::uint64_t id) const;
   void finish(std::size_t slot, const Answer& answer);
   void end(std::size_t slot, const Status& change, const Status& read);
   [[nodiscard]] Call take(std::size_t slot);
@@ -88,6 +94,7 @@ class LocalCalls final : public CounterBackend {
   std::condition_variable room_;
   std::vector<Call> queued_;
   std::size_t in_flight_ = 0;  // queued and waiting
+  std::size_t wanting_ = 0;    // threads that wait for room
   bool woken_ = false;         // drain() is on its way
   bool paused_ = false;
   Status closed_;  // not ok: closed
@@ -96,6 +103,9 @@ class LocalCalls final : public CounterBackend {
   std::vector<Slot> slots_;
   std::vector<std::size_t> free_;
   std::size_t waiting_ = 0;
+  std::vector<Call> spare_;                                          // memory for the queue
+  Read read_{};                                                      // memory for ask
+  std::map<std::uint64_t, std::shared_ptr<ClusterSurvey>> surveys_;  // by id of the call
 };
 
 }  // namespace quipu

@@ -51,10 +51,7 @@ class Node::Impl {
   // Both filled in once, before the threads start.
   [[nodiscard]] const std::string& client_address() const { return client_address_; }
   [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
-  // Whichever they belong to: the reactors ask each other.
-  [[nodiscard]] const std::shared_ptr<LocalCalls>& calls(std::string_view key) const {
-    return units_[std::hash<std::string_view>()(key) % units_.size()]->reactor.calls();
-  }
+  [[nodiscard]] std::vector<std::shared_ptr<CounterBackend>> backends() const;
   [[nodiscard]] bool on_own_thread() const;
   void close_calls();
 
@@ -151,6 +148,12 @@ Status Node::Impl::start(const NodeOptions& options) {
   return {};
 }
 
+std::vector<std::shared_ptr<CounterBackend>> Node::Impl::backends() const {
+  std::vector<std::shared_ptr<CounterBackend>> all;
+  for (const auto& unit : units_) all.push_back(unit->reactor.calls());
+  return all;
+}
+
 bool Node::Impl::on_own_thread() const {
   return std::ranges::any_of(
       units_, [](const auto& unit) { return unit->reactor.calls()->on_own_thread(); });
@@ -226,7 +229,7 @@ bool Node::Impl::wait_ready(std::chrono::milliseconds timeout) {
   return ready();
 }
 
-Node::Node(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Node::Node(std::shared_ptr<Impl> impl) : Counters(impl->backends()), impl_(std::move(impl)) {}
 
 // Its own thread cannot join itself.
 Node::~Node() {
@@ -242,10 +245,6 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
   const auto impl = std::make_shared<Impl>(Log(std::move(options.log)));
   if (Status started = impl->start(options); !started.ok()) return started;
   return std::unique_ptr<Node>(new Node(impl));
-}
-
-Counter Node::counter(std::string key) {
-  return CounterBackend::make_counter(impl_->calls(key), std::move(key));
 }
 
 bool Node::wait_ready(std::chrono::milliseconds timeout) { return impl_->wait_ready(timeout); }

@@ -28,7 +28,7 @@ TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
 }
 
 TEST(ConnectionLimits, ReactorsShareWhatTheirStoresAndPeersLeave) {
-  const std::size_t descriptors = 4 * (kReservedDescriptors + 11) + 4 * 1000;
+  const std::size_t descriptors = 4 * (kReservedDescriptors + 11) + kMaxStatusCalls * 11 + 4 * 1000;
   const ConnectionLimits limits = connection_limits(descriptors, kClients, 4, 12);
   EXPECT_EQ(limits.inbound_peers, 250U);
   EXPECT_EQ(limits.clients, 750U);

@@ -202,6 +202,55 @@ TEST(Reactors, CountersOfThisProgramAreExactAndOutliveARestart) {
   }
 }
 
+// Through any of its reactors, and through a client that is connected to one of them.
+TEST(Reactors, CallsAboutManyCountersReachThoseOfAllReactors) {
+  const TemporaryDirectory directory;
+  const NodeOptions options = several(directory);
+  const auto node = open_node(options);
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  const auto client = Client::connect({.seeds = {node->client_address()}});
+  ASSERT_TRUE(client.ok());
+  std::int64_t rounds = 0;
+  for (Counters* const counters :
+       {static_cast<Counters*>(node.get()), static_cast<Counters*>(client->get())}) {
+    std::vector<Addition> items;
+    std::vector<std::string> keys;
+    for (int i = 0; i < 100; ++i) {
+      items.push_back({key(i), i});
+      keys.push_back(key(i));
+    }
+    ++rounds;
+    for (const Status& added : counters->add_many(items))
+      EXPECT_TRUE(added.ok()) << added.message();
+    // What tokens have put elsewhere, its owner hears of within the gossip interval.
+    EXPECT_TRUE(eventually([&] {
+      const Result<Added> added = counters->counter(key(7)).add_and_read(0);
+      return added.ok() && added->total.ok() && *added->total == 7 * rounds;
+    }));
+    EXPECT_TRUE(eventually([&] {
+      const auto readings = counters->read_many(keys);
+      for (std::size_t i = 0; i < readings.size(); ++i) {
+        if (!readings[i].ok() || readings[i]->value != static_cast<std::int64_t>(i) * rounds)
+          return false;
+      }
+      return true;
+    }));
+    std::set<std::string> listed;
+    for (ListCursor at = ListCursor::begin; at != ListCursor::end;) {
+      const ListPage page = counters->list({.cursor = at});
+      ASSERT_TRUE(page.status.ok()) << page.status.message();
+      listed.insert(page.keys.begin(), page.keys.end());
+      at = page.next;
+    }
+    EXPECT_EQ(listed, std::set<std::string>(keys.begin(), keys.end()));
+    const Result<ClusterStatus> status = counters->status();
+    ASSERT_TRUE(status.ok()) << status.status().message();
+    EXPECT_EQ(status->members.size(), options.reactors);
+    for (const MemberStatus& member : status->members)
+      EXPECT_TRUE(member.reached.ok()) << member.name << ' ' << member.reached.message();
+  }
+}
+
 TEST(Reactors, AClientWithTokensFindsWhatItWrote) {
   const TemporaryDirectory directory;
   const auto node = open_node(several(directory));

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "quipu/counter.h"
+#include "quipu/counters.h"
 
 namespace quipu {
 
@@ -28,7 +28,8 @@ struct ClientOptions {
   std::chrono::milliseconds connect_timeout{5000};
 };
 
-class QUIPU_EXPORT Client {
+// Its counters, and what else can be asked of the cluster, are in counters.h.
+class QUIPU_EXPORT Client : public Counters {
  public:
   // unavailable: no seed answered in time. invalid_argument: no or malformed seeds.
   static Result<std::unique_ptr<Client>> connect(ClientOptions options);
@@ -36,8 +37,6 @@ class QUIPU_EXPORT Client {
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-
-  [[nodiscard]] Counter counter(std::string key);
 
  private:
   class QUIPU_HIDDEN Impl;

@@ -1,16 +1,32 @@
-// counter.h: one named counter, whoever carries it out.
+// counter.h: one named counter of a cluster.
 //
-// The same face for quipu::Node (a member of the cluster inside this process) and
-// quipu::Client (a connection to one): code that counts need not know which.
+// A quipu::Node (a member of the cluster inside this process) and a quipu::Client (a
+// connection to the cluster) both give out Counters. Code that counts need not know which.
 //
 //   quipu::Counter likes = node.counter("likes:42");
 //   if (quipu::Status s = likes.add(1); !s.ok()) { … s.outcome() … }
 //
 // Keys are 1 to 512 bytes, by custom `namespace:rest`. Sums are signed 64-bit.
 //
-// Threads: any thread may use any Counter. The blocking calls wait up to the
-// timeout; in a callback, which runs on the library's own thread, they return
-// would_deadlock. Callbacks must not throw, and are called exactly once.
+// Each call has up to three forms, here and in counters.h:
+//
+//   add(1)            waits, and returns the answer
+//   add(1, {}, done)  returns at once; `done` is called with the answer, exactly once
+//   add_async(1)      returns at once, with a std::future of the answer
+//
+// All three answer within the timeout, or soon after it. While the library has no room for
+// another call (65,536 are waiting, or the disk is behind), the first form waits for room, and
+// the other two answer `overloaded`.
+//
+// Threads: all functions of a Counter may be called from any thread, on one Counter by several
+// threads at once. (Assigning to a Counter or destroying it meanwhile is a data race, as with
+// any object.) `done` is called on the library's own thread, or on the caller's if the call is
+// refused at once. It must not throw, and should be quick: all other answers wait for it.
+//
+// In a callback, which runs on the library's own thread, the forms that wait and those that
+// return a future answer `would_deadlock` and do nothing: the thread that would have to answer
+// is the one that waits. Use the form with `done` there. For the same reason, do not wait in a
+// callback for a future that another thread asked for.
 //
 // Lifetime: a Counter keeps what it needs alive, and may outlive its Node or
 // Client; calls then answer `unavailable`.
@@ -19,6 +35,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +56,7 @@ struct AddOptions {
   // they come, as long as the counter is not spread further: so strong reads that overlap
   // them are less likely to see them differently. The price is a hop where another node
   // owns that shard. Empty: a shard that is near. Borrowed until the call returns or, with
-  // a callback, has begun.
+  // a callback or a future, has begun.
   std::string_view affinity{};
 };
 
@@ -58,22 +75,43 @@ struct Reading {
   std::uint16_t shards = 1;
 };
 
+// The answer of add_and_read. The add was counted.
+struct Added {
+  // The counter's total right after this add. Not ok: the total could not be read in time, for
+  // the reason that the status names. (The outcome of that status is about the read alone.)
+  Result<std::int64_t> total{std::int64_t{0}};
+};
+
 class CounterBackend;
 
+// See the top of this file for threads, callbacks and futures.
 class QUIPU_EXPORT Counter {
  public:
   // ok: counted, exactly once, at the level asked for. Else see outcome().
   Status add(std::int64_t amount = 1, AddOptions options = {});
   void add(std::int64_t amount, AddOptions options, std::function<void(Status)> done);
+  std::future<Status> add_async(std::int64_t amount = 1, AddOptions options = {});
+
+  // Adds as add() does, and answers with the new total, as the executor of this add sees it.
+  // Not ok: as with add(). Other nodes add at the same time, so two adds may be answered with
+  // one total: it is no generator of unique numbers. Of a counter that is spread over shards,
+  // and of an add that was sent again after its first answer was lost, the total is what a
+  // `fresh` read finds right after the add. The timeout is for both together.
+  Result<Added> add_and_read(std::int64_t amount = 1, AddOptions options = {});
+  void add_and_read(std::int64_t amount, AddOptions options,
+                    std::function<void(Result<Added>)> done);
+  std::future<Result<Added>> add_and_read_async(std::int64_t amount = 1, AddOptions options = {});
 
   // Errors: no_quorum (strong), unavailable, out_of_range (the total left int64).
   Result<Reading> read(ReadOptions options = {});
   void read(ReadOptions options, std::function<void(Result<Reading>)> done);
+  std::future<Result<Reading>> read_async(ReadOptions options = {});
 
   // Clears what was added so far; adds that it could not see survive. At quorum:
   // every add that was acknowledged at quorum before.
   Status reset(AddOptions options = {});
   void reset(AddOptions options, std::function<void(Status)> done);
+  std::future<Status> reset_async(AddOptions options = {});
 
   // Spreads the counter over `count` shards, for more adds than one owner set can
   // take; a strong read then asks them all. Never shrinks. 1 to 1024.

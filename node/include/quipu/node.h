@@ -17,12 +17,13 @@
 #include <memory>
 #include <string>
 
-#include "quipu/counter.h"
+#include "quipu/counters.h"
 #include "quipu/node_options.h"
 
 namespace quipu {
 
-class QUIPU_EXPORT Node {
+// Its counters, and what else can be asked of the cluster, are in counters.h.
+class QUIPU_EXPORT Node : public Counters {
  public:
   // cannot_start: an address in use, a directory that is locked, missing rights or
   // another cluster's or node's. invalid_argument: options that contradict each
@@ -33,8 +34,6 @@ class QUIPU_EXPORT Node {
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
-
-  [[nodiscard]] Counter counter(std::string key);
 
   // Founded, and settled with its peers; false after the timeout.
   [[nodiscard]] bool wait_ready(std::chrono::milliseconds timeout);
