@@ -10,6 +10,11 @@
 //
 // A Client owns one thread. It connects to one node at a time: the first seed that
 // answers, and back to it when it returns.
+//
+// Threads: all functions of a Client may be called from any thread, by several at once. The
+// destructor is the exception: no other thread may still be in a call of this Client. (Its
+// Counters may still be used, then and later.) Callbacks run on the client's own thread; counter.h
+// says what they may do. A callback may destroy the Client.
 #pragma once
 
 #include <chrono>
@@ -31,7 +36,8 @@ struct ClientOptions {
 // Its counters, and what else can be asked of the cluster, are in counters.h.
 class QUIPU_EXPORT Client : public Counters {
  public:
-  // unavailable: no seed answered in time. invalid_argument: no or malformed seeds.
+  // Waits for the first node that answers. unavailable: no seed answered in time. invalid_argument:
+  // no or malformed seeds.
   static Result<std::unique_ptr<Client>> connect(ClientOptions options);
   // Calls that are still waiting answer in_doubt or unavailable.
   ~Client();

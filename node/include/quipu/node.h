@@ -11,6 +11,11 @@
 // It accepts as many connections as the limit of open files (RLIMIT_NOFILE, when it
 // is opened) leaves after some 550 for each reactor, and at most 10,000 clients. Raise the
 // soft limit before: 1,024 is too few for two reactors.
+//
+// Threads: all functions of a Node may be called from any thread, by several at once. The
+// destructor is the exception: no other thread may still be in a call of this Node. (Its
+// Counters may still be used, then and later.) Callbacks run on the node's own threads; counter.h
+// says what they may do.
 #pragma once
 
 #include <chrono>
@@ -35,17 +40,19 @@ class QUIPU_EXPORT Node : public Counters {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Founded, and settled with its peers; false after the timeout.
+  // Waits until the node serves: it is founded, and settled with its peers. False: it does not
+  // yet at the end of the timeout. In a callback this does not wait.
   [[nodiscard]] bool wait_ready(std::chrono::milliseconds timeout);
   // The address that the client port got (port 0 in the options: a free one).
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;
 
   // Finishes what clients wait for (5 s), flushes to peers (1 s), makes all durable
-  // and joins the threads. Calls made later answer `unavailable`. would_deadlock in
-  // a callback.
+  // and joins the threads. Calls made later answer `unavailable`. A second close() waits for
+  // the first. A node that had failed answers with the reason; would_deadlock in a callback.
   Status close();
-  // Blocks until the node has failed (storage_failed) or was closed (ok).
+  // Blocks until the node has failed (storage_failed) or was closed (ok). would_deadlock in a
+  // callback.
   Status wait();
 
  private:

@@ -1,7 +1,7 @@
 // node_options.h: what a Node is opened with.
 //
-// Plain data. Node::open copies what it needs, so these may go afterwards. Every member has
-// a default: name only those that you change.
+// Plain data without locks: fill it in on one thread. Node::open takes a copy. Every member has
+// a default, so name only those that you change.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// levels.h: what a caller may ask of an add and of a read.
+// levels.h: what a caller may ask of an add and of a read. Plain numbers, for any thread.
 #pragma once
 
 #include <cstdint>

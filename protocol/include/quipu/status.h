@@ -10,6 +10,9 @@
 //
 // A code exists only if callers act differently on it. Wire numbers are never
 // reused.
+//
+// Threads: Status and Result are plain values. Several threads may read one of them at once;
+// none may change or destroy it meanwhile. describe() may be called from any thread.
 #pragma once
 
 #include <cstdint>
