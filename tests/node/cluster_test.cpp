@@ -55,7 +55,7 @@ TEST(Cluster, PipelinesThatAreForwardedInPartAreAnsweredInTheirOrder) {
       requests += "QUIPU.ADD k" + std::to_string(i) + " 1\r\n";
       expected += ":" + std::to_string(round) + "\r\n";
     }
-    ASSERT_EQ(client.reply_to(requests), expected);
+    ASSERT_EQ(client.replies_to(requests), expected);
   }
 }
 

@@ -88,6 +88,14 @@ std::string RawConnection::receive_reply() {
   }
 }
 
+std::string RawConnection::replies_to(std::string_view requests) {
+  constexpr std::string_view kEnd = "$7\r\n-- end \r\n";  // of a request right behind them
+  if (!send(std::string(requests) + "PING '-- end '\r\n")) return "closed";
+  std::string replies = receive_text(kEnd);
+  if (replies.ends_with(kEnd)) replies.resize(replies.size() - kEnd.size());
+  return replies;
+}
+
 std::string RawConnection::receive_text(std::string_view end) {
   std::string text;
   do {

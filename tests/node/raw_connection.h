@@ -35,6 +35,8 @@ class RawConnection {
   // The bytes of one reply, whatever it is; empty: the other side has closed.
   [[nodiscard]] std::string reply_to(std::string_view request);
   [[nodiscard]] std::string receive_reply();
+  // The bytes of all replies to several requests, on a connection that answers a PING.
+  [[nodiscard]] std::string replies_to(std::string_view requests);
   // All that comes until `end` has come, or the other side has closed.
   [[nodiscard]] std::string receive_text(std::string_view end = {});
 

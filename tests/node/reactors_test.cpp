@@ -144,7 +144,7 @@ TEST(Reactors, PipelinesAreAnsweredInTheirOrderEachTime) {
       expected += ":" + value + "\r\n$" + std::to_string(value.size()) + "\r\n" + value +
                   "\r\n$-1\r\n+PONG\r\n";
     }
-    ASSERT_EQ(client.reply_to(requests), expected);
+    ASSERT_EQ(client.replies_to(requests), expected);
   }
 }
 
