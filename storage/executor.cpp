@@ -117,9 +117,8 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   if (entry == nullptr || !has_actor(placement.partition()))
     return add_first(ref, amount, placement);
   auto [mine, held] = entry->tally(own(placement.partition()).index);
-  const bool starts_again = !held.exists && mine && mine.sum() != 0;
-  if (!mine || starts_again || !fits(mine.sum(), held.sum, amount))
-    return add_first(ref, amount, placement);
+  if (!mine || !fits(mine.sum(), held.sum, amount)) return add_first(ref, amount, placement);
+  if (!held.exists && mine.sum() != 0) return add_first(ref, amount, placement);
   const Commit open = next(sealed_);
   const std::int64_t sum = mine.sum() + amount;
   if (!mine.holds(open, sum)) return add_first(ref, amount, placement);
