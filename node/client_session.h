@@ -36,7 +36,7 @@ struct SessionLimits {
   std::size_t held = std::size_t{64} << 20;
   // Of replies that wait for the disk, of all sessions: beyond, nobody is read.
   std::size_t gated = std::size_t{64} << 20;
-  // For one request, while it is read. The largest takes as long at 35 kB/s.
+  // For one request, while it is read. The largest takes 30 s at 35 kB/s.
   std::chrono::milliseconds request{30'000};
   // Of replies that nobody fetches: beyond the first the client is read no more, and
   // dropped after so long; beyond the last (they may come long after their requests)

@@ -58,6 +58,9 @@ Status check_numbers(const NodeOptions& options) {
     checked = check_range("the client port's connections", kConnections, port.connections);
   if (checked.ok())
     checked = check_range("the client port's idle time in s", kIdleSeconds, seconds(port.idle));
+  if (checked.ok())
+    checked =
+        check_range("the client port's request time in s", kRequestSeconds, seconds(port.request));
   if (checked.ok()) checked = check_range("soft_output in bytes", kSoftOutput, port.soft_output);
   if (checked.ok())
     checked =

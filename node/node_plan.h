@@ -23,6 +23,7 @@ inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1}
 inline constexpr Range kMemoryLimit{std::uint64_t{1} << 20, std::uint64_t{1} << 44, true};
 inline constexpr Range kConnections{1, 1'000'000};
 inline constexpr Range kIdleSeconds{0, 31'536'000};
+inline constexpr Range kRequestSeconds{1, 3600};
 // An answer may be as long as a frame, and must never drop who asked for it.
 inline constexpr Range kSoftOutput{std::uint64_t{1} << 16, std::uint64_t{1} << 30};
 inline constexpr Range kSoftOutputSeconds{1, 3600};

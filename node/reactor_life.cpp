@@ -16,6 +16,7 @@ constexpr std::chrono::milliseconds kRecoverRetry{200};
 
 SessionLimits session_limits(const ClientPortOptions& port, const ConnectionLimits& limits) {
   return {.sessions = limits.clients,
+          .request = port.request,
           .soft_output = port.soft_output,
           .soft_output_time = port.soft_output_time,
           .hard_output = port.hard_output,

@@ -152,6 +152,8 @@ constexpr std::array kTable{
         {"client.connections", "QUIPU_CLIENT_CONNECTIONS"}),
     number<kIdleSeconds, kNode, kPort, &ClientPortOptions::idle>(
         {"client.idle_seconds", "QUIPU_CLIENT_IDLE_SECONDS"}),
+    number<kRequestSeconds, kNode, kPort, &ClientPortOptions::request>(
+        {"client.request_seconds", "QUIPU_CLIENT_REQUEST_SECONDS"}),
     number<kSoftOutput, kNode, kPort, &ClientPortOptions::soft_output>(
         {"client.soft_output_bytes", "QUIPU_CLIENT_SOFT_OUTPUT_BYTES"}),
     number<kSoftOutputSeconds, kNode, kPort, &ClientPortOptions::soft_output_time>(

@@ -25,6 +25,7 @@
 //   flushall = false
 //   connections = 10000
 //   idle_seconds = 0                 0: never
+//   request_seconds = 30
 //   soft_output_bytes = 1048576
 //   soft_output_seconds = 10
 //   hard_output_bytes = 8388608

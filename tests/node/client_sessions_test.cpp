@@ -94,6 +94,17 @@ TEST(ClientSessions, AFrameThatIsNeverFinishedIsRefused) {
   EXPECT_TRUE(is_served(idle));  // who owes nothing has all the time
 }
 
+TEST(ClientSessions, ARequestOfARedisClientThatIsNeverFinishedIsRefused) {
+  const Served served({.sessions = 10, .request = std::chrono::milliseconds(1)});
+  RawConnection idle(served.address());
+  EXPECT_EQ(idle.reply_to("PING"), "+PONG\r\n");
+  RawConnection stuck(served.address());
+  ASSERT_TRUE(stuck.send("PING\r\n*2\r\n$4\r\nECHO\r\n"));
+  EXPECT_EQ(stuck.receive_text(),
+            "+PONG\r\n-ERR Protocol error: a request was begun and not finished in 0 s\r\n");
+  EXPECT_EQ(idle.reply_to("PING"), "+PONG\r\n");
+}
+
 TEST(ClientSessions, AFrameInTwoPartsIsServedAndItsTimeIsForgotten) {
   const Served served({.sessions = 10});
   RawConnection client(served.address());

@@ -47,6 +47,7 @@ resp_ack = "quorum"
 flushall = true
 connections = 100
 idle_seconds = 60
+request_seconds = 90
 soft_output_bytes = 2097152
 soft_output_seconds = 20
 hard_output_bytes = 16777216
@@ -90,8 +91,9 @@ TEST(SettingsToml, TellsEverySettingAndWhetherItIsADefault) {
   }
   for (const char* const line :
        {"name = \"quipu\"  # default\n", "connections = 10000  # default\n",
-        "idle_seconds = 0  # default\n", "soft_output_bytes = 1048576  # default\n",
-        "soft_output_seconds = 10  # default\n", "hard_output_bytes = 8388608  # default\n",
+        "idle_seconds = 0  # default\n", "request_seconds = 30  # default\n",
+        "soft_output_bytes = 1048576  # default\n", "soft_output_seconds = 10  # default\n",
+        "hard_output_bytes = 8388608  # default\n",
         "client_address = \"127.0.0.1:7400\"  # default\n"})
     EXPECT_THAT(text, HasSubstr(line));
 }

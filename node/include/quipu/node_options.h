@@ -38,6 +38,8 @@ struct ClientPortOptions {
   std::size_t connections = 10'000;  // at most; see node.h
   // A client that is silent for so long, and waits for no answer, goes; 0: never.
   std::chrono::seconds idle{0};
+  // A client that has begun a request and not finished it within this time goes.
+  std::chrono::seconds request{30};
   // Replies that a client does not fetch: of more than `soft_output` bytes for
   // `soft_output_time`, or ever more than `hard_output`, and it is dropped.
   std::size_t soft_output = std::size_t{1} << 20;
