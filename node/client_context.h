@@ -24,6 +24,7 @@ struct ClientContext {
   std::vector<std::string_view> keys{};  // to be read
   std::vector<Value> values{};
   Read local_read{};
+  PortFigures figures{};
   // Answer everything with `unavailable`: whoever is told that nothing happened can
   // go elsewhere at once, while bytes left unread would leave it in doubt.
   bool closing = false;

@@ -95,6 +95,9 @@ void ClientSession::on_readable() {
   const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
   if (error && !is_later(error)) return close();
   in.commit(read);
+  PortFigures& figures = shared_.context.figures;
+  ++figures.reads;
+  figures.bytes_in += read;
   take_turn(in);
 }
 
@@ -234,7 +237,13 @@ void ClientSession::mark_unflushed() {
 void ClientSession::flush() {
   unflushed_ = false;
   if (closed_) return;
-  switch (output_.flush(socket_)) {
+  const std::size_t waiting = output_.waiting();
+  const SocketOutput::Flushed flushed = output_.flush(socket_);
+  if (const std::size_t sent = waiting - output_.waiting(); sent > 0) {
+    ++shared_.context.figures.writes;
+    shared_.context.figures.bytes_out += sent;
+  }
+  switch (flushed) {
     case SocketOutput::Flushed::broken:
       return close();
     case SocketOutput::Flushed::some:

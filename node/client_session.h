@@ -97,6 +97,9 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   [[nodiscard]] std::size_t held() const { return held_; }
   // Bytes of replies.
   [[nodiscard]] std::size_t unfetched() const { return output_.waiting(); }
+  // Bytes of memory for replies, sent or not.
+  [[nodiscard]] std::size_t reply_room() const { return output_.room(); }
+  [[nodiscard]] Instant opened() const { return opened_; }
   [[nodiscard]] ClientId id() const { return watched_.client; }
   // "host:port" of the client, and of us; empty: it has gone.
   [[nodiscard]] std::string remote() const;
@@ -130,9 +133,10 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::unique_ptr<ReadBuffer> left_over_;     // requests not handled yet, or a part of one
   bool turn_over_ = false;                    // … they may be whole
   std::size_t held_ = 0;                      // of shared_.held: left_over_'s
-  Instant request_since_ = NodeClock::now();  // its first request is read since then
-  Instant answered_{};                        // the core's last answer came
-  std::unique_ptr<Timer> request_late_;       // set: on_request_late() will look
+  const Instant opened_ = NodeClock::now();
+  Instant request_since_ = opened_;      // its first request is read since then
+  Instant answered_{};                   // the core's last answer came
+  std::unique_ptr<Timer> request_late_;  // set: on_request_late() will look
   SocketOutput output_;
   std::unique_ptr<Timer> output_late_;  // set: too much is unfetched; dropped when it fires
   bool ending_ = false;                 // its last words are in the output

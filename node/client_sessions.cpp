@@ -61,6 +61,7 @@ ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimi
               [this](ClientId id) {
                 sessions_.erase(id);
                 --taken_;
+                count_connected();
               },
           .on_held_too_much = [this] { turn_out_largest(); },
           .speak = [this](ClientSession& session, char first) { return speak(session, first); }},
@@ -71,12 +72,15 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const bool serving = shared_.context.port.core != nullptr && !shared_.context.closing;
   if (!serving || sessions_.size() >= shared_.limits.sessions) {
     --taken_;
+    if (serving) ++shared_.context.figures.rejected;
     return turned_away_.add(moved_to(shared_.io, std::move(socket)),
                             serving ? no_room(shared_.limits.sessions) : not_serving());
   }
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
   const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
   sessions_.emplace(id, session);
+  ++shared_.context.figures.received;
+  count_connected();
   session->go_on();
 }
 
@@ -84,12 +88,16 @@ std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, ch
   if (static_cast<std::uint8_t>(first) == kFrameMagic)
     return std::make_unique<NativeProtocol>(session.id(), shared_.context);
   const auto buffered = [&session] {  // which owns the connection
-    return RespPeer::Buffered{session.held(), session.unfetched()};
+    return RespPeer::Buffered{.requests = session.held(),
+                              .replies = session.unfetched(),
+                              .reply_room = session.reply_room(),
+                              .session = sizeof(ClientSession)};
   };
   return std::make_unique<RespConnection>(session.id(),
                                           RespPeer{.remote = session.remote(),
                                                    .local = session.local(),
                                                    .descriptor = session.descriptor(),
+                                                   .since = session.opened(),
                                                    .buffered = buffered},
                                           resp_);
 }

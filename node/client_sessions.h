@@ -59,6 +59,7 @@ class ClientSessions {
  private:
   void on_ready(ClientId client, ReadySockets::Interest ready);
   void turn_out_largest();
+  void count_connected() { shared_.context.figures.connected = sessions_.size(); }
   std::unique_ptr<ClientProtocol> speak(ClientSession& session, char first);
 
   std::atomic<std::size_t> taken_{0};

@@ -1,6 +1,36 @@
 #include "node/figures.h"
 
+#include <algorithm>
+
 namespace quipu {
+
+void PortFigures::add(const PortFigures& other) {
+  connected += other.connected;
+  received += other.received;
+  rejected += other.rejected;
+  reads += other.reads;
+  bytes_in += other.bytes_in;
+  writes += other.writes;
+  bytes_out += other.bytes_out;
+  in_per_second += other.in_per_second;
+  out_per_second += other.out_per_second;
+}
+
+void RespFigures::add(const RespFigures& other) {
+  commands_processed += other.commands_processed;
+  per_second += other.per_second;
+  hits += other.hits;
+  misses += other.misses;
+  errors += other.errors;
+  commands.resize(std::max(commands.size(), other.commands.size()));
+  for (std::size_t i = 0; i < other.commands.size(); ++i) {
+    commands[i].calls += other.commands[i].calls;
+    commands[i].nanoseconds += other.commands[i].nanoseconds;
+    commands[i].rejected += other.commands[i].rejected;
+    commands[i].failed += other.commands[i].failed;
+  }
+  for (const auto& [code, count] : other.errors_by_code) errors_by_code[code] += count;
+}
 
 void Figures::add(const Figures& other) {
   for (Stat& stat : status.stats) {
@@ -8,13 +38,8 @@ void Figures::add(const Figures& other) {
       if (one.name == stat.name) stat.value += one.value;
     }
   }
-  resp.connected += other.resp.connected;
-  resp.connections_received += other.resp.connections_received;
-  resp.commands_processed += other.resp.commands_processed;
-  resp.per_second += other.resp.per_second;
-  resp.hits += other.resp.hits;
-  resp.misses += other.resp.misses;
-  resp.errors += other.resp.errors;
+  resp.add(other.resp);
+  port.add(other.port);
 }
 
 }  // namespace quipu

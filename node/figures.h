@@ -4,24 +4,52 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "protocol/client_messages.h"
 
 namespace quipu {
 
+// Of all connections on the client port, whatever they speak.
+struct PortFigures {
+  std::uint64_t connected = 0;
+  std::uint64_t received = 0;  // connections that were served
+  std::uint64_t rejected = 0;  // … that found no room
+  std::uint64_t reads = 0, bytes_in = 0;
+  std::uint64_t writes = 0, bytes_out = 0;
+  std::uint64_t in_per_second = 0, out_per_second = 0;  // bytes, in the last whole second
+
+  void add(const PortFigures& other);
+};
+
+// Of one command of the Redis clients.
+struct CommandFigures {
+  std::uint64_t calls = 0;
+  // The reactor's time for them, without what they waited for; see RespServer::end_turn.
+  std::uint64_t nanoseconds = 0;
+  std::uint64_t rejected = 0;  // calls with a wrong number of arguments, which are none of `calls`
+  std::uint64_t failed = 0;    // calls that were answered with an error
+};
+
 // Of the Redis clients.
 struct RespFigures {
-  std::uint64_t connected = 0;
-  std::uint64_t connections_received = 0;
   std::uint64_t commands_processed = 0;
   std::uint64_t per_second = 0;        // commands, in the last second that is over
   std::uint64_t hits = 0, misses = 0;  // of keys that were read
   std::uint64_t errors = 0;
+  std::vector<CommandFigures> commands{};  // in the order of command_names()
+  std::map<std::string, std::uint64_t, std::less<>> errors_by_code{};
+
+  void add(const RespFigures& other);
 };
 
 struct Figures {
   StatusReply status;
   RespFigures resp;
+  PortFigures port;
 
   // Adds another reactor's numbers; who and how this is stays.
   void add(const Figures& other);

@@ -22,6 +22,8 @@ class SocketOutput {
   void append(std::string&& frames);
 
   [[nodiscard]] std::size_t waiting() const { return bytes_.size() - sent_; }
+  // Bytes of memory.
+  [[nodiscard]] std::size_t room() const { return bytes_.capacity(); }
 
   // ---- what must not be said yet ----
   // Where the next byte goes, counted from the connection's first.

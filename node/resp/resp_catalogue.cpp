@@ -25,10 +25,73 @@ void write_set(RespWriter& to, std::string_view words) {
   for (const std::string_view part : parts) to.simple(part);
 }
 
+// What Redis's proxies and cluster clients are told of a command besides.
+struct Tips {
+  std::string_view name;  // "client|list"
+  std::string_view tips;
+};
+constexpr std::string_view kAnyOutput = "nondeterministic_output";
+constexpr std::string_view kEachKeysShard = "request_policy:multi_shard response_policy:agg_sum";
+constexpr std::string_view kAllShards = "request_policy:all_shards response_policy:all_succeeded";
+constexpr std::string_view kAllNodes = "request_policy:all_nodes response_policy:all_succeeded";
+constexpr auto kTips = std::to_array<Tips>({
+    {"client|info", kAnyOutput},
+    {"client|list", kAnyOutput},
+    {"client|setinfo", kAllNodes},
+    {"cluster|bumpepoch", kAnyOutput},
+    {"cluster|count-failure-reports", kAnyOutput},
+    {"cluster|getkeysinslot", kAnyOutput},
+    {"cluster|info", kAnyOutput},
+    {"cluster|links", kAnyOutput},
+    {"cluster|myshardid", kAnyOutput},
+    {"cluster|nodes", kAnyOutput},
+    {"cluster|replicas", kAnyOutput},
+    {"cluster|shards", kAnyOutput},
+    {"cluster|slaves", kAnyOutput},
+    {"cluster|slots", kAnyOutput},
+    {"command", "nondeterministic_output_order"},
+    {"command|docs", "nondeterministic_output_order"},
+    {"command|info", "nondeterministic_output_order"},
+    {"command|list", "nondeterministic_output_order"},
+    {"config|resetstat", kAllNodes},
+    {"config|rewrite", kAllNodes},
+    {"config|set", kAllNodes},
+    {"dbsize", "request_policy:all_shards response_policy:agg_sum"},
+    {"del", kEachKeysShard},
+    {"exists", kEachKeysShard},
+    {"flushall", kAllShards},
+    {"flushdb", kAllShards},
+    {"function|flush", kAllShards},
+    {"info", "nondeterministic_output request_policy:all_shards response_policy:special"},
+    {"keys", "request_policy:all_shards nondeterministic_output_order"},
+    {"mget", "request_policy:multi_shard"},
+    {"ping", kAllShards},
+    {"randomkey", "request_policy:all_shards response_policy:special nondeterministic_output"},
+    {"scan", "nondeterministic_output request_policy:special response_policy:special"},
+    {"unlink", kEachKeysShard},
+});
+
+void write_tips(RespWriter& to, std::string_view name) {
+  const auto at = std::find_if(kTips.begin(), kTips.end(),
+                               [name](const Tips& tips) { return tips.name == name; });
+  const auto tips = split(at == kTips.end() ? "" : at->tips);
+  to.set(tips.size());
+  for (const std::string_view tip : tips) to.bulk(tip);
+}
+
+// What Redis says of SET, whatever a SET does: it may be one that reads, too.
+constexpr std::string_view kSetNotes = "RW and ACCESS due to the optional `GET` argument";
+constexpr std::string_view kSetAccess = "RW access update variable_flags";
+
 void write_key_spec(RespWriter& to, const RespCommand& command) {
-  to.map(3);
+  const bool set = command.name == "set";
+  to.map(set ? 4 : 3);
+  if (set) {
+    to.bulk("notes");
+    to.bulk(kSetNotes);
+  }
   to.bulk("flags");
-  write_set(to, command.keys.access);
+  write_set(to, set ? kSetAccess : command.keys.access);
   to.bulk("begin_search");
   to.map(2);
   to.bulk("type");
@@ -65,7 +128,7 @@ void write_command(RespWriter& to, const RespCommand& command, const RespCommand
   to.integer(command.keys.last);
   to.integer(command.keys.step);
   write_set(to, command.categories);
-  to.set(0);  // tips
+  write_tips(to, full_name(command, container));
   to.set(command.keys.first > 0 ? 1 : 0);
   if (command.keys.first > 0) write_key_spec(to, command);
   command.subcommands.empty() ? to.set(0) : to.array(command.subcommands.size());
@@ -166,10 +229,10 @@ void command_docs(RespConnection& connection, Words words) {
   for (const RespCommand* one : wanted) write_docs(to, *one, nullptr);
 }
 
-// The command that would run, were the request sent; null: none. REQUIRES: two words.
+// The command that would run, were the request sent; null: none. REQUIRES: a word.
 const RespCommand* find_requested(Words request) {
   const RespCommand* const one = find_command(request[0]);
-  const bool contains = one != nullptr && !one->subcommands.empty();
+  const bool contains = one != nullptr && !one->subcommands.empty() && request.size() > 1;
   return contains ? find_subcommand(*one, request[1]) : one;
 }
 
@@ -227,7 +290,7 @@ constexpr std::array kCommand{
                 "Explains commands.",
                 "[command-name...]"},
     RespCommand{"getkeys",
-                -4,
+                -3,
                 command_getkeys,
                 kCommandFlags,
                 {},
@@ -235,9 +298,9 @@ constexpr std::array kCommand{
                 "server",
                 "2.8.13",
                 "Tells the keys that a request names.",
-                "command arg..."},
+                "command [arg...]"},
     RespCommand{"getkeysandflags",
-                -4,
+                -3,
                 command_getkeysandflags,
                 kCommandFlags,
                 {},
@@ -245,7 +308,7 @@ constexpr std::array kCommand{
                 "server",
                 "7.0.0",
                 "Tells the keys that a request names, and what it does to them.",
-                "command arg..."},
+                "command [arg...]"},
     RespCommand{"info",
                 -2,
                 command_info,

@@ -162,8 +162,14 @@ void client_setinfo(RespConnection& connection, Words words) {
   connection.ok();
 }
 
-void client_info(RespConnection& connection, Words) {
-  connection.writer().verbatim(connection.describe(NodeClock::now()) + '\n');
+std::size_t size_of(Words words) {
+  std::size_t bytes = 0;
+  for (const std::string_view word : words) bytes += word.size();
+  return bytes;
+}
+
+void client_info(RespConnection& connection, Words words) {
+  connection.writer().verbatim(connection.describe(NodeClock::now(), size_of(words)) + '\n');
 }
 
 // Whom [TYPE type | ID id …] means; nothing: a syntax error was told.
@@ -204,7 +210,8 @@ void client_list(RespConnection& connection, Words words) {
   if (!all) return;
   std::string lines;
   const Instant now = NodeClock::now();
-  for (const RespConnection* one : *all) lines.append(one->describe(now)).append("\n");
+  for (const RespConnection* one : *all)
+    lines.append(one->describe(now, one == &connection ? size_of(words) : 0)).append("\n");
   connection.writer().verbatim(lines);
 }
 
@@ -219,6 +226,8 @@ constexpr std::string_view kConnectionFlags = "noscript loading stale fast no_au
 constexpr std::string_view kConnectionCategories = "@fast @connection";
 constexpr std::string_view kSub = "noscript loading stale";
 constexpr std::string_view kSlow = "@slow @connection";
+constexpr std::string_view kAdminSub = "admin noscript loading stale";
+constexpr std::string_view kAdminSlow = "@admin @slow @dangerous @connection";
 
 constexpr std::array kClient{
     RespCommand{"id",
@@ -242,9 +251,9 @@ constexpr std::array kClient{
     RespCommand{"list",
                 -2,
                 client_list,
-                kSub,
+                kAdminSub,
                 {},
-                kSlow,
+                kAdminSlow,
                 "connection",
                 "2.4.0",
                 "Describes the connections that speak RESP.",
@@ -281,9 +290,9 @@ constexpr std::array kClient{
     RespCommand{"no-evict",
                 3,
                 client_switch,
-                kSub,
+                kAdminSub,
                 {},
-                kSlow,
+                kAdminSlow,
                 "connection",
                 "7.0.0",
                 "Accepted, and without effect.",
@@ -298,7 +307,8 @@ constexpr std::array kClient{
                 "7.2.0",
                 "Accepted, and without effect.",
                 "ON|OFF"},
-    RespCommand{"help", 2, help, kSub, {}, kSlow, "connection", "5.0.0", "Tells these lines."},
+    RespCommand{
+        "help", 2, help, "loading stale", {}, kSlow, "connection", "5.0.0", "Tells these lines."},
 };
 
 constexpr std::array kClientCommands{

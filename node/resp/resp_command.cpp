@@ -14,10 +14,32 @@ std::vector<RespCommand> all_commands() {
   std::vector<RespCommand> all;
   for (const auto family :
        {counter_commands(), reset_commands(), keyspace_commands(), client_commands(),
-        introspection_commands(), catalogue_commands(), quipu_commands()})
+        introspection_commands(), catalogue_commands(), cluster_commands(), quipu_commands()})
     all.insert(all.end(), family.begin(), family.end());
   std::sort(all.begin(), all.end(),
             [](const RespCommand& a, const RespCommand& b) { return a.name < b.name; });
+  return all;
+}
+
+// Commands first, in their order; then the subcommands of the first that has some, and so on.
+struct Numbers {
+  std::vector<std::size_t> subcommands;  // of each command: its first one's
+  std::vector<std::string> names;
+};
+
+Numbers number_all() {
+  Numbers numbers;
+  for (const RespCommand& command : resp_commands()) numbers.names.emplace_back(command.name);
+  for (const RespCommand& command : resp_commands()) {
+    numbers.subcommands.push_back(numbers.names.size());
+    for (const RespCommand& sub : command.subcommands)
+      numbers.names.push_back(std::string(command.name) + '|' + std::string(sub.name));
+  }
+  return numbers;
+}
+
+const Numbers& numbers() {
+  static const Numbers all = number_all();
   return all;
 }
 
@@ -65,6 +87,18 @@ std::span<const RespCommand> resp_commands() {
   static const std::vector<RespCommand> all = all_commands();
   return all;
 }
+
+std::size_t number_of(const RespCommand& command, const RespCommand* container) {
+  const RespCommand& top = container == nullptr ? command : *container;
+  const auto index = static_cast<std::size_t>(&top - resp_commands().data());
+  if (container == nullptr) return index;
+  return numbers().subcommands[index] +
+         static_cast<std::size_t>(&command - container->subcommands.data());
+}
+
+const std::vector<std::string>& command_names() { return numbers().names; }
+
+std::size_t command_numbers() { return numbers().names.size(); }
 
 const RespCommand* find_command(std::string_view name) {
   if (name.size() > kLongestName) return nullptr;

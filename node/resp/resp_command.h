@@ -3,7 +3,7 @@
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
 // (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
-// (COMMAND, with resp_arguments.cpp), resp_quipu.cpp.
+// (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "node/resp/resp_connection.h"
 
@@ -52,6 +53,11 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> introspection_commands();
 [[nodiscard]] std::span<const RespCommand> catalogue_commands();
 [[nodiscard]] std::span<const RespCommand> quipu_commands();
+[[nodiscard]] std::span<const RespCommand> cluster_commands();
+// Each command and subcommand has a number; `container`: of a subcommand. And their names, by
+// number: "get", or "client|list".
+[[nodiscard]] std::size_t number_of(const RespCommand& command, const RespCommand* container);
+[[nodiscard]] const std::vector<std::string>& command_names();
 // In any case; null: there is none.
 [[nodiscard]] const RespCommand* find_command(std::string_view name);
 [[nodiscard]] const RespCommand* find_subcommand(const RespCommand& command, std::string_view name);

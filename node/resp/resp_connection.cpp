@@ -35,6 +35,14 @@ std::string wrong_arity(const RespCommand& command, const RespCommand* container
   return "ERR wrong number of arguments for '" + name + "' command";
 }
 
+// Of those that are no commands here. EXEC, as in Redis, ends what it was to carry out.
+std::string wrong_arity_of(std::string_view transaction_word) {
+  const std::string why =
+      "wrong number of arguments for '" + std::string(transaction_word) + "' command";
+  return transaction_word == "exec" ? "EXECABORT Transaction discarded because of: " + why
+                                    : "ERR " + why;
+}
+
 std::string unknown_subcommand(const RespCommand& command, std::string_view name) {
   return "ERR unknown subcommand '" + std::string(name.substr(0, kEcho)) + "'. Try " +
          raised(command.name) + " HELP.";
@@ -70,8 +78,7 @@ Answer copy_of(std::uint64_t id, const RespAnswer& view) {
 }  // namespace
 
 RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
-    : id_(id), peer_(std::move(peer)), server_(server), since_(NodeClock::now()), last_(since_) {
-  ++server_.figures.connections_received;
+    : id_(id), peer_(std::move(peer)), server_(server), last_(peer_.since) {
   server_.connections.emplace(id_, this);
 }
 
@@ -89,6 +96,7 @@ ClientProtocol::State RespConnection::state() const {
 void RespConnection::take(ReadBuffer& in, std::string& out) {
   out_ = &out;
   now_ = NodeClock::now();
+  server_.begin_turn(now_);
   turn_over_ = false;
   const std::size_t begin = out.size();
   bool all = false;
@@ -104,17 +112,17 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
   }
   const std::string& why = requests_.refused();
   if (!why.empty() && !ending_) {
-    error("ERR Protocol error: " + why);
+    complain("ERR Protocol error: " + why);
     ending_ = true;
   }
   give_questions();
+  settle_figures();
   unread_ = in.buffered();
   turn_over_ = !all;
   out_ = nullptr;
 }
 
 void RespConnection::execute(Words words) {
-  ++server_.figures.commands_processed;
   last_ = now_;
   last_subcommand_ = nullptr;
   if ((in_refused_transaction_ || database_refused_) && refuse(words)) return;
@@ -123,20 +131,43 @@ void RespConnection::execute(Words words) {
     if (is_http(words[0])) return cut_off();
     refuse_unknown(words);
   } else if (!command->subcommands.empty() && words.size() > 1) {
-    const RespCommand* const sub = find_subcommand(*command, words[1]);
-    if (sub == nullptr) {
-      error(unknown_subcommand(*command, words[1]));
-    } else if (!sub->accepts(words.size())) {
-      error(wrong_arity(*sub, command));
-    } else {
-      last_subcommand_ = sub;
-      sub->run(*this, words);
-    }
+    execute_subcommand(*command, words);
   } else if (!command->accepts(words.size())) {
-    error(wrong_arity(*command, nullptr));
+    reject(*command, nullptr);
   } else {
     command->run(*this, words);
+    ++calls_;
   }
+}
+
+void RespConnection::execute_subcommand(const RespCommand& command, Words words) {
+  const RespCommand* const sub = find_subcommand(command, words[1]);
+  if (sub == nullptr) return complain(unknown_subcommand(command, words[1]));
+  if (!sub->accepts(words.size())) return reject(*sub, &command);
+  last_subcommand_ = sub;
+  CommandCount& count = server_.commands[number_of(*sub, &command)];
+  CommandCount* const whole = std::exchange(running_, &count);
+  sub->run(*this, words);
+  running_ = whole;
+  ++server_.figures.commands_processed;
+  server_.count_calls(count, 1);
+}
+
+void RespConnection::reject(const RespCommand& command, const RespCommand* container) {
+  ++server_.commands[number_of(command, container)].rejected;
+  complain(wrong_arity(command, container));
+}
+
+// Most clients send the same command again and again, so its calls are counted together.
+void RespConnection::count_calls() {
+  if (calls_ == 0) return;
+  server_.figures.commands_processed += calls_;
+  server_.count_calls(*running_, std::exchange(calls_, 0));
+}
+
+void RespConnection::settle_figures() {
+  count_calls();
+  server_.end_turn();
 }
 
 // A client reports the whole transaction as failed when its MULTI failed. So nothing that
@@ -144,12 +175,11 @@ void RespConnection::execute(Words words) {
 void RespConnection::refuse_unknown(Words words) {
   for (const std::string_view name : {"multi", "exec", "discard"}) {
     if (!same_word(words[0], name)) continue;
-    if (words.size() > 1)
-      return error("ERR wrong number of arguments for '" + std::string(name) + "' command");
-    if (name != "multi") return error("ERR " + raised(name) + " without MULTI");
+    if (words.size() > 1) return complain(wrong_arity_of(name));
+    if (name != "multi") return complain("ERR " + raised(name) + " without MULTI");
     in_refused_transaction_ = true;
   }
-  error(unknown_command(words));
+  complain(unknown_command(words));
 }
 
 // What was refused before, and not taken back, refuses this command, too. False: not this one.
@@ -168,17 +198,17 @@ bool RespConnection::refuse_in_transaction(Words words) {
   if (same_word(name, "quit") || (same_word(name, "reset") && words.size() == 1)) {
     in_refused_transaction_ = false;
     return false;
-  } else if ((exec || same_word(name, "discard")) && words.size() == 1) {
+  } else if (exec) {
     in_refused_transaction_ = false;
-    if (exec) {
-      error("EXECABORT Transaction discarded because of previous errors.");
-    } else {
-      ok();
-    }
+    complain(words.size() > 1 ? wrong_arity_of("exec")
+                              : "EXECABORT Transaction discarded because of previous errors.");
+  } else if (same_word(name, "discard") && words.size() == 1) {
+    in_refused_transaction_ = false;
+    ok();
   } else if (same_word(name, "multi") && words.size() == 1) {
-    error("ERR MULTI calls can not be nested");
+    complain("ERR MULTI calls can not be nested");
   } else {
-    error(
+    complain(
         "NOTAPPLIED MULTI was refused on this connection, and so is every command up to EXEC, "
         "DISCARD or RESET: send DISCARD to go on");
   }
@@ -191,7 +221,7 @@ bool RespConnection::refuse_in_transaction(Words words) {
 bool RespConnection::refuse_without_database(Words words) {
   for (const std::string_view allowed : {"select", "quit", "reset", "hello", "multi"})
     if (same_word(words[0], allowed)) return false;
-  error(
+  complain(
       "NOTAPPLIED a SELECT was refused on this connection, and so is every command until one "
       "succeeds: there is only database 0, send SELECT 0 or RESET");
   return true;
@@ -202,7 +232,9 @@ const RespCommand* RespConnection::find(std::string_view name) {
   if (name == last_word_) return last_command_;
   const RespCommand* const command = find_command(name);
   if (command != nullptr) {
+    count_calls();
     last_command_ = command;
+    running_ = &server_.commands[number_of(*command, nullptr)];
     last_word_ = name;
   }
   return command;
@@ -229,8 +261,18 @@ void RespConnection::count_known() {
 }
 
 void RespConnection::error(std::string_view text) {
-  ++server_.figures.errors;
+  count_error(text, running_);
   writer().error(text);
+}
+
+void RespConnection::complain(std::string_view text) {
+  count_error(text, nullptr);
+  writer().error(text);
+}
+
+void RespConnection::count_error(std::string_view text, CommandCount* of) {
+  server_.count_error(text);
+  if (of != nullptr) ++of->failed;
 }
 
 void RespConnection::reply(const Answer& answer, std::string& out) {
@@ -263,7 +305,8 @@ void RespConnection::answer_front(const RespAnswer& answer, Commit after) {
   wait_for(after);
   Slot& slot = slots_[slots_begin_];
   RespWriter to(*out_, slot.version);
-  if (!slot.write(*this, answer, to)) return;
+  blamed_ = slot.reply.command;
+  if (!slot.reply.write(*this, answer, to)) return;
   if (!behind_.empty() && behind_.front().id == first_) {
     out_->append(behind_.front().replies);
     known_bytes_ -= behind_.front().counted;
@@ -294,41 +337,45 @@ void RespConnection::forget_all() {
 // what is known behind it stays there.
 void RespConnection::refuse(const Status& why, std::string& out) {
   for (std::size_t i = 0; i < waiting(); ++i) {
-    RespWriter(out, version_).error("INDOUBT the connection is closed: it may still count");
+    RespWriter to(out, version_);
+    blamed_ = slots_[slots_begin_ + i].reply.command;
+    fail(to, "INDOUBT the connection is closed: it may still count");
     if (behind_.empty() || behind_.front().id != first_ + i) continue;
     out += behind_.front().replies;
     known_bytes_ -= behind_.front().counted;
     behind_.pop_front();
   }
-  RespWriter(out, version_).error("ERR Protocol error: " + why.detail());
+  RespWriter to(out, version_);
+  blamed_ = nullptr;
+  fail(to, "ERR Protocol error: " + why.detail());
   refused_ = true;
 }
 
 // ---- questions ----
 
-std::uint64_t RespConnection::expect(Write write, std::string_view key) {
+std::uint64_t RespConnection::expect(Reply reply, std::string_view key) {
   const std::string_view kept = key.substr(0, kMaxKey + 1);  // one more is as wrong as any
   keys_.append(kept);
-  slots_.push_back({write, version_, static_cast<std::uint16_t>(kept.size())});
+  slots_.push_back({reply, version_, static_cast<std::uint16_t>(kept.size())});
   return last_id();
 }
 
 void RespConnection::change(const Op& op, Write write) {
   if (!reads_.empty()) give_reads();
-  changes_.push_back(write);
+  changes_.push_back({write, running_});
   server_.context.ops.push_back(op);
   server_.context.ops.back().id = last_id() + changes_.size();
 }
 
 void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
   give_questions();
-  ask({expect(write), level, 0, std::move(keys)});
+  ask({expect({write, running_}), level, 0, std::move(keys)});
 }
 
 // What stands in this node's memory is answered at once, a whole pipeline together.
 void RespConnection::read_local(Words keys, Write write) {
   if (!changes_.empty()) give_changes();
-  reads_.push_back({write, keys.size()});
+  reads_.push_back({{write, running_}, keys.size()});
   std::vector<std::string_view>& all = server_.context.keys;
   all.insert(all.end(), keys.begin(), keys.end());
 }
@@ -342,7 +389,7 @@ void RespConnection::give_questions() {
 // What an add came to, and what its counter counts now, is mostly known at once. If no
 // reply waits before it, it needs no slot.
 void RespConnection::give_changes() {
-  std::vector<Write> writes = std::exchange(changes_, {});
+  std::vector<Reply> replies = std::exchange(changes_, {});
   std::vector<Op> ops = std::exchange(server_.context.ops, {});
   std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
   server_.context.ask(now_, id_, ops, known);
@@ -352,18 +399,18 @@ void RespConnection::give_changes() {
     if (told && next->done.total && waiting() == 0) {
       wait_for(next->after);
       RespWriter to(*out_, version_);
-      [[maybe_unused]] const bool written = writes[i](*this, {.done = &next->done}, to);
-      assert(written);  // who is told a total asks nothing
+      [[maybe_unused]] const bool written = replies[i].write(*this, {.done = &next->done}, to);
+      assert(written);  // who is told a total asks nothing, and does not fail
       ++first_;
     } else {
-      expect(writes[i], ops[i].key);
+      expect(replies[i], ops[i].key);
       if (told) settle(ops[i].id, {.done = &next->done}, next->after);
     }
     if (told) ++next;
   }
   // Out of the order of the ops, or of earlier ones.
   for (; next != known.end(); ++next) settle(next->done.id, {.done = &next->done}, next->after);
-  if (writes.capacity() <= kKeptSlots) give_back(writes, changes_);
+  if (replies.capacity() <= kKeptSlots) give_back(replies, changes_);
   give_back(ops, server_.context.ops);
   give_back(known, server_.context.at_once);
 }
@@ -381,11 +428,12 @@ void RespConnection::give_reads() {
     begin += read.keys;
     if (std::ranges::all_of(known, [](const Value& value) { return value.shards > 0; })) {
       RespWriter to(tail(), version_);
-      read.write(*this, {.values = known}, to);
+      blamed_ = read.reply.command;
+      read.reply.write(*this, {.values = known}, to);
       count_known();
     } else {
       Read& asked = server_.context.local_read;
-      asked.id = expect(read.write);
+      asked.id = expect(read.reply);
       asked.keys.assign(wanted.begin(), wanted.end());
       ask(asked);
     }
@@ -398,7 +446,7 @@ void RespConnection::give_reads() {
 void RespConnection::run(Task task) {
   give_questions();
   task_ = std::move(task);
-  expect(run_task);
+  expect({run_task, running_});
 }
 
 bool RespConnection::run_task(RespConnection& connection, const RespAnswer& answer,
@@ -457,20 +505,25 @@ void RespConnection::reset() {
   labels_.name.clear();
 }
 
-std::string RespConnection::describe(Instant now) const {
+std::string RespConnection::describe(Instant now, std::size_t arguments) const {
   const auto seconds = [now](Instant since) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - since).count());
   };
-  const auto [requests, replies] = peer_.buffered();
-  // Arguments are read where the request stands, and replies wait in one piece.
+  const auto number = [](std::size_t value) { return std::to_string(value); };
+  const RespPeer::Buffered held = peer_.buffered();
+  const std::size_t memory = sizeof(RespConnection) + held.session + held.requests +
+                             held.reply_room + known_bytes_ + slots_.capacity() * sizeof(Slot) +
+                             keys_.capacity();
+  // Replies wait in one piece.
   const std::string buffers =
-      " qbuf=" + std::to_string(unread_) +
-      " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=" + std::to_string(replies) +
-      " oll=0 omem=" + std::to_string(replies) +
-      " tot-mem=" + std::to_string(requests + replies + known_bytes_) + " events=r";
+      " qbuf=" + number(unread_) +
+      " qbuf-free=" + number(held.requests - std::min(held.requests, unread_)) +
+      " argv-mem=" + number(arguments) + " multi-mem=0 rbs=" + number(held.reply_room) +
+      " obl=" + number(held.replies) + " oll=0 omem=" + number(held.replies + known_bytes_) +
+      " tot-mem=" + number(memory) + (held.replies > 0 ? " events=rw" : " events=r");
   std::string line = "id=" + std::to_string(raw(id_)) + " addr=" + peer_.remote +
                      " laddr=" + peer_.local + " fd=" + std::to_string(peer_.descriptor) +
-                     " name=" + labels_.name + " age=" + seconds(since_) +
+                     " name=" + labels_.name + " age=" + seconds(peer_.since) +
                      " idle=" + seconds(last_) +
                      " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0" + buffers + " cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);

@@ -39,9 +39,12 @@ struct RespPeer {
   std::string remote;
   std::string local;
   int descriptor = -1;
-  struct Buffered {
-    std::size_t requests = 0;  // bytes of memory
-    std::size_t replies = 0;
+  Instant since = NodeClock::now();
+  struct Buffered {  // bytes
+    std::size_t requests = 0;
+    std::size_t replies = 0;     // that wait
+    std::size_t reply_room = 0;  // for them, and for those to come
+    std::size_t session = 0;     // the rest
   };
   std::function<Buffered()> buffered = [] { return Buffered{}; };
 };
@@ -70,7 +73,7 @@ class RespConnection final : public ClientProtocol {
   void error(std::string_view text);
   // The same, as the reply that is being written.
   void fail(RespWriter& to, std::string_view text) {
-    ++server_.figures.errors;
+    count_error(text, blamed_);
     to.error(text);
   }
   void ok() { writer().simple("OK"); }
@@ -101,6 +104,8 @@ class RespConnection final : public ClientProtocol {
   // As if it had just connected.
   void reset();
 
+  // So that INFO tells of all that came before it.
+  void settle_figures();
   [[nodiscard]] RespServer& server() const { return server_; }
   [[nodiscard]] ClientId id() const { return id_; }
   [[nodiscard]] RespWriter::Version version() const { return version_; }
@@ -108,17 +113,23 @@ class RespConnection final : public ClientProtocol {
     std::string name, library, library_version;
   };
   [[nodiscard]] Labels& labels() { return labels_; }
-  [[nodiscard]] std::string describe(Instant now) const;  // a line of CLIENT LIST
+  // A line of CLIENT LIST; `arguments`: of the request that is being carried out, in bytes.
+  [[nodiscard]] std::string describe(Instant now, std::size_t arguments) const;
 
  private:
+  using CommandCount = RespServer::CommandCount;
+  struct Reply {
+    Write write;
+    CommandCount* command;  // whose it is
+  };
   // A request that waits for its answer.
   struct Slot {
-    Write write;
+    Reply reply;
     RespWriter::Version version;
     std::uint16_t key_size;  // of keys_; 0: a read's or a task's
   };
   struct LocalRead {
-    Write write;
+    Reply reply;
     std::size_t keys;  // how many of the context's
   };
   // Replies that are known, behind a slot.
@@ -129,6 +140,12 @@ class RespConnection final : public ClientProtocol {
   };
 
   void execute(Words words);
+  void execute_subcommand(const RespCommand& command, Words words);
+  void reject(const RespCommand& command, const RespCommand* container);
+  // An error that is no command's.
+  void complain(std::string_view text);
+  void count_error(std::string_view text, CommandCount* of);
+  void count_calls();
   void refuse_unknown(Words words);
   [[nodiscard]] bool refuse(Words words);
   [[nodiscard]] bool refuse_in_transaction(Words words);
@@ -139,7 +156,7 @@ class RespConnection final : public ClientProtocol {
   void settle(std::uint64_t id, const RespAnswer& answer, Commit after = {});
   void forget_all();
   void answer_front(const RespAnswer& answer, Commit after);
-  std::uint64_t expect(Write write, std::string_view key = {});
+  std::uint64_t expect(Reply reply, std::string_view key = {});
   void ask(const Read& read);
   void give_questions();
   void give_changes();
@@ -152,7 +169,6 @@ class RespConnection final : public ClientProtocol {
   const RespPeer peer_;
   RespServer& server_;
   Labels labels_;
-  Instant since_;
   Instant now_{};
   Instant last_;  // command
   const RespCommand* last_command_ = nullptr;
@@ -164,7 +180,7 @@ class RespConnection final : public ClientProtocol {
   std::size_t unread_ = 0;      // bytes, with those of the request that is being carried out
   std::string* out_ = nullptr;  // during take() and reply()
   // Behind all slots; they go to the core together.
-  std::vector<Write> changes_;  // of the context's ops
+  std::vector<Reply> changes_;  // of the context's ops
   std::vector<LocalRead> reads_;
   std::vector<Slot> slots_;  // from slots_begin_ on
   std::size_t slots_begin_ = 0;
@@ -180,6 +196,9 @@ class RespConnection final : public ClientProtocol {
   std::multimap<std::uint64_t, Early> early_;  // answers that came before their turn
   std::size_t known_bytes_ = 0;                // of behind_ and early_
   Task task_;                                  // the last slot's; none: false
+  CommandCount* running_ = nullptr;            // of the command that runs, or ran last
+  std::uint64_t calls_ = 0;                    // of it, which the server does not know of yet
+  CommandCount* blamed_ = nullptr;             // whose reply is being written, if it may fail
   bool settling_ = false;
   // A MULTI was refused. Until its EXEC, DISCARD or RESET, all commands are.
   bool in_refused_transaction_ = false;

@@ -46,6 +46,7 @@ void type(RespConnection& connection, Words words) {
       words.subspan(1), [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
         const Value& value = only_value(answer);
         const bool known = value.code == Code::ok || value.exists;
+        if (known) count_read(from, value);
         known ? to.simple(value.exists ? "string" : "none") : write_failure(from, value, to);
         return true;
       });
@@ -56,6 +57,7 @@ void strlen(RespConnection& connection, Words words) {
       words.subspan(1), [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
         const Value& value = only_value(answer);
         const std::string text = value.exists ? std::to_string(value.value) : "";
+        if (value.code == Code::ok) count_read(from, value);
         value.code == Code::ok ? to.integer(static_cast<std::int64_t>(text.size()))
                                : write_failure(from, value, to);
         return true;
@@ -94,9 +96,15 @@ void exists(RespConnection& connection, Words words) {
   connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     std::int64_t existing = 0;
-    for (const Value& value : all->values()) existing += value.exists ? 1 : 0;
-    const Value* const failed = all->failed();
-    failed == nullptr ? to.integer(existing) : write_failure(connection, *failed, to);
+    if (const Value* const failed = all->failed()) {
+      write_failure(connection, *failed, to);
+      return true;
+    }
+    for (const Value& value : all->values()) {
+      existing += value.exists ? 1 : 0;
+      count_read(connection, value);
+    }
+    to.integer(existing);
     return true;
   });
   all->ask();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <initializer_list>
 
 #include "node/resp/resp_command.h"
 #include "node/version.h"
@@ -51,10 +52,18 @@ void info_server(const Facts& facts, std::string& to) {
   line(to, "uptime_in_days", seconds_up(facts.server) / 86'400);
 }
 
+// What this server does not do is 0.
+void zeros(std::string& to, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) line(to, name, 0);
+}
+
 void info_clients(const Facts& facts, std::string& to) {
-  line(to, "connected_clients", facts.figures.resp.connected);
+  line(to, "connected_clients", facts.figures.port.connected);
+  line(to, "cluster_connections", 0);
   line(to, "maxclients", facts.server.settings.connections);
-  line(to, "blocked_clients", 0);
+  zeros(to, {"blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients",
+             "clients_in_timeout_table", "total_watched_keys", "total_blocking_keys",
+             "total_blocking_keys_on_nokey"});
 }
 
 // Pages, from the second field of /proc/self/statm.
@@ -66,14 +75,19 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// As "%.2f".
+std::string two_digits(double number) {
+  std::array<char, 32> text{};
+  const int length = std::snprintf(text.data(), text.size(), "%.2f", number);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
 std::string human(std::uint64_t bytes) {
   constexpr std::array<std::string_view, 4> kUnits{"B", "K", "M", "G"};
   std::size_t unit = 0;
   auto size = static_cast<double>(bytes);
   for (; size >= 1024 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
-  std::array<char, 32> text{};
-  const int length = std::snprintf(text.data(), text.size(), "%.2f", size);
-  return std::string(text.data(), static_cast<std::size_t>(length)).append(kUnits[unit]);
+  return two_digits(size).append(kUnits[unit]);
 }
 
 void info_memory(const Facts& facts, std::string& to) {
@@ -101,13 +115,47 @@ void info_persistence(const Facts& facts, std::string& to) {
 
 void info_stats(const Facts& facts, std::string& to) {
   const RespFigures& resp = facts.figures.resp;
-  line(to, "total_connections_received", resp.connections_received);
+  const PortFigures& port = facts.figures.port;
+  const auto kilobytes = [](std::uint64_t bytes) {
+    return two_digits(static_cast<double>(bytes) / 1024);
+  };
+  line(to, "total_connections_received", port.received);
   line(to, "total_commands_processed", resp.commands_processed);
   line(to, "instantaneous_ops_per_sec", resp.per_second);
-  line(to, "total_error_replies", resp.errors);
+  line(to, "total_net_input_bytes", port.bytes_in);
+  line(to, "total_net_output_bytes", port.bytes_out);
+  line(to, "instantaneous_input_kbps", kilobytes(port.in_per_second));
+  line(to, "instantaneous_output_kbps", kilobytes(port.out_per_second));
+  line(to, "rejected_connections", port.rejected);
+  zeros(to, {"sync_full", "sync_partial_ok", "sync_partial_err", "expired_keys", "evicted_keys"});
   line(to, "keyspace_hits", resp.hits);
   line(to, "keyspace_misses", resp.misses);
+  zeros(to, {"pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "latest_fork_usec",
+             "total_forks", "unexpected_error_replies"});
+  line(to, "total_error_replies", resp.errors);
+  line(to, "total_reads_processed", port.reads);
+  line(to, "total_writes_processed", port.writes);
   for (const Stat& stat : facts.figures.status.stats) line(to, "quipu_" + stat.name, stat.value);
+}
+
+// Those that were called, or refused.
+void info_commandstats(const Facts& facts, std::string& to) {
+  const auto& commands = facts.figures.resp.commands;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const auto& [calls, nanoseconds, rejected, failed] = commands[i];
+    if (calls + rejected + failed == 0) continue;
+    const auto usec = static_cast<double>(nanoseconds) / 1000;
+    line(to, "cmdstat_" + command_names()[i],
+         "calls=" + std::to_string(calls) + ",usec=" + std::to_string(nanoseconds / 1000) +
+             ",usec_per_call=" + two_digits(calls == 0 ? 0 : usec / static_cast<double>(calls)) +
+             ",rejected_calls=" + std::to_string(rejected) +
+             ",failed_calls=" + std::to_string(failed));
+  }
+}
+
+void info_errorstats(const Facts& facts, std::string& to) {
+  for (const auto& [code, count] : facts.figures.resp.errors_by_code)
+    line(to, "errorstat_" + code, "count=" + std::to_string(count));
 }
 
 // Every node takes writes; none is another's copy.
@@ -142,22 +190,32 @@ void info_keyspace(const Facts& facts, std::string& to) {
 }
 
 constexpr std::array kSections{
-    Section{"Server", info_server},     Section{"Clients", info_clients},
-    Section{"Memory", info_memory},     Section{"Persistence", info_persistence},
-    Section{"Stats", info_stats},       Section{"Replication", info_replication},
-    Section{"CPU", info_cpu},           Section{"Cluster", info_cluster},
+    Section{"Server", info_server},
+    Section{"Clients", info_clients},
+    Section{"Memory", info_memory},
+    Section{"Persistence", info_persistence},
+    Section{"Stats", info_stats},
+    Section{"Replication", info_replication},
+    Section{"CPU", info_cpu},
+    Section{"Commandstats", info_commandstats},
+    Section{"Errorstats", info_errorstats},
+    Section{"Cluster", info_cluster},
     Section{"Keyspace", info_keyspace},
 };
+
+constexpr std::string_view kOnlyIfAskedFor = "Commandstats";
 
 void info(RespConnection& connection, Words words) {
   const Words wanted = words.subspan(1);
   const auto is_wanted = [&wanted](const Section& section) {
-    if (wanted.empty()) return true;
-    return std::any_of(wanted.begin(), wanted.end(), [&section](std::string_view one) {
-      return same_word(one, "all") || same_word(one, "everything") || same_word(one, "default") ||
-             same_word(one, lowered(section.name));
+    const bool by_default = section.name != kOnlyIfAskedFor;
+    if (wanted.empty()) return by_default;
+    return std::any_of(wanted.begin(), wanted.end(), [&](std::string_view one) {
+      return same_word(one, "all") || same_word(one, "everything") ||
+             (same_word(one, "default") && by_default) || same_word(one, lowered(section.name));
     });
   };
+  connection.settle_figures();
   const RespServer& server = connection.server();
   const Facts facts{server, server.context.of_node(server.own_figures())};
   std::string text;
@@ -196,15 +254,28 @@ void config_get(RespConnection& connection, Words words) {
 }
 
 void config_resetstat(RespConnection& connection, Words) {
-  RespServer& server = connection.server();
-  const std::uint64_t per_second = server.figures.per_second;
-  server.figures = {.per_second = per_second};
+  connection.server().reset_figures();
   connection.ok();
 }
 
-void config_set(RespConnection& connection, Words) {
+void config_set(RespConnection& connection, Words words) {
+  if (words.size() % 2 == 1) return connection.error(kSyntaxError);
+  const auto& shown = connection.server().settings.shown;
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    const bool known = std::any_of(shown.begin(), shown.end(), [&](const auto& setting) {
+      return same_word(words[i], setting.first);
+    });
+    if (known) continue;
+    return connection.error("ERR Unknown option or number of arguments for CONFIG SET - '" +
+                            std::string(words[i]) + "'");
+  }
   connection.error(
       "ERR CONFIG SET is not supported: change the node's settings file and restart the node");
+}
+
+// Settings come from a file, variables and flags, which nobody writes.
+void config_rewrite(RespConnection& connection, Words) {
+  connection.error("ERR The server is running without a config file");
 }
 
 constexpr std::string_view kAdmin = "admin noscript loading stale";
@@ -229,7 +300,16 @@ constexpr std::array kConfig{
                 "@admin @slow @dangerous",
                 "server",
                 "2.0.0",
-                "Sets the figures of INFO stats to 0."},
+                "Sets the figures of INFO's stats, commandstats and errorstats to 0."},
+    RespCommand{"rewrite",
+                2,
+                config_rewrite,
+                kAdmin,
+                {},
+                "@admin @slow @dangerous",
+                "server",
+                "2.8.0",
+                "Refused: the settings' file is yours."},
     RespCommand{"set",
                 -4,
                 config_set,
@@ -249,8 +329,8 @@ constexpr std::array kConfig{
 // There is none to remove. Redis's own tests ask for it before each.
 void function_flush(RespConnection& connection, Words words) {
   if (words.size() > 3) {
-    return connection.error(
-        "ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION HELP.");
+    return connection.error("ERR unknown subcommand or wrong number of arguments for '" +
+                            std::string(words[1]) + "'. Try FUNCTION HELP.");
   }
   if (words.size() > 2 && !same_word(words[2], "async") && !same_word(words[2], "sync"))
     return connection.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
@@ -268,8 +348,15 @@ constexpr std::array kFunction{
                 "7.0.0",
                 "Removes all functions: there are none.",
                 "[ASYNC|SYNC]"},
-    RespCommand{
-        "help", 2, help, kLoadingStale, {}, "@slow", "scripting", "7.0.0", "Tells these lines."},
+    RespCommand{"help",
+                2,
+                help,
+                kLoadingStale,
+                {},
+                "@slow @scripting",
+                "scripting",
+                "7.0.0",
+                "Tells these lines."},
 };
 
 constexpr std::array kIntrospectionCommands{

@@ -30,18 +30,25 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
 const Value& only_value(const RespAnswer& answer) { return answer.values.front(); }
 
 void add(RespConnection& connection, const Op& op) {
-  const bool tokened = op.token != Token{};
-  connection.change(op, tokened ? write_total<token_error> : write_total<change_error>);
+  connection.change(op, write_total<change_error>);
+}
+
+void add_by_token(RespConnection& connection, const Op& op) {
+  connection.change(op, write_total<token_error>);
 }
 
 Op reset_of(const RespConnection& connection, std::string_view key) {
   return {.kind = OpKind::reset, .key = key, .ack = connection.server().settings.ack};
 }
 
-void write_value(RespConnection& connection, const Value& value, RespWriter& to) {
-  if (value.code != Code::ok) return write_failure(connection, value, to);
+void count_read(RespConnection& connection, const Value& value) {
   RespFigures& figures = connection.server().figures;
   ++(value.exists ? figures.hits : figures.misses);
+}
+
+void write_value(RespConnection& connection, const Value& value, RespWriter& to) {
+  if (value.code != Code::ok) return write_failure(connection, value, to);
+  count_read(connection, value);
   value.exists ? to.bulk(value.value) : to.null();
 }
 

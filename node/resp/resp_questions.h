@@ -15,11 +15,15 @@ inline constexpr RespCommand::Keys all_keys(std::string_view access) { return {1
 // Of an answer to a question about one key.
 [[nodiscard]] const Value& only_value(const RespAnswer& answer);
 
-// The reply is the total as this node sees it then. With a token, errors say what a client
-// is to do that may send the op again, or has done so.
+// The reply is the total as this node sees it then.
 void add(RespConnection& connection, const Op& op);
+// The same, but errors say what a client is to do that may send the op again, or has done so.
+void add_by_token(RespConnection& connection, const Op& op);
 
 [[nodiscard]] Op reset_of(const RespConnection& connection, std::string_view key);
+
+// For INFO's hits and misses.
+void count_read(RespConnection& connection, const Value& value);
 
 // As GET tells it.
 void write_value(RespConnection& connection, const Value& value, RespWriter& to);

@@ -146,7 +146,7 @@ void quipu_add(RespConnection& connection, Words words) {
                    "QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name | TOKEN session "
                    "number [FLOOR number]]");
   if (!wrong.empty()) return connection.error(wrong);
-  add(connection, op);
+  op.token == Token{} ? add(connection, op) : add_by_token(connection, op);
 }
 
 void quipu_reset(RespConnection& connection, Words words) {

@@ -98,13 +98,24 @@ void getdel(RespConnection& connection, Words words) {
   connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::fresh);
 }
 
-std::string unsupported_option(std::string_view option) {
-  for (const std::string_view known :
-       {"nx", "xx", "get", "ex", "px", "exat", "pxat", "keepttl", "ifeq"}) {
-    if (same_word(option, known))
-      return "ERR SET with option '" + std::string(option) + "' is not supported";
+// What Redis says of SET's options, from words[3] on; or that they are not supported here.
+std::string objection_to_options(Words words) {
+  std::string condition;  // NX or XX
+  bool timed = false;     // EX, KEEPTTL, …: one of them
+  for (std::size_t i = 3; i < words.size(); ++i) {
+    const std::string option = lowered(words[i]);
+    if (option == "nx" || option == "xx") {
+      if (!condition.empty() && condition != option) return std::string(kSyntaxError);
+      condition = option;
+    } else if (option == "keepttl" || option == "ex" || option == "px" || option == "exat" ||
+               option == "pxat") {
+      if (std::exchange(timed, true)) return std::string(kSyntaxError);
+      if (option != "keepttl" && ++i == words.size()) return std::string(kSyntaxError);
+    } else if (option != "get") {
+      return std::string(kSyntaxError);
+    }
   }
-  return std::string(kSyntaxError);
+  return "ERR SET with option '" + std::string(words[3]) + "' is not supported";
 }
 
 // An observed reset, and then an add: what others add meanwhile is kept. Where this node
@@ -162,7 +173,7 @@ class Setting {
 };
 
 void set(RespConnection& connection, Words words) {
-  if (words.size() > 3) return connection.error(unsupported_option(words[3]));
+  if (words.size() > 3) return connection.error(objection_to_options(words));
   const auto number = to_integer(words[2]);
   if (!number) return connection.error(kNotAnInteger);
   const auto setting = std::make_shared<Setting>(connection, words[1], *number);
