@@ -8,6 +8,7 @@
 
 #include "tests/node/eventually.h"
 #include "tests/system/daemons.h"
+#include "tests/system/resp_pipeline.h"
 
 namespace quipu::test {
 namespace {
@@ -70,6 +71,64 @@ TEST(Crash, KillingTheOnlyNodeUnderLoadLosesNoAckedAddAndDoublesNone) {
   const auto reading = client->counter("likes:crash").read();
   ASSERT_TRUE(reading.ok()) << reading.status().message();
   EXPECT_EQ(reading->value, load.counted());
+}
+
+// A Redis client's INCRs, a pipeline of 32 that is never empty.
+class RespLoad {
+ public:
+  RespLoad(const std::string& address, const std::string& key)
+      : request_("INCR " + key), client_({address}, 0, std::chrono::seconds(30)) {
+    for (int i = 0; i < 32; ++i) add();
+  }
+  // No more requests; what is open ends.
+  [[nodiscard]] bool stop() {
+    stopping_ = true;
+    return eventually([this] { return open_ == 0; }, std::chrono::seconds(60));
+  }
+  [[nodiscard]] std::int64_t counted() const { return counted_; }
+  [[nodiscard]] std::int64_t doubtful() const { return doubtful_; }
+
+ private:
+  // Until it is connected, it tries again; once the node has died, it does not.
+  void add() {
+    ++open_;
+    client_.ask({{request_, [this](RespPipeline::Fate fate, std::string_view reply) {
+                    if (reply.starts_with(':')) ++counted_;
+                    if (fate == RespPipeline::Fate::unknown || reply.starts_with("-INDOUBT"))
+                      ++doubtful_;
+                    const bool connected = fate == RespPipeline::Fate::replied;
+                    if (!stopping_ && (connected || counted_ == 0)) add();
+                    --open_;
+                  }}});
+  }
+  const std::string request_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> open_ = 0;
+  std::atomic<std::int64_t> counted_ = 0, doubtful_ = 0;
+  RespPipeline client_;
+};
+
+// A reply that comes before its record is durable is lost in one of two such kills.
+TEST(Crash, KillingANodeLosesNoAddThatARedisClientWasAnswered) {
+  Daemons daemons(1);
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  const std::string node = daemons.client_address(0);
+  std::int64_t counted = 0, doubtful = 0;
+  for (int round = 1; round <= 10; ++round) {
+    RespLoad load(node, "likes:resp");
+    ASSERT_TRUE(eventually([&] { return load.counted() > 200; }));
+    EXPECT_EQ(daemons.end(0, SIGKILL), 128 + SIGKILL);
+    ASSERT_TRUE(load.stop());
+    counted += load.counted();
+    doubtful += load.doubtful();
+    daemons.start(0);
+    ASSERT_TRUE(daemons.all_ready());
+    const auto reading = connect({node})->counter("likes:resp").read();
+    ASSERT_TRUE(reading.ok()) << reading.status().message();
+    ASSERT_GE(reading->value, counted) << "lost in round " << round;
+    ASSERT_LE(reading->value, counted + doubtful);
+  }
 }
 
 TEST(Crash, AllThreeNodesKilledAtOnceComeBackWithEveryAckedAdd) {
