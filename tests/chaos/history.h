@@ -36,7 +36,7 @@ inline constexpr std::size_t kAddsPerWitness = 30;  // 4^30 fits a sum
 enum class Answer : std::uint8_t { open, ok, fail, unknown };
 
 struct Add {
-  std::string key;
+  std::string key{};
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
   int client = 0;

@@ -2,10 +2,25 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/node/eventually.h"
 
 namespace quipu::chaos {
+namespace {
+
+// What a Redis client knows of its add.
+Status status_of(test::RespPipeline::Fate fate, std::string_view reply) {
+  using Fate = test::RespPipeline::Fate;
+  if (fate == Fate::not_sent) return {Code::unavailable, "not connected"};
+  if (fate == Fate::unknown) return {Code::in_doubt, "the connection broke before the reply"};
+  const bool counted = reply.starts_with(':') || reply.starts_with("-PARTIAL it was added");
+  if (counted) return {};
+  const Code code = reply.starts_with("-INDOUBT") ? Code::in_doubt : Code::unavailable;
+  return {code, std::string(reply.substr(0, reply.find('\r')))};
+}
+
+}  // namespace
 
 // ---- keys ----
 
@@ -32,6 +47,13 @@ Keys::Next Keys::next_plain(Random& random) {
   return {at.key, kLeast + static_cast<std::int64_t>(random.below(61))};
 }
 
+Keys::Next Keys::next_counted() {
+  const std::lock_guard lock(mutex_);
+  Current& at = rotate(counted_, "counted:", kAddsPerCounted);
+  ++at.adds;
+  return {at.key, 1};
+}
+
 // One that is being added to, or one of late.
 std::string Keys::any(Random& random) const {
   const std::lock_guard lock(mutex_);
@@ -52,6 +74,16 @@ struct Workload::Worker {
   std::thread thread{};
 };
 
+struct Workload::RedisWorker {
+  int number = 0;
+  Random random;
+  // Behind other kinds of adds an INCR waits for what they wait for, too.
+  bool only_incr = false;
+  std::atomic<std::size_t> in_flight = 0;
+  std::thread thread{};
+  std::unique_ptr<test::RespPipeline> client{};
+};
+
 std::unique_ptr<Client> connect_to(const std::vector<std::string>& nodes, std::size_t preferred) {
   std::vector<std::string> seeds = nodes;
   std::rotate(seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(preferred), seeds.end());
@@ -67,7 +99,17 @@ Workload::Workload(Options options, Recorder& recorder)
     workers_.push_back(std::make_unique<Worker>(static_cast<int>(i) + 1,
                                                 connect_to(options_.nodes, i), random.split()));
   }
+  for (const bool only_incr : {true, false}) {
+    const std::size_t first = redis_.size();
+    const auto number = static_cast<int>(options_.nodes.size() + first + 1);
+    redis_.push_back(std::make_unique<RedisWorker>(number, random.split(), only_incr));
+    redis_.back()->client =
+        std::make_unique<test::RespPipeline>(options_.nodes, first, options_.timeout);
+  }
   for (auto& worker : workers_) {
+    worker->thread = std::thread([this, one = worker.get()] { run(*one); });
+  }
+  for (auto& worker : redis_) {
     worker->thread = std::thread([this, one = worker.get()] { run(*one); });
   }
 }
@@ -77,13 +119,16 @@ Workload::~Workload() { stop(); }
 void Workload::stop() {
   if (stopping_.exchange(true)) return;
   for (auto& worker : workers_) worker->thread.join();
+  for (auto& worker : redis_) worker->thread.join();
   const auto none_left = [this] {
-    return std::all_of(workers_.begin(), workers_.end(),
-                       [](const auto& worker) { return worker->in_flight == 0; });
+    const auto ended = [](const auto& worker) { return worker->in_flight == 0; };
+    return std::all_of(workers_.begin(), workers_.end(), ended) &&
+           std::all_of(redis_.begin(), redis_.end(), ended);
   };
   // Each operation ends by its timeout; a client that is destroyed ends the rest.
   static_cast<void>(test::eventually(none_left, options_.timeout * 2));
   for (auto& worker : workers_) worker->client.reset();
+  for (auto& worker : redis_) worker->client.reset();
   static_cast<void>(test::eventually(none_left));
 }
 
@@ -109,21 +154,63 @@ void Workload::act(Worker& worker) {
   }
 }
 
+Workload::Begun Workload::begin(Keys::Next next, Add add) {
+  add.key = next.key;
+  add.amount = next.amount;
+  return {recorder_.begin(std::move(add)), std::move(next)};
+}
+
+// An add to one of the keys that all share, which is the history's next.
+Workload::Begun Workload::begin_add(Random& random, Add add) {
+  const bool witness = random.below(5) < 2;
+  const std::lock_guard order(adding_);
+  return begin(witness ? keys_.next_witness(random) : keys_.next_plain(random), std::move(add));
+}
+
+void Workload::run(RedisWorker& worker) {
+  const auto gap =
+      std::chrono::nanoseconds(std::chrono::seconds(1)) / options_.pipelines_per_second;
+  auto next = std::chrono::steady_clock::now();
+  while (!stopping_) {
+    // Paces the load; nothing is waited for.
+    std::this_thread::sleep_until(next);
+    next = std::max(next + gap, std::chrono::steady_clock::now() - std::chrono::milliseconds(10));
+    if (worker.in_flight < options_.in_flight && worker.client->connected()) pipeline(worker);
+  }
+}
+
+// INCRs are of the Redis clients' own counter, at the default `disk`.
+void Workload::pipeline(RedisWorker& worker) {
+  constexpr std::pair<Ack, std::string_view> kLevels[] = {
+      {Ack::quorum, "QUORUM"}, {Ack::disk, "DISK"}, {Ack::memory, "MEMORY"}};
+  std::vector<test::RespPipeline::Request> requests;
+  for (std::size_t more = 1 + worker.random.below(2); more > 0; --more) {
+    const bool plain = worker.only_incr || worker.random.below(2) == 0;
+    const auto& [level, word] = kLevels[worker.random.below(std::size(kLevels))];
+    const Add add{.ack = plain ? Ack::disk : level,
+                  .client = worker.number,
+                  .node = static_cast<int>(worker.client->at()) + 1};
+    const auto [number, next] =
+        plain ? begin(keys_.next_counted(), add) : begin_add(worker.random, add);
+    const std::string line = plain ? "INCR " + next.key
+                                   : "QUIPU.ADD " + next.key + ' ' + std::to_string(next.amount) +
+                                         " ACK " + std::string(word);
+    ++worker.in_flight;
+    requests.push_back({line, [this, &worker, number = number](auto fate, std::string_view reply) {
+                          recorder_.end_add(number, status_of(fate, reply));
+                          --worker.in_flight;
+                        }});
+  }
+  worker.client->ask(std::move(requests));
+}
+
 void Workload::add(Worker& worker) {
   constexpr Ack kLevels[] = {Ack::quorum, Ack::quorum, Ack::disk, Ack::disk, Ack::memory};
   const Ack ack = kLevels[worker.random.below(std::size(kLevels))];
-  const bool witness = worker.random.below(5) < 2;
-  std::unique_lock order(adding_);
-  const Keys::Next next =
-      witness ? keys_.next_witness(worker.random) : keys_.next_plain(worker.random);
-  const std::size_t number = recorder_.begin(Add{.key = next.key,
-                                                 .amount = next.amount,
-                                                 .ack = ack,
-                                                 .client = worker.number,
-                                                 .node = worker.number});
-  order.unlock();
+  const auto [number, next] =
+      begin_add(worker.random, {.ack = ack, .client = worker.number, .node = worker.number});
   worker.client->counter(next.key).add(next.amount, {.ack = ack, .timeout = options_.timeout},
-                                       [this, &worker, number](const Status& status) {
+                                       [this, &worker, number = number](const Status& status) {
                                          recorder_.end_add(number, status);
                                          --worker.in_flight;
                                        });

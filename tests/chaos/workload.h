@@ -2,6 +2,9 @@
 // write down each operation.
 //
 //   per client   one quipu::Client that prefers one node, and a thread that paces it
+//   RESP         two Redis clients more, one with plain INCRs only. Each pipelines to one node,
+//                and goes to the next when its connection breaks: an add without its reply is
+//                in doubt
 //   adds         to witness keys (4^i) and to plain counters, up and down, at every level
 //   reads        strong, local and fresh, of the keys of late
 //
@@ -21,6 +24,7 @@
 #include "protocol/random.h"
 #include "quipu/client.h"
 #include "tests/chaos/recorder.h"
+#include "tests/system/resp_pipeline.h"
 
 namespace quipu::chaos {
 
@@ -34,12 +38,15 @@ class Keys {
   // A witness's digits count up in the order of these calls.
   Next next_witness(Random& random);
   Next next_plain(Random& random);
+  // Of the Redis clients alone, and always 1: so each add that is missing is seen.
+  Next next_counted();
   [[nodiscard]] std::string any(Random& random) const;
 
  private:
   static constexpr std::size_t kWitnesses = 4;  // at a time
   static constexpr std::size_t kPlain = 8;
   static constexpr std::size_t kAddsPerPlain = 200;
+  static constexpr std::size_t kAddsPerCounted = 2000;
   static constexpr std::size_t kRecent = 40;
 
   struct Current {
@@ -51,6 +58,7 @@ class Keys {
   mutable std::mutex mutex_;
   std::vector<Current> witnesses_{kWitnesses};
   std::vector<Current> plain_{kPlain};
+  Current counted_;
   std::deque<std::string> recent_;
   std::size_t made_ = 0;
 };
@@ -63,6 +71,9 @@ class Workload {
     int operations_per_second = 600;  // all clients together
     std::chrono::milliseconds timeout{10'000};
     std::size_t in_flight = 96;  // per client; beyond, it waits
+    // Of each Redis client, each of one or two adds. They keep a disk busy, so a node that is
+    // killed mostly has records that are not durable yet.
+    int pipelines_per_second = 400;
   };
   // Throws if a client finds no node. `recorder` must outlive it.
   Workload(Options options, Recorder& recorder);
@@ -75,7 +86,16 @@ class Workload {
 
  private:
   struct Worker;
+  struct RedisWorker;
   void run(Worker& worker);
+  void run(RedisWorker& worker);
+  void pipeline(RedisWorker& worker);
+  struct Begun {
+    std::size_t number;  // the recorder's
+    Keys::Next next;
+  };
+  [[nodiscard]] Begun begin_add(Random& random, Add add);
+  [[nodiscard]] Begun begin(Keys::Next next, Add add);
   void act(Worker& worker);
   void add(Worker& worker);
   void read(Worker& worker);
@@ -86,6 +106,7 @@ class Workload {
   std::mutex adding_;  // a witness's digits are in the order of the history
   std::atomic<bool> stopping_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<RedisWorker>> redis_;
 };
 
 // A client that prefers the node, and knows the others.
