@@ -85,6 +85,8 @@ void LibraryClient::complete(CallId id, const ClientAnswer& answer) {
   calls_.erase(at);
   const Task& task = call.task;
   if (task.what == Task::What::add || task.what == Task::What::reset) {
+    if (std::get<Status>(answer).code() == Code::token_expired && !options_.has(Knob::small_tokens))
+      workload_.check_session(task);
     workload_.on_done(task, task.ack, std::get<Status>(answer).code(), Workload::Finality::final);
   } else if (task.what == Task::What::raise) {
     workload_.on_raised(task, std::get<Status>(answer).code());

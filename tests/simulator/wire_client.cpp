@@ -16,6 +16,13 @@ constexpr unsigned kLateTries = 8;  // 0.3 to 1.8 s apart
 constexpr Duration kFavour = std::chrono::seconds(8);
 constexpr Duration kAskConfig = std::chrono::seconds(1);
 
+// A node that gave an op a token of its own reports an expired one as a doubt.
+bool says_expired(const Done& done) {
+  return done.code == Code::token_expired ||
+         (done.code == Code::in_doubt &&
+          done.detail.find("dropped this node's session") != std::string::npos);
+}
+
 }  // namespace
 
 WireClient::WireClient(Timeline& time, Network& network, std::vector<SimNode*> nodes, HostId host,
@@ -387,7 +394,7 @@ void WireClient::on_done(const Done& done) {
                    workload_.describe(change.task) + ": a retry met token_reused");
     return;
   }
-  if (done.code == Code::token_expired && !options_.has(Knob::small_tokens))
+  if (says_expired(done) && !options_.has(Knob::small_tokens))
     workload_.check_session(change.task);
   if (done.usable > 0) usable_[change.task.key] = done.usable;
   const bool once = change.sends == 1;
