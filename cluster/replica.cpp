@@ -156,7 +156,8 @@ void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
 void Replica::pull_states(const Pull& pull, Pulled& answer) const {
   ShardState state;
   for (const ShardKey& shard : pull.shards) {
-    if (answer.states.bytes() > answer_bytes_) break;
+    // At least one: an answer without any would end the repair.
+    if (answer.answered > 0 && answer.states.bytes() > answer_bytes_) break;
     ++answer.answered;
     if (executor_.map().read(shard, state)) answer.states.push(shard, state);
   }

@@ -1,7 +1,9 @@
 #include "tests/simulator/ledger.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <limits>
 
 #include "storage/lattice.h"
 #include "tests/simulator/timeline.h"
@@ -19,6 +21,7 @@ std::string clock(Instant at) {
 
 constexpr std::uint32_t kCompleteMs = 300;
 constexpr std::uint16_t kCrowdOneIn = 1024;  // of the partitions takes counters, where they crowd
+constexpr std::size_t kLeafOneIn = 6;        // of those counters is in one leaf of its partition
 
 std::string number(Wide value) {
   const bool negative = value < 0;
@@ -49,10 +52,19 @@ bool Ledger::Change::acked_before(Ack level, Instant when) const {
 
 std::string Ledger::open_key(KeyKind kind) {
   static constexpr const char* kNames[] = {"witness:", "negative:", "signed:", "big:"};
-  std::string name;
+  // A leaf takes some 260,000 tries, so they are cheap.
+  const bool in_leaf = leaves_crowd_ && names_.size() % kLeafOneIn == 0;
+  const auto crowds = [&](const Placement& place) {
+    return raw(place.partition()) % kCrowdOneIn == 0 && (!in_leaf || place.leaf() == 0);
+  };
+  std::string name = kNames[static_cast<std::size_t>(kind)];
+  const std::size_t prefix = name.size();
   do {
-    name = kNames[static_cast<std::size_t>(kind)] + std::to_string(next_name_++);
-  } while (crowded_ && raw(Placement{*crowded_, {name, 0}}.partition()) % kCrowdOneIn != 0);
+    name.resize(prefix + std::numeric_limits<std::uint64_t>::digits10);
+    char* const end = name.data() + name.size();
+    name.resize(static_cast<std::size_t>(
+        std::to_chars(name.data() + prefix, end, next_name_++).ptr - name.data()));
+  } while (crowded_ && !crowds(Placement{*crowded_, {name, 0}}));
   Key& key = keys_[name];
   key.kind = kind;
   key.doubled = next_name_ % 2 == 0;

@@ -59,8 +59,12 @@ class Ledger {
   // ---- what was asked, and answered ----
   [[nodiscard]] std::string open_key(KeyKind kind);
   // From now on only names whose first shard is placed in one of a few partitions, so
-  // that several dirty states meet there, and now and then two in one leaf.
-  void crowd(HashKey placement) { crowded_ = placement; }
+  // that several dirty states meet there, and now and then two in one leaf. `leaves`: one in
+  // six is in a certain leaf of it, which then holds more than a small answer tells.
+  void crowd(HashKey placement, bool leaves) {
+    crowded_ = placement;
+    leaves_crowd_ = leaves;
+  }
   [[nodiscard]] bool full(const std::string& key) const;
   // A witness key chooses the amount, another takes `amount`.
   OpId begin_add(Instant now, const std::string& key, std::int64_t amount);
@@ -156,6 +160,7 @@ class Ledger {
 
   std::vector<Change> changes_;
   std::optional<HashKey> crowded_;
+  bool leaves_crowd_ = false;
   std::uint64_t next_name_ = 0;
   std::unordered_map<std::string, Key> keys_;  // never iterated
   std::vector<std::string> names_;

@@ -37,7 +37,7 @@ NodeSettings make_settings(const Options& options) {
   if (options.has(Knob::small_outbox)) settings.outbox_shards = 3;
   if (options.has(Knob::small_frames)) {
     settings.frame_bytes = 64;
-    settings.repair_answer_bytes = 500;
+    settings.repair_answer_bytes = options.has(Knob::crowds) ? 60 : 500;
   }
   if (options.has(Knob::small_checkpoint)) {
     settings.checkpoint.journal_bytes = 4096;
@@ -151,7 +151,7 @@ void World::run_whole() {
   }
   const HashKey placement = nodes_[0]->core()->executor().map().placement_key();
   oracle_.set_placement(placement);
-  if (options_.has(Knob::crowds)) ledger_.crowd(placement);
+  if (options_.has(Knob::crowds)) ledger_.crowd(placement, options_.has(Knob::small_frames));
   run_for(seconds(1));
 
   sampling_ = true;
