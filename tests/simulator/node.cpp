@@ -477,6 +477,13 @@ void SimNode::ask_strongly(const std::vector<std::string>& keys, Duration timeou
   });
 }
 
+void SimNode::ask(Op op) {
+  ask_core([&](Effects& effects) {
+    op.id = asked_;
+    core_->on_ops(clock_.now(), kSelf, {&op, 1}, effects);
+  });
+}
+
 void SimNode::ask(List list) {
   ask_core([&](Effects& effects) {
     list.id = asked_;

@@ -69,8 +69,9 @@ class SimNode {
 
   [[nodiscard]] const NodeCore* core() const { return core_.get(); }
   // As a client that is connected here: reads a counter locally, several strongly, lists,
-  // counts. What it is told is there a little later.
+  // counts, changes. What it is told is there a little later.
   void ask(const std::string& key);
+  void ask(Op op);
   void ask_strongly(const std::vector<std::string>& keys, Duration timeout);
   void ask(List list);
   void ask(Size size);

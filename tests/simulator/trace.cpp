@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 34> kInvariants = {{
+constexpr std::array<InvariantInfo, 35> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -21,6 +21,8 @@ constexpr std::array<InvariantInfo, 34> kInvariants = {{
     {"complete_read_is_complete",
      "a local read that says complete has all that was acked before its age"},
     {"fresh_read_is_fresh", "a fresh read counts what each owner's disk had before it began"},
+    {"staleness_is_bounded",
+     "while nothing fails, a local read shows what was acked a few gossip intervals before"},
     {"total_within_bounds", "a total is within what acked and doubtful adds allow"},
     {"disk_ack_is_on_a_disk", "what was acked at disk is on some node's disk"},
     {"quorum_ack_is_on_a_majority", "what was acked at quorum is on a majority of the disks"},

@@ -23,6 +23,7 @@ enum class Invariant : std::uint8_t {
   quorum_reset_clears,
   complete_read_is_complete,
   fresh_read_is_fresh,
+  staleness_is_bounded,
   total_within_bounds,
   disk_ack_is_on_a_disk,
   quorum_ack_is_on_a_majority,

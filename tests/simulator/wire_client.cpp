@@ -394,8 +394,7 @@ void WireClient::on_done(const Done& done) {
                    workload_.describe(change.task) + ": a retry met token_reused");
     return;
   }
-  if (says_expired(done) && !options_.has(Knob::small_tokens))
-    workload_.check_session(change.task);
+  if (says_expired(done) && !options_.has(Knob::small_tokens)) workload_.check_session(change.task);
   if (done.usable > 0) usable_[change.task.key] = done.usable;
   const bool once = change.sends == 1;
   const bool for_good = done.code == Code::ok || done.code == Code::out_of_range || once;

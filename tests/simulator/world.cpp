@@ -170,6 +170,7 @@ void World::run_whole() {
   nemesis_->heal();
   if (!trace_.failure()) check_converged();
   if (!trace_.failure()) check_it_works();
+  if (!trace_.failure()) check_staleness();
 }
 
 bool World::everybody_whole() const {

@@ -55,6 +55,8 @@ class World {
   void check_lists();
   void check_it_works();
   void check_plain_adds();
+  void check_staleness();
+  void check_ages();
   void check_big_sums();
   void fail(Invariant invariant, std::string what) {
     trace_.fail(time_.now(), invariant, std::move(what));

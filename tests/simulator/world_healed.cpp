@@ -11,6 +11,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// How old local reads are at most, while nothing fails: from a node's own memory, and from what
+// an owner told. That may have been told three intervals ago.
+constexpr Duration kOwnAge = milliseconds(300), kOthersAge = milliseconds(600);
+
 }  // namespace
 
 // Nothing, or who does not.
@@ -272,6 +276,64 @@ void World::check_plain_adds() {
   }
   if (!answered)
     fail(Invariant::works_after_healing, "an add that names no session was not answered");
+}
+
+// Also of a counter that nobody has read for a while: what a node was told of it then is too old.
+void World::check_staleness() {
+  const std::string key = ledger_.open_key(KeyKind::witness);
+  for (SimNode* node : nodes_) node->ask(key);
+  run_for(seconds(1));
+  SimNode& through = *nodes_[ledger_.size() % nodes_.size()];
+  const Ledger::OpId add = ledger_.begin_add(time_.now(), key, 0);
+  const std::int64_t amount = ledger_.change(add).amount;
+  through.ask(Op{.key = key, .amount = amount, .ack = Ack::disk});
+  wait_for(seconds(2), milliseconds(5), [&] { return through.told().has_value(); });
+  const Done* const done = through.told() ? std::get_if<Done>(&*through.told()) : nullptr;
+  if (done == nullptr || done->code != Code::ok) return;  // too little room for what waits
+  (void)ledger_.on_acked(add, time_.now(), Ack::disk);
+  run_for(kOthersAge);
+  for (SimNode* node : nodes_) node->ask(key);
+  run_for(milliseconds(200));
+  for (SimNode* node : nodes_) {
+    const auto value = node->answer();
+    if (!value || value->code != Code::ok || value->value == amount) continue;
+    fail(Invariant::staleness_is_bounded,
+         node->name() + " reads " + key + " as " + std::to_string(value->value) + ", " +
+             std::to_string(value->age_ms) + " ms old, though an add of " + std::to_string(amount) +
+             " was acked before that");
+  }
+  if (!trace_.failure()) check_ages();
+}
+
+// At all distances to the gossip.
+void World::check_ages() {
+  constexpr std::size_t kRounds = 20, kKeys = 8;
+  const std::vector<std::string>& keys = ledger_.keys();
+  const std::size_t recent = std::min(keys.size(), kKeys);
+  const std::vector<std::string> newest(keys.end() - static_cast<std::ptrdiff_t>(recent),
+                                        keys.end());
+  const std::vector<std::string_view> asked(newest.begin(), newest.end());
+  const auto check = [this](const SimNode& node, const Value& value, Duration most) {
+    if (milliseconds(value.age_ms) <= most) return;
+    fail(Invariant::staleness_is_bounded, node.name() + " tells of a counter as it was " +
+                                              std::to_string(value.age_ms) +
+                                              " ms ago, though nothing fails");
+  };
+  std::vector<Value> values(recent);
+  for (std::size_t round = 0; round < kRounds && !trace_.failure(); ++round) {
+    for (SimNode* node : nodes_) {
+      node->core()->read_now(node->clock().now(), asked, values);
+      for (const Value& value : values) {
+        if (value.shards != 0) check(*node, value, kOwnAge);
+      }
+      node->ask(newest[round % recent]);
+    }
+    run_for(milliseconds(47));
+    for (SimNode* node : nodes_) {
+      const auto value = node->answer();
+      if (value && value->code == Code::ok) check(*node, *value, kOthersAge);
+    }
+  }
 }
 
 // By one towards the range, or within it, every counter can be added to; and after a reset
