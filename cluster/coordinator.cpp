@@ -37,6 +37,7 @@ ShardRef shard_of(const Op& op) {
   return {op.key, op.shard == kAnyShard ? ShardIndex{0} : op.shard};
 }
 
+constexpr const char* kNoRoom = "too many of the shard's owners have full disks";
 constexpr const char* kEdge = "an edge node executes nothing: ask an owner";
 
 bool tokened(const Op& op) { return op.token.store != StoreId{}; }
@@ -145,12 +146,17 @@ void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
   parts_.forwarder.flush(now);
 }
 
-// Without a store, of a live owner of the key, if there is a key.
+void Coordinator::on_storage_full(bool full) {
+  storage_full_ = full;
+  if (full) parts_.out.refuse_sessions({0, Code::storage_full, text(Code::storage_full)});
+}
+
+// Without a store, of a live owner of the key that has room, if there is a key.
 void Coordinator::open_session(const Job& job) {
   const auto& [op, placement, origin, deadline] = job;
   const StoreId own = parts_.executor.meta().store;
   if (!tokened(op) && !op.key.empty()) {
-    const auto owner = parts_.view.live_owner(placement.partition());
+    const auto owner = parts_.view.owner_with_room(placement.partition());
     if (owner && *owner != parts_.view.self()) {
       Job there = job;
       there.op.token.store = parts_.view.pinned(*owner);
@@ -162,8 +168,11 @@ void Coordinator::open_session(const Job& job) {
   if (op.token.store == StoreId{} || op.token.store == own) {
     if (parts_.view.edge())
       return refuse(origin, tokened(op) ? Code::executor_gone : Code::unavailable, kEdge);
+    // Its record would wait for room, and so would the answer.
+    if (storage_full_) return refuse(origin, Code::storage_full, text(Code::storage_full));
     const Serial serial = parts_.executor.issue_session();
-    parts_.out.answer(origin, {0, Code::ok, {}, 0, own, serial}, parts_.executor.covering());
+    parts_.out.answer_session(origin, {0, Code::ok, {}, 0, own, serial},
+                              parts_.executor.covering());
   } else if (const auto member = parts_.view.holder(op.token.store); !member) {
     refuse(origin, Code::executor_gone, "no member holds that store");
   } else if (!parts_.view.up(*member)) {
@@ -201,6 +210,7 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
   const Origin& origin = job.origin;
   Op& op = job.op;
   if (op.shard == kAnyShard && op.kind == OpKind::reset) {
+    if (storage_full_) return refuse(origin, Code::storage_full, text(Code::storage_full));
     if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
     const auto mode = op.ack == Ack::quorum ? Collector::Mode::majority : Collector::Mode::one;
     const RoundId round =
@@ -219,11 +229,13 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
     op.shard = *shard;
     if (op.shard != 0) job.placement = place(op);
   }
-  const auto owner = parts_.view.live_owner(job.placement.partition());
+  const Partition partition = job.placement.partition();
+  const auto owner = parts_.view.owner_with_room(partition);
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     forward(job, *owner);
   } else if (parts_.view.edge()) {
-    refuse(origin, Code::unavailable, kEdge);
+    const bool full = !owner && parts_.view.live_owner(partition);
+    refuse(origin, full ? Code::storage_full : Code::unavailable, full ? kNoRoom : kEdge);
   } else {
     execute(now, job);
   }
@@ -233,6 +245,7 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
 // and a raise that stopped half-way must not keep the counter from being reset.
 void Coordinator::execute(Instant now, const Job& job) {
   const Op& op = job.op;
+  if (storage_full_) return apply(job);  // asks nobody before it refuses
   if (op.kind == OpKind::add && op.shard > 0 && !shard_is_chosen(op))
     return add_if_usable(now, job);
   if (op.kind == OpKind::reset && op.ack == Ack::quorum) return observe_and_reset(now, job);
@@ -265,6 +278,7 @@ Code Coordinator::reason_to_refuse(const Job& job) const {
   if (storage_full_) return Code::storage_full;
   if (job.op.ack != Ack::quorum) return Code::ok;
   if (!parts_.view.majority_up(job.placement.partition())) return Code::no_quorum;
+  if (!parts_.view.majority_has_room(job.placement.partition())) return Code::storage_full;
   return full() ? Code::overloaded : Code::ok;
 }
 
@@ -317,7 +331,9 @@ void Coordinator::go_on(Instant now, Job&& job) {
 void Coordinator::conclude(const Job& job, const Applied& applied) {
   if (applied.code != Code::ok) {
     ++counts_.refused;
-    parts_.out.answer(job.origin, {0, applied.code, text(applied.code)}, applied.commit);
+    const bool owners_full = applied.code == Code::storage_full && !storage_full_;
+    parts_.out.answer(job.origin, {0, applied.code, owners_full ? kNoRoom : text(applied.code)},
+                      applied.commit);
     return;
   }
   ++(job.op.kind == OpKind::add ? counts_.adds_executed : counts_.resets_executed);
@@ -354,6 +370,9 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
 
 void Coordinator::start_raise(const Job& job) {
   if (full()) return refuse(job.origin, Code::overloaded, text(Code::overloaded));
+  const Partition partition = job.placement.partition();
+  if (parts_.view.majority_up(partition) && !parts_.view.majority_has_room(partition))
+    return refuse(job.origin, Code::storage_full, kNoRoom);
   const auto count = static_cast<ShardIndex>(job.op.amount);
   const RoundId round = parts_.collector.write({{std::string(job.op.key), 0}},
                                                {ShardState{{}, count, 1}}, job.deadline);

@@ -46,11 +46,11 @@ class Coordinator {
 
   // The ops of one client, or of one Forward; each is answered by one Done.
   void on_ops(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
-  // Its executor went away before it was sent: it may go elsewhere.
+  // Its executor went away before it was sent, or has no room: it may go elsewhere.
   void reroute(Instant now, const Forwarder::Unsent& unsent);
   void on_finished(Instant now, const Collector::Finished& finished);
   void on_internal(Instant now, Outbound::Internal internal);
-  void on_storage_full(bool full) { storage_full_ = full; }
+  void on_storage_full(bool full);
   // Memory is filling up: clients are not read, and what is forwarded is refused.
   void on_swamped(bool swamped) { swamped_ = swamped; }
 

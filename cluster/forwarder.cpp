@@ -90,6 +90,17 @@ void Forwarder::on_session(MemberIndex from, const Done& done) {
   peer.opening = 0;
   peer.refused = done.code != Code::ok;
   if (!peer.refused) peer.sessions.emplace_back(done.store, done.serial);
+  if (done.code != Code::storage_full) return;
+  view_.set_full(from, true);
+  for (const std::uint64_t id : std::exchange(peer.unnumbered, {})) {
+    if (pending_.contains(id)) release(id);
+  }
+}
+
+// At quorum, it may be other owners that have no room.
+bool Forwarder::goes_elsewhere(const Pending& pending, Code refusal) {
+  return refusal == Code::storage_full && pending.own_token && pending.sends == 1 &&
+         pending.op.ack != Ack::quorum;
 }
 
 void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& answer) {
@@ -101,7 +112,10 @@ void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& ans
     const auto at = pending_.find(done.id);
     if (at == pending_.end() || at->second.executor != from || at->second.sends == 0) continue;
     const Pending& pending = at->second;
-    if (pending.own_token && done.code == Code::token_expired) {
+    if (goes_elsewhere(pending, done.code)) {
+      view_.set_full(from, true);
+      release(done.id);
+    } else if (pending.own_token && done.code == Code::token_expired) {
       // The executor drops sessions that are not used, and with one all that it knew of its
       // numbers: a copy of this may have been carried out. The client knows of no token.
       std::erase_if(peers_[from].sessions, is_of(pending.op.token));
@@ -127,6 +141,15 @@ void Forwarder::settle_token(const Pending& pending) {
   if (TokenWindow* window = find_session(peers_[pending.executor].sessions, pending.op.token)) {
     window->settle(pending.op.token.number);
   }
+}
+
+// It was certainly not applied, and may go elsewhere.
+void Forwarder::release(std::uint64_t id) {
+  Pending& pending = pending_.at(id);
+  settle_token(pending);
+  pending.op.token = Token{};
+  unsent_.push_back({std::move(pending.key), pending.op, pending.origin, pending.deadline});
+  pending_.erase(id);
 }
 
 void Forwarder::flush(Instant now) {
@@ -176,13 +199,7 @@ void Forwarder::on_link_lost(MemberIndex member) {
     if (!pending.own_token) doubtful.push_back(id);
     if (pending.own_token && pending.sends == 0) unsent.push_back(id);
   }
-  for (const std::uint64_t id : unsent) {
-    Pending& pending = pending_.at(id);
-    settle_token(pending);
-    pending.op.token = Token{};
-    unsent_.push_back({std::move(pending.key), pending.op, pending.origin, pending.deadline});
-    pending_.erase(id);
-  }
+  for (const std::uint64_t id : unsent) release(id);
   for (const std::uint64_t id : doubtful)
     complete(id, {0, Code::in_doubt, "the link to the executor was lost"});
 }

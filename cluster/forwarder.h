@@ -25,7 +25,7 @@ namespace quipu {
 class Forwarder {
  public:
   // All must outlive it.
-  Forwarder(const View& view, Outbound& out)
+  Forwarder(View& view, Outbound& out)
       : view_(view), out_(out), peers_(view.size()), next_id_(view.first_number()) {}
 
   // Copies what the op borrows.
@@ -33,7 +33,8 @@ class Forwarder {
   void on_forwarded(Instant now, MemberIndex from, const Forwarded& answer);
   void on_link_up(Instant now, MemberIndex member);
   void on_link_lost(MemberIndex member);
-  // Ops that a lost link kept from being sent: bound to nobody yet.
+  // Ops that are bound to nobody: a lost link kept them from being sent, or their executor
+  // has no room and refused the only copy.
   struct Unsent {
     std::string key;
     Op op;  // without its key
@@ -71,10 +72,12 @@ class Forwarder {
   void on_session(MemberIndex from, const Done& done);
   void complete(std::uint64_t id, Done done);
   void settle_token(const Pending& pending);
+  void release(std::uint64_t id);
+  [[nodiscard]] static bool goes_elsewhere(const Pending& pending, Code refusal);
   enum class Resend { unsettled, all };
   void resend(MemberIndex member, Resend which);
 
-  const View& view_;
+  View& view_;
   Outbound& out_;
   std::vector<Peer> peers_;
   std::map<std::uint64_t, Pending> pending_;

@@ -18,7 +18,8 @@ Beat Freshness::beat(Instant now, MemberIndex to, const Replicator& replicator) 
     peer.covered = std::exchange(peer.marker, 0);
     mark(peer);
   }
-  Beat beat{peer.next_beat++, peer.covered, replicator.lost_epoch(to), peer.pulled};
+  Beat beat{peer.next_beat++, peer.covered, replicator.lost_epoch(to), peer.pulled,
+            view_.full(view_.self())};
   peer.sent.push_back({beat.number, now});
   if (peer.sent.size() > kRememberedBeats) peer.sent.pop_front();
   return beat;

@@ -265,6 +265,7 @@ void NodeCore::on_ack(Instant now, MemberIndex from, const DeltaAck& ack) {
 
 void NodeCore::on_beat(Instant now, MemberIndex from, const Beat& beat) {
   freshness_.on_beat(from, beat);
+  view_.set_full(from, beat.full);
   replicator_.on_pulled(from, beat.pulled_epoch);
   const std::uint64_t lost = freshness_.lost_epoch(from);
   const bool on_its_way =
@@ -276,7 +277,10 @@ void NodeCore::on_beat(Instant now, MemberIndex from, const Beat& beat) {
 
 // ---- the store, and time ----
 
-void NodeCore::on_storage_full(bool full) { coordinator_.on_storage_full(full); }
+void NodeCore::on_storage_full(bool full) {
+  view_.set_full(self_, full);
+  coordinator_.on_storage_full(full);
+}
 
 void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
   durable_ = std::max(durable_, commit);

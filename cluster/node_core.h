@@ -85,6 +85,7 @@ class NodeCore {
   void on_loaded(Instant now, const Loaded& loaded, Effects& effects);
   // The store has no room (it will try again), or has again.
   void on_storage_full(bool full);
+  [[nodiscard]] bool storage_full() const { return view_.full(self_); }
 
   // ---- time ----
   void on_tick(Instant now, Effects& effects);
@@ -96,6 +97,8 @@ class NodeCore {
   // Founded, settled, and so serving; and if not, what it waits for.
   [[nodiscard]] bool ready() const { return settled_ && !view_.retired(); }
   [[nodiscard]] std::string state() const;
+  // Serving, but with a new disk that has not got everything from the other owners yet.
+  [[nodiscard]] bool being_filled() const { return ready() && !view_.whole(); }
   // Nothing is open, in flight to the store, or owed to a client; outboxes that
   // have a link are empty. For a graceful stop.
   [[nodiscard]] bool quiet() const;

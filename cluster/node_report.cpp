@@ -29,6 +29,7 @@ std::string NodeCore::state() const {
     return greeting_.founding_state();
   }
   if (!settled_) return "waiting for the other owners to confirm this store";
+  if (view_.full(self_)) return "the disk is full: adds are refused until there is room";
   if (!view_.whole()) return "being filled from the other owners: it does not count yet";
   return "ready";
 }

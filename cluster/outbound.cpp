@@ -50,6 +50,27 @@ void Outbound::answer(ClientId client, Answer answer) {
   let_go(ToClient{client, std::move(answer)});
 }
 
+void Outbound::answer_session(const Origin& origin, Done&& done, Commit after) {
+  done.id = origin.id;
+  put(ToOrigin{origin, std::move(done)}, after);
+}
+
+void Outbound::refuse_sessions(const Done& why) {
+  std::deque<Held> kept;
+  for (Held& held : held_) {
+    auto* const session = std::get_if<ToOrigin>(&held.item);
+    if (session == nullptr || session->done.serial == Serial{}) {
+      kept.push_back(std::move(held));
+      continue;
+    }
+    held_bytes_ -= bytes(held.item);
+    session->done = why;
+    session->done.id = session->origin.id;
+    let_go(std::move(held.item));
+  }
+  held_ = std::move(kept);
+}
+
 std::size_t Outbound::bytes(const Item& item) {
   const auto* send = std::get_if<ToMember>(&item);
   if (send == nullptr) return sizeof(Held);

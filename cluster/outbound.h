@@ -41,6 +41,10 @@ class Outbound {
   void answer(const Origin& origin, ShardIndex usable, std::optional<std::int64_t> total,
               Commit after);
   void answer(ClientId client, Answer answer);
+  // A session that was opened. Kept here in any case, so that it can be refused.
+  void answer_session(const Origin& origin, Done&& done, Commit after);
+  // `why` instead of the sessions that wait. Nobody has used them, so they may be forgotten.
+  void refuse_sessions(const Done& why);
 
   // While one is set, what this client may be told goes there, with the commit that it
   // waits for, instead of being kept here; null: as for everybody.

@@ -12,6 +12,7 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
       owned_(config.owners.owned_by(self)),
       first_number_(raw(boot) >> 1 | 1),  // far from the end, too, and not 0
       up_(config.members.size()),
+      full_(config.members.size()),
       boots_(config.members.size()),
       stores_(config.members.size()),
       filled_from_(config.members.size()),
@@ -20,16 +21,31 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
   boots_[self] = boot;
 }
 
+std::size_t View::count_up(Partition partition, bool with_room) const {
+  return static_cast<std::size_t>(std::ranges::count_if(owners(partition), [&](MemberIndex owner) {
+    return up(owner) && !(with_room && full(owner));
+  }));
+}
+
 bool View::majority_up(Partition partition) const {
-  const auto of = owners(partition);
-  const auto live =
-      std::count_if(of.begin(), of.end(), [this](MemberIndex owner) { return up(owner); });
-  return static_cast<std::size_t>(live) >= majority();
+  return count_up(partition, false) >= majority();
+}
+
+bool View::majority_has_room(Partition partition) const {
+  return count_up(partition, true) >= majority();
 }
 
 std::optional<MemberIndex> View::next_live_owner(Partition partition) const {
   for (const MemberIndex owner : owners(partition)) {
     if (owner != self_ && up(owner)) return owner;
+  }
+  return owned(partition) ? std::optional(self_) : std::nullopt;
+}
+
+std::optional<MemberIndex> View::owner_with_room(Partition partition) const {
+  if (owned(partition) && counts(partition)) return self_;
+  for (const MemberIndex owner : owners(partition)) {
+    if (owner != self_ && up(owner) && !full(owner)) return owner;
   }
   return owned(partition) ? std::optional(self_) : std::nullopt;
 }

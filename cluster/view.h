@@ -41,14 +41,24 @@ class View {
   // ---- liveness ----
   // This node itself is always up.
   [[nodiscard]] bool up(MemberIndex member) const { return up_[member]; }
-  void set_up(MemberIndex member, bool up) { up_[member] = up; }
+  void set_up(MemberIndex member, bool up) {
+    up_[member] = up;
+    full_[member] = false;
+  }
   [[nodiscard]] bool majority_up(Partition partition) const;
+  // The member's disk has no room, as it said last: it executes and acknowledges nothing.
+  [[nodiscard]] bool full(MemberIndex member) const { return full_[member]; }
+  void set_full(MemberIndex member, bool full) { full_[member] = full; }
+  // A majority of the owners is up and has room.
+  [[nodiscard]] bool majority_has_room(Partition partition) const;
   // An owner that is up; this node first, but last while it is being filled.
   // Nothing if there is none.
   [[nodiscard]] std::optional<MemberIndex> live_owner(Partition partition) const {
     if (owned(partition) && counts(partition)) return self_;
     return next_live_owner(partition);
   }
+  // The same, without other members that have no room.
+  [[nodiscard]] std::optional<MemberIndex> owner_with_room(Partition partition) const;
   // For people.
   [[nodiscard]] std::string owner_names(Partition partition) const;
   // The start of that member that this node accepted last.
@@ -88,6 +98,7 @@ class View {
 
  private:
   [[nodiscard]] std::optional<MemberIndex> next_live_owner(Partition partition) const;
+  [[nodiscard]] std::size_t count_up(Partition partition, bool with_room) const;
   // What counts() tells, once what it follows from has changed.
   void recount();
   [[nodiscard]] bool filled(Partition partition) const;
@@ -97,6 +108,7 @@ class View {
   const Partitions owned_;  // asked for with every op
   std::uint64_t first_number_;
   std::vector<bool> up_;
+  std::vector<bool> full_;
   std::vector<BootId> boots_;  // by member; 0: not met yet
   std::optional<Pins> pins_;   // nothing: meta said nothing yet
   std::vector<StoreId> stores_;

@@ -128,11 +128,10 @@ void Reactor::tell_ready() {
   events_.ready(ready);
 }
 
-// At a timer, since it is a look at every partition. A core that is ready but does
-// not say so is being filled.
+// At a timer, since it is a look at every partition.
 void Reactor::tell_filled() {
   if (port_.core == nullptr || !port_.core->ready()) return;
-  const bool filling = port_.core->executor().meta().marked && port_.core->state() != "ready";
+  const bool filling = port_.core->being_filled();
   if (std::exchange(filling_, filling) == filling) return;
   log_.info(filling ? kBeingFilled : "the new disk has been filled: it counts from now on");
 }

@@ -97,11 +97,11 @@ void read(Reader& in, const wire::DeltaAck& from, DeltaAck& message) {
 
 Offset<wire::Beat> build(Builder& builder, const Beat& message) {
   return wire::CreateBeat(builder, message.number, message.covered, message.lost_epoch,
-                          message.pulled_epoch);
+                          message.pulled_epoch, message.full);
 }
 
 void read(Reader&, const wire::Beat& from, Beat& message) {
-  message = {from.number(), from.covered(), from.lost_epoch(), from.pulled_epoch()};
+  message = {from.number(), from.covered(), from.lost_epoch(), from.pulled_epoch(), from.full()};
 }
 
 // ---- requests ----

@@ -60,6 +60,7 @@ struct Beat {
   std::uint64_t covered = 0;
   std::uint64_t lost_epoch = 0;    // counts how often my outbox to you was lost
   std::uint64_t pulled_epoch = 0;  // the lost_epoch of yours that I have repaired
+  bool full = false;               // my disk has no room: I execute and acknowledge nothing
 };
 
 struct Forward {

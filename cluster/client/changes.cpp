@@ -37,11 +37,10 @@ void ClientChanges::move(Entry entry, ChangeList& to) {
 // REQUIRES: a link
 void ClientChanges::assign(Instant now, Entry entry, ClientEffects& effects) {
   if (entry->affinity != Affinity{} && !entry->only && wait_for_shards(now, entry, effects)) return;
-  const auto choice = directory_.choose(now, *entry);
-  if (!choice) {
-    rest(now, entry);
-    return;
-  }
+  const Result<ClientDirectory::Choice> choice = directory_.choose(now, *entry);
+  if (choice.status().code() == Code::storage_full && !settings_.wait_for_room)
+    return finish(now, entry, choice.status(), effects);
+  if (!choice.ok()) return rest(now, entry);
   entry->shard = choice->shard;
   RemoteExecutor& to = executor(choice->executor);
   move(entry, to.queue());
@@ -194,7 +193,7 @@ void ClientChanges::on_refused(Instant now, Entry entry, const Done& done, Clien
   stale_ |= done.code == Code::stale_config || done.code == Code::executor_gone;
   const bool news = speaks_for_executor(done.code) && !directory_.suspected(who.store(), now);
   rebind(now, entry, effects);
-  if (news) suspect(now, who, effects);
+  if (news) suspect(now, who, done, effects);
   // At once, if that goes elsewhere; but no race through refusals of one kind.
   if ((session_is_bad || news) && before != done.code) {
     move(entry, unassigned_);
@@ -224,7 +223,7 @@ void ClientChanges::on_unsettled(Instant now, Entry entry, const Done& done,
   // The connected node says so of another, which it cannot reach.
   const bool unreachable = done.code == Code::in_doubt && !directory_.is_connected(who.store());
   if (unreachable || done.code == Code::storage_failed || speaks_for_executor(done.code)) {
-    suspect(now, who, effects);
+    suspect(now, who, done, effects);
   }
 }
 
@@ -242,7 +241,7 @@ void ClientChanges::on_session(Instant now, RemoteExecutor& at, const Done& done
     change.detail = done.detail;
   }
   stale_ |= done.code == Code::stale_config || done.code == Code::executor_gone;
-  suspect(now, at, effects);
+  suspect(now, at, done, effects);
 }
 
 // ---- executors ----
@@ -250,6 +249,17 @@ void ClientChanges::on_session(Instant now, RemoteExecutor& at, const Done& done
 // New changes go elsewhere; those that were sent stay bound.
 void ClientChanges::suspect(Instant now, RemoteExecutor& who, ClientEffects& effects) {
   directory_.suspect(who.store(), now);
+  unassign_from(now, who, effects);
+}
+
+void ClientChanges::suspect(Instant now, RemoteExecutor& who, const Done& said,
+                            ClientEffects& effects) {
+  if (said.code != Code::storage_full) return suspect(now, who, effects);
+  directory_.suspect_full(who.store(), now, said.detail);
+  unassign_from(now, who, effects);
+}
+
+void ClientChanges::unassign_from(Instant now, RemoteExecutor& who, ClientEffects& effects) {
   who.retire_all();
   who.opening = 0;
   unassign(who.queue());

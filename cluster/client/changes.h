@@ -10,7 +10,8 @@
 //      executor, changes only when an answer proves that nothing was applied.
 //   2. A number is settled only when its change will never be sent again.
 //   3. Every change ends in exactly one completion, at its deadline at the latest:
-//      in_doubt if it is bound then, else the reason why it could not be sent.
+//      in_doubt if it is bound then, else the reason why it could not be sent. One that
+//      is not bound and finds no executor with room ends at once.
 //
 // An add with an affinity must know how many shards its counter has before an executor
 // is chosen, for others choose by that number, too. If this client never heard, it asks,
@@ -102,6 +103,8 @@ class ClientChanges {
   void wake(Instant now, ClientEffects& effects);
   void expire(Instant now, ClientEffects& effects);
   void suspect(Instant now, RemoteExecutor& who, ClientEffects& effects);
+  void suspect(Instant now, RemoteExecutor& who, const Done& said, ClientEffects& effects);
+  void unassign_from(Instant now, RemoteExecutor& who, ClientEffects& effects);
   void suspect_silent(Instant now, ClientEffects& effects);
   void on_session(Instant now, RemoteExecutor& at, const Done& done, ClientEffects& effects);
   void on_refused(Instant now, Entry entry, const Done& done, ClientEffects& effects);

@@ -53,13 +53,13 @@ ClientDirectory::Knowledge ClientDirectory::knows_usable(Instant now,
   return now - at->second.as_of < settings_.shards_age ? Knowledge::recent : Knowledge::old;
 }
 
-void ClientDirectory::suspect(StoreId store, Instant now) {
-  suspects_[store] = now + settings_.suspicion;
+void ClientDirectory::suspect(StoreId store, Instant now, Status why) {
+  suspects_[store] = {now + settings_.suspicion, std::move(why)};
 }
 
 Instant ClientDirectory::suspected_until(StoreId store) const {
   const auto at = suspects_.find(store);
-  return at == suspects_.end() ? Instant::min() : at->second;
+  return at == suspects_.end() ? Instant::min() : at->second.until;
 }
 
 Partition ClientDirectory::place(std::string_view key, ShardIndex shard) const {
@@ -100,9 +100,21 @@ bool ClientDirectory::can_execute(MemberIndex member, Instant now) const {
   return info.weight != 0 && info.store != StoreId{} && !suspected(info.store, now);
 }
 
-std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now,
-                                                               const ClientChange& change) {
-  if (!known() || !founded()) return std::nullopt;
+// That a candidate has no room is what to say of all, if it is what one of them says.
+Status ClientDirectory::why_nobody(Partition partition) const {
+  Status why(Code::unavailable, "no executor is known to be there");
+  const auto look = [&](MemberIndex member) {
+    const auto at = suspects_.find(members_[member].store);
+    if (at != suspects_.end() && !at->second.why.ok()) why = at->second.why;
+  };
+  look(connected_);
+  std::ranges::for_each(owners_.of(partition), look);
+  return why;
+}
+
+Result<ClientDirectory::Choice> ClientDirectory::choose(Instant now, const ClientChange& change) {
+  if (!known()) return {Code::unavailable, "the cluster's members are not known yet"};
+  if (!founded()) return {Code::unavailable, founding()};
   const ShardIndex index = pick_shard(change);
   const Partition partition = place(change.key, index);
   for (const MemberIndex near : {nearest(change.key), connected_}) {
@@ -113,7 +125,7 @@ std::optional<ClientDirectory::Choice> ClientDirectory::choose(Instant now,
     if (can_execute(owner, now)) return Choice{index, members_[owner].store};
   }
   if (can_execute(connected_, now)) return Choice{index, members_[connected_].store};
-  return std::nullopt;
+  return why_nobody(partition);
 }
 
 std::string ClientDirectory::founding() const {

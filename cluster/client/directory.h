@@ -9,7 +9,8 @@
 //   nearest    of the members at the connected one's address (a node's reactors) the one
 //              that owns shard 0, and so answers reads; else the connected one
 //
-// Suspicion is the client's own, short, and only steers new adds.
+// Suspicion is the client's own, short, and only steers new adds. It remembers of an
+// executor that has no room what that said.
 #pragma once
 
 #include <map>
@@ -53,7 +54,11 @@ class ClientDirectory {
   enum class Knowledge : std::uint8_t { none, old, recent };
   [[nodiscard]] Knowledge knows_usable(Instant now, const std::string& key) const;
 
-  void suspect(StoreId store, Instant now);
+  void suspect(StoreId store, Instant now) { suspect(store, now, {}); }
+  // It said that its disk is full, in these words.
+  void suspect_full(StoreId store, Instant now, std::string detail) {
+    suspect(store, now, Status(Code::storage_full, std::move(detail)));
+  }
   void trust(StoreId store) { suspects_.erase(store); }
   [[nodiscard]] bool suspected(StoreId store, Instant now) const {
     return now < suspected_until(store);
@@ -64,8 +69,9 @@ class ClientDirectory {
     ShardIndex shard = 0;
     StoreId executor{};
   };
-  // Nothing: everybody who could is suspected or not known yet; ask again later.
-  [[nodiscard]] std::optional<Choice> choose(Instant now, const ClientChange& change);
+  // storage_full: all that could are suspected, and one of them has said that. unavailable:
+  // they are suspected or not known yet; ask again later.
+  [[nodiscard]] Result<Choice> choose(Instant now, const ClientChange& change);
 
   [[nodiscard]] bool is_member(StoreId store) const;
   // REQUIRES: known()
@@ -75,6 +81,10 @@ class ClientDirectory {
   [[nodiscard]] const std::string& connected_name() const;
 
  private:
+  struct Suspect {
+    Instant until{};
+    Status why;  // storage_full, or ok: no answer
+  };
   struct Spread {
     ShardIndex usable = 1;
     Instant as_of{};
@@ -83,6 +93,8 @@ class ClientDirectory {
   [[nodiscard]] MemberIndex nearest(std::string_view key) const;
   [[nodiscard]] ShardIndex pick_shard(const ClientChange& change);
   [[nodiscard]] bool can_execute(MemberIndex member, Instant now) const;
+  void suspect(StoreId store, Instant now, Status why);
+  [[nodiscard]] Status why_nobody(Partition partition) const;
 
   const ClientSettings& settings_;
   Random random_;
@@ -90,7 +102,7 @@ class ClientDirectory {
   OwnerTable owners_;
   HashKey placement_key_{};
   MemberIndex connected_ = 0;
-  std::map<StoreId, Instant> suspects_;              // until when
+  std::map<StoreId, Suspect> suspects_;
   std::unordered_map<std::string, Spread> spreads_;  // never iterated
 };
 

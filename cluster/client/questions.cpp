@@ -69,7 +69,8 @@ void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effe
   if (entry == asks_.end()) return;
   Ask& ask = entry->second;
   // As often as one likes, so it is never too late to ask again.
-  if (judge(done.code, 1) == Verdict::complete) {
+  const bool no_room = done.code == Code::storage_full && !ask.doubt;
+  if (judge(done.code, 1) == Verdict::complete || no_room) {
     finish(entry, Status(done.code, done.detail), effects);
     return;
   }

@@ -38,6 +38,9 @@ struct ClientSettings {
   Duration executor_patience = std::chrono::milliseconds(500);
   // … for so long.
   Duration suspicion = std::chrono::seconds(1);
+  // A change that no executor has room for waits until its deadline for room, as one that
+  // no executor can be found for does. false: storage_full at once.
+  bool wait_for_room = false;
   // Counters whose shards are known; forgotten all together beyond.
   std::size_t max_spread_keys = 65'536;
   // How old that may be for an add with an affinity, which stays away from the others of

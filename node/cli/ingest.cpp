@@ -258,6 +258,7 @@ int ingest(const Environment& environment, const IngestCommand& command, int des
   Interrupts interrupts;
   ClientSettings settings;
   settings.seeds = environment.nodes;
+  settings.wait_for_room = true;
   const OpenClient open(settings);
   ClientThread& client = open.thread();
   const auto began = Clock::now();

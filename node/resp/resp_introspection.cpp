@@ -107,10 +107,12 @@ void info_memory(const Facts& facts, std::string& to) {
 
 // Every add at disk is synced before it is acknowledged.
 void info_persistence(const Facts& facts, std::string& to) {
-  line(to, "loading", facts.server.context.port.core->ready() ? 0 : 1);
+  const NodeCore& core = *facts.server.context.port.core;
+  line(to, "loading", core.ready() ? 0 : 1);
   line(to, "rdb_bgsave_in_progress", 0);
   line(to, "aof_enabled", 1);
   line(to, "aof_rewrite_in_progress", 0);
+  line(to, "aof_last_write_status", core.storage_full() ? "err" : "ok");
 }
 
 void info_stats(const Facts& facts, std::string& to) {

@@ -118,6 +118,16 @@ void HandDriven::resume(MemberIndex node) {
   run();
 }
 
+void HandDriven::fill(MemberIndex node) {
+  nodes_[node].stalled = true;
+  nodes_[node].core->on_storage_full(true);
+}
+
+void HandDriven::make_room(MemberIndex node) {
+  nodes_[node].core->on_storage_full(false);
+  resume(node);
+}
+
 bool HandDriven::write_some(MemberIndex index) {
   Node& node = nodes_[index];
   if (!node.core || node.stalled || node.writes.empty()) return false;

@@ -72,6 +72,9 @@ class HandDriven {
   // Writes wait until resume(). A crash loses them.
   void stall(MemberIndex node) { nodes_[node].stalled = true; }
   void resume(MemberIndex node);
+  // The core learns that the disk has no room, and writes wait until make_room().
+  void fill(MemberIndex node);
+  void make_room(MemberIndex node);
 
   // What is read from the store waits until release_loads().
   void hold_loads(MemberIndex node) { nodes_[node].loads_held = true; }

@@ -12,7 +12,7 @@ PeerMessage answer(const DeltaFrame& asked, Bytes& bytes, const Known&) {
 }
 
 PeerMessage answer(const Beat& asked, Bytes& bytes, const Known&) {
-  return Beat{bytes.count(), asked.number, bytes.below(3), asked.lost_epoch};
+  return Beat{bytes.count(), asked.number, bytes.below(3), asked.lost_epoch, asked.full};
 }
 
 PeerMessage answer(const Forward& asked, Bytes& bytes, const Known& known) {

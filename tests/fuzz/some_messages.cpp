@@ -174,7 +174,7 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
       return DeltaAck{some_code(bytes), some(bytes, 4, [&] { return bytes.count(); }),
                       some(bytes, 2, [&] { return some_partition(bytes); })};
     case 2:
-      return Beat{id, bytes.count(), bytes.count(), bytes.count()};
+      return Beat{id, bytes.count(), bytes.count(), bytes.count(), bytes.below(2) != 0};
     case 3:
       return Forward{some(bytes, 5, [&] { return some_op(bytes, known); })};
     case 4:

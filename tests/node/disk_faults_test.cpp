@@ -6,6 +6,7 @@
 #include <future>
 
 #include "node/reactor.h"
+#include "quipu/client.h"
 #include "storage/memory_store.h"
 #include "tests/node/eventually.h"
 #include "tests/node/raw_connection.h"
@@ -14,6 +15,7 @@ namespace quipu::test {
 namespace {
 
 using testing::Each;
+using testing::HasSubstr;
 
 enum class Fault { none, full, failed };
 
@@ -130,6 +132,37 @@ TEST_F(FaultyDisk, FullAddsAreInDoubtOrRefusedReadsGoOnAndRoomMendsIt) {
   // What was in doubt was never abandoned; what was refused was not applied.
   EXPECT_EQ(likes_->read()->value / kHeld, 1);
   EXPECT_EQ(failed_, Code::ok);
+}
+
+// Not only to who embeds the node.
+TEST_F(FaultyDisk, FullIsWhatEveryClientAndTheStatusSay) {
+  fill_under_an_add(Code::storage_full, std::chrono::minutes(10));
+  const auto client = Client::connect({.seeds = {reactor_->client_address()}});
+  ASSERT_TRUE(client.ok()) << client.status().message();
+  const auto timeout = kPatience;  // which the answers do not wait for
+  Counter remote = (*client)->counter("likes");
+  EXPECT_EQ(remote.add(1, {.timeout = timeout}).code(), Code::storage_full);
+  EXPECT_EQ(remote.add(1, {.ack = Ack::quorum, .timeout = timeout}).code(), Code::storage_full);
+  EXPECT_EQ(remote.reset({.timeout = timeout}).code(), Code::storage_full);
+  EXPECT_TRUE(remote.read().ok());
+
+  RawConnection native(reactor_->client_address());
+  std::string frame;
+  encode(frame, StatusRequest{5});
+  ASSERT_TRUE(native.send(frame));
+  const auto answer = native.receive();
+  ASSERT_TRUE(answer.has_value());
+  const auto status = decode_status_reply(std::as_bytes(std::span(answer->payload)));
+  ASSERT_TRUE(status.ok());
+  EXPECT_THAT(status->state, HasSubstr("disk is full"));
+  RawConnection redis(reactor_->client_address());
+  const std::string info = redis.reply_to("INFO\r\n");
+  EXPECT_THAT(info, HasSubstr("node_state:the disk is full"));
+  EXPECT_THAT(info, HasSubstr("aof_last_write_status:err"));
+
+  fault_ = Fault::none;
+  EXPECT_TRUE(eventually([&] { return remote.add(1).ok(); }));
+  EXPECT_THAT(redis.reply_to("INFO\r\n"), HasSubstr("node_state:ready"));
 }
 
 TEST_F(FaultyDisk, FailedEveryCallSaysSoAndTheClientPortIsClosed) {

@@ -38,7 +38,7 @@ inline auto fields(const Refusal& m) { const auto& [a, b] = m; return std::tie(a
 inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Beat& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const Beat& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
@@ -241,7 +241,7 @@ inline std::vector<PeerMessage> peer_messages() {
       DeltaAck{},
       DeltaAck{Code{0xffff}, {0, 1, kMax64}, partitions},
       Beat{},
-      Beat{1, 2, 3, kMax64},
+      Beat{1, 2, 3, kMax64, true},
       Forward{},
       Forward{{Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
       Forwarded{},

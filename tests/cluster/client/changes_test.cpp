@@ -277,8 +277,59 @@ TEST(ClientChanges, AnExecutorThatIsGoneMakesTheClientAskForTheConfig) {
   EXPECT_EQ(t.config_asks, before + 1);
 }
 
-TEST(ClientChanges, AFullDiskIsNamedAtTheDeadlineAsNotApplied) {
+TEST(ClientChanges, AFullDiskOfTheOnlyExecutorIsNamedAtOnce) {
   ClientHarness t({.members = 1});
+  t.connect("n1:1");
+  t.add(1, "likes");
+  t.answer(t.take_op(), Code::storage_full, "no space left");  // to an open_session
+  EXPECT_EQ(t.ended(1), Code::storage_full);
+  EXPECT_EQ(t.status(1)->detail(), "no space left");
+  t.add(2, "likes");  // without a question, for a while
+  EXPECT_EQ(t.ended(2), Code::storage_full);
+  EXPECT_TRUE(t.ops.empty());
+
+  t.pass(1s);
+  t.add(3, "likes");
+  t.answer(t.take_change(), Code::storage_full);
+  EXPECT_EQ(t.ended(3), Code::storage_full);
+  t.pass(1s);
+  t.add(4, "likes");
+  t.answer(t.take_change(), Code::ok);
+  EXPECT_EQ(t.ended(4), Code::ok);
+}
+
+TEST(ClientChanges, AFullDiskSendsAnAddElsewhereAndIsNamedOnceNobodyIsLeft) {
+  ClientHarness t;
+  t.connect("n1:1");
+  t.add(1, "likes");
+  t.answer(t.take_change(), Code::storage_full);
+  const SentOp second = t.take_change();
+  EXPECT_EQ(second.op.token.store, kStore2);
+  t.answer(second, Code::unavailable);
+  const SentOp third = t.take_change();
+  EXPECT_EQ(third.op.token.store, kStore3);
+  EXPECT_FALSE(t.ended(1));
+  t.answer(third, Code::storage_full);
+  t.pass(kRetry);
+  EXPECT_EQ(t.ended(1), Code::storage_full);
+}
+
+TEST(ClientChanges, AFullDiskIsNoAnswerToWhatWasSentTwice) {
+  ClientHarness t({.members = 1});
+  const ConnectionId n1 = t.connect("n1:1");
+  t.add(1, "likes");
+  static_cast<void>(t.take_change());
+  t.drop(n1);
+  t.connect("n1:1");
+  t.answer(t.take_op(), Code::storage_full);
+  t.pass(kRetry);
+  EXPECT_FALSE(t.ended(1));
+  t.answer(t.take_op(), Code::ok);
+  EXPECT_EQ(t.ended(1), Code::ok);
+}
+
+TEST(ClientChanges, AFullDiskIsWaitedForUntilTheDeadlineIfThatIsAskedFor) {
+  ClientHarness t({.members = 1, .wait_for_room = true});
   t.connect("n1:1");
   t.add(1, "likes", 1, 1s);
   const Instant until = t.now + 2s;

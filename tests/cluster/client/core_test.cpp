@@ -385,6 +385,10 @@ TEST(ClientCore, ARaiseIsAskedAgainAndItsLastRefusalIsNamed) {
     t.pass(100ms);
   }
   EXPECT_EQ(t.ended(2), Code::no_quorum);
+
+  t.raise(3, "hot", 9);
+  t.answer(t.take_op(), Code::storage_full);
+  EXPECT_EQ(t.ended(3), Code::storage_full) << "which does not pass by itself";
 }
 
 TEST(ClientCore, AResetClearsEveryShardWithATokenEach) {

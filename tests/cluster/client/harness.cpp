@@ -16,6 +16,7 @@ ClientSettings ClientHarness::settings(const Options& options) {
   const std::size_t seeds = options.seeds == 0 ? options.members : options.seeds;
   for (std::size_t i = 0; i < seeds; ++i) settings.seeds.push_back(address_of(i));
   settings.max_in_flight = options.max_in_flight;
+  settings.wait_for_room = options.wait_for_room;
   return settings;
 }
 

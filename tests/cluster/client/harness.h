@@ -51,6 +51,7 @@ class ClientHarness {
     std::vector<std::uint16_t> owners{};  // of every partition
     std::size_t max_in_flight = 65'536;
     std::size_t seeds = 0;  // how many members are; 0: all
+    bool wait_for_room = false;
   };
   ClientHarness() : ClientHarness(Options{}) {}
   explicit ClientHarness(Options options);

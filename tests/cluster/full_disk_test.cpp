@@ -1,0 +1,125 @@
+// Nodes whose disks are full: what they refuse, who takes its place, and how they say it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cluster/hand_driven.h"
+
+namespace quipu::test {
+namespace {
+
+using testing::HasSubstr;
+
+HandDriven::Options alone() {
+  HandDriven::Options options;
+  options.nodes = options.replication = 1;
+  return options;
+}
+
+Op open_session_at(StoreId store) {
+  Op op;
+  op.kind = OpKind::open_session;
+  op.token.store = store;
+  return op;
+}
+
+// Without any time passing.
+TEST(FullDisk, RefusesEveryChangeAtOnceAndServesReads) {
+  HandDriven nodes(alone());
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 3)), Code::ok);
+  const Token token = nodes.session(0, 0);
+  nodes.fill(0);
+  for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum}) {
+    EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = ack})), Code::storage_full);
+    EXPECT_EQ(nodes.code(nodes.reset(0, "a", {.ack = ack})), Code::storage_full);
+    EXPECT_EQ(nodes.code(nodes.reset(0, "a", {.ack = ack, .shard = 0})), Code::storage_full);
+  }
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::storage_full);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.affinity = Affinity{7}})), Code::storage_full);
+  EXPECT_EQ(nodes.code(nodes.raise(0, "a", 4)), Code::storage_full);
+  EXPECT_EQ(nodes.code(nodes.op(0, open_session_at(nodes.meta(0).store))), Code::storage_full);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::local), 3);
+
+  nodes.make_room(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::ok);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 4);
+}
+
+TEST(FullDisk, IsWhatTheNodesStateSays) {
+  HandDriven nodes(alone());
+  nodes.fill(0);
+  EXPECT_THAT(nodes.core(0).state(), HasSubstr("disk is full"));
+  EXPECT_TRUE(nodes.core(0).ready()) << "it serves reads";
+  nodes.make_room(0);
+  EXPECT_EQ(nodes.core(0).state(), "ready");
+}
+
+TEST(FullDisk, RefusesASessionThatWasWaitingForTheDisk) {
+  HandDriven nodes(alone());
+  nodes.stall(0);
+  const auto session = nodes.op(0, open_session_at(nodes.meta(0).store));
+  EXPECT_FALSE(nodes.done(session));
+  nodes.fill(0);
+  nodes.pass(nodes.settings(0).gossip_interval);
+  EXPECT_EQ(nodes.code(session), Code::storage_full);
+  nodes.make_room(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1)), Code::ok);
+}
+
+// What was applied before counts, so a retry learns it; what was not is refused.
+TEST(FullDisk, AnswersRetriesOfWhatWasApplied) {
+  HandDriven nodes(alone());
+  const Token token = nodes.session(0, 0);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::ok);
+  nodes.fill(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::ok);
+  nodes.make_room(0);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 1);
+}
+
+// Of a counter that node 0 does not own, whether it has a session at the owner or not.
+TEST(FullDisk, OfAnOwnerIsNoReasonToRefuseWhatAnotherOwnerCanDo) {
+  for (const bool session : {false, true}) {
+    HandDriven nodes(five());
+    const std::string key = nodes.key_not_of(0);
+    const std::vector<MemberIndex> owners = nodes.owners(key);
+    const std::int64_t first = session ? 10 : 0;
+    if (session) (void)nodes.add(0, key, first);
+    nodes.fill(owners[0]);
+    EXPECT_EQ(nodes.code(nodes.add(0, key, 1)), Code::ok);
+    EXPECT_EQ(nodes.held(0, key), 0) << "an owner took it";
+    nodes.fill(owners[1]), nodes.fill(owners[2]);
+    EXPECT_EQ(nodes.code(nodes.add(0, key, 2)), Code::ok);
+    EXPECT_EQ(nodes.held(0, key), 2) << "with no owner that has room, this node takes it itself";
+    for (const MemberIndex owner : owners) nodes.make_room(owner);
+    nodes.pass(2s);
+    EXPECT_EQ(nodes.total(0, key, ReadLevel::strong), first + 3);
+  }
+}
+
+TEST(FullDisk, OfAllOwnersIsWhatAnEdgeNodeSays) {
+  HandDriven::Options options;
+  options.nodes = 4;
+  options.edges = {3};
+  HandDriven nodes(options);
+  for (MemberIndex owner = 0; owner < 3; ++owner) nodes.fill(owner);
+  EXPECT_EQ(nodes.code(nodes.add(3, "a", 1)), Code::storage_full);
+  for (MemberIndex owner = 0; owner < 3; ++owner) nodes.make_room(owner);
+  nodes.pass(200ms);
+  EXPECT_EQ(nodes.code(nodes.add(3, "a", 1)), Code::ok);
+}
+
+TEST(FullDisk, OfAMajorityOfTheOwnersRefusesQuorumsAtOnceAndNothingElse) {
+  HandDriven nodes;
+  nodes.fill(1), nodes.fill(2);
+  nodes.pass(200ms);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::storage_full);
+  EXPECT_EQ(nodes.code(nodes.raise(0, "a", 4)), Code::storage_full);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 2)), Code::ok);
+  nodes.make_room(1);
+  nodes.pass(200ms);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 4, {.ack = Ack::quorum})), Code::ok);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 6);
+}
+
+}  // namespace
+}  // namespace quipu::test
