@@ -195,7 +195,7 @@ Status mend(leveldb::Env& env, const std::string& directory) {
   return Mender(env, directory).run();
 }
 
-Status probe_room(leveldb::Env& env, const std::string& directory) {
+Result<std::uint64_t> room_to_open(leveldb::Env& env, const std::string& directory) {
   const Result<Numbered> logs = list(env, directory, ".log");
   if (!logs.ok()) return logs.status();
   std::uint64_t wanted = std::uint64_t{1} << 20;  // MANIFEST, CURRENT and the first writes
@@ -203,9 +203,15 @@ Status probe_room(leveldb::Env& env, const std::string& directory) {
     std::uint64_t size = 0;
     if (env.GetFileSize(file, &size).ok()) wanted += 2 * size;  // a mended copy, and its table
   }
+  return wanted;
+}
+
+Status probe_room(leveldb::Env& env, const std::string& directory) {
+  const Result<std::uint64_t> wanted = room_to_open(env, directory);
+  if (!wanted.ok()) return wanted.status();
   const std::string probe = directory + std::string(kTemporary);
   const std::string piece(std::size_t{64} << 10, '\0');
-  const leveldb::Status written = write_durably(env, probe, piece, wanted / piece.size() + 1);
+  const leveldb::Status written = write_durably(env, probe, piece, *wanted / piece.size() + 1);
   env.RemoveFile(probe);
   return to_status(written, Code::storage_failed);
 }

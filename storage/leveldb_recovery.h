@@ -12,6 +12,7 @@
 
 #include <leveldb/env.h>
 
+#include <cstdint>
 #include <string>
 
 #include "quipu/status.h"
@@ -23,6 +24,9 @@ namespace quipu {
 
 // corrupt names the file. REQUIRES: the database's lock is held.
 Status mend(leveldb::Env& env, const std::string& directory);
+
+// How many bytes opening a database may write: a mended log, and the tables of all.
+[[nodiscard]] Result<std::uint64_t> room_to_open(leveldb::Env& env, const std::string& directory);
 
 // storage_full if there is no room to replay the logs, for which a database that
 // is still open had better stay open. REQUIRES: as mend.

@@ -4,12 +4,14 @@
 #include <leveldb/filter_policy.h>
 #include <leveldb/write_batch.h>
 
+#include <cassert>
 #include <string>
 #include <utility>
 
 #include "storage/leveldb_env.h"
 #include "storage/leveldb_files.h"
 #include "storage/leveldb_recovery.h"
+#include "storage/leveldb_scratch.h"
 
 namespace quipu {
 namespace {
@@ -25,6 +27,8 @@ class Silence final : public leveldb::Logger {
 
 //   open ──no space──▶ full ──next write, space again──▶ open
 //    └──────── failed sync, damage ────────▶ failed, for ever
+//
+// Opened without space, it begins as full, over a scratch (leveldb_scratch.h).
 class LevelDbStore final : public Store {
  public:
   explicit LevelDbStore(const LevelDbOptions& options)
@@ -34,7 +38,11 @@ class LevelDbStore final : public Store {
         filter_(options.filter ? leveldb::NewBloomFilterPolicy(10) : nullptr) {}
 
   Status create();
+  // storage_full, and is_readable(): for reads only.
   Status open_existing();
+  [[nodiscard]] bool is_readable() const { return db_ != nullptr; }
+  // What the next write() answers, or does about it.
+  void refuse(const Status& why) { refusal_ = why; }
 
   Status write(const Batch& batch) override;
   Result<std::optional<std::string>> read(std::string_view key) override;
@@ -42,8 +50,10 @@ class LevelDbStore final : public Store {
 
  private:
   Status make_directory();
-  Status lock();
+  void close();
+  Status lock(leveldb::Env& files);
   Status open(bool create);
+  Status open_existing(leveldb::Env& files);
   Status reopen();
   Status check_open();
   Status explain(const leveldb::Status& status, Code otherwise);
@@ -54,6 +64,7 @@ class LevelDbStore final : public Store {
   const std::size_t write_buffer_;
   const std::unique_ptr<const leveldb::FilterPolicy> filter_;  // outlives db_
   Silence silence_;
+  std::unique_ptr<ScratchEnv> scratch_;  // if the database is open over it, for reads only
   std::unique_ptr<LevelDbEnv> env_;
   std::unique_ptr<leveldb::DB> db_;  // null: a reopening failed
   Status refusal_;                   // why nothing may be written now; ok: it may
@@ -68,18 +79,37 @@ Status LevelDbStore::create() {
                                     " holds a store already: open it as an existing one, " +
                                     "or name an empty directory"};
   }
-  if (Status status = lock(); !status.ok()) return status;
+  if (Status status = lock(base_); !status.ok()) return status;
   return open(true);
 }
 
 Status LevelDbStore::open_existing() {
+  const Status opened = open_existing(base_);
+  if (opened.code() != Code::storage_full) return opened;
+  close();
+  const Result<std::uint64_t> room = room_to_open(base_, directory_);
+  if (!room.ok()) return room.status();
+  scratch_ = std::make_unique<ScratchEnv>(base_, *room);
+  const Status readable = open_existing(*scratch_);
+  if (readable.ok()) return opened;
+  close();
+  return readable;
+}
+
+void LevelDbStore::close() {
+  db_.reset();
+  env_.reset();
+  scratch_.reset();
+}
+
+Status LevelDbStore::open_existing(leveldb::Env& files) {
   const Result<bool> held = holds_database(base_, directory_);
   if (!held.ok()) return held.status();
   if (!*held) {
     return {Code::cannot_start, directory_ + " holds no store: name the directory that does, or " +
                                     "have a new store created"};
   }
-  if (Status status = lock(); !status.ok()) return status;
+  if (Status status = lock(files); !status.ok()) return status;
   if (Status status = mend(*env_, directory_); !status.ok()) {
     return env_->sync_failed() ? Status(Code::storage_failed, status.detail()) : status;
   }
@@ -94,8 +124,8 @@ Status LevelDbStore::make_directory() {
   return to_status(status, Code::cannot_start);
 }
 
-Status LevelDbStore::lock() {
-  env_ = std::make_unique<LevelDbEnv>(base_);
+Status LevelDbStore::lock(leveldb::Env& files) {
+  env_ = std::make_unique<LevelDbEnv>(files);
   const leveldb::Status status = env_->lock(directory_ + "/LOCK");
   if (status.ToString().starts_with("IO error: lock ")) {
     return {Code::cannot_start, directory_ +
@@ -128,10 +158,9 @@ Status LevelDbStore::open(bool create) {
 // The open database is kept for reads until there is room to replay its logs.
 Status LevelDbStore::reopen() {
   if (db_ != nullptr) {
-    if (Status status = probe_room(*env_, directory_); !status.ok()) return status;
+    if (Status status = probe_room(base_, directory_); !status.ok()) return status;
   }
-  db_.reset();
-  env_.reset();
+  close();
   Status status = open_existing();
   if (status.code() != Code::cannot_start) return status;
   return {Code::storage_failed, status.detail()};
@@ -140,6 +169,7 @@ Status LevelDbStore::reopen() {
 Status LevelDbStore::write(const Batch& batch) {
   if (refusal_.code() == Code::storage_full) refusal_ = reopen();
   if (!refusal_.ok()) return refusal_;
+  assert(scratch_ == nullptr);  // what is written there is not durable
   leveldb::WriteBatch updates;
   for (const auto& [key, value] : batch.puts) updates.Put(key, value);
   for (const std::string& key : batch.deletes) updates.Delete(key);
@@ -198,7 +228,11 @@ Result<std::unique_ptr<Store>> open_leveldb(const LevelDbOptions& options) {
   auto store = std::make_unique<LevelDbStore>(options);
   Status status =
       options.open == LevelDbOptions::Open::create ? store->create() : store->open_existing();
-  if (!status.ok()) return status;
+  if (status.code() == Code::storage_full && store->is_readable()) {
+    store->refuse(status);
+  } else if (!status.ok()) {
+    return status;
+  }
   return std::unique_ptr<Store>(std::move(store));
 }
 

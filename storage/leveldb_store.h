@@ -35,8 +35,9 @@ struct LevelDbOptions {
 };
 
 // cannot_start: locked by another process, missing, or not writable. corrupt:
-// damage, named by file. storage_full: no room to mend or replay its logs; nothing
-// was lost. storage_failed: a sync failed, so what it holds now is unknown.
+// damage, named by file. storage_failed: a sync failed, so what it holds now is unknown.
+// Without room to mend and replay its logs, a store opens all the same: it is read, and
+// write() says storage_full until there is room. storage_full: no room to create one.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_leveldb(const LevelDbOptions& options);
 
 // Whether `directory` holds (or, damaged, held) a store.

@@ -169,8 +169,10 @@ Status initialize(Store& store, const Meta& meta) {
   return store.write(batch);
 }
 
-Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
-                                          ExecutorOptions options, Random& random) {
+namespace {
+
+Result<std::unique_ptr<Executor>> read_all(Store& store, const StoreOwner& owner,
+                                           ExecutorOptions options, Random& random) {
   Result<Meta> meta = read_meta(store);
   if (!meta.ok()) return meta.status();
   if (Status owned = check_owner(*meta, owner); !owned.ok()) return owned;
@@ -181,12 +183,29 @@ Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
        {load_actors, load_tokens, replay_records, load_states, check_founded, check_last_start}) {
     if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
   }
+  return executor;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
+                                          ExecutorOptions options, Random& random) {
+  auto executor = read_all(store, owner, options, random);
+  if (!executor.ok()) return executor;
   // Also makes durable whatever the last process wrote and never synced.
-  executor->start(random.id<BootId>());
-  executor->seal();
-  for (const Sealed& sealed : executor->take_sealed()) {
+  (*executor)->start(random.id<BootId>());
+  (*executor)->seal();
+  for (const Sealed& sealed : (*executor)->take_sealed()) {
     if (Status written = store.write(sealed.batch); !written.ok()) return written;
   }
+  return executor;
+}
+
+Result<std::unique_ptr<Executor>> recover_for_reads(Store& store, const StoreOwner& owner,
+                                                    ExecutorOptions options, Random& random) {
+  auto executor = read_all(store, owner, options, random);
+  if (executor.ok() && (*executor)->meta().lineage.empty())
+    return {Code::storage_full, "the store was never used, and there is no room to begin"};
   return executor;
 }
 

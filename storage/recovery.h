@@ -39,4 +39,12 @@ enum class NewStore { unmarked, marked };  // marked: replaces one, and must be 
 [[nodiscard]] Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
                                                         ExecutorOptions options, Random& random);
 
+// The same, without this start's place in the lineage, and so without a write: where there
+// is no room for one. Nobody may change anything with that executor, or tell a peer of it.
+// storage_full: the store has never been used.
+[[nodiscard]] Result<std::unique_ptr<Executor>> recover_for_reads(Store& store,
+                                                                  const StoreOwner& owner,
+                                                                  ExecutorOptions options,
+                                                                  Random& random);
+
 }  // namespace quipu

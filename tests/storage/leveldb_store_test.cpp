@@ -310,12 +310,78 @@ TEST(LevelDbStore, TakesNoDescriptorsForNoDamage) {
   EXPECT_TRUE((*store)->read(stored_key(1)).value().has_value());
 }
 
-TEST(LevelDbStore, CannotBeOpenedOnAFullDisk) {
+std::map<std::string, std::string> files_of(const ForgettingEnv& env) {
+  std::map<std::string, std::string> files;
+  for (const std::string& name : env.files(kDirectory, "")) {
+    if (!name.ends_with("/LOCK")) files[name] = env.read(name);
+  }
+  return files;
+}
+
+// What LevelDB writes when it opens must go somewhere.
+TEST(LevelDbStore, OnAFullDiskIsReadAndLeavesTheDiskAlone) {
   const auto env = make_disk(5, 50);
-  env->set_capacity(env->used() + 10);
-  EXPECT_EQ(open(*env).status().code(), Code::storage_full);
+  env->set_capacity(env->used());
+  const auto before = files_of(*env);
+  {
+    const auto store = open(*env);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    EXPECT_EQ(contents(**store)->size(), 5u);
+    EXPECT_EQ((*store)->read(stored_key(1)).value(), std::string(50, 'b'));
+    EXPECT_EQ((*store)->write(put("new", "1")).code(), Code::storage_full);
+    EXPECT_EQ((*store)->write({}).code(), Code::storage_full);
+    EXPECT_EQ((*store)->read("new").value(), std::nullopt);
+    EXPECT_EQ(files_of(*env), before);
+  }
+  EXPECT_EQ(files_of(*env), before);
   env->set_capacity(std::nullopt);
   expect_first_keys(*env, 5);
+}
+
+TEST(LevelDbStore, OpenedOnAFullDiskWritesDurablyOnceThereIsRoom) {
+  const auto env = make_disk(5, 50);
+  env->set_capacity(env->used());
+  auto store = open(*env);
+  ASSERT_TRUE(store.ok());
+  ASSERT_EQ((*store)->write(put("lost", "1")).code(), Code::storage_full);
+  env->set_capacity(std::nullopt);
+  ASSERT_TRUE((*store)->write(put(stored_key(5), "6")).ok());
+  env->power_off();
+  store = Status();
+  env->power_on();
+  expect_first_keys(*env, 6);
+}
+
+// A crash on a full disk leaves such an end, which can be cut off in memory alone.
+TEST(LevelDbStore, OnAFullDiskIsReadWithoutTheTornEndOfItsLog) {
+  const auto env = make_disk(5, 50);
+  env->damage(newest_log(*env), [](std::string& bytes) { bytes.resize(bytes.size() - 10); });
+  env->set_capacity(env->used());
+  const auto store = open(*env);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_EQ(contents(**store)->size(), 4u);
+}
+
+TEST(LevelDbStore, OnAFullDiskDamageIsStillFound) {
+  const auto env = make_disk(5, 50);
+  const std::string log = newest_log(*env);
+  env->damage(log, [](std::string& bytes) { flip(bytes, bytes.size() / 2); });
+  env->set_capacity(env->used());
+  expect_corrupt(open(*env).status(), log);
+}
+
+// With many tables LevelDB compacts as soon as it is open.
+TEST(LevelDbStore, OnAFullDiskTakesNoMoreMemoryThanItsLogsNeed) {
+  const auto env = make_disk(400, 8'000);
+  env->set_capacity(env->used());
+  const auto before = files_of(*env);
+  const auto store = open(*env);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(contents(**store)->size(), 400u);
+    EXPECT_EQ((*store)->write({}).code(), Code::storage_full);
+  }
+  EXPECT_EQ(files_of(*env), before);
 }
 
 // ---- directories ----

@@ -290,6 +290,31 @@ TEST(Recovery, passes_on_why_the_disk_would_not_take_the_start) {
   EXPECT_EQ(start_code(disk), Code::storage_failed);
 }
 
+TEST(Recovery, for_reads_needs_no_room_and_takes_no_place_in_the_lineage) {
+  MemoryDisk disk = full_disk();
+  const auto before = disk.durable;
+  disk.fault = MemoryDisk::Fault::full;
+  MemoryStore store(disk);
+  Random random(1);
+  const auto reader = recover_for_reads(store, kOwner, kTiny, random);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  EXPECT_FALSE((*reader)->has_open());
+  EXPECT_TRUE((*reader)->take_sealed().empty());
+  EXPECT_EQ(disk.durable, before);
+  disk.fault = MemoryDisk::Fault::none;
+  const auto executor = std::move(*start(disk, kTiny));
+  EXPECT_EQ((*reader)->map().size(), executor->map().size());
+  EXPECT_EQ(next((*reader)->sealed()), executor->sealed());
+  EXPECT_EQ((*reader)->meta().lineage.size() + 1, executor->meta().lineage.size());
+}
+
+TEST(Recovery, for_reads_of_a_store_that_was_never_used_says_that_there_is_no_room) {
+  MemoryDisk disk = new_disk();
+  MemoryStore store(disk);
+  Random random(1);
+  EXPECT_EQ(recover_for_reads(store, kOwner, kTiny, random).status().code(), Code::storage_full);
+}
+
 TEST(Recovery, calls_a_store_without_identity_corrupt) {
   MemoryDisk disk = full_disk();
   disk.durable.erase(stored::meta());
