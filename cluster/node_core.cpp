@@ -1,6 +1,7 @@
 #include "cluster/node_core.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "cluster/state_size.h"
 
@@ -40,10 +41,11 @@ ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
 }
 
 NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
-                   std::unique_ptr<Executor> executor, Random random)
+                   std::unique_ptr<Executor> executor, Random random, Service service)
     : config_(std::move(config)),
       self_(self),
       settings_(settings),
+      service_(service),
       executor_(std::move(executor)),
       random_(random),
       view_(config_, self, executor_->meta().lineage.back().boot),
@@ -69,7 +71,11 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       durable_(executor_->sealed()),
       next_gossip_(now) {
   confirmed_[self_] = true;
-  greeting_.start();
+  if (service_ == Service::reads) {
+    on_storage_full(true);
+  } else {
+    greeting_.start();
+  }
   adopt_pins(now);
   out_.release(durable_);
   settle(now);
@@ -98,26 +104,30 @@ void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
   }
   // A retry may have been applied before this start.
   const Code of_a_retry = view_.retired() ? Code::executor_gone : Code::in_doubt;
+  const Code of_others = serves_reads() ? Code::storage_full : Code::unavailable;
   for (const Op& op : ops) {
-    const Code code = op.token.serial == Serial{} ? Code::unavailable : of_a_retry;
+    const Code code = op.token.serial == Serial{} ? of_others : of_a_retry;
     out_.answer(Origin{kind, who, op.id}, {0, code, state()});
   }
 }
 
 void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& effects) {
-  if (ready()) {
+  // What an earlier start wrote and did not sync may still be lost, so a core that only
+  // reads vouches for nothing.
+  if (serves_reads() && (service_ == Service::all || read.level == ReadLevel::local)) {
     reads_.on_read(now, client, read);
   } else {
+    const bool quorum = serves_reads() && read.level == ReadLevel::strong;
+    const Code code = quorum ? Code::no_quorum : Code::unavailable;
     Values values{read.id, {}};
-    for (std::size_t i = 0; i < read.keys.size(); ++i)
-      values.values.push_back({Code::unavailable, state()});
+    for (std::size_t i = 0; i < read.keys.size(); ++i) values.values.push_back({code, state()});
     out_.answer(client, std::move(values));
   }
   finish_event(now, effects);
 }
 
 void NodeCore::on_list(Instant now, ClientId client, const List& list, Effects& effects) {
-  if (ready()) {
+  if (serves_reads()) {
     listing_.on_list(now, client, list);
   } else {
     out_.answer(client, Keys{list.id, {}, list.cursor, Code::unavailable, state()});
@@ -126,7 +136,7 @@ void NodeCore::on_list(Instant now, ClientId client, const List& list, Effects& 
 }
 
 void NodeCore::on_size(Instant now, ClientId client, const Size& size, Effects& effects) {
-  if (ready()) {
+  if (serves_reads()) {
     sizing_.on_size(now, client, size);
   } else {
     out_.answer(client, Sized{size.id, 0, Code::unavailable, state()});
@@ -136,7 +146,7 @@ void NodeCore::on_size(Instant now, ClientId client, const Size& size, Effects& 
 
 void NodeCore::read_now(Instant now, std::span<const std::string_view> keys,
                         std::span<Value> values) const {
-  if (ready()) return reads_.read_now(now, keys, values);
+  if (serves_reads()) return reads_.read_now(now, keys, values);
   for (Value& value : values) value.shards = 0;
 }
 
@@ -148,8 +158,8 @@ bool NodeCore::dials(MemberIndex member) const {
 
 void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
                             Effects& effects) {
-  if (abandoned_) {
-    // Whoever heard the new name would pin it, and a crash may yet undo it.
+  // Whoever heard the new name, or this start's, would note it, and a crash may yet undo it.
+  if (abandoned_ || service_ == Service::reads) {
     effects.closes.push_back({link, state()});
     return;
   }
@@ -315,7 +325,10 @@ void NodeCore::on_loaded(Instant now, const Loaded& loaded, Effects& effects) {
 void NodeCore::on_tick(Instant now, Effects& effects) {
   if (abandoned_) return;
   settle(now);
-  if (now >= next_gossip_) {
+  if (now >= next_gossip_ && service_ == Service::reads) {
+    next_gossip_ = now + settings_.gossip_interval;
+    retry_what_is_due(now);
+  } else if (now >= next_gossip_) {
     next_gossip_ = now + settings_.gossip_interval;
     // The outboxes must know of what nobody waited for before they are flushed.
     if (idle() && executor_->has_open()) executor_->seal();
@@ -334,12 +347,16 @@ void NodeCore::gossip(Instant now) {
     if (member != self_ && view_.up(member))
       out_.send(member, freshness_.beat(now, member, replicator_));
   }
+  retry_what_is_due(now);
+}
+
+void NodeCore::retry_what_is_due(Instant now) {
   collector_.on_tick(now);
   waits_.on_tick(now);
   forwarder_.on_tick(now);
   listing_.on_tick(now);
   sizing_.on_tick(now);
-  if (ready()) reads_.refresh(now);
+  if (serves_reads()) reads_.refresh(now);
 }
 
 void NodeCore::begin_closing(Instant now, Effects& effects) {
@@ -372,7 +389,12 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
     }
     route_internal(now);
   }
-  seal_what_is_due(effects);
+  if (service_ == Service::all) {
+    seal_what_is_due(effects);
+  } else {
+    assert(!executor_->has_open() && "a core that only reads has changed something");
+  }
+  weigh_backlog(effects);
   residency_.finish_event(durable_, effects);
   out_.flush(greeting_.links(), effects);
 }
@@ -435,7 +457,6 @@ void NodeCore::seal_what_is_due(Effects& effects) {
     take_records(effects);
   }
   if (!executor_->has_open()) seal_due_ = false;
-  weigh_backlog(effects);
 }
 
 // Clients wait first. With them silent, only a disk that hangs lets the backlog grow

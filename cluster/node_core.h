@@ -38,11 +38,16 @@ namespace quipu {
 [[nodiscard]] ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
                                                const NodeSettings& settings);
 
+// What a core does. One that only reads has a disk without room for this start: it answers
+// local reads from what it holds, opens no link, and changes nothing, not even in memory.
+enum class Service : std::uint8_t { all, reads };
+
 class NodeCore {
  public:
-  // `executor` comes from recover(); its identity is durable.
+  // `executor` comes from recover(), and its identity is durable; for Service::reads, it
+  // comes from recover_for_reads().
   NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
-           std::unique_ptr<Executor> executor, Random random);
+           std::unique_ptr<Executor> executor, Random random, Service service = Service::all);
   NodeCore(const NodeCore&) = delete;
   NodeCore& operator=(const NodeCore&) = delete;
 
@@ -95,7 +100,8 @@ class NodeCore {
   void begin_closing(Instant now, Effects& effects);
 
   // Founded, settled, and so serving; and if not, what it waits for.
-  [[nodiscard]] bool ready() const { return settled_ && !view_.retired(); }
+  [[nodiscard]] bool ready() const { return serves_reads() && service_ == Service::all; }
+  [[nodiscard]] bool serves_reads() const { return settled_ && !view_.retired(); }
   [[nodiscard]] std::string state() const;
   // Serving, but with a new disk that has not got everything from the other owners yet.
   [[nodiscard]] bool being_filled() const { return ready() && !view_.whole(); }
@@ -125,6 +131,7 @@ class NodeCore {
   void settle(Instant now);
   void confirm(MemberIndex member);
   void gossip(Instant now);
+  void retry_what_is_due(Instant now);
   void finish_event(Instant now, Effects& effects);
   void route_internal(Instant now);
   void route_finished(Instant now, Collector::Finished& finished, Turn turn);
@@ -141,6 +148,7 @@ class NodeCore {
   ClusterConfig config_;
   MemberIndex self_;
   NodeSettings settings_;
+  const Service service_;
   std::unique_ptr<Executor> executor_;
   Random random_;
 

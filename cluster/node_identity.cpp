@@ -55,6 +55,10 @@ void NodeCore::confirm(MemberIndex member) {
 // store lost nothing, and hears no older life of it; for the silent ones it draws a new one.
 void NodeCore::settle(Instant now) {
   if (settled_ || abandoned_ || !executor_->meta().pins.founded) return;
+  if (service_ == Service::reads) {  // nobody is asked whether this store lost nothing
+    settled_ = true;
+    return;
+  }
   const bool all = std::all_of(confirmed_.begin(), confirmed_.end(), [](bool one) { return one; });
   if (!all && now < settle_by_) return;
   settled_ = true;

@@ -21,6 +21,10 @@ std::string NodeCore::state() const {
            "with --rebuild, or "
            "stop it";
   }
+  if (service_ == Service::reads) {
+    return serves_reads() ? "the disk is full: waiting for room, and serving local reads meanwhile"
+                          : "the disk is full: waiting for room";
+  }
   if (!executor_->meta().pins.founded) {
     // A wiped disk looks as blank as a new one; the members that know better say so.
     for (MemberIndex member = 0; member < config_.members.size(); ++member) {

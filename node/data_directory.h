@@ -49,10 +49,19 @@ class DataDirectory {
   int lock_;  // descriptor; -1: moved from
 };
 
+struct Recovered {
+  std::unique_ptr<Executor> executor;
+  // storage_full: there is no room to begin, so the executor is for reads only.
+  Status room{};
+};
 struct RecoveredStore {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Executor> executor;
+  Recovered recovered;
 };
+
+// recover(), or where there is no room for that, recover_for_reads().
+[[nodiscard]] Result<Recovered> recover_or_read(Store& store, const StoreOwner& owner,
+                                                const ExecutorOptions& options, Random& random);
 
 // `rebuild`: a store that is missing, damaged, or no longer trusted by the peers is
 // moved aside, and a marked new one takes its place. A sound marked one stays until
@@ -62,6 +71,7 @@ struct RecoveredStore {
 enum class Rebuild : std::uint8_t { no, yes, what_is_lost };
 
 // From a directory to an executor. cannot_start: another cluster's or node's store.
+// storage_full: no room to create or rebuild one.
 [[nodiscard]] Result<RecoveredStore> recover_directory(const DataDirectory& directory,
                                                        const StoreOwner& owner,
                                                        const ExecutorOptions& options,

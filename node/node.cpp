@@ -135,9 +135,10 @@ Status Node::Impl::start(const NodeOptions& options) {
     auto recovered = recover_directory(unit->directory, unit->owner, unit->executor_options,
                                        rebuild, random_, log_);
     if (!recovered.ok()) return recovered.status();
+    const Executor& executor = *recovered->recovered.executor;
     log_.info("store recovered", {{"store", unit->directory.store().string()},
-                                  {"shards", std::to_string(recovered->executor->map().size())},
-                                  {"commit", std::to_string(raw(recovered->executor->sealed()))}});
+                                  {"shards", std::to_string(executor.map().size())},
+                                  {"commit", std::to_string(raw(executor.sealed()))}});
     stores.push_back(std::move(*recovered));
   }
   for (const auto& unit : units_) {

@@ -116,7 +116,7 @@ void Reactor::sweep_calls() {
 }
 
 void Reactor::tell_ready() {
-  crossing_.set_serving(port_.core != nullptr && port_.core->ready());
+  crossing_.set_serving(port_.core != nullptr && port_.core->serves_reads());
   const bool ready =
       port_.core != nullptr && port_.core->ready() && (ready_ || crossing_.acquainted());
   if (std::exchange(ready_, ready) == ready) return;

@@ -6,7 +6,12 @@
 //                                      └── one timer, at core.deadline() ◀────────────┘
 //
 //   bind ─▶ listen ─▶ start ─▶ serving ──restart effect──▶ recovering ─▶ serving
+//                       │                                    │      ▲
+//                       ├── full disk ──▶ waiting ◀──────────┘      │
+//                       │                    └── room ──────────────┘
 //                       └── failed disk ──▶ failed            … stop, from anywhere
+//
+// While it waits for room, it has a core that only reads, and no peers.
 //
 // Invariants: all of it but the storage thread is one thread, so nothing here is
 // locked; after the events of one read, call or timer, the effects are done once,
@@ -78,7 +83,7 @@ class Reactor {
   void stop();
 
  private:
-  enum class Phase { unstarted, serving, recovering, failed, stopping, stopped };
+  enum class Phase { unstarted, serving, waiting, recovering, failed, stopping, stopped };
 
   // reactor.cpp: events and effects
   void finish();
@@ -103,10 +108,12 @@ class Reactor {
   void run();
   asio::io_context& choose();
   void accept(asio::ip::tcp::socket socket);
-  void begin(std::unique_ptr<Executor> executor);
+  void begin(Recovered recovered);
+  void look_for_room();
+  void on_room(const Status& room);
   void restart();
   void recover_anew();
-  void on_recovered(Result<std::unique_ptr<Executor>> executor);
+  void on_recovered(Result<Recovered> recovered);
   void give_up_core(const Status& changes, const Status& reads);
   void fail(const Status& status);
   void close_ports();
@@ -138,7 +145,7 @@ class Reactor {
   Instant armed_ = kNever;  // when timer_ fires
   Timer sweep_;             // of calls_, while any wait
   bool sweeping_ = false;
-  Timer retry_;  // of a recovery that found no room; of a stop: its end
+  Timer retry_;  // while it waits for room: the next look; of a stop: its end
 
   Phase phase_ = Phase::unstarted;
   std::atomic<bool> was_quiet_{false};  // while it stopped

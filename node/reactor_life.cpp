@@ -12,7 +12,7 @@ namespace {
 
 // Clients get most of it; what peers still lack is flushed meanwhile.
 constexpr std::chrono::seconds kStop{6};
-constexpr std::chrono::milliseconds kRecoverRetry{200};
+constexpr std::chrono::milliseconds kLookForRoom{200};
 
 SessionLimits session_limits(const ClientPortOptions& port, const ConnectionLimits& limits) {
   return {.sessions = limits.clients,
@@ -142,8 +142,7 @@ Status Reactor::listen() {
 
 void Reactor::start(RecoveredStore store) {
   storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
-  phase_ = Phase::serving;
-  begin(std::move(store.executor));
+  begin(std::move(store.recovered));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -166,16 +165,49 @@ void Reactor::run() {
   calls_->run_here(false);
 }
 
-void Reactor::begin(std::unique_ptr<Executor> executor) {
+void Reactor::begin(Recovered recovered) {
+  const bool waits = !recovered.room.ok();
+  phase_ = waits ? Phase::waiting : Phase::serving;
   // Told here, since little may be filled before anybody looks.
-  const Meta& meta = executor->meta();
-  filling_ = meta.marked && meta.filled_from.empty();
+  const Meta& meta = recovered.executor->meta();
+  filling_ = !waits && meta.marked && meta.filled_from.empty();
   if (filling_) log_.info(kBeingFilled);
   port_.core = std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self,
-                                          plan_.settings, std::move(executor), random_.split());
+                                          plan_.settings, std::move(recovered.executor),
+                                          random_.split(), waits ? Service::reads : Service::all);
   publish_figures();
-  links_.start();
+  if (waits) {
+    log_.error("the disk is full: the node serves local reads, and waits for room to join",
+               {{"why", recovered.room.detail()}});
+    look_for_room();
+  } else {
+    links_.start();
+  }
   finish();
+}
+
+// Behind what is read.
+void Reactor::look_for_room() {
+  storage_->run(
+      [this](Store& store) { asio::post(io_, [this, room = store.write({})] { on_room(room); }); });
+}
+
+void Reactor::on_room(const Status& room) {
+  if (phase_ != Phase::waiting) return;
+  if (room.code() == Code::storage_full) {
+    retry_.expires_after(kLookForRoom);
+    retry_.async_wait([this](const asio::error_code& error) {
+      if (!error && phase_ == Phase::waiting) look_for_room();
+    });
+  } else if (!room.ok()) {
+    fail(room);
+  } else {
+    log_.info("the disk has room again: the node joins");
+    const Status joins(Code::unavailable, "the node joins the cluster");
+    give_up_core(joins, joins);
+    phase_ = Phase::recovering;
+    recover_anew();
+  }
 }
 
 // ---- restart ----
@@ -193,23 +225,16 @@ void Reactor::restart() {
 void Reactor::recover_anew() {
   const ExecutorOptions options = executor_options(plan_.config, plan_.self, plan_.settings);
   storage_->run([this, options, random = random_.split()](Store& store) mutable {
-    auto executor = recover(store, plan_.owner(), options, random);
+    auto recovered = recover_or_read(store, plan_.owner(), options, random);
     asio::post(io_,
-               [this, found = std::move(executor)]() mutable { on_recovered(std::move(found)); });
+               [this, found = std::move(recovered)]() mutable { on_recovered(std::move(found)); });
   });
 }
 
-void Reactor::on_recovered(Result<std::unique_ptr<Executor>> executor) {
+void Reactor::on_recovered(Result<Recovered> recovered) {
   if (phase_ != Phase::recovering) return;
-  if (executor.ok()) {
-    phase_ = Phase::serving;
-    return begin(std::move(*executor));
-  }
-  if (executor.status().code() != Code::storage_full) return fail(executor.status());
-  retry_.expires_after(kRecoverRetry);
-  retry_.async_wait([this](const asio::error_code& error) {
-    if (!error && phase_ == Phase::recovering) recover_anew();
-  });
+  if (!recovered.ok()) return fail(recovered.status());
+  begin(std::move(*recovered));
 }
 
 // Everybody who waits for the core is told; client connections are closed, since

@@ -11,10 +11,10 @@ Result<RecoveredStore> recover_store(Result<std::unique_ptr<Store>> store,
                                      const DataDirectory& directory, const StoreOwner& owner,
                                      const ExecutorOptions& options, Random& random) {
   if (!store.ok()) return store.status();
-  auto executor = recover(**store, owner, options, random);
-  if (executor.ok()) return RecoveredStore{std::move(*store), std::move(*executor)};
-  return Status{executor.status().code(),
-                directory.store().string() + ": " + executor.status().detail()};
+  auto recovered = recover_or_read(**store, owner, options, random);
+  if (recovered.ok()) return RecoveredStore{std::move(*store), std::move(*recovered)};
+  return Status{recovered.status().code(),
+                directory.store().string() + ": " + recovered.status().detail()};
 }
 
 // It took the place of another store, and none has taken its place.
@@ -24,6 +24,17 @@ bool is_replacement(const Meta& meta) { return meta.marked && !retired(meta.pins
 bool still_counts(const Meta& meta) { return meta.pins.founded && !retired(meta.pins, meta.store); }
 
 }  // namespace
+
+Result<Recovered> recover_or_read(Store& store, const StoreOwner& owner,
+                                  const ExecutorOptions& options, Random& random) {
+  auto executor = recover(store, owner, options, random);
+  if (executor.ok()) return Recovered{std::move(*executor)};
+  const Status why = executor.status();
+  if (why.code() != Code::storage_full) return why;
+  auto reader = recover_for_reads(store, owner, options, random);
+  if (!reader.ok()) return reader.status();
+  return Recovered{std::move(*reader), why};
+}
 
 Result<RecoveredStore> recover_directory(const DataDirectory& directory, const StoreOwner& owner,
                                          const ExecutorOptions& options, Rebuild rebuild,
@@ -39,11 +50,13 @@ Result<RecoveredStore> recover_directory(const DataDirectory& directory, const S
   }
   auto held = recover_store(directory.open_store(filter), directory, owner, options, random);
   if (rebuild == Rebuild::no) return held;
-  if (held.ok() && is_replacement(held->executor->meta())) {
+  if (held.ok() && !held->recovered.room.ok()) return held->recovered.room;
+  if (held.ok() && is_replacement(held->recovered.executor->meta())) {
     log.info("the store was rebuilt already and is sound: it stays");
     return held;
   }
-  if (held.ok() && rebuild == Rebuild::what_is_lost && still_counts(held->executor->meta())) {
+  if (held.ok() && rebuild == Rebuild::what_is_lost &&
+      still_counts(held->recovered.executor->meta())) {
     log.info("the store is sound and counts: it stays");
     return held;
   }

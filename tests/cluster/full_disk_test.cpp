@@ -121,5 +121,76 @@ TEST(FullDisk, OfAMajorityOfTheOwnersRefusesQuorumsAtOnceAndNothingElse) {
   EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 6);
 }
 
+// ---- a node that starts on one ----
+
+void restart_on_full_disk(HandDriven& nodes, MemberIndex node) {
+  nodes.crash(node);
+  nodes.disk(node).fault = MemoryDisk::Fault::full;
+  nodes.start(node);
+}
+
+TEST(StartOnAFullDisk, ServesLocalReadsAndChangesNothing) {
+  HandDriven nodes(alone());
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 3)), Code::ok);
+  const Token token = nodes.session(0, 0);
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::ok);
+  restart_on_full_disk(nodes, 0);
+  const auto before = nodes.disk(0).durable;
+  EXPECT_FALSE(nodes.core(0).ready());
+  EXPECT_THAT(nodes.core(0).state(), HasSubstr("waiting for room"));
+  const auto local = nodes.value(nodes.read(0, "a", ReadLevel::local));
+  ASSERT_TRUE(local);
+  EXPECT_EQ(local->value, 4);
+  EXPECT_TRUE(local->complete) << "there is no other node";
+  // What an earlier start has not synced may be in it.
+  EXPECT_EQ(nodes.value(nodes.read(0, "a", ReadLevel::strong))->code, Code::no_quorum);
+  EXPECT_EQ(nodes.value(nodes.read(0, "a", ReadLevel::fresh))->code, Code::unavailable);
+  EXPECT_EQ(nodes.keys(nodes.list(0, {}))->code, Code::ok);
+  EXPECT_EQ(nodes.sized(nodes.size(0))->counters, 1u);
+
+  for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum}) {
+    EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = ack})), Code::storage_full);
+    EXPECT_EQ(nodes.code(nodes.reset(0, "a", {.ack = ack})), Code::storage_full);
+  }
+  EXPECT_EQ(nodes.code(nodes.raise(0, "a", 4)), Code::storage_full);
+  EXPECT_EQ(nodes.code(nodes.op(0, open_session_at(nodes.meta(0).store))), Code::storage_full);
+  // It was applied, and this start does not know yet what else was.
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::in_doubt);
+  nodes.pass(60s);
+  EXPECT_TRUE(nodes.core(0).quiet());
+  EXPECT_EQ(nodes.disk(0).durable, before);
+
+  nodes.crash(0);
+  nodes.disk(0).fault = MemoryDisk::Fault::none;
+  nodes.start(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::ok);
+  EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 4);
+}
+
+// Its boot is not on the disk, so nobody may hear of it.
+TEST(StartOnAFullDisk, TakesNoPartInTheCluster) {
+  HandDriven nodes;
+  ASSERT_EQ(nodes.code(nodes.add(0, "a", 3, {.ack = Ack::quorum})), Code::ok);
+  nodes.pass(1s);
+  nodes.cut_off(1);  // one more would be the majority
+  restart_on_full_disk(nodes, 2);
+  nodes.connect(2);
+  nodes.pass(2s);
+  EXPECT_FALSE(nodes.up(0, 2));
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::no_quorum);
+  const auto local = nodes.value(nodes.read(2, "a", ReadLevel::local));
+  ASSERT_TRUE(local);
+  EXPECT_EQ(local->value, 3);
+  EXPECT_FALSE(local->complete) << "it has heard nobody";
+  const auto strong = nodes.read(2, "a", ReadLevel::strong, 1000);
+  nodes.pass(2s);
+  EXPECT_EQ(nodes.value(strong)->code, Code::no_quorum);
+
+  nodes.disk(2).fault = MemoryDisk::Fault::none;
+  nodes.restart(2);
+  nodes.pass(2s);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
 }  // namespace
 }  // namespace quipu::test

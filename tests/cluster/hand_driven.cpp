@@ -49,11 +49,13 @@ void HandDriven::boot(MemberIndex index) {
       !initialize(*node.store, new_meta(owner, node.kind, random_)).ok()) {
     throw std::runtime_error("cannot initialize a store");
   }
-  auto executor =
-      recover(*node.store, owner, executor_options(config_, index, node.settings), random_);
+  const ExecutorOptions options = executor_options(config_, index, node.settings);
+  const bool full = node.disk.fault == MemoryDisk::Fault::full;
+  auto executor = full ? recover_for_reads(*node.store, owner, options, random_)
+                       : recover(*node.store, owner, options, random_);
   if (!executor.ok()) throw std::runtime_error(executor.status().message());
   node.core = std::make_unique<NodeCore>(now_, config_, index, node.settings, std::move(*executor),
-                                         random_.split());
+                                         random_.split(), full ? Service::reads : Service::all);
 }
 
 void HandDriven::start(MemberIndex node) {

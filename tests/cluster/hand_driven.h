@@ -48,8 +48,8 @@ class HandDriven {
 
   // ---- nodes ----
   [[nodiscard]] std::vector<MemberIndex> all() const;
-  void start(MemberIndex node);
-  void start_all();  // not connected
+  void start(MemberIndex node);  // with a disk that is full: for reads only
+  void start_all();              // not connected
   // Loses what is not durable. Its peers see their links close.
   void crash(MemberIndex node);
   void restart(MemberIndex node) { crash(node), start(node), connect(node); }

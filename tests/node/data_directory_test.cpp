@@ -55,13 +55,13 @@ TEST(DataDirectory, IsCreatedWithAllItsParentsAndItsStoreIsThereAgainLater) {
   {
     const auto recovered = recover_at(path);
     ASSERT_TRUE(recovered.ok()) << recovered.status().message();
-    store = recovered->executor->meta().store;
-    EXPECT_FALSE(recovered->executor->meta().marked);
+    store = recovered->recovered.executor->meta().store;
+    EXPECT_FALSE(recovered->recovered.executor->meta().marked);
   }
   EXPECT_THAT(names_in(path), testing::ElementsAre("held-a-store", "lock", "store"));
   const auto again = recover_at(path);
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->executor->meta().store, store);
+  EXPECT_EQ(again->recovered.executor->meta().store, store);
 }
 
 TEST(DataDirectory, HoldsOnlyFilesThatItsOwnerMayWriteAndAllMayRead) {
@@ -139,7 +139,7 @@ TEST(DataDirectory, ThatLostItsStoreNeverSilentlyGetsANewOne) {
 
   const auto rebuilt = recover_at(temporary.path(), Rebuild::yes);
   ASSERT_TRUE(rebuilt.ok()) << rebuilt.status().message();
-  EXPECT_TRUE(rebuilt->executor->meta().marked);
+  EXPECT_TRUE(rebuilt->recovered.executor->meta().marked);
 }
 
 TEST(DataDirectory, ADamagedStoreIsRefusedAndARebuildMovesItAside) {
@@ -148,7 +148,7 @@ TEST(DataDirectory, ADamagedStoreIsRefusedAndARebuildMovesItAside) {
   {
     auto recovered = recover_at(temporary.path());
     ASSERT_TRUE(recovered.ok());
-    old = recovered->executor->meta().store;
+    old = recovered->recovered.executor->meta().store;
   }
   ASSERT_TRUE(recover_at(temporary.path()).ok());  // its log is now in a table
   damage(temporary.path() / "store", ".ldb");
@@ -162,8 +162,8 @@ TEST(DataDirectory, ADamagedStoreIsRefusedAndARebuildMovesItAside) {
   {
     const auto rebuilt = recover_at(temporary.path(), Rebuild::yes);
     ASSERT_TRUE(rebuilt.ok()) << rebuilt.status().message();
-    EXPECT_TRUE(rebuilt->executor->meta().marked);
-    EXPECT_NE(rebuilt->executor->meta().store, old);
+    EXPECT_TRUE(rebuilt->recovered.executor->meta().marked);
+    EXPECT_NE(rebuilt->recovered.executor->meta().store, old);
   }
   EXPECT_THAT(names_in(temporary.path()),
               testing::ElementsAre("held-a-store", "lock", "store", "store.broken-1"));
@@ -176,11 +176,11 @@ TEST(DataDirectory, ARebuildReplacesASoundStoreOnceAndThenKeepsIt) {
   {
     const auto first = recover_at(temporary.path(), Rebuild::yes);
     ASSERT_TRUE(first.ok()) << first.status().message();
-    rebuilt = first->executor->meta().store;
+    rebuilt = first->recovered.executor->meta().store;
   }
   const auto second = recover_at(temporary.path(), Rebuild::yes);
   ASSERT_TRUE(second.ok());
-  EXPECT_EQ(second->executor->meta().store, rebuilt);
+  EXPECT_EQ(second->recovered.executor->meta().store, rebuilt);
   EXPECT_THAT(names_in(temporary.path()),
               testing::ElementsAre("held-a-store", "lock", "store", "store.broken-1"));
 }

@@ -69,7 +69,7 @@ class FaultyDisk : public testing::Test {
                         .failed = [this](const Status& why) { failed_ = why.code(); }});
     EXPECT_TRUE(reactor_->bind().ok());
     EXPECT_TRUE(reactor_->listen().ok());
-    reactor_->start({std::move(store), std::move(*executor)});
+    reactor_->start({std::move(store), {std::move(*executor)}});
     EXPECT_TRUE(eventually([this] { return ready_.load(); }));
     likes_.emplace(CounterBackend::make_counter(reactor_->calls(), "likes"));
   }
@@ -203,6 +203,92 @@ TEST_F(FaultyDisk, FullDoesNotKeepTheNodeFromStoppingAndLateRequestsAreToldToGoE
   stopped.get();
   EXPECT_EQ(held_, Code::in_doubt);
   EXPECT_FALSE(client.receive().has_value());
+}
+
+// A running node, of a cluster of one with counters, that was started on a full disk.
+class StartedOnAFullDisk : public testing::Test {
+ protected:
+  StartedOnAFullDisk() {
+    NodeOptions options;
+    options.data_directory = "unused";
+    options.client_address = "127.0.0.1:0";
+    Result<NodePlan> plan = plan_node(options);
+    const StoreOwner owner = plan->owner();
+    Random random(1);
+    {  // an earlier life
+      auto store = std::make_unique<FaultyStore>(disk_, fault_);
+      EXPECT_TRUE(initialize(*store, new_meta(owner, NewStore::unmarked, random)).ok());
+      start(*plan, std::move(store), random);
+      EXPECT_TRUE(eventually([this] { return ready_.load(); }));
+      EXPECT_TRUE(counter().add(3).ok());
+      reactor_.reset();
+    }
+    ready_ = false;
+    fault_ = Fault::full;
+    start(*plan, std::make_unique<FaultyStore>(disk_, fault_), random);
+  }
+
+  void start(const NodePlan& plan, std::unique_ptr<Store> store, Random& random) {
+    auto recovered = recover_or_read(*store, plan.owner(), {}, random);
+    ASSERT_TRUE(recovered.ok()) << recovered.status().message();
+    reactor_ = std::make_unique<Reactor>(
+        plan, Log([this](LogLevel, std::string_view message, std::string_view) {
+          const std::lock_guard lock(mutex_);
+          said_.append(message).append("\n");
+        }),
+        random.split(),
+        Reactor::Events{.ready = [this](bool ready) { ready_ = ready; },
+                        .failed = [this](const Status& why) { failed_ = why.code(); }});
+    EXPECT_TRUE(reactor_->bind().ok());
+    EXPECT_TRUE(reactor_->listen().ok());
+    reactor_->start({std::move(store), std::move(*recovered)});
+  }
+  [[nodiscard]] Counter counter() const {
+    return CounterBackend::make_counter(reactor_->calls(), "likes");
+  }
+  [[nodiscard]] std::string said() {
+    const std::lock_guard lock(mutex_);
+    return said_;
+  }
+
+  MemoryDisk disk_;
+  std::atomic<Fault> fault_{Fault::none};
+  std::atomic<bool> ready_{false};
+  std::atomic<Code> failed_{Code::ok};
+  std::mutex mutex_;
+  std::string said_;
+  std::unique_ptr<Reactor> reactor_;
+};
+
+TEST_F(StartedOnAFullDisk, ServesLocalReadsRefusesAddsAndJoinsOnceThereIsRoom) {
+  Counter likes = counter();
+  const auto local = likes.read();
+  ASSERT_TRUE(local.ok()) << local.status().message();
+  EXPECT_EQ(local->value, 3);
+  EXPECT_EQ(likes.add(1).code(), Code::storage_full);
+  EXPECT_FALSE(ready_);
+  EXPECT_THAT(said(), HasSubstr("the disk is full"));
+  RawConnection redis(reactor_->client_address());
+  EXPECT_EQ(redis.reply_to("GET likes\r\n"), "$1\r\n3\r\n");
+  EXPECT_THAT(redis.reply_to("INCR likes\r\n"), HasSubstr("storage_full"));
+  EXPECT_THAT(redis.reply_to("INFO\r\n"), HasSubstr("waiting for room"));
+
+  fault_ = Fault::none;
+  ASSERT_TRUE(eventually([this] { return ready_.load(); })) << said();
+  EXPECT_TRUE(likes.add(1).ok());
+  EXPECT_EQ(likes.read()->value, 4);
+  EXPECT_EQ(failed_, Code::ok);
+}
+
+TEST_F(StartedOnAFullDisk, StopsAtOnce) {
+  reactor_->stop();
+  EXPECT_EQ(counter().add(1).code(), Code::unavailable);
+  EXPECT_EQ(failed_, Code::ok);
+}
+
+TEST_F(StartedOnAFullDisk, FailsIfTheDiskFails) {
+  fault_ = Fault::failed;
+  EXPECT_TRUE(eventually([this] { return failed_ == Code::storage_failed; }));
 }
 
 // Pauses its clients as soon as anything waits for the disk.

@@ -32,7 +32,10 @@ class QUIPU_EXPORT Node : public Counters {
  public:
   // cannot_start: an address in use, a directory that is locked, missing rights or
   // another cluster's or node's. invalid_argument: options that contradict each
-  // other. corrupt: see NodeOptions::rebuild. Nothing is left behind.
+  // other. corrupt: see NodeOptions::rebuild. storage_full: no room to create a store, or
+  // to rebuild one. Nothing is left behind.
+  // A store on a full disk opens: local reads are served, changes are refused with
+  // storage_full, and the node is ready once there is room.
   static Result<std::unique_ptr<Node>> open(NodeOptions options);
   // Closes as close() does. In one of its own callbacks it does so on a thread of its
   // own, and returns at once; `log` is called, and the directory locked, until that ends.
