@@ -280,6 +280,11 @@ std::optional<MemberIndex> Greeting::member(LinkId link) const {
   return at->second.member;
 }
 
+std::optional<MemberIndex> Greeting::peer(LinkId link) const {
+  const auto at = open_.find(link);
+  return at == open_.end() ? std::nullopt : at->second.member;
+}
+
 bool Greeting::agrees(MemberIndex member) const {
   return up_[member] && open_.at(*up_[member]).fence == view_.fence();
 }

@@ -55,6 +55,8 @@ class Greeting {
 
   // Whose frames these are; nothing while the link is not up.
   [[nodiscard]] std::optional<MemberIndex> member(LinkId link) const;
+  // Who is at the other end, as far as it has said; it may be refused.
+  [[nodiscard]] std::optional<MemberIndex> peer(LinkId link) const;
   [[nodiscard]] const std::vector<std::optional<LinkId>>& links() const { return up_; }
   // The last attempt failed.
   [[nodiscard]] bool refused(MemberIndex member) const { return !refused_[member].empty(); }

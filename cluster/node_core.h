@@ -80,6 +80,10 @@ class NodeCore {
   void on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects);
   void on_link_frame(Instant now, LinkId link, FrameType type, Payload payload, Effects& effects);
   void on_link_closed(Instant now, LinkId link, Effects& effects);
+  // Who is at the other end of an open link, if that is known.
+  [[nodiscard]] std::optional<MemberIndex> peer_of(LinkId link) const {
+    return greeting_.peer(link);
+  }
   // What the frame decoder of a peer connection must be given.
   [[nodiscard]] std::uint64_t frame_salt() const { return raw(config_.id); }
 

@@ -42,13 +42,19 @@ class View {
   // This node itself is always up.
   [[nodiscard]] bool up(MemberIndex member) const { return up_[member]; }
   void set_up(MemberIndex member, bool up) {
+    if (up_[member] != up) ++changes_;
     up_[member] = up;
-    full_[member] = false;
+    set_full(member, false);
   }
   [[nodiscard]] bool majority_up(Partition partition) const;
   // The member's disk has no room, as it said last: it executes and acknowledges nothing.
   [[nodiscard]] bool full(MemberIndex member) const { return full_[member]; }
-  void set_full(MemberIndex member, bool full) { full_[member] = full; }
+  void set_full(MemberIndex member, bool full) {
+    if (full_[member] != full) ++changes_;
+    full_[member] = full;
+  }
+  // How often either has changed, of any member.
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
   // A majority of the owners is up and has room.
   [[nodiscard]] bool majority_has_room(Partition partition) const;
   // An owner that is up; this node first, but last while it is being filled.
@@ -109,6 +115,7 @@ class View {
   std::uint64_t first_number_;
   std::vector<bool> up_;
   std::vector<bool> full_;
+  std::uint64_t changes_ = 0;
   std::vector<BootId> boots_;  // by member; 0: not met yet
   std::optional<Pins> pins_;   // nothing: meta said nothing yet
   std::vector<StoreId> stores_;

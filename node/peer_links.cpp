@@ -9,17 +9,28 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::chrono::minutes kSameReason{1};
+// Of whom something was logged; beyond, all are forgotten.
+constexpr std::size_t kMaxSaid = 1024;
+
+// Without the port, which is another one each time.
+std::string host_of(const std::string& remote) { return remote.substr(0, remote.rfind(':')); }
 
 }  // namespace
 
 PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random,
                      std::size_t most_inbound)
-    : names_(io), port_(port), log_(std::move(log)), random_(random), most_inbound_(most_inbound) {}
+    : names_(io),
+      port_(port),
+      log_(std::move(log)),
+      random_(random),
+      most_inbound_(most_inbound),
+      watch_(log_) {}
 
 void PeerLinks::start() {
   const std::vector<Member>& members = port_.core->cluster().members;
   dialers_.resize(members.size());
   unreachable_.assign(members.size(), false);
+  watch_.begin(*port_.core, siblings_);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto member = static_cast<MemberIndex>(i);
     if (!port_.core->dials(member)) continue;
@@ -47,7 +58,7 @@ void PeerLinks::stop() {
 void PeerLinks::accept(tcp::socket socket) {
   if (port_.core == nullptr) return;
   if (inbound() >= most_inbound_) {
-    return warn("peer connection turned away", describe_remote(socket),
+    return warn("peer connection turned away", {"remote", host_of(describe_remote(socket))},
                 std::to_string(most_inbound_) + " have called already");
   }
   make_room_for_unheard();
@@ -70,7 +81,8 @@ void PeerLinks::make_room_for_unheard() {
   }
   if (unheard < kMaxUnheardLinks) return;
   const std::string why = std::to_string(unheard) + " connections say nothing: who opens them?";
-  warn("silent peer connection closed for the next one", oldest->remote(), why);
+  warn("silent peer connection closed for the next one", {"remote", host_of(oldest->remote())},
+       why);
   oldest->close({});
 }
 
@@ -105,10 +117,11 @@ void PeerLinks::flush() {
 
 void PeerLinks::on_closed(PeerLink& link, const std::string& reason) {
   const PeerLink::Identity identity = link.identity();
-  log_closed(link, reason);
-  links_.erase(identity.id);
+  const std::optional<MemberIndex> member = port_.core->peer_of(identity.id);
   if (identity.dialed) dialers_[*identity.dialed]->start_again(NodeClock::now() - link.opened());
   port_.core->on_link_closed(NodeClock::now(), identity.id, port_.effects);
+  log_closed(link, member, reason);
+  links_.erase(identity.id);
   port_.finish();
 }
 
@@ -116,27 +129,38 @@ void PeerLinks::on_dial_failed(MemberIndex member, const std::string& why) {
   if (unreachable_[member]) return;  // said once, until it has been reached
   unreachable_[member] = true;
   const Member& peer = port_.core->cluster().members[member];
+  watch_.set_reason(member, why);
+  if (is_sibling(member)) return;
   log_.warning("peer cannot be reached",
                {{"peer", peer.name}, {"address", peer.peer_address}, {"why", why}});
 }
 
-void PeerLinks::log_closed(const PeerLink& link, const std::string& reason) {
+bool PeerLinks::is_sibling(MemberIndex member) const {
+  return std::find(siblings_.begin(), siblings_.end(), member) != siblings_.end();
+}
+
+// That a peer is down, the watch tells.
+void PeerLinks::log_closed(const PeerLink& link, std::optional<MemberIndex> member,
+                           const std::string& reason) {
   if (reason.empty()) return;
-  // Strangers come and go.
-  if (link.heard() || link.identity().dialed) {
-    return warn("peer link closed", link.remote(), reason);
+  if (member && watch_.up(*member)) {
+    if (!port_.core->view().up(*member)) watch_.set_reason(*member, reason);
+  } else if (member && !is_sibling(*member)) {
+    return warn("peer link closed", {"peer", port_.core->cluster().members[*member].name}, reason);
+  } else if (!member && link.heard()) {  // strangers who say nothing come and go
+    return warn("peer link closed", {"remote", host_of(link.remote())}, reason);
   }
   log_.debug("peer link closed", {{"remote", link.remote()}, {"why", reason}});
 }
 
-void PeerLinks::warn(std::string_view message, const std::string& remote, const std::string& why) {
+void PeerLinks::warn(std::string_view message, const LogField& who, const std::string& why) {
   const Instant now = NodeClock::now();
-  if (why == said_ && now - said_at_ < kSameReason) {
-    return log_.debug(message, {{"remote", remote}, {"why", why}});
-  }
-  said_ = why;
-  said_at_ = now;
-  log_.warning(message, {{"remote", remote}, {"why", why}});
+  if (said_.size() >= kMaxSaid) said_.clear();
+  Said& said = said_[who.value];
+  if (why == said.why && now - said.at < kSameReason)
+    return log_.debug(message, {who, {"why", why}});
+  said = {why, now};
+  log_.warning(message, {who, {"why", why}});
 }
 
 }  // namespace quipu

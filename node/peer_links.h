@@ -18,6 +18,7 @@
 #include "node/dialer.h"
 #include "node/log.h"
 #include "node/peer_link.h"
+#include "node/peer_watch.h"
 
 namespace quipu {
 
@@ -27,6 +28,8 @@ class PeerLinks {
  public:
   PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random, std::size_t most_inbound);
 
+  // `members` are reactors of this node. Before start().
+  void set_siblings(std::vector<MemberIndex> members) { siblings_ = std::move(members); }
   // Begins to dial, for a core that has just begun. REQUIRES: port.core.
   void start();
   // `socket` is non-blocking and dialed our peer port.
@@ -37,6 +40,10 @@ class PeerLinks {
   void close(LinkId link, const std::string& reason);
   // At the end of each batch.
   void flush();
+  // Behind it: logs what has become of the peers. REQUIRES: port.core, if it was started.
+  void tell_changes() {
+    if (!dialers_.empty()) watch_.look(*port_.core);
+  }
 
   // Closes all links and stops to dial; the core is not told.
   void stop();
@@ -46,9 +53,11 @@ class PeerLinks {
   void on_closed(PeerLink& link, const std::string& reason);
   void on_dial_failed(MemberIndex member, const std::string& why);
   [[nodiscard]] std::size_t inbound() const;
+  [[nodiscard]] bool is_sibling(MemberIndex member) const;
   void make_room_for_unheard();
-  void warn(std::string_view message, const std::string& remote, const std::string& why);
-  void log_closed(const PeerLink& link, const std::string& reason);
+  void warn(std::string_view message, const LogField& who, const std::string& why);
+  void log_closed(const PeerLink& link, std::optional<MemberIndex> member,
+                  const std::string& reason);
 
   NameLookup names_;
   CorePort& port_;
@@ -60,9 +69,14 @@ class PeerLinks {
   std::map<LinkId, std::shared_ptr<PeerLink>> links_;
   std::vector<std::shared_ptr<PeerLink>> unflushed_;
   std::uint64_t last_link_ = 0;
-  // The last reason that was logged, and when: a refused peer comes every 2 s.
-  std::string said_;
-  Instant said_at_{};
+  PeerWatch watch_;
+  std::vector<MemberIndex> siblings_;
+  // What was logged of whom, and when: a peer that is refused comes again every 2 s.
+  struct Said {
+    std::string why;
+    Instant at{};
+  };
+  std::map<std::string, Said, std::less<>> said_;
 };
 
 }  // namespace quipu

@@ -72,6 +72,7 @@ void Reactor::after_batch() {
       calls_->set_paused(paused);
       crossing_.set_paused(paused);
     }
+    links_.tell_changes();
     if (!paused && !crossing_.busy()) sessions_.resume();
     arm_timer();
   }

@@ -104,6 +104,7 @@ void Reactor::introduce(const std::vector<Reactor*>& reactors) {
       if (k != i && reactors[k]->peer_listener_.bound())
         member.peer_address = to_string(dialed_here(reactors[k]->peer_listener_.address()));
     }
+    reactor.links_.set_siblings(members);
     reactor.sessions_.share_numbers(i, reactors.size());
     reactor.crossing_.meet(crossings, members, reactor.plan_.config, i);
   }
