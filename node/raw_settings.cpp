@@ -28,6 +28,8 @@ RawSetting to_raw(std::string key, const toml::node& node, const std::string& fi
   } else if (const auto* yes_no = node.as_boolean()) {
     raw.text = yes_no->get() ? "true" : "false";
     raw.type = Type::yes_no;
+  } else if (node.is_table()) {
+    raw.type = Type::section;
   }
   return raw;
 }
@@ -63,7 +65,7 @@ void read_table(const std::string& prefix, const toml::table& table, const std::
     if (name == kMembers) {
       read_members(value, file, raw);
     } else if (const toml::table* const inner = value.as_table();
-               inner != nullptr && prefix.empty()) {
+               inner != nullptr && prefix.empty() && !inner->empty()) {
       read_table(name + ".", *inner, file, raw);
     } else {
       raw.settings.push_back(to_raw(name, value, file));

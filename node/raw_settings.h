@@ -14,7 +14,7 @@ struct RawSetting {
   std::string text;
   std::string where;  // "quipu.toml:3", "QUIPU_NODE_NAME", "--name"
   // What the file says it is; variables and flags may be anything that fits.
-  enum class Type { any, text, number, yes_no, other } type = Type::any;
+  enum class Type { any, text, number, yes_no, section, other } type = Type::any;
 };
 
 struct RawMember {

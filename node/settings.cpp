@@ -27,6 +27,13 @@ std::string unknown_key(const std::string& key) {
   return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
 }
 
+// An empty section says nothing, but must be one of ours.
+bool is_section(const RawSetting& raw) {
+  return raw.type == Type::section &&
+         std::ranges::any_of(setting_table(),
+                             [&](const SettingRow& row) { return row.table() == raw.key; });
+}
+
 const char* written_as(Type type) {
   switch (type) {
     case Type::text:
@@ -47,6 +54,7 @@ std::string mistyped(const RawSetting& raw, Type wanted) {
 }
 
 void apply(const RawSetting& raw, LoadedSettings& loaded) {
+  if (is_section(raw)) return;
   const auto table = setting_table();
   const auto row = std::find_if(table.begin(), table.end(), [&](const SettingRow& candidate) {
     return candidate.key == raw.key;

@@ -127,6 +127,11 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
            Case{"[cluste]\nname = \"x\"",
                 "quipu.toml:5: unknown key \"cluste.name\": there are [cluster], [node] and "
                 "[client]"},
+           Case{"[clientt]",
+                "quipu.toml:4: unknown key \"clientt\": there are [cluster], [node] and [client]"},
+           Case{"\n[[clientt]]", "quipu.toml:5: unknown key \"clientt\": there are [cluster]"},
+           Case{"[node.extra]", "quipu.toml:4: unknown key \"node.extra\": [node] has name, "},
+           Case{"clientt = {}", "quipu.toml:4: unknown key \"node.clientt\": [node] has name, "},
            Case{"[cluster]\nmember = []",
                 "quipu.toml:5: unknown key \"cluster.member\": [cluster] has members, name"},
            Case{"insecure = \"yes\"",
