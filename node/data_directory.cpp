@@ -4,8 +4,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -18,11 +21,29 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kFileMode = 0644;  // as LevelDB's files, less the umask
 
+// By the cause, as far as the system tells.
+const char* what_to_do(const std::error_code& error) {
+  switch (error.value()) {
+    case EACCES:
+    case EPERM:
+      return "give this user the rights, or name another directory";
+    case ENOSPC:
+    case EDQUOT:
+      return "make room, or name another directory";
+    case EROFS:
+      return "mount that file system for writing, or name another directory";
+    case EMFILE:
+    case ENFILE:
+      return "let this process open more files (ulimit -n)";
+    default:
+      return "name another directory";
+  }
+}
+
 Status refuse(const fs::path& path, const std::error_code& error) {
-  const Code code =
-      error == std::errc::no_space_on_device ? Code::storage_full : Code::cannot_start;
-  return {code, "cannot write to " + path.string() + ": " + error.message() +
-                    ": give this user the rights, or name another directory"};
+  const bool full = error.value() == ENOSPC || error.value() == EDQUOT;
+  return {full ? Code::storage_full : Code::cannot_start,
+          "cannot write to " + path.string() + ": " + error.message() + ": " + what_to_do(error)};
 }
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
@@ -55,6 +76,31 @@ Status write_marker(const fs::path& path) {
   if (fs::exists(marker(path), error)) return {};
   if (Status created = sync(marker(path), O_WRONLY | O_CREAT); !created.ok()) return created;
   return sync_directory(path);
+}
+
+// Settings of a node with the most members that there may be; the rest is not read.
+constexpr std::size_t kMaxRemembered = std::size_t{1} << 20;
+
+Status write_file(const fs::path& path, std::string_view text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode);
+  if (file < 0) return refuse(path, last_error());
+  bool written = true;
+  while (written && !text.empty()) {
+    const ssize_t some = ::write(file, text.data(), text.size());
+    written = some > 0;
+    if (written) text.remove_prefix(static_cast<std::size_t>(some));
+  }
+  written = written && ::fsync(file) == 0;
+  const std::error_code error = last_error();
+  ::close(file);
+  return written ? Status() : refuse(path, error);
+}
+
+// The nearest directory above `path` that is there, or it itself.
+fs::path existing(fs::path path) {
+  std::error_code error;
+  while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
+  return path;
 }
 
 Status move_durably(const fs::path& from, const fs::path& to) {
@@ -99,6 +145,33 @@ Result<DataDirectory> DataDirectory::lock(const fs::path& path) {
   fs::remove_all(path / "store.new", error);
   if (error) return refuse(path / "store.new", error);
   return directory;
+}
+
+// Rights alone do not tell: the system has directories in which nobody creates anything.
+Status DataDirectory::check(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::absolute(path, error).lexically_normal();
+  const fs::path above = existing(whole / "");
+  std::string probe = (above / ("quipu-check-" + std::string(6, 'X'))).string();
+  if (::mkdtemp(probe.data()) == nullptr) return refuse(path, last_error());
+  ::rmdir(probe.c_str());
+  return {};
+}
+
+std::string DataDirectory::remembered(const fs::path& path) {
+  std::ifstream in(marker(path), std::ios::binary);
+  std::string text(kMaxRemembered, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return text;
+}
+
+// By a renaming, so that there always is one.
+Status DataDirectory::remember(const std::string& settings) const {
+  if (remembered(path_) == settings) return {};
+  const fs::path fresh = path_ / "held-a-store.new";
+  if (Status written = write_file(fresh, settings); !written.ok()) return written;
+  return move_durably(fresh, marker(path_));
 }
 
 DataDirectory::DataDirectory(DataDirectory&& other) noexcept

@@ -1,7 +1,8 @@
 // data_directory.h: what stands in a node's data directory, and who may use it.
 //
 //   lock              flock()ed while a node runs; holds its process id
-//   held-a-store      says that a store was here, so that a lost one is noticed
+//   held-a-store      says that a store was here, so that a lost one is noticed; and with
+//                     which settings it was used last (store_settings.h)
 //   store/            the store
 //   store.new/        one that is being created: not used yet, deleted at the next start
 //   store.broken-<n>/ moved aside by a rebuild; nobody reads it again but people
@@ -25,12 +26,17 @@ namespace quipu {
 class DataDirectory {
  public:
   // Creates it if missing. cannot_start: in use (by which process, if it says), or
-  // not writable.
+  // not writable. storage_full.
   [[nodiscard]] static Result<DataDirectory> lock(const std::filesystem::path& path);
+  // Whether lock() could create or use it, whoever does so now. Leaves nothing behind.
+  [[nodiscard]] static Status check(const std::filesystem::path& path);
+  // What remember() wrote last; empty: nothing.
+  [[nodiscard]] static std::string remembered(const std::filesystem::path& path);
   DataDirectory(DataDirectory&& other) noexcept;
   DataDirectory& operator=(DataDirectory&&) = delete;
   ~DataDirectory();
 
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path store() const { return path_ / "store"; }
   // Whether there is a store, or should be one.
   [[nodiscard]] bool held_store() const;
@@ -39,6 +45,8 @@ class DataDirectory {
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(bool filter) const;
   // REQUIRES: no store/ is there.
   [[nodiscard]] Result<std::unique_ptr<Store>> create_store(const Meta& meta, bool filter) const;
+  // Notes the settings that the store was opened with. REQUIRES: held_store()
+  Status remember(const std::string& settings) const;
   // Where store/ went; empty: there was none.
   [[nodiscard]] Result<std::filesystem::path> move_store_aside() const;
 

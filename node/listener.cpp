@@ -24,6 +24,10 @@ Status refuse(const Address& address, const asio::error_code& error) {
     return {Code::cannot_start,
             name + " needs rights that this process lacks: choose a port above 1023"};
   }
+  if (error == asio::error::no_descriptors) {
+    return {Code::cannot_start,
+            "no file is left for " + name + ": let this process open more files (ulimit -n)"};
+  }
   return {Code::cannot_start, "cannot listen on " + name + ": " + error.message() +
                                   ": choose an address of this machine"};
 }

@@ -17,6 +17,7 @@
 #include "node/entropy.h"
 #include "node/node_plan.h"
 #include "node/reactor.h"
+#include "node/store_settings.h"
 
 namespace quipu {
 namespace {
@@ -58,13 +59,19 @@ class Node::Impl {
  private:
   // A reactor, what it works on, and what it has told.
   struct Unit {
-    Unit(NodePlan plan, DataDirectory locked, const Log& log, Random random, Reactor::Events events)
+    Unit(NodePlan plan, std::string settings_in_words, DataDirectory locked, const Log& log,
+         Random random, Reactor::Events events)
         : owner(plan.owner()),
+          settings(std::move(settings_in_words)),
           executor_options(quipu::executor_options(plan.config, plan.self, plan.settings)),
           directory(std::move(locked)),
           reactor(std::move(plan), log, random, std::move(events)) {}
 
+    // That other settings than now made the store, rather than hashes that differ.
+    [[nodiscard]] Status explain(const Status& why) const;
+
     const StoreOwner owner;
+    const std::string settings;  // in words
     const ExecutorOptions executor_options;
     const DataDirectory directory;  // locked longer than anything uses it
     bool ready = false;
@@ -105,11 +112,18 @@ Status Node::Impl::plan(const NodeOptions& options) {
     Result<DataDirectory> directory = DataDirectory::lock(path);
     if (!directory.ok()) return directory.status();
     units_.push_back(std::make_unique<Unit>(
-        std::move(*plan), std::move(*directory), of_reactor(i), random_.split(),
+        *plan, store_settings(options, *plan), std::move(*directory), of_reactor(i),
+        random_.split(),
         Reactor::Events{.ready = [this, i](bool ready) { on_ready(i, ready); },
                         .failed = [this](const Status& why) { on_failed(why); }}));
   }
   return {};
+}
+
+Status Node::Impl::Unit::explain(const Status& why) const {
+  const std::string foreign = why_foreign(directory.path(), settings);
+  if (why.code() != Code::cannot_start || foreign.empty()) return why;
+  return {Code::cannot_start, foreign};
 }
 
 Status Node::Impl::bind() {
@@ -134,7 +148,9 @@ Status Node::Impl::start(const NodeOptions& options) {
   for (const auto& unit : units_) {
     auto recovered = recover_directory(unit->directory, unit->owner, unit->executor_options,
                                        rebuild, random_, log_);
-    if (!recovered.ok()) return recovered.status();
+    if (!recovered.ok()) return unit->explain(recovered.status());
+    // For people only, so it may fail.
+    if (recovered->recovered.room.ok()) (void)unit->directory.remember(unit->settings);
     const Executor& executor = *recovered->recovered.executor;
     log_.info("store recovered", {{"store", unit->directory.store().string()},
                                   {"shards", std::to_string(executor.map().size())},

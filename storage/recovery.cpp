@@ -44,10 +44,9 @@ Status check_owner(const Meta& meta, const StoreOwner& owner) {
   if (meta.cluster != owner.cluster) {
     return {
         Code::cannot_start,
-        "the data directory belongs to another cluster, or in the settings the cluster's name, its "
-        "replication, its reactors or a member's name, peer address, zone or weight has changed: "
-        "correct the "
-        "settings or choose another directory"};
+        "the data directory belongs to another cluster, or the settings of this one have changed "
+        "(its name, replication or reactors, or a member's name, peer, zone or weight): correct "
+        "the settings, or choose another directory"};
   }
   if (meta.node != owner.node) {
     return {

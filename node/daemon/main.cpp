@@ -9,9 +9,11 @@
 #include "node/daemon/dev.h"
 #include "node/daemon/serve.h"
 #include "node/daemon/stop_signals.h"
+#include "node/data_directory.h"
 #include "node/line_writer.h"
 #include "node/settings.h"
 #include "node/standard_descriptors.h"
+#include "node/store_settings.h"
 #include "node/variables.h"
 
 namespace quipu {
@@ -45,6 +47,18 @@ int run_dev(const Arguments& arguments) {
   });
 }
 
+// Why a node with these settings could not use its data directory; empty: it could.
+std::string unusable_data(const LoadedSettings& loaded) {
+  const NodeOptions& node = loaded.settings.node;
+  const auto at = loaded.places.find("node.data_directory");
+  const std::string where = at == loaded.places.end() ? "" : at->second + ": ";
+  if (const Status usable = DataDirectory::check(node.data_directory); !usable.ok())
+    return where + usable.detail();
+  const Result<NodePlan> plan = plan_node(node);  // is sound, or there would be errors
+  const std::string foreign = why_foreign(node.data_directory, store_settings(node, *plan));
+  return foreign.empty() ? "" : where + foreign;
+}
+
 int run(const Arguments& arguments) {
   if (arguments.dev) return run_dev(arguments);
   const StopSignals signals(Hangup::ignored);
@@ -55,6 +69,8 @@ int run(const Arguments& arguments) {
                                                .rebuild = arguments.rebuild});
   if (!loaded.errors.empty()) return complain(loaded.errors);
   if (arguments.check_config) {
+    const std::string why = unusable_data(loaded);
+    if (!why.empty()) return complain({why});
     std::cout << "ok\n";
     return 0;
   }

@@ -113,6 +113,30 @@ TEST(DataDirectory, ThatCannotBeWrittenToIsNamed) {
   EXPECT_THAT(directory.status().detail(), HasSubstr(temporary / "file"));
 }
 
+TEST(DataDirectory, SaysOneCauseAndWhatHelpsAgainstIt) {
+  const TemporaryDirectory temporary;
+  std::ofstream(temporary / "file") << "in the way";
+  const auto refusal = [](const fs::path& path) { return DataDirectory::lock(path).status(); };
+  const Status file = refusal(temporary / "file/data");
+  EXPECT_THAT(file.detail(), HasSubstr("Not a directory: name another directory"));
+  const Status nowhere = refusal("/proc/quipu");
+  EXPECT_THAT(nowhere.detail(), HasSubstr("No such file or directory: name another directory"));
+  EXPECT_THAT(nowhere.detail(), Not(HasSubstr("rights")));
+  EXPECT_THAT(refusal(temporary.path() / std::string(300, 'x')).detail(),
+              HasSubstr("File name too long: name another directory"));
+}
+
+TEST(DataDirectory, CanBeCheckedWithoutBeingCreated) {
+  const TemporaryDirectory temporary;
+  std::ofstream(temporary / "file") << "in the way";
+  EXPECT_TRUE(DataDirectory::check(temporary.path() / "a" / "b").ok());
+  EXPECT_TRUE(DataDirectory::check(temporary.path()).ok());
+  EXPECT_EQ(DataDirectory::check(temporary.path() / "file").code(), Code::cannot_start);
+  EXPECT_EQ(DataDirectory::check(temporary.path() / "file" / "data").code(), Code::cannot_start);
+  EXPECT_EQ(DataDirectory::check("/proc/quipu/data").code(), Code::cannot_start);
+  EXPECT_THAT(names_in(temporary.path()), testing::ElementsAre("file"));
+}
+
 TEST(DataDirectory, OfAnotherClusterOrNodeIsRefusedAndLeftAlone) {
   const TemporaryDirectory temporary;
   ASSERT_TRUE(recover_at(temporary.path()).ok());

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <optional>
 
@@ -325,6 +327,61 @@ TEST(Node, ContradictoryOptionsAreRefused) {
     EXPECT_EQ(Node::open(options).status().code(), Code::invalid_argument);
   }
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "data"));
+}
+
+// A hash of all settings could only say that one of them has changed.
+TEST(Node, SaysWhichSettingDoesNotFitTheData) {
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> cluster = cluster_of(2, directory.path());
+  { const Nodes nodes = open_all(cluster); }
+  const NodeOptions& sound = cluster[0];
+  const auto refusal = [](const NodeOptions& options) {
+    const auto node = Node::open(options);
+    EXPECT_FALSE(node.ok());
+    return node.ok() ? "" : node.status().detail();
+  };
+  const auto expect = [&](auto change, const std::string& words) {
+    NodeOptions options = sound;
+    change(options);
+    EXPECT_THAT(refusal(options), HasSubstr("was made with other settings: " + words + ": "));
+  };
+  expect([](NodeOptions& o) { o.cluster = "shop"; }, "the cluster's name is shop and was quipu");
+  expect([](NodeOptions& o) { o.replication = 1; }, "cluster.replication is 1 and was 3");
+  expect([](NodeOptions& o) { o.name = "n2"; }, "the node's name is n2 and was n1");
+  expect([](NodeOptions& o) { o.members[1].peer_address = "127.0.0.1:1"; },
+         "the peer of member n2 is 127.0.0.1:1 and was " + sound.members[1].peer_address);
+  expect([](NodeOptions& o) { o.members[1].weight = 7; }, "the weight of member n2 is 7 and was 1");
+  expect([](NodeOptions& o) { o.members[1].name = "n3"; },
+         "member n3 is new; member n2 is missing");
+  expect([](NodeOptions& o) { o.members[0].zone = o.members[1].zone = "a"; },
+         R"(the zone of member n1 is a and was ""; the zone of member n2 is a and was "")");
+  EXPECT_TRUE(Node::open(sound).ok());
+}
+
+// As one that an earlier build made.
+TEST(Node, OpensDataThatDoesNotSayItsSettingsAndNotesThem) {
+  const TemporaryDirectory directory;
+  NodeOptions options = alone(directory / "data");
+  open_node(options).reset();
+  std::ofstream(directory / "data/held-a-store", std::ios::trunc).close();
+  NodeOptions renamed = options;
+  renamed.name = "other";
+  EXPECT_THAT(Node::open(renamed).status().detail(), HasSubstr("belongs to another cluster"));
+  open_node(options).reset();
+  EXPECT_THAT(Node::open(renamed).status().detail(),
+              HasSubstr("the node's name is other and was dev"));
+}
+
+TEST(Node, WhatTheDataSaysOfItsSettingsForgesNoLine) {
+  const TemporaryDirectory directory;
+  NodeOptions options = alone(directory / "data");
+  open_node(options).reset();
+  std::ofstream(directory / "data/held-a-store", std::ios::trunc)
+      << "id=7 cluster=\"a\\nb\" node=dev\nmember=\x1b[2J\n\"=\n";
+  options.name = "other";
+  const std::string said = Node::open(options).status().message();
+  EXPECT_THAT(said, HasSubstr(R"(is quipu and was "a\nb")"));
+  EXPECT_TRUE(std::all_of(said.begin(), said.end(), [](char c) { return c >= ' ' || c < 0; }));
 }
 
 TEST(Node, LogsToItsOptionsOnly) {

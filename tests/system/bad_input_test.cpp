@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/system/daemons.h"
 
@@ -54,6 +57,38 @@ TEST_F(BadInput, NegativeNumbersAreNumbers) {
 TEST_F(BadInput, ASecondDaemonOnTheSameDirectoryIsToldSo) {
   expect_one_line(run({QUIPUD_PATH, "--config", daemons.settings(0), "--client", "127.0.0.1:0"}), 1,
                   "process");
+}
+
+// With the file and the line.
+TEST(CheckConfig, FindsWhatWouldKeepTheNodeFromStarting) {
+  const TemporaryDirectory directory;
+  const auto check = [&](const std::string& text) {
+    const std::string file = directory / "quipu.toml";
+    std::ofstream(file) << text;
+    Finished checked = run({QUIPUD_PATH, "--config", file, "--check-config"});
+    const std::size_t at = checked.err.find(file + ":");
+    if (at != std::string::npos) checked.err.erase(at, file.size() + 1);
+    return checked;
+  };
+  const std::string sound =
+      "[node]\nname = \"n1\"\ndata_directory = \"" + directory / "data" + "\"\n";
+  const Finished good = check(sound);
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(good.out, "ok\n");
+  EXPECT_FALSE(std::filesystem::exists(directory / "data"));
+  expect_one_line(check(sound + "[clientt]\n"), 1, "quipud: 4: unknown key \"clientt\"");
+  expect_one_line(check("[node]\nname = \"n1\"\ndata_directory = \"/proc/quipu\"\n"), 1,
+                  "quipud: 3: cannot write to /proc/quipu: No such file or directory");
+
+  Daemons daemons(1);
+  daemons.start_all();
+  ASSERT_TRUE(daemons.all_ready());
+  daemons.end(0, SIGTERM);
+  const std::string settings = read_file(daemons.settings(0));
+  EXPECT_EQ(check(settings).exit_code, 0);
+  expect_one_line(check("[cluster]\nname = \"other\"\n[node]\nname = \"n1\"\ndata_directory = \"" +
+                        daemons.data_directory(0) + "\"\n"),
+                  1, "the cluster's name is other and was test");
 }
 
 TEST(Unreachable, ANodeThatIsNotThereIsNamed) {
