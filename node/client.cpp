@@ -15,16 +15,24 @@ ClientCore::Change to_change(CounterChange&& change) {
           .amount = change.amount,
           .ack = change.ack,
           .timeout = std::min(change.timeout, kLongestTimeout),
-          .affinity = change.affinity};
+          .affinity = change.affinity,
+          .ticket = change.ticket,
+          .bound = change.bound == nullptr ? std::nullopt : std::optional(*change.bound)};
+}
+
+ClientSettings with_journal(ClientSettings settings, const ClientJournal* journal) {
+  settings.journaled = journal != nullptr;
+  return settings;
 }
 
 }  // namespace
 
-ClientThread::ClientThread(ClientSettings settings)
+ClientThread::ClientThread(ClientSettings settings, ClientJournal* journal)
     : work_(asio::make_work_guard(io_)),
       timer_(io_),
       names_(io_),
-      core_(settings, random_from_system()),
+      journal_(journal),
+      core_(with_journal(settings, journal), random_from_system()),
       seeds_(settings.seeds),
       room_for_(settings.max_in_flight),
       trouble_(core_.trouble()) {}
@@ -167,6 +175,7 @@ void ClientThread::finish() {
   // A completion may lead to calls, but those are queued; a connection that is
   // dialed or closed here calls back later, if at all.
   ClientEffects effects = std::exchange(effects_, {});
+  if (!keep(effects)) effects.sends.clear();
   for (const ClientEffects::Connect& connect : effects.connects) dial(connect);
   for (ClientEffects::Send& send : effects.sends) {
     const auto at = connections_.find(send.connection);
@@ -183,6 +192,12 @@ void ClientThread::finish() {
   tell_state();
   for (ClientEffects::Completion& completion : effects.completions) complete(std::move(completion));
   arm();
+}
+
+bool ClientThread::keep(const ClientEffects& effects) {
+  if (journal_ == nullptr) return true;
+  for (const ClientJournalEntry& entry : effects.journal) journal_->note(entry);
+  return effects.sends.empty() || journal_->sync();
 }
 
 void ClientThread::dial(const ClientEffects::Connect& connect) {

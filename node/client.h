@@ -23,6 +23,7 @@
 
 #include "cluster/client/core.h"
 #include "node/client_connection.h"
+#include "node/client_journal.h"
 #include "node/clock.h"
 #include "node/cluster_survey.h"
 #include "node/counter_backend.h"
@@ -33,8 +34,9 @@ namespace quipu {
 
 class ClientThread final : public CounterBackend {
  public:
+  // With a journal, which must outlive it, nothing is sent before what is noted is durable.
   // REQUIRES: the settings' seeds are sound addresses.
-  explicit ClientThread(ClientSettings settings);
+  explicit ClientThread(ClientSettings settings, ClientJournal* journal = nullptr);
   ~ClientThread() override;
 
   // Once, before all else.
@@ -69,6 +71,8 @@ class ClientThread final : public CounterBackend {
   void give(CounterCall&& given);
   void change(Instant now, CallId id, CounterChange&& change);
   void finish();
+  // False: nothing may be sent.
+  [[nodiscard]] bool keep(const ClientEffects& effects);
   void dial(const ClientEffects::Connect& connect);
   void complete(ClientEffects::Completion completion);
   void ask_members(CallId id, StatusCall call, const ConfigReply& config);
@@ -85,6 +89,7 @@ class ClientThread final : public CounterBackend {
   std::atomic<std::thread::id> thread_id_;
 
   // The client's thread only.
+  ClientJournal* const journal_;  // null: none
   ClientCore core_;
   ClientEffects effects_;
   std::map<ConnectionId, std::shared_ptr<ClientConnection>> connections_;

@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "cluster/client/journal.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
 #include "quipu/counters.h"
@@ -33,6 +34,9 @@ struct CounterChange {
   Ack ack = Ack::disk;
   std::chrono::milliseconds timeout{5000};
   Affinity affinity{};  // of an add
+  // Of an add through a client with a journal (cluster/client/journal.h).
+  std::uint64_t ticket = 0;
+  const ClientBinding* bound = nullptr;  // null: new; borrowed until it is done
 };
 
 struct CounterQuestion {

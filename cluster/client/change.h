@@ -16,6 +16,7 @@ namespace quipu {
 struct ClientChange {
   std::uint64_t id = 0;
   CallId call{};
+  std::uint64_t ticket = 0;  // for the journal
   OpKind kind = OpKind::add;
   std::string key;
   std::optional<ShardIndex> only;  // a reset's; an add goes where it likes,

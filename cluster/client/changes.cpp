@@ -22,11 +22,18 @@ bool speaks_for_executor(Code code) {
 void ClientChanges::submit(Instant now, ClientChange change, ClientEffects& effects) {
   change.id = ids_.take();
   next_expiry_ = std::min(next_expiry_, change.deadline);
-  unassigned_.push_back(std::move(change));
-  const Entry entry = std::prev(unassigned_.end());
-  entry->list = &unassigned_;
+  const bool bound = change.sends > 0;
+  ChangeList& list = bound ? lost_ : unassigned_;
+  list.push_back(std::move(change));
+  const Entry entry = std::prev(list.end());
+  entry->list = &list;
   by_id_.emplace(entry->id, entry);
-  if (link_) assign(now, entry, effects);
+  if (!link_) return;
+  if (bound) {
+    send(now, entry, effects);
+  } else {
+    assign(now, entry, effects);
+  }
 }
 
 void ClientChanges::move(Entry entry, ChangeList& to) {
@@ -106,6 +113,7 @@ void ClientChanges::flush(Instant now, RemoteExecutor& to, ClientEffects& effect
     }
     const Entry entry = to.queue().begin();
     entry->token = *token;
+    note(*entry, ClientJournalEntry::Kind::bound, Code::ok, effects);
     send(now, entry, effects);
   }
 }
@@ -203,6 +211,7 @@ void ClientChanges::on_refused(Instant now, Entry entry, const Done& done, Clien
 
 void ClientChanges::rebind(Instant now, Entry entry, ClientEffects& effects) {
   RemoteExecutor& was = executor(entry->token.store);
+  note(*entry, ClientJournalEntry::Kind::unbound, Code::ok, effects);
   was.settle(entry->token);
   entry->token = {};
   entry->sends = 0;
@@ -408,14 +417,24 @@ std::string ClientChanges::why_unassigned(std::string_view otherwise) const {
 void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffects& effects,
                            std::optional<std::int64_t> total) {
   count(*entry, status.outcome());
-  effects.complete(entry->call, std::move(status), total);
   const Token token = entry->token;
+  // Somebody may still retry it, after us: then its number must not be passed.
+  const bool open = settings_.journaled && status.code() == Code::in_doubt;
+  if (token.store != StoreId{} && !open)
+    note(*entry, ClientJournalEntry::Kind::settled, status.code(), effects);
+  effects.complete(entry->call, std::move(status), total);
   by_id_.erase(entry->id);
   entry->list->erase(entry);
-  if (token.store == StoreId{}) return;
+  if (token.store == StoreId{} || open) return;
   RemoteExecutor& was = executor(token.store);
   was.settle(token);
   flush(now, was, effects);
+}
+
+void ClientChanges::note(const ClientChange& change, ClientJournalEntry::Kind kind, Code code,
+                         ClientEffects& effects) const {
+  if (!settings_.journaled) return;
+  effects.journal.push_back({change.ticket, kind, {change.shard, change.token}, code});
 }
 
 void ClientChanges::count(const ClientChange& change, Outcome outcome) {

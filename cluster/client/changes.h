@@ -114,6 +114,8 @@ class ClientChanges {
   void finish(Instant now, Entry entry, Status status, ClientEffects& effects,
               std::optional<std::int64_t> total = {});
   void give_up(Instant now, Entry entry, std::string_view why, ClientEffects& effects);
+  void note(const ClientChange& change, ClientJournalEntry::Kind kind, Code code,
+            ClientEffects& effects) const;
   void count(const ClientChange& change, Outcome outcome);
 
   const ClientSettings& settings_;

@@ -55,6 +55,13 @@ void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& eff
   add.amount = change.amount;
   add.ack = change.ack;
   add.affinity = change.affinity;
+  add.ticket = change.ticket;
+  if (change.bound) {
+    add.shard = change.bound->shard;
+    add.token = change.bound->token;
+    add.sends = 1;  // for all we know
+    add.doubtful = true;
+  }
   add.deadline = deadline_of(now, change.timeout);
   changes_.submit(now, std::move(add), effects);
   links_.set_waiting(now, changes_.waiting() || questions_.waiting());

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,10 @@ class ClientCore {
     Ack ack = Ack::disk;
     Duration timeout{};
     Affinity affinity{};  // of an add
+    // Of an add, with ClientSettings::journaled. `bound`: a client before this one may have
+    // sent it as this. The floor must be the lowest number of the session that is bound.
+    std::uint64_t ticket = 0;
+    std::optional<ClientBinding> bound{};
   };
   void add(Instant now, CallId call, Change change, ClientEffects& effects);
   void reset(Instant now, CallId call, Change change, ClientEffects& effects);

@@ -1,5 +1,5 @@
 // effects.h: what the client core wants done. The core appends; its shell
-// does: connects, sends, closes, then completions, and clears.
+// does: journal, connects, sends, closes, then completions, and clears.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "cluster/client/journal.h"
 #include "protocol/client_messages.h"
 #include "quipu/status.h"
 
@@ -45,7 +46,8 @@ struct ClientEffects {
     std::optional<std::int64_t> total{};  // of an add that was applied: as in Done
   };
 
-  std::vector<Connect> connects;  // each is answered by on_connected or on_closed
+  std::vector<ClientJournalEntry> journal;  // durable before anything is sent
+  std::vector<Connect> connects;            // each is answered by on_connected or on_closed
   std::vector<Send> sends;
   std::vector<ConnectionId> closes;  // not answered
   std::vector<Completion> completions;
@@ -59,6 +61,7 @@ struct ClientEffects {
     completions.push_back({call, std::move(answer), total});
   }
   void clear() {
+    journal.clear();
     connects.clear();
     sends.clear();
     closes.clear();

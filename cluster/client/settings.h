@@ -41,6 +41,8 @@ struct ClientSettings {
   // A change that no executor has room for waits until its deadline for room, as one that
   // no executor can be found for does. false: storage_full at once.
   bool wait_for_room = false;
+  // The effects say what a caller must make durable to go on after a crash (journal.h).
+  bool journaled = false;
   // Counters whose shards are known; forgotten all together beyond.
   std::size_t max_spread_keys = 65'536;
   // How old that may be for an add with an affinity, which stays away from the others of

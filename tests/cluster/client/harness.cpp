@@ -17,6 +17,7 @@ ClientSettings ClientHarness::settings(const Options& options) {
   for (std::size_t i = 0; i < seeds; ++i) settings.seeds.push_back(address_of(i));
   settings.max_in_flight = options.max_in_flight;
   settings.wait_for_room = options.wait_for_room;
+  settings.journaled = options.journaled;
   return settings;
 }
 
@@ -116,6 +117,7 @@ void ClientHarness::take_frame(ConnectionId connection, FrameType type, Payload 
   } else if (type == FrameType::op) {
     auto op = decode_op(payload);
     ASSERT_TRUE(op.ok()) << op.status().message();
+    if (options_.journaled && op->kind != OpKind::open_session) expect_journaled(*op);
     ops.push_back({connection, *op, std::string(op->key)});
     ops.back().op.key = {};
   } else if (type == FrameType::read) {
@@ -131,7 +133,27 @@ void ClientHarness::take_frame(ConnectionId connection, FrameType type, Payload 
   }
 }
 
+void ClientHarness::take_entry(const ClientJournalEntry& entry) {
+  journal.push_back(entry);
+  if (entry.kind == ClientJournalEntry::Kind::bound) {
+    EXPECT_TRUE(bound_.emplace(entry.ticket, entry.binding.token).second) << "bound twice";
+  } else {
+    EXPECT_EQ(bound_.erase(entry.ticket), 1u) << "was not bound";
+  }
+}
+
+void ClientHarness::expect_journaled(const Op& op) const {
+  bool found = false;
+  for (const auto& [ticket, token] : bound_) {
+    if (token.store != op.token.store || token.serial != op.token.serial) continue;
+    found |= token.number == op.token.number;
+    EXPECT_LE(op.token.floor, token.number) << "passes a number that may be retried";
+  }
+  EXPECT_TRUE(found) << "sent before it was in the journal";
+}
+
 void ClientHarness::perform() {
+  for (const ClientJournalEntry& entry : effects_.journal) take_entry(entry);
   for (const auto& connect : effects_.connects) dialing_[connect.connection] = connect.address;
   for (const auto& send : effects_.sends) {
     EXPECT_FALSE(closed(send.connection)) << "sent to a closed connection";
@@ -154,7 +176,17 @@ void ClientHarness::perform() {
 
 void ClientHarness::add(std::uint64_t call, const std::string& key, std::int64_t amount,
                         std::chrono::milliseconds timeout) {
-  core.add(now, CallId{call}, {.key = key, .amount = amount, .timeout = timeout}, effects_);
+  core.add(now, CallId{call}, {.key = key, .amount = amount, .timeout = timeout, .ticket = call},
+           effects_);
+  perform();
+}
+
+void ClientHarness::add_bound(std::uint64_t call, const std::string& key,
+                              const ClientBinding& binding, std::chrono::milliseconds timeout) {
+  bound_.emplace(call, binding.token);
+  core.add(now, CallId{call},
+           {.key = key, .amount = 1, .timeout = timeout, .ticket = call, .bound = binding},
+           effects_);
   perform();
 }
 

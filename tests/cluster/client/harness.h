@@ -52,6 +52,7 @@ class ClientHarness {
     std::size_t max_in_flight = 65'536;
     std::size_t seeds = 0;  // how many members are; 0: all
     bool wait_for_room = false;
+    bool journaled = false;
   };
   ClientHarness() : ClientHarness(Options{}) {}
   explicit ClientHarness(Options options);
@@ -73,6 +74,9 @@ class ClientHarness {
   // ---- calls ----
   void add(std::uint64_t call, const std::string& key, std::int64_t amount = 1,
            std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  // An add that a client before this one may have sent.
+  void add_bound(std::uint64_t call, const std::string& key, const ClientBinding& binding,
+                 std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void add_for(Affinity affinity, std::uint64_t call, const std::string& key,
                std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void reset(std::uint64_t call, const std::string& key, Ack ack = Ack::disk);
@@ -111,12 +115,17 @@ class ClientHarness {
   std::uint64_t last_config_id = 0;
   std::map<CallId, ClientAnswer> done;
   std::map<CallId, std::optional<std::int64_t>> totals;  // of those that are done
+  // With `journaled`: all entries; each op that is sent is held to the rules of journal.h.
+  // The ticket of an add is its call.
+  std::vector<ClientJournalEntry> journal;
   Instant now{std::chrono::hours(1)};
   ClientCore core;
 
  private:
   static ClientSettings settings(const Options& options);
   void perform();
+  void take_entry(const ClientJournalEntry& entry);
+  void expect_journaled(const Op& op) const;
   void take_frame(ConnectionId connection, FrameType type, Payload payload);
   void deliver(ConnectionId connection, const std::string& frame);
 
@@ -125,6 +134,7 @@ class ClientHarness {
   std::map<ConnectionId, std::string> dialing_;
   std::map<ConnectionId, bool> open_;
   std::uint64_t next_serial_ = 1;
+  std::map<std::uint64_t, Token> bound_;  // by ticket, as the journal says
 };
 
 }  // namespace quipu
