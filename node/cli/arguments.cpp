@@ -91,6 +91,12 @@ Choice check_choice(const std::map<std::string, Choice>& choices, const std::str
   throw Usage{option + " " + in_quotes(text) + ": choose one of " + known};
 }
 
+// Empty: it was not given.
+std::string file_name(const std::string& option, const std::optional<std::string>& given) {
+  if (given && given->empty()) throw Usage{option + " \"\": write the name of a file"};
+  return given.value_or("");
+}
+
 // The default, then QUIPU_NODES, then --node; each replaces what is before it.
 std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>& given) {
   const char* environment = std::getenv("QUIPU_NODES");
@@ -262,6 +268,11 @@ class Arguments {
     ingest_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
     ingest_->add_option("--rate", rate_, "at most so many lines per second")
         ->check(CLI::PositiveNumber);
+    add_text(*ingest_, "--report", report_, "name every line that was not counted in this file")
+        .type_name("FILE");
+    add_text(*ingest_, "--resume", resume_,
+             "keep in this file what was counted; given again, go on where that stopped")
+        .type_name("STATE");
   }
 
   void describe_bench() {
@@ -331,6 +342,8 @@ class Arguments {
     ingest_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
     if (raw_.timeout) ingest_command_.timeout = parse_duration(*raw_.timeout);
     if (rate_ > 0) ingest_command_.rate = rate_;
+    ingest_command_.report = file_name("--report", report_);
+    ingest_command_.resume = file_name("--resume", resume_);
     return ingest_command_;
   }
 
@@ -355,6 +368,8 @@ class Arguments {
 
   Raw raw_;
   std::uint64_t rate_ = 0;
+  std::optional<std::string> report_;
+  std::optional<std::string> resume_;
   std::uint32_t seconds_ = 5;
   bool adds_ = false;
   bool reads_ = false;

@@ -50,6 +50,8 @@ struct IngestCommand {
   std::string file = "-";  // "-": stdin
   Ack ack = Ack::disk;
   std::optional<std::uint64_t> rate;  // lines per second
+  std::string report;                 // a file for each line that was not counted; empty: none
+  std::string resume;                 // a file to go on from; empty: none
   // How long an outcome may stay unknown before its lines are named and given up.
   std::chrono::milliseconds timeout{30'000};
 };

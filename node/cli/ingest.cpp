@@ -1,8 +1,9 @@
 // quipu ingest [FILE]: counts a line at a time, each exactly once, whatever dies
 // meanwhile.
 //
-//   file ─▶ lines ─▶ combiner ─▶ adds in flight ─▶ report
-//           (rate)   (bounded)   (bounded; retried by the client until --timeout)
+//   file ─▶ lines ─▶ combiner ─▶ block of adds ─▶ adds in flight ─▶ report
+//           (rate)   (bounded)   (--resume: in    (bounded; retried by the client
+//                                 the state)       until --timeout)
 //
 // Reading stops when a whole add could not be placed anywhere for the timeout: then
 // the cluster is gone, and the rest of the file should not be thrown after it.
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -22,8 +24,10 @@
 #include "node/cli/ingest_combiner.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/ingest_report.h"
+#include "node/cli/ingest_state.h"
 #include "node/cli/interrupts.h"
 #include "node/cli/line_reader.h"
+#include "node/cli/node_session.h"
 #include "node/cli/open_client.h"
 #include "node/cli/output.h"
 #include "node/client.h"
@@ -84,58 +88,114 @@ bool is_final(Code code) {
   return code == Code::out_of_range || code == Code::invalid_argument || code == Code::token_reused;
 }
 
+// Of all lines up to this one. Of a line that is too long its text is not at hand.
+std::uint64_t digest_of(std::uint64_t before, const LineReader::Line& line) {
+  return line.too_long ? hash64(HashKey{~before}, std::string_view())
+                       : hash64(HashKey{before}, line.text);
+}
+
 class Ingest {
  public:
-  Ingest(const IngestCommand& command, int descriptor, ClientThread& client, Progress& progress)
+  // `state`: null if it cannot be resumed. All must outlive it.
+  Ingest(const IngestCommand& command, int descriptor, ClientThread& client, Progress& progress,
+         IngestReport& report, IngestState* state)
       : command_(command),
         client_(client),
         reader_(descriptor),
         progress_(progress),
-        report_(progress),
+        report_(report),
+        state_(state),
         pace_(Clock::now(), command.rate) {}
 
+  // Reads over what an earlier ingest has read, and takes over what that left. Not ok: this
+  // is not the same input.
+  [[nodiscard]] Status resume(Interrupts& interrupts) {
+    const IngestState::Position& to = state_->position();
+    while (position_.lines < to.lines) {
+      if (const auto line = reader_.next()) {
+        advance(*line);
+        continue;
+      }
+      const LineReader::Fill filled = reader_.fill(kLook);
+      if (filled == LineReader::Fill::failed)
+        return {Code::cannot_start, "the input: " + std::string(std::strerror(errno))};
+      if (interrupts.count() > 0) return {Code::unavailable, "interrupted; no line was read"};
+      if (filled != LineReader::Fill::end) continue;
+      const auto last = reader_.next();
+      if (!last) break;
+      advance(*last);
+    }
+    if (position_.lines != to.lines || position_.digest != to.digest) {
+      return {Code::invalid_argument,
+              printable(command_.resume) + " is about another input: its first " +
+                  for_people(to.lines) + " lines are not those that were counted"};
+    }
+    position_ = to;
+    report_.restore(to, state_->sums());
+    for (auto& [ticket, one] : state_->open_adds())
+      block_.push_back({std::move(one.add), ticket, one.bound});
+    return {};
+  }
+
   void run(Interrupts& interrupts) {
-    while (reading_ || !combiner_.empty() || in_flight_ > 0) {
+    pace_ = Pace(Clock::now(), command_.rate);
+    while (reading_ || !combiner_.empty() || !block_.empty() || in_flight_ > 0) {
       obey(interrupts.count());
-      const bool can_read = reading_ && !combiner_.full() && pace_.allows(lines_);
+      watch_state();
+      const bool can_read = reading_ && !combiner_.full() && pace_.allows(lines_read_);
       if (can_read) read_some();
       send_some();
       collect(can_read ? milliseconds(0) : kLook);
       progress_.show(Clock::now(), {.lines = report_.settled(), .bytes = reader_.bytes_read()});
     }
     report_.flush();
+    // What was read since the last block were lines that are no adds.
+    if (state_ != nullptr && !gave_up_ && position_ != state_->position())
+      state_->add_block({}, position_);
   }
 
-  [[nodiscard]] const IngestReport& report() const { return report_; }
-
  private:
+  struct Waiting {
+    CombinedAdd add;
+    std::uint64_t ticket = 0;
+    std::optional<ClientBinding> bound{};
+  };
+
   // The first Ctrl-C: no more is read. The second: nothing is waited for.
   void obey(int interrupts) {
     if (interrupts > 0) stop("interrupted");
     if (interrupts > 1) client_.close();
   }
 
+  // Nothing may be sent that the state does not hold.
+  void watch_state() {
+    if (state_ == nullptr || gave_up_) return;
+    const std::string trouble = state_->trouble();
+    if (trouble.empty()) return;
+    give_up(trouble);
+    client_.close();
+  }
+
   void stop(std::string_view why) {
     if (!reading_) return;
     reading_ = false;
-    report_.on_stopped(lines_, why);
+    report_.on_stopped(position_.lines, why);
   }
 
   // What one read of the file brought, as far as there is room.
   void read_some() {
-    while (!combiner_.full() && pace_.allows(lines_)) {
+    while (!combiner_.full() && pace_.allows(lines_read_)) {
       const std::optional<LineReader::Line> line = reader_.next();
       if (!line) {
         fill();
         return;
       }
-      lines_ = line->number;
       take(*line);
     }
   }
 
   void fill() {
-    const bool idle = in_flight_ == 0 && combiner_.empty();
+    const bool idle = in_flight_ == 0 && combiner_.empty() && block_.empty();
     switch (reader_.fill(idle ? kLook : milliseconds(0))) {
       case LineReader::Fill::more:
         return;
@@ -144,10 +204,7 @@ class Ingest {
         if (!idle) collect(milliseconds(1));
         return;
       case LineReader::Fill::end:
-        if (const auto last = reader_.next()) {
-          lines_ = last->number;
-          take(*last);
-        }
+        if (const auto last = reader_.next()) take(*last);
         reading_ = false;
         return;
       case LineReader::Fill::failed:
@@ -155,9 +212,26 @@ class Ingest {
     }
   }
 
+  void advance(const LineReader::Line& line) {
+    position_.lines = line.number;
+    position_.open = line.open;
+    if (state_ != nullptr) position_.digest = digest_of(position_.digest, line);
+  }
+
   void take(const LineReader::Line& line) {
-    if (line.too_long) return report_.on_bad(line.number, "the line is longer than 1024 bytes");
-    const auto parsed = parse_ingest_line(line.text);
+    ++lines_read_;
+    advance(line);
+    if (line.too_long) {
+      report_.on_bad(line.number, "the line is longer than 1024 bytes");
+    } else {
+      take(line, parse_ingest_line(line.text));
+    }
+    position_.blank = report_.blank();
+    position_.refused = report_.bad();
+  }
+
+  void take(const LineReader::Line& line,
+            const std::variant<IngestLine, BlankLine, BadLine>& parsed) {
     if (const auto* bad = std::get_if<BadLine>(&parsed)) {
       report_.on_bad(line.number, bad->why);
     } else if (const auto* sound = std::get_if<IngestLine>(&parsed)) {
@@ -167,47 +241,65 @@ class Ingest {
     }
   }
 
+  // All that was read becomes a block, so that its lines end where the position is.
+  void begin_block() {
+    std::vector<CombinedAdd> adds;
+    while (std::optional<CombinedAdd> add = combiner_.take()) adds.push_back(std::move(*add));
+    std::uint64_t ticket = 0;
+    if (state_ != nullptr) ticket = state_->add_block(adds, position_);
+    for (CombinedAdd& add : adds) block_.push_back({std::move(add), ticket++});
+  }
+
   void send_some() {
     while (in_flight_ < kInFlight) {
-      std::optional<CombinedAdd> add = combiner_.take();
-      if (!add) return;
-      CounterChange change{
-          .key = add->key, .amount = add->amount, .ack = command_.ack, .timeout = command_.timeout};
+      if (block_.empty() && !combiner_.empty()) begin_block();
+      if (block_.empty()) return;
       std::size_t slot = slots_.size();
       if (free_.empty()) {
-        slots_.push_back(std::move(*add));
+        slots_.push_back(std::make_unique<Waiting>());
       } else {
         slot = free_.back();
         free_.pop_back();
-        slots_[slot] = std::move(*add);
       }
+      Waiting& sent = *slots_[slot];
+      sent = std::move(block_.front());
+      block_.pop_front();
       ++in_flight_;
-      client_.submit(std::move(change),
+      client_.submit({.key = sent.add.key,
+                      .amount = sent.add.amount,
+                      .ack = command_.ack,
+                      .timeout = command_.timeout,
+                      .ticket = sent.ticket,
+                      .bound = sent.bound ? &*sent.bound : nullptr},
                      [this, slot](Status status) { endings_.push(slot, std::move(status)); });
     }
   }
 
   void collect(milliseconds wait) {
     // With nothing in flight nothing ends; then it is only the rate that may bid us wait.
-    const bool paced = reading_ && !pace_.allows(lines_);
+    const bool paced = reading_ && !pace_.allows(lines_read_);
     if (in_flight_ == 0) wait = std::min(wait, milliseconds(paced ? 1 : 0));
     for (Endings::Ending& ending : endings_.take(wait)) {
       --in_flight_;
-      const CombinedAdd add = std::exchange(slots_[ending.slot], {});
+      const Waiting ended = std::exchange(*slots_[ending.slot], {});
       free_.push_back(ending.slot);
       if (ending.status.ok()) {
-        report_.on_counted(add);
+        report_.on_counted(ended.add, ended.bound.has_value());
         continue;
       }
-      report_.on_failed(add, ending.status);
+      report_.on_failed(ended.add, ending.status);
       const bool gone =
           ending.status.outcome() == Outcome::not_applied && !is_final(ending.status.code());
-      if (gone) give_up();
+      if (gone) give_up("no add could be placed for " + for_people(command_.timeout));
     }
   }
 
-  void give_up() {
-    stop("no add could be placed for " + for_people(command_.timeout));
+  void give_up(const std::string& why) {
+    gave_up_ = true;
+    report_.on_gave_up(why);
+    stop(why);
+    for (const Waiting& one : block_) report_.on_unsent(one.add);
+    block_.clear();
     while (const std::optional<CombinedAdd> add = combiner_.take()) report_.on_unsent(*add);
   }
 
@@ -215,15 +307,19 @@ class Ingest {
   ClientThread& client_;
   LineReader reader_;
   Progress& progress_;
-  IngestReport report_;
+  IngestReport& report_;
+  IngestState* const state_;
   Pace pace_;
   IngestCombiner combiner_;
+  std::deque<Waiting> block_;  // to be sent before what is in the combiner
   Endings endings_;
-  std::vector<CombinedAdd> slots_;  // in flight
+  std::vector<std::unique_ptr<Waiting>> slots_;  // in flight; the client borrows their bindings
   std::vector<std::size_t> free_;
   std::size_t in_flight_ = 0;
-  std::uint64_t lines_ = 0;
+  IngestState::Position position_;
+  std::uint64_t lines_read_ = 0;  // by this ingest
   bool reading_ = true;
+  bool gave_up_ = false;
 };
 
 // The size of what is a file.
@@ -233,20 +329,22 @@ std::optional<std::uint64_t> size_of(int descriptor) {
   return static_cast<std::uint64_t>(found.st_size);
 }
 
-// In slices, between which it looks at Ctrl-C. Not ok: the detail has been said.
+// In slices, between which it looks at Ctrl-C.
 Status wait_usable(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
   const auto give_up = Clock::now() + timeout;
   auto reach = ClientThread::Reach::trying;
-  Status status;
   while (reach == ClientThread::Reach::trying && interrupts.count() == 0 && Clock::now() < give_up)
     reach = client.wait_usable(kLook);
-  if (interrupts.count() > 0) {
-    status = Status(Code::unavailable, "interrupted; no line was read");
-  } else if (reach != ClientThread::Reach::usable) {
-    status = unusable(client);
-  }
-  if (!status.ok()) complain(status.detail());
-  return status;
+  if (interrupts.count() > 0) return {Code::unavailable, "interrupted; no line was read"};
+  return reach == ClientThread::Reach::usable ? Status() : unusable(client);
+}
+
+// The state, of the cluster that answers.
+Result<std::unique_ptr<IngestState>> open_state(const Environment& environment,
+                                                const std::string& path) {
+  const Result<Reached> reached = open_any(environment.nodes, environment.timeout);
+  if (!reached.ok()) return unreachable(reached.status());
+  return IngestState::open(path, {reached->config.cluster, reached->config.placement_key});
 }
 
 int exit_code(const Status& status) {
@@ -254,49 +352,92 @@ int exit_code(const Status& status) {
   return status.outcome() == Outcome::unknown ? kUnknown : kFailed;
 }
 
-int ingest(const Environment& environment, const IngestCommand& command, int descriptor) {
-  Interrupts interrupts;
-  ClientSettings settings;
-  settings.seeds = environment.nodes;
-  settings.wait_for_room = true;
-  const OpenClient open(settings);
-  ClientThread& client = open.thread();
-  const auto began = Clock::now();
-  Status status = wait_usable(client, environment.timeout, interrupts);
-  const bool usable = status.ok();
-  Progress progress(began, size_of(descriptor));
-  Ingest ingest(command, descriptor, client, progress);
-  if (usable) ingest.run(interrupts);
-  client.close();
-  progress.clear();
-  if (usable) status = ingest.report().status();
-  const std::size_t connects = client.core().connects();
-  const IngestReport::Totals totals{.took = Clock::now() - began,
-                                    .reconnects = connects > 0 ? connects - 1 : 0,
-                                    .client = client.core().stats()};
-  if (environment.json) {
-    ingest.report().print_json(totals, status);
-  } else if (usable) {
-    ingest.report().print_text(totals);
+// One ingest, from its files to its report.
+class IngestRun {
+ public:
+  IngestRun(const Environment& environment, const IngestCommand& command)
+      : environment_(environment),
+        command_(command),
+        details_(progress_),
+        report_(details_, command.resume) {}
+
+  int run(int descriptor) {
+    const Status ended = count(descriptor);
+    if (!ended.ok()) complain(ended.detail());
+    if (environment_.json) {
+      report_.print_json(totals_, ended);
+    } else if (began_) {
+      report_.print_text(totals_);
+    }
+    if (!began_ && ended.code() == Code::invalid_argument) return kUsage;
+    return exit_code(ended);
   }
-  return exit_code(status);
-}
+
+ private:
+  Status count(int descriptor) {
+    if (descriptor < 0)
+      return {Code::invalid_argument, printable(command_.file) + ": " + std::strerror(errno)};
+    Interrupts interrupts;
+    ClientSettings settings;
+    settings.seeds = environment_.nodes;
+    settings.wait_for_room = true;
+    std::unique_ptr<IngestState> state;
+    if (!command_.resume.empty()) {
+      // A state is of a cluster that is founded.
+      Status usable = wait_usable(OpenClient(settings).thread(), environment_.timeout, interrupts);
+      if (!usable.ok()) return usable;
+      auto opened = open_state(environment_, command_.resume);
+      if (!opened.ok()) return opened.status();
+      state = std::move(*opened);
+    }
+    if (Status opened = open_report(state.get()); !opened.ok()) return opened;
+    const OpenClient open(settings, state.get());
+    if (Status usable = wait_usable(open.thread(), environment_.timeout, interrupts); !usable.ok())
+      return usable;
+    progress_.begin(Clock::now(), size_of(descriptor));
+    Ingest ingest(command_, descriptor, open.thread(), progress_, report_, state.get());
+    if (state != nullptr) {
+      if (Status same = ingest.resume(interrupts); !same.ok()) return same;
+    }
+    began_ = true;
+    const auto began = Clock::now();
+    ingest.run(interrupts);
+    open.thread().close();
+    const bool kept = state == nullptr || state->sync();
+    progress_.clear();
+    const std::size_t connects = open.thread().core().connects();
+    totals_ = {.took = Clock::now() - began,
+               .reconnects = connects > 0 ? connects - 1 : 0,
+               .client = open.thread().core().stats()};
+    const Status told = details_.finish();
+    Status ended = report_.status();
+    if (ended.ok() && !kept) ended = Status(Code::in_doubt, state->trouble());
+    return ended.ok() ? told : ended;
+  }
+
+  Status open_report(const IngestState* state) {
+    if (command_.report.empty()) return {};
+    const bool resumed = state != nullptr && state->position() != IngestState::Position{};
+    return details_.open(command_.report, resumed);
+  }
+
+  const Environment& environment_;
+  const IngestCommand& command_;
+  Progress progress_;
+  IngestDetails details_;
+  IngestReport report_;
+  IngestReport::Totals totals_{};
+  bool began_ = false;  // to read lines that are to be counted
+};
 
 }  // namespace
 
 int run(const Environment& environment, const IngestCommand& command) {
-  if (command.file == "-") return ingest(environment, command, STDIN_FILENO);
+  IngestRun ingest(environment, command);
+  if (command.file == "-") return ingest.run(STDIN_FILENO);
   const int descriptor = open(command.file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    const Status status(Code::invalid_argument,
-                        printable(command.file) + ": " + std::strerror(errno));
-    complain(status.detail());
-    Progress none(Clock::now(), std::nullopt);
-    if (environment.json) IngestReport(none).print_json({}, status);
-    return kUsage;
-  }
-  const int code = ingest(environment, command, descriptor);
-  close(descriptor);
+  const int code = ingest.run(descriptor);
+  if (descriptor >= 0) close(descriptor);
   return code;
 }
 

@@ -1,8 +1,13 @@
 // ingest_report.h: what became of every line, told as it is learnt and summed up
 // at the end.
 //
-// Invariant: each line read ends in exactly one of blank, counted, refused (not
-// sent included) and unknown.
+//   counted      blank      refused: certainly not counted, now or later
+//   pending      not counted, but a resumed ingest would try again
+//   doubtful     may be counted; a resumed ingest would find out
+//   lost         may be counted, and nobody can find out any more
+//
+// Invariant: each line read ends in exactly one of these. Without a state there is
+// no resuming: then what is pending is refused, and what is doubtful is lost.
 #pragma once
 
 #include <chrono>
@@ -12,29 +17,42 @@
 
 #include "cluster/client/changes.h"
 #include "node/cli/ingest_combiner.h"
-#include "node/cli/progress.h"
+#include "node/cli/ingest_details.h"
+#include "node/cli/ingest_state.h"
 #include "quipu/status.h"
 
 namespace quipu::cli {
 
 class IngestReport {
  public:
-  explicit IngestReport(Progress& progress) : progress_(progress) {}
+  // `state`: empty if nothing can be resumed, else its file, for people.
+  IngestReport(IngestDetails& details, std::string state)
+      : details_(details), state_(std::move(state)) {}
+
+  // What an earlier ingest has settled.
+  void restore(const IngestState::Position& position, const IngestState::Sums& sums);
 
   void on_blank() { ++blank_; }
   // A line that never became an add. Neighbours with one reason are told together.
   void on_bad(std::uint64_t line, std::string_view why);
-  void on_counted(const CombinedAdd& add);
+  // `before`: an earlier ingest may have sent it.
+  void on_counted(const CombinedAdd& add, bool before);
   void on_failed(const CombinedAdd& add, const Status& status);
   void on_unsent(const CombinedAdd& add);
+  // No more is read.
   void on_stopped(std::uint64_t last_line, std::string_view why);
+  // No more is sent.
+  void on_gave_up(std::string_view why);
   // What is said together is complete.
   void flush();
 
   [[nodiscard]] std::uint64_t settled() const {
-    return blank_ + counted_ + refused_ + unknown_.lines();
+    return blank_ + counted_ + refused_ + pending_ + unknown_.lines();
   }
-  // How it ended as a whole: ok, in_doubt, or why some lines were not counted.
+  // Blank lines, and lines that are no adds: of those that were read.
+  [[nodiscard]] std::uint64_t blank() const { return blank_; }
+  [[nodiscard]] std::uint64_t bad() const { return bad_lines_; }
+  // How it ended as a whole. The detail says what to do next.
   [[nodiscard]] Status status() const;
 
   struct Totals {
@@ -47,16 +65,22 @@ class IngestReport {
 
  private:
   void refuse(std::uint64_t lines, Code code);
+  [[nodiscard]] bool can_resume() const;
 
-  Progress& progress_;
+  IngestDetails& details_;
+  const std::string state_;
   std::uint64_t blank_ = 0;
+  std::uint64_t bad_lines_ = 0;
   std::uint64_t counted_ = 0;
-  std::uint64_t refused_ = 0;
   std::uint64_t adds_ = 0;  // that were counted
+  std::uint64_t refused_ = 0;
+  std::uint64_t pending_ = 0;
+  std::uint64_t doubtful_ = 0;  // of unknown_
   LineRanges unknown_;
+  std::uint64_t counted_before_ = 0;
   Code refused_as_ = Code::ok;  // the first that was
   bool stopped_ = false;
-  std::string stopped_why_;
+  std::string why_;  // it stopped, or gave up
   std::uint64_t last_line_ = 0;
   std::string_view bad_why_;
   LineRanges bad_;

@@ -1,6 +1,7 @@
 // line_ranges.h: which lines, compactly: "3, 5-9".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -19,8 +20,8 @@ class LineRanges {
   [[nodiscard]] const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges() const {
     return ranges_;
   }
-  // Sorted.
-  [[nodiscard]] std::string text() const;
+  // Sorted. Of more than `most` ranges the first, and how many more.
+  [[nodiscard]] std::string text(std::size_t most = 10) const;
 
  private:
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;  // first, last

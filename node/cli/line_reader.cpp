@@ -37,7 +37,7 @@ std::optional<LineReader::Line> LineReader::next() {
   if (newline == std::string_view::npos) return rest_of_file();
   begin_ += newline + 1;
   const bool too_long = std::exchange(skipping_, false) || newline > kMaxLine;
-  return Line{++lines_, too_long ? std::string_view() : rest.substr(0, newline), too_long};
+  return Line{++lines_, too_long ? std::string_view() : rest.substr(0, newline), too_long, false};
 }
 
 std::optional<LineReader::Line> LineReader::rest_of_file() {
@@ -46,7 +46,7 @@ std::optional<LineReader::Line> LineReader::rest_of_file() {
   if (!end_ || (rest.empty() && !skipping_)) return std::nullopt;
   begin_ = buffer_.size();
   const bool too_long = std::exchange(skipping_, false);
-  return Line{++lines_, too_long ? std::string_view() : rest, too_long};
+  return Line{++lines_, too_long ? std::string_view() : rest, too_long, true};
 }
 
 void LineReader::skip_long_line() {

@@ -26,6 +26,7 @@ class LineReader {
     std::uint64_t number = 0;  // from 1
     std::string_view text;     // without its end
     bool too_long = false;
+    bool open = false;  // the input ended before a newline
   };
   // The next whole line; after the end, also what stands behind the last newline.
   [[nodiscard]] std::optional<Line> next();

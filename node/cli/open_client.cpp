@@ -6,8 +6,8 @@
 
 namespace quipu::cli {
 
-OpenClient::OpenClient(ClientSettings settings)
-    : thread_(std::make_shared<ClientThread>(std::move(settings))) {
+OpenClient::OpenClient(ClientSettings settings, ClientJournal* journal)
+    : thread_(std::make_shared<ClientThread>(std::move(settings), journal)) {
   thread_->start();
 }
 

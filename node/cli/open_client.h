@@ -18,7 +18,8 @@ namespace quipu::cli {
 // A client thread that ends with its owner.
 class OpenClient {
  public:
-  explicit OpenClient(ClientSettings settings);
+  // `journal`: as ClientThread's; null: none.
+  explicit OpenClient(ClientSettings settings, ClientJournal* journal = nullptr);
   ~OpenClient();
   OpenClient(const OpenClient&) = delete;
   OpenClient& operator=(const OpenClient&) = delete;

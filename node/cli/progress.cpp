@@ -25,8 +25,12 @@ std::string bar(double share) {
 
 }  // namespace
 
-Progress::Progress(Clock::time_point began, std::optional<std::uint64_t> size)
-    : began_(began), size_(size), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void Progress::begin(Clock::time_point now, std::optional<std::uint64_t> size) {
+  began_ = now;
+  size_ = size;
+}
 
 void Progress::show(Clock::time_point now, const State& state) {
   if (!terminal_ || now < next_) return;

@@ -16,19 +16,20 @@ class Progress {
     std::uint64_t bytes = 0;  // read
   };
 
-  // `size`: of the input, if it is known.
-  Progress(std::chrono::steady_clock::time_point began, std::optional<std::uint64_t> size);
+  Progress();
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Draws now and then.
+  // `size`: of the input, if it is known.
+  void begin(std::chrono::steady_clock::time_point now, std::optional<std::uint64_t> size);
+  // Draws now and then. REQUIRES: begin()
   void show(std::chrono::steady_clock::time_point now, const State& state);
   // Before something else is written to stderr.
   void clear();
 
  private:
-  std::chrono::steady_clock::time_point began_;
+  std::chrono::steady_clock::time_point began_{};
   std::optional<std::uint64_t> size_;
   bool terminal_;
   bool drawn_ = false;

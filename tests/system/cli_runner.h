@@ -32,6 +32,8 @@ class RunningCli {
   RunningCli& operator=(const RunningCli&) = delete;
 
   void signal(int number) const;
+  // For who signals it while another thread waits for its end.
+  [[nodiscard]] pid_t pid() const { return child_; }
   // Once: waits for its end.
   [[nodiscard]] CliResult finish();
 

@@ -94,6 +94,12 @@ bool FakeNode::handle_op(const Op& op, std::string& out) {
   ++adds_;
   const std::string key(op.key);
   const std::pair token{raw(op.token.serial), op.token.number};
+  std::uint64_t& floor = floors_[token.first];
+  if (op.token.number < floor) {
+    encode(out, Done{.id = op.id, .code = Code::token_expired});
+    return true;
+  }
+  floor = std::max(floor, std::min(op.token.floor, op.token.number));
   const Reaction reaction = script_(key, seen_[token]++);
   if (reaction.apply && applied_.insert(token).second) values_[key] += op.amount;
   if (reaction.answer) encode(out, Done{.id = op.id, .code = *reaction.answer});

@@ -1,7 +1,8 @@
 // fake_node.h: a cluster of one that answers as a test says, to show a client what
 // no sound node would do on demand.
 //
-// It applies each token once, and forgets nothing.
+// It applies each token once, and forgets one as soon as the floor of its session has
+// passed it, as a node does.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -55,6 +56,7 @@ class FakeNode {
   std::map<std::string, std::int64_t> values_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, int> seen_;  // serial, number: how often
   std::set<std::pair<std::uint64_t, std::uint64_t>> applied_;
+  std::map<std::uint64_t, std::uint64_t> floors_;  // by serial
   std::uint64_t next_serial_ = 1;
   std::thread thread_;
 };
