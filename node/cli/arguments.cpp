@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "node/address.h"
 #include "node/cli/ingest_line.h"
@@ -26,7 +27,12 @@ const std::map<std::string, ReadLevel> kLevels{
 constexpr const char* kCommands =
     "write a command: add, get, reset, shards, ls, ingest, cluster status, config show or bench "
     "(see quipu --help)";
-constexpr const char* kAckHelp = "memory, disk or quorum: what a counted add survives (disk)";
+constexpr const char* kAckHelp =
+    "memory, disk or quorum: what a counted add survives (default: disk)";
+constexpr const char* kConnectionsHelp = "how many connections, 1 to 10,000 (default: 50)";
+
+constexpr std::int64_t kMostARate = 1'000'000'000;
+constexpr std::int64_t kMostKeys = 1'000'000'000'000;
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 failed: a change that failed was not applied; 2 not understood;\n"
@@ -44,6 +50,15 @@ struct Raw {
   bool strong = false;
   std::optional<std::string> count;
   std::optional<std::string> affinity;
+  std::optional<std::string> rate;
+  std::optional<std::string> report;
+  std::optional<std::string> resume;
+  bool adds = false;
+  bool reads = false;
+  std::optional<std::string> connections;
+  std::optional<std::string> pipeline;
+  std::optional<std::string> keys;
+  std::optional<std::string> seconds;
 };
 
 struct Usage {
@@ -80,6 +95,21 @@ std::int64_t check_amount(const std::string& text) {
   if (parse_amount(text, amount)) return amount;
   throw Usage{"N is " + in_quotes(text) +
               ": write a whole number from -9223372036854775808 to 9223372036854775807"};
+}
+
+struct Limits {
+  std::int64_t least, most;
+};
+
+// What was given, which must be within the limits; else what it is without.
+std::uint64_t check_number(const std::string& option, const std::optional<std::string>& given,
+                           Limits limits, std::uint64_t without) {
+  std::int64_t number = 0;
+  if (!given) return without;
+  if (parse_amount(*given, number) && number >= limits.least && number <= limits.most)
+    return static_cast<std::uint64_t>(number);
+  throw Usage{option + " " + in_quotes(*given) + ": write a whole number from " +
+              std::to_string(limits.least) + " to " + std::to_string(limits.most)};
 }
 
 template <class Choice>
@@ -135,6 +165,19 @@ bool wants_json(int count, const char* const* arguments) {
   return json;
 }
 
+// The first word that is no option of all commands.
+std::string_view command_in(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--node" || word == "--timeout" || word == "--output" || word == "-o") {
+      ++i;  // and its value
+    } else if (!word.starts_with('-')) {
+      return word;
+    }
+  }
+  return {};
+}
+
 int refuse(const std::string& why, int count, const char* const* arguments) {
   complain(why);
   if (!wants_json(count, arguments)) return kUsage;
@@ -144,12 +187,52 @@ int refuse(const std::string& why, int count, const char* const* arguments) {
   return kUsage;
 }
 
+// Help for people: what an option takes is named as we name it, or not at all.
+class PlainHelp : public CLI::Formatter {
+ public:
+  PlainHelp() {
+    label("OPTIONS", "options");
+    label("SUBCOMMAND", "COMMAND");
+    label("Positionals", "Arguments");
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const bool shown = !option->get_positional() && option->get_type_size() != 0;
+    return shown ? " " + option->get_type_name() : "";
+  }
+  // With the only command that it has: "cluster status".
+  std::string make_subcommand(const CLI::App* command) const override {
+    const auto inner = command->get_subcommands({});
+    if (inner.size() != 1) return CLI::Formatter::make_subcommand(command);
+    std::ostringstream line;
+    CLI::detail::format_help(line, command->get_name() + ' ' + inner.front()->get_name(),
+                             inner.front()->get_description(), get_column_width());
+    return line.str();
+  }
+};
+
+// CLI11's complaints, as far as ours leave it any.
+std::string plain(const CLI::Error& error) {
+  const std::string what = first_line(error.what());
+  const std::string option = what.substr(0, what.find(':'));
+  if (error.get_name() == "ArgumentMismatch" && what.ends_with("missing"))
+    return option + " needs a value";
+  if (error.get_name() == "ArgumentMismatch") return option + " is given more than once";
+  if (error.get_name() == "ConversionError") {  // "Could not convert: --hot = x"
+    const std::string flag = what.substr(std::min(what.find(": ") + 2, what.size()));
+    return flag.substr(0, flag.find(' ')) + " takes no value";
+  }
+  return what;
+}
+
 class Arguments {
  public:
   Arguments() { describe(); }
 
   Parsed parse(int count, const char* const* arguments) {
-    app_.parse(count, arguments);
+    std::vector<std::string> words(arguments + std::min(count, 1), arguments + count);
+    if (command_in(words) == "get") cut_keys(words);
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app_.parse(std::move(words));
     check_extras();
     Parsed parsed;
     parsed.environment.nodes = nodes_of(raw_.nodes);
@@ -162,16 +245,58 @@ class Arguments {
 
   // Prints what was asked for: help, or the version.
   int help(const CLI::Error& error) { return app_.exit(error); }
+  // An option that nobody knows may have been taken for what is missing.
+  [[nodiscard]] std::string complaint(const CLI::Error& error) const {
+    if (error.get_name() != "RequiredError") return plain(error);
+    for (const std::string& word : app_.remaining(true)) {
+      const bool number = word.size() > 1 && word[1] >= '0' && word[1] <= '9';
+      if (word.size() > 1 && word[0] == '-' && word != "--" && !number)
+        return in_quotes(word) + " is not expected";
+    }
+    return plain(error);
+  }
+  // Where more is to be read.
+  [[nodiscard]] std::string see_help() const {
+    std::string name = "quipu";
+    const CLI::App* at = &app_;
+    while (!at->get_subcommands().empty()) {
+      at = at->get_subcommands().front();
+      name += ' ' + at->get_name();
+    }
+    return " (see " + name + " --help)";
+  }
 
  private:
   void check_extras() {
     std::vector<std::string> extras = app_.remaining(true);
     std::erase(extras, "--");
+    if (get_->parsed()) return take_keys(std::move(extras));
     if (add_->parsed() || shards_->parsed()) take_number(extras, raw_.count);
     if (extras.empty()) return;
     const std::string what = in_quotes(extras.front()) + " is not expected";
     if (app_.get_subcommands().empty()) throw Usage{what + ": " + kCommands};
-    throw Usage{what + " (see quipu " + app_.get_subcommands().front()->get_name() + " --help)"};
+    throw Usage{what + see_help()};
+  }
+
+  // CLI11 would make two of a key such as [a,b] if it took several, so it takes one, and the
+  // others are what it leaves over. Behind "--" nothing is an option.
+  void cut_keys(std::vector<std::string>& words) {
+    const auto mark = std::find(words.begin(), words.end(), "--");
+    if (mark == words.end()) return;
+    last_keys_.assign(std::next(mark), words.end());
+    words.erase(mark, words.end());
+  }
+
+  void take_keys(std::vector<std::string> extras) {
+    for (const std::string& word : extras) {
+      if (word.size() > 1 && word[0] == '-')
+        throw Usage{in_quotes(word) + " is not expected" + see_help()};
+    }
+    std::vector<std::string>& keys = get_command_.keys;
+    if (first_key_) keys.push_back(*first_key_);
+    keys.insert(keys.end(), extras.begin(), extras.end());
+    keys.insert(keys.end(), last_keys_.begin(), last_keys_.end());
+    if (keys.empty()) throw Usage{"KEY is required" + see_help()};
   }
 
   // CLI11 itself takes an empty text for none.
@@ -185,24 +310,38 @@ class Arguments {
     // What is missing or too much we can say better ourselves.
     app_.require_subcommand(0, 1);
     app_.allow_extras();
-    app_.set_version_flag("--version", "quipu " QUIPU_VERSION);
+    app_.set_version_flag("--version", "quipu " QUIPU_VERSION, "show the version");
     app_.footer(kExitCodes);
     CLI::Option* node = app_.add_option_function<std::vector<std::string>>(
         "--node", [this](const std::vector<std::string>& nodes) { raw_.nodes = nodes; },
         "host:port of a node, or several with commas; the first is preferred\n"
-        "(QUIPU_NODES; else 127.0.0.1:7400)");
+        "(default: QUIPU_NODES, else 127.0.0.1:7400)");
     node->allow_extra_args(false)->type_name("HOST:PORT");
     add_text(app_, "--timeout", raw_.timeout,
-             "how long to wait, such as 500ms, 5s or 2m (5s; ingest: 30s)")
+             "how long to wait, such as 500ms, 5s or 2m (default: 5s; ingest: 30s)")
         .type_name("DURATION");
-    app_.add_option("-o,--output", raw_.output, "table or json (table)")->type_name("FORMAT");
-    const std::string common = common_options();
-    for (CLI::App* command : app_.get_subcommands({})) command->fallthrough()->footer(common);
+    app_.add_option("-o,--output", raw_.output, "table or json (default: table)")
+        ->type_name("FORMAT");
     describe_changes();
-    describe_questions(common);
-    describe_config(common);
+    describe_questions();
+    describe_config();
     describe_ingest();
     describe_bench();
+    describe_help(app_);
+    const std::string common = common_options();
+    for (CLI::App* command : app_.get_subcommands({})) {
+      command->group("Commands")->fallthrough()->footer(common);
+      describe_help(*command);
+      for (CLI::App* inner : command->get_subcommands({})) {
+        inner->group("Commands")->fallthrough()->footer(common);
+        describe_help(*inner);
+      }
+    }
+  }
+
+  static void describe_help(CLI::App& app) {
+    app.formatter(std::make_shared<PlainHelp>());
+    app.set_help_flag("-h,--help", "show this help");
   }
 
   // For the help of each command, which shows only what is the command's own.
@@ -210,13 +349,13 @@ class Arguments {
     std::vector<const CLI::Option*> options;
     for (const char* const name : {"--node", "--timeout", "--output"})
       options.push_back(app_.get_option(name));
-    return CLI::Formatter().make_group("Options of all commands", false, std::move(options)) +
-           "\n" + kExitCodes;
+    return PlainHelp().make_group("Options of all commands", false, std::move(options)) + "\n" +
+           kExitCodes;
   }
 
   void describe_changes() {
     add_->add_option("KEY", add_command_.key, "the counter")->required();
-    add_text(*add_, "N", raw_.count, "how much, may be negative (1)");
+    add_text(*add_, "N", raw_.count, "how much, may be negative (default: 1)");
     add_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
     add_text(*add_, "--affinity", raw_.affinity,
              "whose add it is, such as a user's id: all of one NAME meet in one shard")
@@ -227,26 +366,25 @@ class Arguments {
     add_text(*shards_, "N", raw_.count, "how many shards, 1 to 1024; never shrinks");
   }
 
-  void describe_questions(const std::string& common) {
-    get_->add_option("KEY", get_command_.keys, "the counters")->required();
-    CLI::Option* strong = get_->add_flag(
-        "--strong", raw_.strong, "ask a majority: counts all that was acknowledged at quorum");
-    get_->add_flag("--fresh", raw_.fresh, "ask one owner of each shard now")->excludes(strong);
+  void describe_questions() {
+    add_text(*get_, "KEY...", first_key_, "the counters");
+    get_->add_flag("--strong", raw_.strong,
+                   "ask a majority: counts all that was acknowledged at quorum");
+    get_->add_flag("--fresh", raw_.fresh, "ask one owner of each shard now");
     ls_->add_option("PREFIX", list_command_.prefix, "only counters that begin with it");
     cluster_->require_subcommand(0, 1);
-    cluster_->add_subcommand("status", "every member, its links and its stats")
-        ->fallthrough()
-        ->footer(common);
+    cluster_->add_subcommand("status", "show every member, its links and its figures");
   }
 
   // With quipud's own flags, so that its command line can be asked about.
-  void describe_config(const std::string& common) {
+  void describe_config() {
     config_->require_subcommand(0, 1);
-    CLI::App* const show = config_->add_subcommand("show", "what quipud would run with, and why");
-    show->fallthrough()->footer(common);
+    CLI::App* const show = config_->add_subcommand(
+        "show", "show the settings that quipud would run with, and where each comes from");
     show->add_option("--config", config_show_command_.file,
                      "the settings' file, in TOML [QUIPU_CONFIG]")
-        ->envname("QUIPU_CONFIG");
+        ->envname("QUIPU_CONFIG")
+        ->type_name("FILE");
     for (const SettingFlag& setting : setting_flags()) {
       const std::string flag(setting.flag);
       const auto set = [this, flag](const std::string& text) {
@@ -255,7 +393,7 @@ class Arguments {
       const std::string help =
           std::string(setting.help) + " [" + std::string(setting.variable) + "]";
       if (setting.takes_value) {
-        show->add_option_function<std::string>(flag, set, help);
+        show->add_option_function<std::string>(flag, set, help)->type_name("VALUE");
       } else {
         show->add_flag_callback(
             flag, [set] { set("true"); }, help);
@@ -264,33 +402,38 @@ class Arguments {
   }
 
   void describe_ingest() {
-    ingest_->add_option("FILE", ingest_command_.file, "lines of KEY [N]; - is standard input (-)");
+    ingest_->add_option("FILE", ingest_command_.file, "lines of KEY [N] (default: standard input)");
     ingest_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
-    ingest_->add_option("--rate", rate_, "at most so many lines per second")
-        ->check(CLI::PositiveNumber);
-    add_text(*ingest_, "--report", report_, "name every line that was not counted in this file")
+    add_text(*ingest_, "--rate", raw_.rate, "count at most N lines a second").type_name("N");
+    add_text(*ingest_, "--report", raw_.report, "name every line that was not counted in FILE")
         .type_name("FILE");
-    add_text(*ingest_, "--resume", resume_,
-             "keep in this file what was counted; given again, go on where that stopped")
+    add_text(*ingest_, "--resume", raw_.resume,
+             "keep in STATE what was counted; run again with it, go on where that stopped")
         .type_name("STATE");
   }
 
   void describe_bench() {
-    CLI::Option* adds = bench_->add_flag("--adds", adds_, "measure adds (the default)");
-    bench_->add_flag("--reads", reads_, "measure reads")->excludes(adds);
-    bench_->add_option("--connections", bench_command_.connections, "how many (50)")
-        ->check(CLI::Range(1, 10'000));
-    bench_->add_option("--pipeline", bench_command_.pipeline, "requests open on each (64)")
-        ->check(CLI::Range(1, 1024));
-    CLI::Option* keys = bench_->add_option("--keys", bench_command_.keys, "random keys (1000000)");
-    keys->check(CLI::PositiveNumber);
-    bench_->add_flag("--hot", bench_command_.hot, "one key")->excludes(keys);
-    bench_->add_flag("--tokens", bench_command_.tokens, "adds with exactly-once tokens");
+    bench_->add_flag("--adds", raw_.adds, "measure adds, as it does without --reads");
+    bench_->add_flag("--reads", raw_.reads, "measure reads");
+    add_text(*bench_, "--connections", raw_.connections, kConnectionsHelp).type_name("N");
+    add_text(*bench_, "--pipeline", raw_.pipeline,
+             "requests open on each, 1 to 1,024 (default: 64)")
+        .type_name("N");
+    add_text(*bench_, "--keys", raw_.keys,
+             "use N counters at random, named bench:... (default: 1,000,000)")
+        .type_name("N");
+    bench_->add_flag("--hot", bench_command_.hot, "use one counter");
+    bench_->add_flag("--tokens", bench_command_.tokens,
+                     "give each add a token, as the library does");
     bench_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
-    bench_->add_option("--read-level", raw_.level, "local, fresh or strong (local)")
+    bench_->add_option("--read-level", raw_.level, "local, fresh or strong (default: local)")
         ->type_name("LEVEL");
-    bench_->add_option("--seconds", seconds_, "how long to measure (5)")
-        ->check(CLI::Range(1, 3600));
+    add_text(*bench_, "--seconds", raw_.seconds, "how long to measure, 1 to 3,600 (default: 5)")
+        .type_name("N");
+  }
+
+  static void check_together(bool one, bool other, const char* names) {
+    if (one && other) throw Usage{std::string("give only one of ") + names};
   }
 
   Command command() {
@@ -322,6 +465,7 @@ class Arguments {
 
   Command get_command() {
     for (const std::string& key : get_command_.keys) check_key(key);
+    check_together(raw_.strong, raw_.fresh, "--strong and --fresh");
     if (raw_.strong) get_command_.level = ReadLevel::strong;
     if (raw_.fresh) get_command_.level = ReadLevel::fresh;
     return get_command_;
@@ -341,22 +485,31 @@ class Arguments {
   Command ingest_command() {
     ingest_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
     if (raw_.timeout) ingest_command_.timeout = parse_duration(*raw_.timeout);
-    if (rate_ > 0) ingest_command_.rate = rate_;
-    ingest_command_.report = file_name("--report", report_);
-    ingest_command_.resume = file_name("--resume", resume_);
+    if (raw_.rate) ingest_command_.rate = check_number("--rate", raw_.rate, {1, kMostARate}, 0);
+    ingest_command_.report = file_name("--report", raw_.report);
+    ingest_command_.resume = file_name("--resume", raw_.resume);
     return ingest_command_;
   }
 
   Command bench_command() {
-    if (reads_) bench_command_.what = BenchCommand::What::reads;
+    check_together(raw_.adds, raw_.reads, "--adds and --reads");
+    check_together(raw_.keys.has_value(), bench_command_.hot, "--keys and --hot");
+    if (raw_.reads) bench_command_.what = BenchCommand::What::reads;
+    BenchCommand& bench = bench_command_;
+    bench.connections =
+        check_number("--connections", raw_.connections, {1, 10'000}, bench.connections);
+    bench.pipeline = check_number("--pipeline", raw_.pipeline, {1, 1024}, bench.pipeline);
+    bench.keys = check_number("--keys", raw_.keys, {1, kMostKeys}, bench.keys);
+    bench.seconds = std::chrono::seconds(check_number("--seconds", raw_.seconds, {1, 3600}, 5));
     bench_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
     bench_command_.level = check_choice(kLevels, "--read-level", raw_.level);
-    bench_command_.seconds = std::chrono::seconds(seconds_);
     return bench_command_;
   }
 
+  std::optional<std::string> first_key_;  // of get
+  std::vector<std::string> last_keys_;
   CLI::App app_{"Counts in a Quipu cluster.", "quipu"};
-  CLI::App* add_ = app_.add_subcommand("add", "add N to a counter");
+  CLI::App* add_ = app_.add_subcommand("add", "add a number to a counter");
   CLI::App* get_ = app_.add_subcommand("get", "read counters");
   CLI::App* reset_ = app_.add_subcommand("reset", "clear what a counter has counted so far");
   CLI::App* shards_ = app_.add_subcommand("shards", "spread a hot counter over N shards");
@@ -364,15 +517,10 @@ class Arguments {
   CLI::App* ingest_ = app_.add_subcommand("ingest", "count a file's lines, each exactly once");
   CLI::App* cluster_ = app_.add_subcommand("cluster", "look at the cluster");
   CLI::App* config_ = app_.add_subcommand("config", "look at quipud's settings");
-  CLI::App* bench_ = app_.add_subcommand("bench", "measure");
+  CLI::App* bench_ =
+      app_.add_subcommand("bench", "measure how many adds or reads a running cluster does");
 
   Raw raw_;
-  std::uint64_t rate_ = 0;
-  std::optional<std::string> report_;
-  std::optional<std::string> resume_;
-  std::uint32_t seconds_ = 5;
-  bool adds_ = false;
-  bool reads_ = false;
   AddCommand add_command_;
   GetCommand get_command_;
   ResetCommand reset_command_;
@@ -391,7 +539,7 @@ std::variant<Parsed, int> parse_arguments(int count, const char* const* argument
     return all.parse(count, arguments);
   } catch (const CLI::Error& error) {
     if (error.get_exit_code() == 0) return all.help(error);
-    return refuse(first_line(error.what()) + " (see quipu --help)", count, arguments);
+    return refuse(all.complaint(error) + all.see_help(), count, arguments);
   } catch (const Usage& usage) {
     return refuse(usage.text, count, arguments);
   }

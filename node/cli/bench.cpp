@@ -2,15 +2,24 @@
 //
 //   connect ─▶ warm up (a fifth of the time, 1 s at most) ─▶ measure ─▶ await what is
 //   open ─▶ report
+//
+// Ctrl-C ends the measuring, and what was measured is reported; a second one does not
+// wait for what is open.
+#include <atomic>
 #include <cmath>
+#include <future>
+#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "node/cli/bench_connection.h"
 #include "node/cli/commands.h"
+#include "node/cli/interrupts.h"
 #include "node/cli/open_client.h"
 #include "node/cli/output.h"
+#include "node/cli/progress.h"
 
 namespace quipu::cli {
 namespace {
@@ -19,12 +28,23 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::size_t kMaxThreads = 2;  // leave some of the machine to the nodes
+// Between two looks of a thread at the others, and of the main thread at the threads.
+constexpr milliseconds kSlice{20};
+constexpr milliseconds kLookAround{50};
+
+// What the threads are told, and tell meanwhile.
+struct BenchControl {
+  std::atomic<bool> stop = false;       // measure no longer
+  std::atomic<bool> hurry = false;      // do not wait for what is open
+  std::atomic<bool> measuring = false;  // at least one of them is
+  std::atomic<std::uint64_t> done = 0;  // so far, by all of them
+};
 
 // One thread's share of the connections.
 class BenchThread {
  public:
-  BenchThread(const Environment& environment, const BenchCommand& command)
-      : environment_(environment), command_(command) {}
+  BenchThread(const Environment& environment, const BenchCommand& command, BenchControl& control)
+      : environment_(environment), command_(command), control_(control) {}
 
   void add_connection(std::uint64_t seed) {
     connections_.push_back(std::make_unique<BenchConnection>(io_, command_, phase_, result_, seed));
@@ -36,16 +56,14 @@ class BenchThread {
       const Result<Address> node = parse_address(environment_.nodes[nodes_[i]]);
       if (node.ok()) connections_[i]->dial(*node);
     }
-    run_until_all([](const BenchConnection& one) { return one.started(); });
+    const Instant give_up = NodeClock::now() + environment_.timeout;
+    run_until(give_up, [this] { return control_.stop || all(&BenchConnection::started); });
     for (auto& connection : connections_) connection->expect_started();
-    const auto all = std::chrono::duration_cast<milliseconds>(command_.seconds);
-    run_for(std::min(all / 5, milliseconds(1000)));
-    phase_.measuring = true;
-    const Instant began = NodeClock::now();
-    run_for(all);
-    measured_ = NodeClock::now() - began;
+    const Duration length = command_.seconds;
+    run_measured(NodeClock::now() + std::min<Duration>(length / 5, milliseconds(1000)), length);
     phase_ = {.measuring = false, .stopping = true};
-    run_until_all([](const BenchConnection& one) { return one.idle(); });
+    run_until(NodeClock::now() + environment_.timeout,
+              [this] { return control_.hurry || all(&BenchConnection::idle); });
     for (auto& connection : connections_) connection->close();
     run_for(milliseconds(1));
   }
@@ -54,14 +72,31 @@ class BenchThread {
   [[nodiscard]] Duration measured() const { return measured_; }
 
  private:
-  // For the timeout at most.
-  void run_until_all(bool (*reached)(const BenchConnection&)) {
-    const Instant give_up = NodeClock::now() + environment_.timeout;
-    const auto all = [&] {
-      return std::all_of(connections_.begin(), connections_.end(),
-                         [&](const auto& one) { return reached(*one); });
-    };
-    while (!all() && NodeClock::now() < give_up) run_for(milliseconds(1));
+  void run_measured(Instant begin, Duration length) {
+    const auto over = [this] { return control_.stop || all(&BenchConnection::closed); };
+    run_until(begin, over);
+    if (over()) return;
+    control_.measuring = true;
+    phase_.measuring = true;
+    const Instant began = NodeClock::now();
+    run_until(began + length, over);
+    measured_ = NodeClock::now() - began;
+  }
+
+  [[nodiscard]] bool all(bool (BenchConnection::*reached)() const) const {
+    return std::all_of(connections_.begin(), connections_.end(),
+                       [&](const auto& one) { return (*one.*reached)(); });
+  }
+
+  // In slices, after each of which it tells how far it is.
+  template <class Reached>
+  void run_until(Instant end, const Reached& reached) {
+    while (!reached()) {
+      const Duration left = end - NodeClock::now();
+      if (left <= Duration::zero()) return;
+      run_for(std::min(std::chrono::ceil<milliseconds>(left), kSlice));
+      control_.done += result_.latency.count() - std::exchange(told_, result_.latency.count());
+    }
   }
   void run_for(milliseconds time) {
     io_.restart();
@@ -70,18 +105,64 @@ class BenchThread {
 
   const Environment& environment_;
   const BenchCommand& command_;
+  BenchControl& control_;
   asio::io_context io_{1};
   BenchConnection::Phase phase_;
   BenchResult result_;
   std::vector<std::unique_ptr<BenchConnection>> connections_;
   std::vector<std::size_t> nodes_;  // which of environment_.nodes
   Duration measured_{};
+  std::uint64_t told_ = 0;  // of control_.done
+};
+
+// Looks at Ctrl-C, and shows how far the threads are, until they end.
+class BenchWatch {
+ public:
+  BenchWatch(const BenchCommand& command, BenchControl& control)
+      : command_(command), control_(control) {}
+
+  void until_end_of(std::vector<std::future<void>>& threads) {
+    for (std::future<void>& thread : threads) {
+      while (thread.wait_for(kLookAround) != std::future_status::ready) look();
+    }
+    progress_.clear();
+  }
+  [[nodiscard]] bool interrupted() const { return control_.stop; }
+
+ private:
+  void look() {
+    const int interrupts = interrupts_.count();
+    if (interrupts > 0) control_.stop = true;
+    if (interrupts > 1) control_.hurry = true;
+    const auto now = std::chrono::steady_clock::now();
+    if (control_.measuring && !began_) began_ = now;
+    if (progress_.due(now)) progress_.show(now, how_far(now));
+  }
+
+  [[nodiscard]] Progress::State how_far(std::chrono::steady_clock::time_point now) const {
+    if (control_.stop) return {.words = {"stopping"}};
+    if (!began_) return {.words = {"warming up"}};
+    const std::chrono::duration<double> since = now - *began_;
+    const double whole = std::chrono::duration<double>(command_.seconds).count();
+    const auto rate = static_cast<double>(control_.done) / std::max(since.count(), 0.001);
+    const bool reads = command_.what == BenchCommand::What::reads;
+    return {
+        .share = std::min(since.count() / whole, 1.0),
+        .words = {for_people(static_cast<std::uint64_t>(rate)) + (reads ? " reads/s" : " adds/s")}};
+  }
+
+  const BenchCommand& command_;
+  BenchControl& control_;
+  Interrupts interrupts_;  // before the threads, which inherit it
+  Progress progress_;
+  std::optional<std::chrono::steady_clock::time_point> began_;  // to measure
 };
 
 struct Totals {
   BenchResult result;
   double seconds = 0;
   std::uint64_t errors = 0;
+  bool interrupted = false;
 
   [[nodiscard]] std::uint64_t per_second() const {
     return static_cast<std::uint64_t>(static_cast<double>(result.latency.count()) /
@@ -97,18 +178,22 @@ Totals measure(const Environment& environment, const BenchCommand& command) {
   const std::size_t count =
       std::min({kMaxThreads, command.connections,
                 std::max<std::size_t>(std::thread::hardware_concurrency(), 1)});
+  BenchControl control;
+  BenchWatch watch(command, control);
   std::vector<std::unique_ptr<BenchThread>> shares;
   for (std::size_t i = 0; i < count; ++i)
-    shares.push_back(std::make_unique<BenchThread>(environment, command));
+    shares.push_back(std::make_unique<BenchThread>(environment, command, control));
   const std::uint64_t seed = std::random_device{}();
   for (std::size_t i = 0; i < command.connections; ++i) {
     shares[i % count]->add_connection(seed / environment.nodes.size() * environment.nodes.size() +
                                       i);
   }
-  std::vector<std::thread> threads;
-  for (auto& share : shares) threads.emplace_back([&share] { share->run(); });
-  for (std::thread& thread : threads) thread.join();
+  std::vector<std::future<void>> threads;
+  for (auto& share : shares)
+    threads.push_back(std::async(std::launch::async, [&share] { share->run(); }));
+  watch.until_end_of(threads);
   Totals totals;
+  totals.interrupted = watch.interrupted();
   for (const auto& share : shares) {
     totals.result.add(share->result());
     totals.seconds =
@@ -176,6 +261,11 @@ int run(const Environment& environment, const BenchCommand& command) {
   Status status = open_client(environment).status();
   if (status.ok()) {
     totals = measure(environment, command);
+    if (totals.interrupted) {
+      std::ostringstream seconds;
+      seconds << std::fixed << std::setprecision(1) << totals.seconds;
+      complain("interrupted: this is what was measured in " + seconds.str() + " s");
+    }
     status = judge(command, totals);
     if (!status.ok()) complain(status.detail());
     if (!environment.json) print_text(command, totals);

@@ -50,6 +50,7 @@ class BenchConnection {
   void expect_started();
   void close();
   [[nodiscard]] bool started() const { return started_ || closed_; }
+  [[nodiscard]] bool closed() const { return closed_; }
   // Nothing is open; with Phase::stopping, for good.
   [[nodiscard]] bool idle() const { return open_ == 0 || closed_; }
 

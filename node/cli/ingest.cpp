@@ -94,6 +94,13 @@ std::uint64_t digest_of(std::uint64_t before, const LineReader::Line& line) {
                        : hash64(HashKey{before}, line.text);
 }
 
+// The size of what is a file.
+std::optional<std::uint64_t> size_of(int descriptor) {
+  struct stat found {};
+  if (fstat(descriptor, &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(found.st_size);
+}
+
 class Ingest {
  public:
   // `state`: null if it cannot be resumed. All must outlive it.
@@ -102,6 +109,7 @@ class Ingest {
       : command_(command),
         client_(client),
         reader_(descriptor),
+        size_(size_of(descriptor)),
         progress_(progress),
         report_(report),
         state_(state),
@@ -138,7 +146,10 @@ class Ingest {
   }
 
   void run(Interrupts& interrupts) {
-    pace_ = Pace(Clock::now(), command_.rate);
+    began_ = Clock::now();
+    pace_ = Pace(began_, command_.rate);
+    settled_before_ = report_.settled();
+    read_before_ = reader_.bytes_read();
     while (reading_ || !combiner_.empty() || !block_.empty() || in_flight_ > 0) {
       obey(interrupts.count());
       watch_state();
@@ -146,7 +157,7 @@ class Ingest {
       if (can_read) read_some();
       send_some();
       collect(can_read ? milliseconds(0) : kLook);
-      progress_.show(Clock::now(), {.lines = report_.settled(), .bytes = reader_.bytes_read()});
+      if (const auto now = Clock::now(); progress_.due(now)) progress_.show(now, how_far(now));
     }
     report_.flush();
     // What was read since the last block were lines that are no adds.
@@ -160,6 +171,23 @@ class Ingest {
     std::uint64_t ticket = 0;
     std::optional<ClientBinding> bound{};
   };
+
+  [[nodiscard]] Progress::State how_far(Clock::time_point now) const {
+    const double seconds = std::max(std::chrono::duration<double>(now - began_).count(), 0.001);
+    const auto settled = static_cast<double>(report_.settled() - settled_before_);
+    Progress::State state;
+    state.words = {for_people(report_.settled()) + " lines",
+                   for_people(static_cast<std::uint64_t>(settled / seconds)) + "/s"};
+    if (size_.value_or(0) == 0) return state;
+    const auto size = static_cast<double>(*size_);
+    state.share = std::min(static_cast<double>(reader_.bytes_read()) / size, 1.0);
+    const double now_read = static_cast<double>(reader_.bytes_read() - read_before_) / size;
+    if (now_read > 0.01) {
+      const std::chrono::duration<double> left(seconds * (1 - *state.share) / now_read);
+      state.words.push_back("ETA " + for_people(std::chrono::round<milliseconds>(left)));
+    }
+    return state;
+  }
 
   // The first Ctrl-C: no more is read. The second: nothing is waited for.
   void obey(int interrupts) {
@@ -306,6 +334,7 @@ class Ingest {
   const IngestCommand& command_;
   ClientThread& client_;
   LineReader reader_;
+  const std::optional<std::uint64_t> size_;  // of the input
   Progress& progress_;
   IngestReport& report_;
   IngestState* const state_;
@@ -318,16 +347,12 @@ class Ingest {
   std::size_t in_flight_ = 0;
   IngestState::Position position_;
   std::uint64_t lines_read_ = 0;  // by this ingest
+  Clock::time_point began_{};
+  std::uint64_t settled_before_ = 0;
+  std::uint64_t read_before_ = 0;  // bytes
   bool reading_ = true;
   bool gave_up_ = false;
 };
-
-// The size of what is a file.
-std::optional<std::uint64_t> size_of(int descriptor) {
-  struct stat found {};
-  if (fstat(descriptor, &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
-  return static_cast<std::uint64_t>(found.st_size);
-}
 
 // In slices, between which it looks at Ctrl-C.
 Status wait_usable(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
@@ -394,7 +419,6 @@ class IngestRun {
     const OpenClient open(settings, state.get());
     if (Status usable = wait_usable(open.thread(), environment_.timeout, interrupts); !usable.ok())
       return usable;
-    progress_.begin(Clock::now(), size_of(descriptor));
     Ingest ingest(command_, descriptor, open.thread(), progress_, report_, state.get());
     if (state != nullptr) {
       if (Status same = ingest.resume(interrupts); !same.ok()) return same;

@@ -1,53 +1,71 @@
 #include "node/cli/progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
-#include <string>
-
-#include "node/cli/output.h"
+#include <string_view>
 
 namespace quipu::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds kRedraw{100};
-constexpr std::size_t kWidth = 30;
+constexpr std::size_t kUsualColumns = 80;
+constexpr std::size_t kLongestBar = 32;   // with its brackets
+constexpr std::size_t kShortestBar = 12;  // a shorter one says nothing
 
-std::string bar(double share) {
-  const auto filled = static_cast<std::size_t>(share * static_cast<double>(kWidth));
+// Of one that can clear a line.
+bool is_terminal(int descriptor) {
+  const char* const type = std::getenv("TERM");
+  return isatty(descriptor) == 1 && (type == nullptr || std::string_view(type) != "dumb");
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
+  return size.ws_col;
+}
+
+std::string bar(double share, std::size_t width) {
+  const std::size_t inner = width - 2;
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(inner));
   std::string text = "[" + std::string(filled, '=');
-  if (filled < kWidth) text += ">" + std::string(kWidth - filled - 1, ' ');
-  return text + "] " + std::to_string(static_cast<int>(share * 100)) + "%  ";
+  if (filled < inner) text += ">" + std::string(inner - filled - 1, ' ');
+  return text + "]";
+}
+
+// As much as fits so many columns.
+std::string line_of(const Progress::State& state, std::size_t columns) {
+  std::vector<std::string> words = state.words;
+  if (state.share)
+    words.insert(words.begin(), std::to_string(static_cast<int>(*state.share * 100)) + "%");
+  std::string text;
+  for (const std::string& word : words) {
+    if (text.empty()) {
+      text = word.substr(0, columns);
+    } else if (text.size() + 2 + word.size() <= columns) {
+      text += "  " + word;
+    } else {
+      break;
+    }
+  }
+  const std::size_t room = std::min(columns - text.size(), kLongestBar + 1);
+  if (!state.share || room < kShortestBar + 1) return text;
+  return bar(*state.share, room - 1) + ' ' + text;
 }
 
 }  // namespace
 
-Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress() : terminal_(is_terminal(STDERR_FILENO)) {}
 
-void Progress::begin(Clock::time_point now, std::optional<std::uint64_t> size) {
-  began_ = now;
-  size_ = size;
-}
-
-void Progress::show(Clock::time_point now, const State& state) {
-  if (!terminal_ || now < next_) return;
+void Progress::show(std::chrono::steady_clock::time_point now, const State& state) {
+  if (!terminal_) return;
   next_ = now + kRedraw;
-  const double seconds = std::max(std::chrono::duration<double>(now - began_).count(), 0.001);
-  std::string text = "\r\x1b[K";
-  const bool known = size_ && *size_ > 0;
-  const double share =
-      known ? std::min(static_cast<double>(state.bytes) / static_cast<double>(*size_), 1.0) : 0;
-  if (known) text += bar(share);
-  text += for_people(state.lines) + " lines  ";
-  text += for_people(static_cast<std::uint64_t>(static_cast<double>(state.lines) / seconds)) + "/s";
-  if (known && share > 0.01) {
-    const std::chrono::duration<double> left(seconds * (1 - share) / share);
-    text += "  ETA " + for_people(std::chrono::round<std::chrono::milliseconds>(left));
-  }
-  std::cerr << text << std::flush;
+  // The last column stays free, and nothing wraps if the terminal has just become narrower.
+  const std::size_t columns = std::max<std::size_t>(terminal_columns(), 2) - 1;
+  std::cerr << "\r\x1b[K\x1b[?7l" + line_of(state, columns) + "\x1b[?7h" << std::flush;
   drawn_ = true;
 }
 

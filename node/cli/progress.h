@@ -1,37 +1,40 @@
 // progress.h: a line on a terminal that says how far it is; nothing elsewhere.
 //
-//   [=======>            ]  37%  1,234,567 lines  310,000/s  ETA 12 s
+//   [=======>            ] 37%  1,234,567 lines  310,000/s  ETA 12 s
+//
+// The line is never wider than the terminal, whose width is looked at each time: what
+// does not fit is left out, the bar first, then the last words.
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace quipu::cli {
 
 class Progress {
  public:
-  struct State {
-    std::uint64_t lines = 0;  // settled
-    std::uint64_t bytes = 0;  // read
-  };
-
   Progress();
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `size`: of the input, if it is known.
-  void begin(std::chrono::steady_clock::time_point now, std::optional<std::uint64_t> size);
-  // Draws now and then. REQUIRES: begin()
+  struct State {
+    std::optional<double> share{};     // of the whole, if that is known: 0 to 1
+    std::vector<std::string> words{};  // the most important one first
+  };
+
+  // Whether it is time to show() something.
+  [[nodiscard]] bool due(std::chrono::steady_clock::time_point now) const {
+    return terminal_ && now >= next_;
+  }
   void show(std::chrono::steady_clock::time_point now, const State& state);
   // Before something else is written to stderr.
   void clear();
 
  private:
-  std::chrono::steady_clock::time_point began_{};
-  std::optional<std::uint64_t> size_;
-  bool terminal_;
+  const bool terminal_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point next_{};
 };

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "quipu/node.h"
 #include "tests/node/eventually.h"
@@ -382,7 +383,9 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
       {{"add", "k", "--ack", "paper"}, "choose one of disk, memory, quorum"},
       {{"add", "k", "--frob"}, "\"--frob\" is not expected"},
       {{"get"}, "KEY is required"},
-      {{"get", "k", "--fresh", "--strong"}, "excludes"},
+      {{"get", "k", "--fresh", "--strong"}, "give only one of --strong and --fresh"},
+      {{"get", "k", "-x"}, "\"-x\" is not expected"},
+      {{"get", "-x"}, "\"-x\" is not expected"},
       {{"shards", "k"}, "N is missing"},
       {{"shards", "k", "0"}, "1 to 1024"},
       {{"shards", "k", "1025"}, "1 to 1024"},
@@ -403,10 +406,26 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
       {{"add", "k", "--affinity", ""}, "--affinity \"\": write a name"},
       {{"get", "k", "--affinity", "x"}, "is not expected"},
       {{"ingest", ""}, "No such file"},
-      {{"bench", "--keys", ""}, "--keys"},
-      {{"bench", "--seconds", ""}, "--seconds"},
+      {{"get", "k", "--node"}, "--node needs a value (see quipu get --help)"},
+      {{"add", "k", "--ack", "disk", "--ack", "disk"}, "--ack is given more than once"},
+      {{"bench", "--hot=x"}, "--hot takes no value"},
+      {{"bench", "--hot", "--keys", "5"}, "give only one of --keys and --hot"},
+      {{"bench", "--adds", "--reads"}, "give only one of --adds and --reads"},
+      {{"bench", "--keys", ""}, "--keys \"\": write a whole number from 1 to 1000000000000"},
+      {{"bench", "--keys", "0"}, "--keys \"0\": write a whole number"},
+      {{"bench", "--keys", "99999999999999999999"}, "write a whole number from 1 to"},
+      {{"bench", "--seconds", ""}, "--seconds \"\": write a whole number from 1 to 3600"},
+      {{"bench", "--seconds", "1.5"}, "write a whole number from 1 to 3600"},
+      {{"bench", "--seconds", "3601"}, "write a whole number from 1 to 3600"},
+      {{"bench", "--connections", "0"}, "write a whole number from 1 to 10000"},
+      {{"bench", "--connections", "10001"}, "write a whole number from 1 to 10000"},
+      {{"ingest", "--rate", "0"}, "--rate \"0\": write a whole number from 1 to 1000000000"},
+      {{"ingest", "--rate", "-1"}, "--rate \"-1\": write a whole number from 1 to"},
+      {{"ingest", "--rate", "1e9"}, "--rate \"1e9\": write a whole number from 1 to"},
+      {{"ingest", "--report", ""}, "--report \"\": write the name of a file"},
+      {{"ingest", "--resume", ""}, "--resume \"\": write the name of a file"},
       {{"ingest", "/no/such/file"}, "No such file"},
-      {{"bench", "--pipeline", "1025"}, "not in range"},
+      {{"bench", "--pipeline", "1025"}, "write a whole number from 1 to 1024"},
   };
   for (const auto& c : cases) {
     const CliResult result = quipu(c.arguments);
@@ -511,6 +530,45 @@ TEST_F(Cli, HelpGoesToStdout) {
     for (const char* const common : {"--node", "--timeout", "-o,--output", "Exit codes: 0"})
       EXPECT_THAT(help.out, HasSubstr(common)) << command[0];
   }
+}
+
+TEST_F(Cli, HelpIsInPlainWords) {
+  for (const auto& command : std::vector<std::vector<std::string>>{{},
+                                                                   {"add"},
+                                                                   {"get"},
+                                                                   {"reset"},
+                                                                   {"shards"},
+                                                                   {"ls"},
+                                                                   {"ingest"},
+                                                                   {"bench"},
+                                                                   {"cluster"},
+                                                                   {"cluster", "status"},
+                                                                   {"config"},
+                                                                   {"config", "show"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.emplace_back("--help");
+    const std::string help = quipu(arguments).out;
+    for (const char* const jargon :
+         {"TEXT", "REQUIRED", "Excludes", "Needs", "UINT", "POSITIVE", "INT in",
+          "Env:", "Positionals", "SUBCOMMAND", "Subcommand", "[OPTIONS]", "Print this help"})
+      EXPECT_THAT(help, testing::Not(HasSubstr(jargon))) << testing::PrintToString(command);
+    for (std::istringstream lines(help); lines;) {
+      std::string line;
+      std::getline(lines, line);
+      EXPECT_LE(line.size(), 110u) << line;
+    }
+  }
+}
+
+// Some parsers of arguments take such a key apart.
+TEST_F(Cli, AKeyMayLookLikeAList) {
+  for (const char* const key : {"[a,b]", "[]", "a,b", "{a}", "'q'"}) {
+    EXPECT_EQ(quipu({"add", key, "3"}).exit, 0);
+    EXPECT_EQ(quipu({"get", key}).out, "3\n") << key;
+    EXPECT_EQ(quipu({"get", "none", key}).out, "none\t0\n" + std::string(key) + "\t3\n");
+  }
+  EXPECT_EQ(quipu({"get", "--", "-k", "-l", "m"}).out, "-k\t0\n-l\t0\nm\t0\n");
+  EXPECT_EQ(quipu({"get", "k", "--", "-l"}).out, "k\t0\n-l\t0\n");
 }
 
 TEST_F(Cli, TellsItsVersion) {
