@@ -6,29 +6,13 @@
 #include <string_view>
 
 #include "node/settings.h"
+#include "node/spelling.h"
 
 namespace quipu {
 namespace {
 
 constexpr std::string_view kOurs = "QUIPU_";
 constexpr std::size_t kSlips = 2;
-
-// How many characters must be put in, left out or changed (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t above_left = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      const std::size_t changed = above_left + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({above + 1, row[j - 1] + 1, changed});
-      above_left = above;
-    }
-  }
-  return row[b.size()];
-}
 
 }  // namespace
 
@@ -49,12 +33,9 @@ std::vector<std::string> mistyped_variables(std::span<const std::string> names) 
   for (const std::string& name : names) {
     const bool ours = name.starts_with(kOurs);
     if (!ours || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto closest = std::min_element(known.begin(), known.end(),
-                                          [&](const std::string& a, const std::string& b) {
-                                            return distance(name, a) < distance(name, b);
-                                          });
-    if (distance(name, *closest) > kSlips) continue;
-    warnings.push_back(name + " is set, but means nothing: did you mean " + *closest + "?");
+    const std::optional<std::string> meant = nearest_word(name, known, kSlips);
+    if (meant)
+      warnings.push_back(name + " is set, but means nothing: did you mean " + *meant + "?");
   }
   return warnings;
 }

@@ -14,6 +14,7 @@
 #include "node/cli/output.h"
 #include "node/client.h"
 #include "node/settings.h"
+#include "node/spelling.h"
 #include "protocol/ids.h"
 
 namespace quipu::cli {
@@ -165,17 +166,58 @@ bool wants_json(int count, const char* const* arguments) {
   return json;
 }
 
-// The first word that is no option of all commands.
-std::string_view command_in(const std::vector<std::string>& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--node" || word == "--timeout" || word == "--output" || word == "-o") {
-      ++i;  // and its value
-    } else if (!word.starts_with('-')) {
+// The first word that is no option of all commands; end() if there is none.
+std::vector<std::string>::iterator command_in(std::vector<std::string>& words) {
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == "--node" || *word == "--timeout" || *word == "--output" || *word == "-o") {
+      if (++word == words.end()) break;  // its value
+    } else if (!word->starts_with('-')) {
       return word;
     }
   }
-  return {};
+  return words.end();
+}
+
+// What other programs call our commands.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"incr", "add"},
+    {"incrby", "add"},
+    {"increment", "add"},
+    {"inc", "add"},
+    {"decr", "add"},
+    {"decrby", "add"},
+    {"count", "add"},
+    {"read", "get"},
+    {"mget", "get"},
+    {"show", "get"},
+    {"value", "get"},
+    {"del", "reset"},
+    {"delete", "reset"},
+    {"rm", "reset"},
+    {"remove", "reset"},
+    {"clear", "reset"},
+    {"unlink", "reset"},
+    {"shard", "shards"},
+    {"spread", "shards"},
+    {"list", "ls"},
+    {"keys", "ls"},
+    {"scan", "ls"},
+    {"import", "ingest"},
+    {"load", "ingest"},
+    {"status", "cluster status"},
+    {"info", "cluster status"},
+    {"nodes", "cluster status"},
+    {"members", "cluster status"},
+    {"ping", "cluster status"},
+    {"settings", "config show"},
+    {"benchmark", "bench"},
+};
+
+std::size_t slips_in(std::string_view word) { return word.size() <= 3 ? 1 : 2; }
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const auto meant = nearest_word(word, known, slips_in(word));
+  return meant ? ": did you mean " + *meant + "?" : "";
 }
 
 int refuse(const std::string& why, int count, const char* const* arguments) {
@@ -230,7 +272,7 @@ class Arguments {
 
   Parsed parse(int count, const char* const* arguments) {
     std::vector<std::string> words(arguments + std::min(count, 1), arguments + count);
-    if (command_in(words) == "get") cut_keys(words);
+    translate(words);
     std::reverse(words.begin(), words.end());  // as CLI11 takes them
     app_.parse(std::move(words));
     check_extras();
@@ -250,8 +292,7 @@ class Arguments {
     if (error.get_name() != "RequiredError") return plain(error);
     for (const std::string& word : app_.remaining(true)) {
       const bool number = word.size() > 1 && word[1] >= '0' && word[1] <= '9';
-      if (word.size() > 1 && word[0] == '-' && word != "--" && !number)
-        return in_quotes(word) + " is not expected";
+      if (word.size() > 1 && word[0] == '-' && word != "--" && !number) return not_expected(word);
     }
     return plain(error);
   }
@@ -273,9 +314,52 @@ class Arguments {
     if (get_->parsed()) return take_keys(std::move(extras));
     if (add_->parsed() || shards_->parsed()) take_number(extras, raw_.count);
     if (extras.empty()) return;
-    const std::string what = in_quotes(extras.front()) + " is not expected";
-    if (app_.get_subcommands().empty()) throw Usage{what + ": " + kCommands};
-    throw Usage{what + see_help()};
+    const std::string& word = extras.front();
+    if (app_.get_subcommands().empty() && !word.starts_with('-')) throw unknown_command(word);
+    throw Usage{not_expected(word) + see_help()};
+  }
+
+  // Of all that can be written, with what may have been meant.
+  [[nodiscard]] Usage unknown_command(const std::string& word) const {
+    std::string meant;
+    const std::string lower = CLI::detail::to_lower(word);
+    for (const auto& [other, ours] : kOtherNames) {
+      if (lower == other) meant = ": did you mean " + std::string(ours) + "?";
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* command : app_.get_subcommands({})) names.push_back(command->get_name());
+    names.insert(names.end(), {"help", "version"});
+    if (meant.empty()) meant = did_you_mean(lower, names);
+    return {in_quotes(word) + " is not a command" +
+            (meant.empty() ? std::string(": ") + kCommands : meant + " (see quipu --help)")};
+  }
+
+  [[nodiscard]] std::string not_expected(const std::string& word) const {
+    const std::string text = in_quotes(word) + " is not expected";
+    std::vector<std::string> names;
+    for (const CLI::App* at = &app_;; at = at->get_subcommands().front()) {
+      for (const CLI::Option* option : at->get_options({})) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      }
+      if (!at->get_subcommands().empty()) continue;
+      // cluster and config are followed by one word only.
+      const auto inner = at->get_subcommands({});
+      if (!word.starts_with('-') && inner.size() == 1)
+        return text + ": did you mean " + at->get_name() + ' ' + inner.front()->get_name() + '?';
+      break;
+    }
+    return text + did_you_mean(word.substr(0, word.find('=')), names);
+  }
+
+  // help and version are commands elsewhere; and get is told where its keys begin.
+  void translate(std::vector<std::string>& words) {
+    const auto command = command_in(words);
+    if (command == words.end()) return;
+    if (*command == "get") return cut_keys(words);
+    if (*command != "help" && *command != "version") return;
+    const std::string flag = "--" + *command;
+    words.erase(command);
+    words.push_back(flag);
   }
 
   // CLI11 would make two of a key such as [a,b] if it took several, so it takes one, and the
@@ -289,8 +373,7 @@ class Arguments {
 
   void take_keys(std::vector<std::string> extras) {
     for (const std::string& word : extras) {
-      if (word.size() > 1 && word[0] == '-')
-        throw Usage{in_quotes(word) + " is not expected" + see_help()};
+      if (word.size() > 1 && word[0] == '-') throw Usage{not_expected(word) + see_help()};
     }
     std::vector<std::string>& keys = get_command_.keys;
     if (first_key_) keys.push_back(*first_key_);
@@ -450,6 +533,8 @@ class Arguments {
     if (bench_->parsed()) return bench_command();
     if (!cluster_->get_subcommands().empty()) return StatusCommand{};
     if (!config_->get_subcommands().empty()) return config_show_command_;
+    if (cluster_->parsed()) throw Usage{"write quipu cluster status (see quipu cluster --help)"};
+    if (config_->parsed()) throw Usage{"write quipu config show (see quipu config --help)"};
     throw Usage{kCommands};
   }
 

@@ -370,8 +370,26 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
     std::string says;
   } cases[] = {
       {{}, "write a command"},
-      {{"frob"}, "write a command"},
-      {{"cluster"}, "write a command"},
+      {{"frob"}, "\"frob\" is not a command: write a command"},
+      {{""}, "\"\" is not a command"},
+      {{"cluster"}, "write quipu cluster status"},
+      {{"config"}, "write quipu config show"},
+      {{"cluster", "stats"}, "\"stats\" is not expected: did you mean cluster status?"},
+      {{"config", "list"}, "did you mean config show?"},
+      {{"incr", "k"}, "\"incr\" is not a command: did you mean add?"},
+      {{"INCRBY", "k", "5"}, "did you mean add?"},
+      {{"del", "k"}, "did you mean reset?"},
+      {{"delete", "k"}, "did you mean reset?"},
+      {{"rm", "k"}, "did you mean reset?"},
+      {{"status"}, "did you mean cluster status?"},
+      {{"--node", "a:1", "status"}, "did you mean cluster status?"},
+      {{"shard", "k", "2"}, "did you mean shards?"},
+      {{"ingets"}, "did you mean ingest?"},
+      {{"gt", "k"}, "did you mean get?"},
+      {{"hlep"}, "did you mean help?"},
+      {{"add", "k", "--akc", "disk"}, "\"--akc\" is not expected: did you mean --ack?"},
+      {{"get", "k", "--stron"}, "did you mean --strong?"},
+      {{"--nod", "a:1", "get", "k"}, "did you mean --node?"},
       {{"add"}, "KEY is required"},
       {{"add", ""}, "a key has 1 to 512 bytes"},
       {{"add", longest + "k"}, "the key has 513 bytes"},
@@ -530,6 +548,14 @@ TEST_F(Cli, HelpGoesToStdout) {
     for (const char* const common : {"--node", "--timeout", "-o,--output", "Exit codes: 0"})
       EXPECT_THAT(help.out, HasSubstr(common)) << command[0];
   }
+}
+
+TEST_F(Cli, HelpAndVersionAreCommandsToo) {
+  EXPECT_EQ(quipu({"help"}).out, quipu({"--help"}).out);
+  EXPECT_EQ(quipu({"help", "add"}).out, quipu({"add", "--help"}).out);
+  EXPECT_EQ(quipu({"help", "cluster", "status"}).out, quipu({"cluster", "status", "--help"}).out);
+  EXPECT_EQ(quipu({"version"}).out, quipu({"--version"}).out);
+  EXPECT_EQ(quipu({"help"}).exit, 0);
 }
 
 TEST_F(Cli, HelpIsInPlainWords) {
