@@ -277,7 +277,7 @@ class Arguments {
     app_.parse(std::move(words));
     check_extras();
     Parsed parsed;
-    parsed.environment.nodes = nodes_of(raw_.nodes);
+    if (!config_->parsed()) parsed.environment.nodes = nodes_of(raw_.nodes);
     if (raw_.timeout) parsed.environment.timeout = parse_duration(*raw_.timeout);
     parsed.environment.json =
         check_choice<bool>({{"table", false}, {"json", true}}, "--output", raw_.output);

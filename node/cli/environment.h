@@ -8,7 +8,8 @@
 namespace quipu::cli {
 
 struct Environment {
-  std::vector<std::string> nodes;  // host:port, the first preferred; sound, not empty
+  // host:port, the first preferred; sound, and not empty where a command asks a node.
+  std::vector<std::string> nodes;
   std::chrono::milliseconds timeout{5000};
   bool json = false;
 };

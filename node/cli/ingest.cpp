@@ -94,6 +94,10 @@ std::uint64_t digest_of(std::uint64_t before, const LineReader::Line& line) {
                        : hash64(HashKey{before}, line.text);
 }
 
+std::string input_name(const IngestCommand& command) {
+  return command.file == "-" ? "standard input" : printable(command.file);
+}
+
 // The size of what is a file.
 std::optional<std::uint64_t> size_of(int descriptor) {
   struct stat found {};
@@ -126,7 +130,7 @@ class Ingest {
       }
       const LineReader::Fill filled = reader_.fill(kLook);
       if (filled == LineReader::Fill::failed)
-        return {Code::cannot_start, "the input: " + std::string(std::strerror(errno))};
+        return {Code::cannot_start, input_name(command_) + ": " + std::strerror(errno)};
       if (interrupts.count() > 0) return {Code::unavailable, "interrupted; no line was read"};
       if (filled != LineReader::Fill::end) continue;
       const auto last = reader_.next();
@@ -236,7 +240,7 @@ class Ingest {
         reading_ = false;
         return;
       case LineReader::Fill::failed:
-        return stop(std::strerror(errno));
+        return stop(input_name(command_) + ": " + std::strerror(errno));
     }
   }
 
@@ -361,7 +365,7 @@ Status wait_usable(ClientThread& client, milliseconds timeout, Interrupts& inter
   while (reach == ClientThread::Reach::trying && interrupts.count() == 0 && Clock::now() < give_up)
     reach = client.wait_usable(kLook);
   if (interrupts.count() > 0) return {Code::unavailable, "interrupted; no line was read"};
-  return reach == ClientThread::Reach::usable ? Status() : unusable(client);
+  return reach == ClientThread::Reach::usable ? Status() : unusable(client, reach, timeout);
 }
 
 // The state, of the cluster that answers.
@@ -459,7 +463,12 @@ class IngestRun {
 int run(const Environment& environment, const IngestCommand& command) {
   IngestRun ingest(environment, command);
   if (command.file == "-") return ingest.run(STDIN_FILENO);
-  const int descriptor = open(command.file.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = open(command.file.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat found {};
+  if (descriptor >= 0 && fstat(descriptor, &found) == 0 && S_ISDIR(found.st_mode)) {
+    close(std::exchange(descriptor, -1));
+    errno = EISDIR;
+  }
   const int code = ingest.run(descriptor);
   if (descriptor >= 0) close(descriptor);
   return code;

@@ -17,15 +17,19 @@ Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment) 
   ClientSettings settings;
   settings.seeds = environment.nodes;
   auto client = std::make_unique<OpenClient>(std::move(settings));
-  if (client->thread().wait_usable(environment.timeout) == ClientThread::Reach::usable)
-    return client;
-  Status why = unusable(client->thread());
+  const auto reach = client->thread().wait_usable(environment.timeout);
+  if (reach == ClientThread::Reach::usable) return client;
+  Status why = unusable(client->thread(), reach, environment.timeout);
   complain(why.detail());
   return why;
 }
 
-Status unusable(const ClientThread& client) {
+Status unusable(const ClientThread& client, ClientThread::Reach reach,
+                std::chrono::milliseconds timeout) {
   const Status why(Code::unavailable, client.trouble());
+  if (!client.connected() && reach == ClientThread::Reach::trying)
+    return {why.code(),
+            why.detail() + " (gave up after " + for_people(timeout) + ": see --timeout)"};
   if (!client.connected()) return unreachable(why);
   return {why.code(),
           why.detail() + " (all members must be up together once: start those that are missing)"};

@@ -36,8 +36,9 @@ class OpenClient {
 // Not ok: no node of a founded cluster answers. The detail has been said.
 [[nodiscard]] Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment);
 
-// Why a client is not usable, and what to do.
-[[nodiscard]] Status unusable(const ClientThread& client);
+// Why a client is not usable, and what to do. `reach`: as wait_usable answered.
+[[nodiscard]] Status unusable(const ClientThread& client, ClientThread::Reach reach,
+                              std::chrono::milliseconds timeout);
 // No node answers, for the reason that `why` says.
 [[nodiscard]] Status unreachable(const Status& why);
 

@@ -51,7 +51,16 @@ Character first_character(std::string_view text) {
   return {};
 }
 
-bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
+// Controls, and what a terminal shows as nothing or as a change of direction or line.
+bool is_control(char32_t code) {
+  constexpr std::pair<char32_t, char32_t> kUnseen[] = {
+      {0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},
+      {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f},
+      {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+  return std::any_of(std::begin(kUnseen), std::end(kUnseen), [code](const auto& range) {
+    return code >= range.first && code <= range.second;
+  });
+}
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {

@@ -24,8 +24,8 @@ void print_json(const nlohmann::json& value);
 // In ASCII; bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string json_text(const nlohmann::json& value);
 
-// With control characters, backslashes and what is not UTF-8 escaped (\x1b), so that it
-// stays one line and plain, and no two keys look the same.
+// With control and invisible characters, backslashes and what is not UTF-8 escaped (\x1b),
+// so that it stays one line and plain, and no two keys differ only in what cannot be seen.
 [[nodiscard]] std::string printable(std::string_view bytes);
 // Sets "value", and "value_text" for readers that hold no whole 64 bits; nulls if there is none.
 void put_value(nlohmann::json& object, std::optional<std::int64_t> value);

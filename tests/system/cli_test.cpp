@@ -114,8 +114,14 @@ TEST_F(Cli, OnlyPlainUtf8IsShownAsItIs) {
     std::string key, shown;
   } cases[] = {
       {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
-      {"\xc2\xa0", "\xc2\xa0"},                  // the first after the C1 controls
-      {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},  // the last there is
+      {"\xc2\xa0", "\xc2\xa0"},                      // the first after the C1 controls
+      {"\xc2\xad", "\\xc2\\xad"},                    // a soft hyphen, which is not seen
+      {"a\xe2\x80\x8b", "a\\xe2\\x80\\x8b"},         // a space without width
+      {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"},           // another end of a line
+      {"\xe2\x80\xae", "\\xe2\\x80\\xae"},           // from right to left
+      {"\xef\xbb\xbf", "\\xef\\xbb\\xbf"},           // a mark that editors put in front
+      {"\xf3\xa0\x81\xbf", "\\xf3\\xa0\\x81\\xbf"},  // the last tag
+      {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},      // the last there is
       {"\x7f", "\\x7f"},
       {"\x9b"
        "2J",
@@ -442,7 +448,8 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
       {{"ingest", "--rate", "1e9"}, "--rate \"1e9\": write a whole number from 1 to"},
       {{"ingest", "--report", ""}, "--report \"\": write the name of a file"},
       {{"ingest", "--resume", ""}, "--resume \"\": write the name of a file"},
-      {{"ingest", "/no/such/file"}, "No such file"},
+      {{"ingest", "/no/such/file"}, "/no/such/file: No such file"},
+      {{"ingest", "/tmp"}, "/tmp: Is a directory"},
       {{"bench", "--pipeline", "1025"}, "write a whole number from 1 to 1024"},
   };
   for (const auto& c : cases) {
@@ -519,6 +526,13 @@ TEST_F(Cli, TheFlagOverrulesTheVariable) {
   const CliResult got =
       run_cli({"get", "k", "--node", node_->client_address()}, {.nodes = {"127.0.0.1:1"}});
   EXPECT_EQ(got.out, "7\n");
+}
+
+TEST_F(Cli, WhatAsksNoNodeDoesNotMindWhereTheyAre) {
+  EXPECT_EQ(run_cli({"config", "show", "--name", "a", "--data", "d"},
+                    {.variables = {"QUIPU_NODES=nonsense"}})
+                .exit,
+            0);
 }
 
 TEST_F(Cli, AnEmptyVariableIsAsIfNotSet) {
@@ -642,8 +656,7 @@ TEST_F(Cli, BenchFailsIfAConnectionDoesNotStart) {
               {.nodes = {node}});
   EXPECT_EQ(result.exit, 1);
   EXPECT_EQ(result.err, "quipu: no node answers at " + node +
-                            ": no answer yet (start quipud there, "
-                            "or name another node with --node)\n");
+                            ": no answer yet (gave up after 200 ms: see --timeout)\n");
 }
 
 }  // namespace
