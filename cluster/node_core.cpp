@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "cluster/state_size.h"
+#include "cluster/replication/state_size.h"
 
 namespace quipu {
 namespace {

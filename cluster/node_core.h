@@ -22,14 +22,14 @@
 #include <span>
 #include <string>
 
-#include "cluster/anti_entropy.h"
-#include "cluster/coordinator.h"
-#include "cluster/effects.h"
-#include "cluster/greeting.h"
-#include "cluster/listing.h"
-#include "cluster/replica.h"
-#include "cluster/residency.h"
-#include "cluster/sizing.h"
+#include "cluster/changes/coordinator.h"
+#include "cluster/gates/effects.h"
+#include "cluster/gates/handshake.h"
+#include "cluster/gates/residency.h"
+#include "cluster/reads/listing.h"
+#include "cluster/reads/sizing.h"
+#include "cluster/replication/anti_entropy.h"
+#include "cluster/replication/replica.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/verdict.h"
+#include "cluster/retry/verdict.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {

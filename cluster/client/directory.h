@@ -22,7 +22,7 @@
 
 #include "cluster/client/change.h"
 #include "cluster/client/settings.h"
-#include "cluster/config.h"
+#include "cluster/membership/config.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
 #include "protocol/keyed_hash.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/verdict.h"
+#include "cluster/retry/verdict.h"
 
 namespace quipu {
 

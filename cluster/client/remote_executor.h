@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "cluster/client/change.h"
-#include "cluster/token_window.h"
+#include "cluster/retry/token_window.h"
 #include "protocol/instant.h"
 
 namespace quipu {

@@ -1,13 +1,15 @@
 # quipu_layer(<name> [OVER <lower layer>] [FOLDERS <subfolder>...]
 #   [PUBLIC <library>...] [PRIVATE <library>...])
-# The static library of the *.cpp of a folder and of the subfolders named, which
+# The static library of the *.cpp of a folder and its rooms, but not of those in EXCEPT. It
 # sees its own public headers in include/ and everything below it.
 # PRIVATE libraries are not for the layers above. (tests/layers checks that, and
 # the order: with all headers in /usr/include, an include path could not.)
 function(quipu_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "" "OVER" "FOLDERS;PUBLIC;PRIVATE")
-  list(TRANSFORM layer_FOLDERS APPEND /*.cpp OUTPUT_VARIABLE patterns)
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp ${patterns})
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "OVER" "EXCEPT;PUBLIC;PRIVATE")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  foreach(folder IN LISTS layer_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${folder}/")
+  endforeach()
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC ${layer_OVER} ${layer_PUBLIC} PRIVATE ${layer_PRIVATE})
   # Includes are written from the root: "storage/executor.h".

@@ -9,12 +9,12 @@
 #include <optional>
 #include <sstream>
 
-#include "node/address.h"
+#include "node/api/client.h"
+#include "node/base/spelling.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/output.h"
-#include "node/client.h"
-#include "node/settings.h"
-#include "node/spelling.h"
+#include "node/net/address.h"
+#include "node/settings/settings.h"
 #include "protocol/ids.h"
 
 namespace quipu::cli {

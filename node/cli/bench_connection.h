@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "cluster/token_window.h"
+#include "cluster/retry/token_window.h"
+#include "node/base/clock.h"
 #include "node/cli/commands.h"
 #include "node/cli/histogram.h"
-#include "node/client_connection.h"
-#include "node/clock.h"
+#include "node/remote/client_connection.h"
 #include "protocol/message_codec.h"
 #include "protocol/random.h"
 

@@ -5,9 +5,9 @@
 
 #include "node/cli/commands.h"
 #include "node/cli/output.h"
-#include "node/setting_table.h"
-#include "node/settings_toml.h"
-#include "node/variables.h"
+#include "node/settings/setting_table.h"
+#include "node/settings/settings_toml.h"
+#include "node/settings/variables.h"
 
 namespace quipu::cli {
 namespace {

@@ -20,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "node/api/client.h"
 #include "node/cli/commands.h"
 #include "node/cli/ingest_combiner.h"
 #include "node/cli/ingest_line.h"
@@ -30,7 +31,6 @@
 #include "node/cli/node_session.h"
 #include "node/cli/open_client.h"
 #include "node/cli/output.h"
-#include "node/client.h"
 
 namespace quipu::cli {
 namespace {

@@ -29,8 +29,8 @@
 #include <string>
 #include <vector>
 
+#include "node/api/client_journal.h"
 #include "node/cli/ingest_combiner.h"
-#include "node/client_journal.h"
 #include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
 

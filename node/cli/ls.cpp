@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cluster/config.h"
+#include "cluster/membership/config.h"
 #include "node/cli/commands.h"
 #include "node/cli/node_session.h"
 #include "node/cli/open_client.h"

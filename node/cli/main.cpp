@@ -5,10 +5,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "node/base/standard_descriptors.h"
 #include "node/cli/arguments.h"
 #include "node/cli/output.h"
-#include "node/standard_descriptors.h"
-#include "node/variables.h"
+#include "node/settings/variables.h"
 
 namespace quipu::cli {
 namespace {

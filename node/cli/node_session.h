@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "node/client_connection.h"
+#include "node/remote/client_connection.h"
 #include "protocol/client_messages.h"
 #include "protocol/message_codec.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "node/api/client.h"
 #include "node/cli/environment.h"
-#include "node/client.h"
 #include "quipu/counter.h"
 
 namespace quipu::cli {

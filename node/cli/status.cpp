@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cluster/config.h"
+#include "cluster/membership/config.h"
 #include "node/cli/commands.h"
 #include "node/cli/node_session.h"
 #include "node/cli/open_client.h"

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
-#include "node/settings.h"
+#include "node/settings/settings.h"
 
 namespace quipu {
 namespace {

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "node/address.h"
+#include "node/net/address.h"
 
 namespace quipu {
 

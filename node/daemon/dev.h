@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "node/settings.h"
+#include "node/settings/settings.h"
 #include "quipu/node.h"
 
 namespace quipu {

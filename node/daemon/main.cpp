@@ -5,16 +5,16 @@
 #include <exception>
 #include <iostream>
 
+#include "node/base/line_writer.h"
+#include "node/base/standard_descriptors.h"
 #include "node/daemon/arguments.h"
 #include "node/daemon/dev.h"
 #include "node/daemon/serve.h"
 #include "node/daemon/stop_signals.h"
-#include "node/data_directory.h"
-#include "node/line_writer.h"
-#include "node/settings.h"
-#include "node/standard_descriptors.h"
-#include "node/store_settings.h"
-#include "node/variables.h"
+#include "node/disk/data_directory.h"
+#include "node/reactor/store_settings.h"
+#include "node/settings/settings.h"
+#include "node/settings/variables.h"
 
 namespace quipu {
 namespace {

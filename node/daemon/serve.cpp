@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "node/stderr_log.h"
+#include "node/base/stderr_log.h"
 
 namespace quipu {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "node/daemon/stop_signals.h"
-#include "node/settings.h"
+#include "node/settings/settings.h"
 
 namespace quipu {
 

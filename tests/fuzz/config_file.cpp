@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "node/node_plan.h"
-#include "node/settings.h"
+#include "node/reactor/node_plan.h"
+#include "node/settings/settings.h"
 #include "tests/fuzz/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -141,7 +141,7 @@ Known Node::known() const {
 
 // ---- clients ----
 
-// As node/client_session.cpp does: all ops of one read together, in order with what
+// As node/clients/client_session.cpp does: all ops of one read together, in order with what
 // stands between them; a refusal ends the connection.
 void Node::client_bytes(std::string_view bytes) {
   if (core_->paused()) return;
@@ -300,7 +300,7 @@ void Node::disconnect(MemberIndex member) {
   perform(effects);
 }
 
-// As node/peer_link.cpp does.
+// As node/peers/peer_link.cpp does.
 void Node::peer_bytes(MemberIndex member, std::string_view bytes) {
   if (!links_.contains(member)) return;
   const LinkId link = links_[member].id;

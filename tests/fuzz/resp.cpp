@@ -7,13 +7,13 @@
 #include <deque>
 #include <utility>
 
-#include "node/crossing.h"
-#include "node/resp/resp_command.h"
-#include "node/resp/resp_connection.h"
+#include "node/clients/resp/resp_command.h"
+#include "node/clients/resp/resp_connection.h"
+#include "node/cores/core_router.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/chunks.h"
 #include "tests/fuzz/node.h"
-#include "tests/node/resp_reply.h"
+#include "tests/node/clients/resp/resp_reply.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

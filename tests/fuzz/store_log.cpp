@@ -1,8 +1,8 @@
 // store_log.cpp: LevelDB's logs and MANIFEST, as they are read before LevelDB sees
 // them, to tell a torn end from damage.
-#include "storage/leveldb_crc32c.h"
-#include "storage/leveldb_log.h"
-#include "storage/leveldb_manifest.h"
+#include "storage/leveldb/leveldb_crc32c.h"
+#include "storage/leveldb/leveldb_log.h"
+#include "storage/leveldb/leveldb_manifest.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/chunks.h"

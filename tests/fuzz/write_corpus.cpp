@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "protocol/state_codec.h"
-#include "storage/leveldb_crc32c.h"
+#include "storage/leveldb/leveldb_crc32c.h"
 #include "storage/stored_keys.h"
 #include "tests/fuzz/chunks.h"
 #include "tests/protocol/messages.h"

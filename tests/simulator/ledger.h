@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/config.h"
+#include "cluster/membership/config.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
 #include "protocol/keyed_hash.h"

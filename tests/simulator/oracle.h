@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/config.h"
+#include "cluster/membership/config.h"
 #include "protocol/message_codec.h"
 #include "protocol/partitions.h"
 #include "storage/memory_store.h"

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "protocol/random.h"
-#include "storage/leveldb_store.h"
+#include "storage/leveldb/leveldb_store.h"
 #include "storage/memory_store.h"
 #include "tests/storage/contents.h"
-#include "tests/storage/forgetting_env.h"
+#include "tests/storage/leveldb/forgetting_env.h"
 
 namespace quipu::test {
 namespace {

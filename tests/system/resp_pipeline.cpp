@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "node/address.h"
-#include "tests/node/resp_reply.h"
+#include "node/net/address.h"
+#include "tests/node/clients/resp/resp_reply.h"
 
 namespace quipu::test {
 namespace {

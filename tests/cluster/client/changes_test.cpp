@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "cluster/verdict.h"
+#include "cluster/retry/verdict.h"
 #include "tests/cluster/client/harness.h"
 
 namespace quipu {

@@ -59,7 +59,7 @@ await withClient({}, async (client) => {
   expect(await client.get('tokened'), '50', 'get of what was added with tokens');
 });
 
-// What node/resp/README.md names to keep it from sending twice.
+// What node/clients/resp/README.md names to keep it from sending twice.
 await withClient({ maxRetriesPerRequest: 0 }, async (client) => {
   lose = 'INCR';
   await expectError(

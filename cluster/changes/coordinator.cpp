@@ -1,0 +1,491 @@
+#include "cluster/changes/coordinator.h"
+
+#include <memory>
+
+namespace quipu {
+namespace {
+
+const char* text(Code code) {
+  switch (code) {
+    case Code::out_of_range:
+      return "the counter's sum would leave the signed 64-bit range, or it has too many writers";
+    case Code::token_reused:
+      return "this token was used for another change";
+    case Code::token_expired:
+      return "this token's number is below its session's floor, or the session was dropped";
+    case Code::session_window:
+      return "this session has too many numbers above its floor";
+    case Code::in_doubt:
+      return "this store waits for its peers to confirm that it lost nothing";
+    case Code::invalid_argument:
+      return "the counter has fewer shards: raise them first";
+    case Code::unavailable:
+      return "no owner of the counter's first shard is reachable";
+    case Code::no_quorum:
+      return "no majority of the shard's owners is reachable";
+    case Code::storage_full:
+      return "the executor's disk is full";
+    case Code::overloaded:
+      return "too many operations wait for peers, or for the executor's disk";
+    default:
+      return "";
+  }
+}
+
+// Of any shard, the first.
+ShardRef shard_of(const Op& op) {
+  return {op.key, op.shard == kAnyShard ? ShardIndex{0} : op.shard};
+}
+
+constexpr const char* kNoRoom = "too many of the shard's owners have full disks";
+constexpr const char* kEdge = "an edge node executes nothing: ask an owner";
+
+bool tokened(const Op& op) { return op.token.store != StoreId{}; }
+
+// A coordinator, here or at another member, has chosen one that adds may use. How many
+// those are never shrinks, so the executor need not know of all of them yet.
+bool shard_is_chosen(const Op& op) { return op.affinity != Affinity{} && op.shard != kAnyShard; }
+
+// As nearly all are: of what decides the way of an op, it has nothing.
+bool is_plain(const Op& op) {
+  return op.kind == OpKind::add && op.shard == kAnyShard && op.token == Token{} &&
+         op.affinity == Affinity{} && op.ack != Ack::quorum && !op.key.empty() &&
+         op.key.size() <= kMaxKey;
+}
+
+}  // namespace
+
+const char* objection(const Op& op) {
+  if (op.kind == OpKind::open_session)
+    return op.key.size() > kMaxKey ? "a key has 1 to 512 bytes" : nullptr;
+  if (op.key.empty() || op.key.size() > kMaxKey) return "a key has 1 to 512 bytes";
+  if (op.shard != kAnyShard && op.shard >= kMaxShards) return "a counter has at most 1024 shards";
+  if (op.kind == OpKind::raise && (op.amount < 1 || op.amount > kMaxShards))
+    return "a counter has 1 to 1024 shards";
+  if (op.affinity != Affinity{} && op.kind != OpKind::add) return "only an add has an affinity";
+  if (op.kind == OpKind::raise) return nullptr;
+  if (!tokened(op)) return nullptr;
+  if (op.shard == kAnyShard) return "a token names one shard: send its index";
+  if (op.token.serial == Serial{} || op.token.number == 0)
+    return "a token needs a serial and a number from 1";
+  return nullptr;
+}
+
+bool Coordinator::full() const {
+  const std::size_t pending =
+      parts_.waits.size() + parts_.collector.size() + parts_.forwarder.size() + size();
+  return pending >= parts_.settings.pending_operations;
+}
+
+Placement Coordinator::place(const Op& op) const {
+  return parts_.executor.map().place(shard_of(op));
+}
+
+void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
+  ++counts_.refused;
+  parts_.out.answer(origin, {0, code, std::move(detail)});
+}
+
+void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
+                         std::span<const Op> ops) {
+  parts_.executor.map().for_each_fetched(
+      ops.size(), [&](std::size_t i) { return shard_of(ops[i]); },
+      [&](std::size_t i, const Placement& placement) {
+        const Op& op = ops[i];
+        const Origin origin{kind, who, op.id};
+        if (is_plain(op) && kind == Origin::Kind::client && add_here(op, placement, origin)) return;
+        const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
+        route(now, {op, placement, origin, deadline});
+      });
+  parts_.forwarder.flush(now);
+}
+
+// A plain add of a client, if nobody else is needed and no shard must be chosen. Where it
+// says false nothing has happened. route() comes to the same, by a longer way.
+bool Coordinator::add_here(const Op& op, const Placement& placement, const Origin& origin) {
+  const ShardMap& map = parts_.executor.map();
+  const ShardRef shard{op.key, 0};
+  if (storage_full_ || !parts_.view.tells_of(placement.partition()) ||
+      !map.resident(placement, shard) || map.usable(placement, shard) != 1)
+    return false;
+  const Applied applied = parts_.executor.add(shard, op.amount, placement);
+  if (applied.code != Code::ok) return false;
+  ++counts_.adds_executed;
+  parts_.out.answer(origin, 1, applied.total, op.ack == Ack::memory ? Commit{} : applied.commit);
+  return true;
+}
+
+void Coordinator::route(Instant now, Job&& job) {
+  if (const char* why = objection(job.op)) {
+    refuse(job.origin, Code::invalid_argument, why);
+    return;
+  }
+  if (shard_is_chosen(job.op) && job.origin.kind != Origin::Kind::member) {
+    refuse(job.origin, Code::invalid_argument,
+           "an affinity chooses the shard: name none beside it");
+    return;
+  }
+  switch (job.op.kind) {
+    case OpKind::open_session:
+      open_session(job);
+      break;
+    case OpKind::raise:
+      start_raise(job);
+      break;
+    case OpKind::add:
+    case OpKind::reset:
+      tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, std::move(job));
+      break;
+  }
+}
+
+void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
+  Op op = unsent.op;
+  op.key = unsent.key;
+  route_by_owner(now, job_of(op, unsent.origin, unsent.deadline));
+  parts_.forwarder.flush(now);
+}
+
+void Coordinator::on_storage_full(bool full) {
+  storage_full_ = full;
+  if (full) parts_.out.refuse_sessions({0, Code::storage_full, text(Code::storage_full)});
+}
+
+// Without a store, of a live owner of the key that has room, if there is a key.
+void Coordinator::open_session(const Job& job) {
+  const auto& [op, placement, origin, deadline] = job;
+  const StoreId own = parts_.executor.meta().store;
+  if (!tokened(op) && !op.key.empty()) {
+    const auto owner = parts_.view.owner_with_room(placement.partition());
+    if (owner && *owner != parts_.view.self()) {
+      Job there = job;
+      there.op.token.store = parts_.view.pinned(*owner);
+      return forward(there, *owner);
+    }
+  }
+  if (swamped_ && origin.kind == Origin::Kind::member)
+    return refuse(origin, Code::overloaded, text(Code::overloaded));
+  if (op.token.store == StoreId{} || op.token.store == own) {
+    if (parts_.view.edge())
+      return refuse(origin, tokened(op) ? Code::executor_gone : Code::unavailable, kEdge);
+    // Its record would wait for room, and so would the answer.
+    if (storage_full_) return refuse(origin, Code::storage_full, text(Code::storage_full));
+    const Serial serial = parts_.executor.issue_session();
+    parts_.out.answer_session(origin, {0, Code::ok, {}, 0, own, serial},
+                              parts_.executor.covering());
+  } else if (const auto member = parts_.view.holder(op.token.store); !member) {
+    refuse(origin, Code::executor_gone, "no member holds that store");
+  } else if (!parts_.view.up(*member)) {
+    refuse(origin, Code::unavailable, "the member that holds that store is down");
+  } else {
+    forward(job, *member);
+  }
+}
+
+// Another member's copy of a request never travels on: its sender chose us.
+void Coordinator::route_by_token(Instant now, const Job& job) {
+  if (job.op.token.store == parts_.executor.meta().store) {
+    if (parts_.view.edge()) return refuse(job.origin, Code::executor_gone, kEdge);
+    execute(now, job);
+    return;
+  }
+  const auto member = parts_.view.holder(job.op.token.store);
+  if (!member || job.origin.kind == Origin::Kind::member) {
+    refuse(job.origin, Code::executor_gone, "no member holds the store that this token names");
+    return;
+  }
+  forward(job, *member);
+}
+
+void Coordinator::forward(const Job& job, MemberIndex executor) {
+  if (full()) {
+    refuse(job.origin, Code::overloaded, text(Code::overloaded));
+    return;
+  }
+  ++counts_.forwarded;
+  parts_.forwarder.forward(job.op, executor, job.origin, job.deadline);
+}
+
+void Coordinator::route_by_owner(Instant now, Job&& job) {
+  const Origin& origin = job.origin;
+  Op& op = job.op;
+  if (op.shard == kAnyShard && op.kind == OpKind::reset) {
+    if (storage_full_) return refuse(origin, Code::storage_full, text(Code::storage_full));
+    if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
+    const auto mode = op.ack == Ack::quorum ? Collector::Mode::majority : Collector::Mode::one;
+    const RoundId round =
+        parts_.collector.collect(now, mode, {{std::string(op.key), 0}}, job.deadline);
+    wait_for(round, Step::count_for_reset, job);
+    return;
+  }
+  if (op.shard == kAnyShard) {
+    if (!parts_.executor.map().resident(job.placement, {op.key, 0})) return park(job, 0);
+    const auto shard = choice_.choose(now, op, job.placement);
+    if (!shard) {
+      if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
+      const RoundId round = parts_.reads.ask_usable(now, op.key, job.deadline);
+      return wait_for(round, Step::choose_shard, job);
+    }
+    op.shard = *shard;
+    if (op.shard != 0) job.placement = place(op);
+  }
+  const Partition partition = job.placement.partition();
+  const auto owner = parts_.view.owner_with_room(partition);
+  if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
+    forward(job, *owner);
+  } else if (parts_.view.edge()) {
+    const bool full = !owner && parts_.view.live_owner(partition);
+    refuse(origin, full ? Code::storage_full : Code::unavailable, full ? kNoRoom : kEdge);
+  } else {
+    execute(now, job);
+  }
+}
+
+// This node is the executor. A reset of a shard that nobody may use yet does no harm,
+// and a raise that stopped half-way must not keep the counter from being reset.
+void Coordinator::execute(Instant now, const Job& job) {
+  const Op& op = job.op;
+  if (storage_full_) return apply(job);  // asks nobody before it refuses
+  if (op.kind == OpKind::add && op.shard > 0 && !shard_is_chosen(op))
+    return add_if_usable(now, job);
+  if (op.kind == OpKind::reset && op.ack == Ack::quorum) return observe_and_reset(now, job);
+  apply(job);
+}
+
+void Coordinator::add_if_usable(Instant now, const Job& job) {
+  const Op& op = job.op;
+  if (const auto usable = parts_.reads.usable(now, op.key))
+    return apply(job, op.shard < *usable ? Code::ok : Code::invalid_argument);
+  if (full()) return apply(job, Code::overloaded);
+  const RoundId round =
+      parts_.collector.collect(now, Collector::Mode::one, {{std::string(op.key), 0}}, job.deadline);
+  wait_for(round, Step::learn_usable, job);
+}
+
+void Coordinator::observe_and_reset(Instant now, const Job& job) {
+  if (full()) return apply(job, Code::overloaded);
+  const RoundId round = parts_.collector.collect(
+      now, Collector::Mode::majority, {{std::string(job.op.key), job.op.shard}}, job.deadline);
+  wait_for(round, Step::observe_reset, job);
+}
+
+Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& first_shard) {
+  if (first_shard.missing[0]) return Code::unavailable;
+  return op.shard < first_shard.states[0].usable ? Code::ok : Code::invalid_argument;
+}
+
+Code Coordinator::reason_to_refuse(const Job& job) const {
+  if (storage_full_) return Code::storage_full;
+  if (job.op.ack != Ack::quorum) return Code::ok;
+  if (!parts_.view.majority_up(job.placement.partition())) return Code::no_quorum;
+  if (!parts_.view.majority_has_room(job.placement.partition())) return Code::storage_full;
+  return full() ? Code::overloaded : Code::ok;
+}
+
+// `refuse` goes by the token table too: a retry of what was applied is answered.
+void Coordinator::apply(const Job& job, Code refuse) {
+  if (refuse == Code::ok) refuse = reason_to_refuse(job);
+  if (refuse == Code::ok && swamped_ && job.origin.kind == Origin::Kind::member)
+    refuse = Code::overloaded;
+  take(job, refuse);
+}
+
+// Who is refused waits for nothing. What was on its way here when another store took
+// this one's place would count nowhere.
+void Coordinator::take(const Job& job, Code refuse) {
+  const Op& op = job.op;
+  if (parts_.view.retired()) {
+    return this->refuse(job.origin, tokened(op) ? Code::executor_gone : Code::unavailable,
+                        "another store was pinned in this one's place");
+  }
+  const ShardRef shard{op.key, op.shard};
+  const ShardMap& map = parts_.executor.map();
+  if (refuse == Code::ok && !map.all_resident() && !map.resident(job.placement, shard))
+    return park(job, op.shard);
+  const Change change{op.kind, shard, op.amount, op.token, refuse};
+  conclude(job, parts_.executor.apply(change, job.placement));
+}
+
+// Until that shard of its counter is in memory.
+void Coordinator::park(const Job& job, ShardIndex shard) {
+  const auto key = std::make_shared<std::string>(job.op.key);
+  Residency::Needs needs{{{*key, shard}}, {}, 2 * (key->size() + sizeof(ShardKey)) + sizeof job};
+  parts_.residency.hold(std::move(needs), Residency::Turn::first, std::nullopt,
+                        [this, key, job](Instant now) {
+                          Job again = job;
+                          again.op.key = *key;
+                          go_on(now, std::move(again));
+                        });
+}
+
+// It was let in when it was parked, so there is room for it; what else it needs may be gone.
+void Coordinator::go_on(Instant now, Job&& job) {
+  if (job.op.shard == kAnyShard) {
+    route_by_owner(now, std::move(job));
+  } else {
+    take(job, reason_to_refuse(job));
+  }
+  parts_.forwarder.flush(now);
+}
+
+void Coordinator::conclude(const Job& job, const Applied& applied) {
+  if (applied.code != Code::ok) {
+    ++counts_.refused;
+    const bool owners_full = applied.code == Code::storage_full && !storage_full_;
+    parts_.out.answer(job.origin, {0, applied.code, owners_full ? kNoRoom : text(applied.code)},
+                      applied.commit);
+    return;
+  }
+  ++(job.op.kind == OpKind::add ? counts_.adds_executed : counts_.resets_executed);
+  Done done;
+  done.total = applied.total;
+  done.usable = applied.usable;
+  switch (job.op.ack) {
+    case Ack::memory:
+      parts_.out.answer(job.origin, std::move(done));
+      break;
+    case Ack::disk:
+      parts_.out.answer(job.origin, std::move(done), applied.commit);
+      break;
+    case Ack::quorum: {
+      // A new change was refused for that before; of what was applied long ago, a
+      // client may ask as often as it likes.
+      if (parts_.waits.size() >= parts_.settings.pending_operations) {
+        parts_.out.answer(job.origin, {0, Code::in_doubt,
+                                       "applied, perhaps not durable yet: too many operations "
+                                       "wait for a quorum"});
+        break;
+      }
+      const ShardRef shard = shard_of(job.op);
+      parts_.waits.wait({shard, job.placement}, applied.commit, job.origin, std::move(done),
+                        job.deadline);
+      // What an earlier record holds may have been acked before anybody waited, and
+      // a reset that found nothing to clear is in none.
+      if (job.op.kind == OpKind::reset || applied.commit <= parts_.executor.sealed())
+        parts_.replicator.offer(shard);
+      break;
+    }
+  }
+}
+
+void Coordinator::start_raise(const Job& job) {
+  if (full()) return refuse(job.origin, Code::overloaded, text(Code::overloaded));
+  const Partition partition = job.placement.partition();
+  if (parts_.view.majority_up(partition) && !parts_.view.majority_has_room(partition))
+    return refuse(job.origin, Code::storage_full, kNoRoom);
+  const auto count = static_cast<ShardIndex>(job.op.amount);
+  const RoundId round = parts_.collector.write({{std::string(job.op.key), 0}},
+                                               {ShardState{{}, count, 1}}, job.deadline);
+  wait_for(round, Step::raise_count, job);
+}
+
+// Adds may use a shard only once no strong read can miss it.
+void Coordinator::continue_raise(const Waiting& waiting, Code code) {
+  if (code != Code::ok) {
+    refuse(waiting.job.origin, Code::in_doubt,
+           "no majority of the owners has confirmed the new shard count");
+    return;
+  }
+  const auto count = static_cast<ShardIndex>(waiting.job.op.amount);
+  if (waiting.step == Step::raise_usable) {
+    parts_.out.answer(waiting.job.origin, {0, Code::ok, {}, count});
+    return;
+  }
+  const RoundId round = parts_.collector.write({{waiting.key, 0}}, {ShardState{{}, count, count}},
+                                               waiting.job.deadline);
+  wait_for(round, Step::raise_usable, waiting.job);
+}
+
+void Coordinator::wait_for(RoundId round, Step step, const Job& job) {
+  Waiting& waiting = rounds_.emplace(round, Waiting{})->second;
+  waiting.step = step;
+  waiting.job = job;
+  waiting.key = job.op.key;
+  waiting.job.op.key = waiting.key;
+}
+
+void Coordinator::on_finished(Instant now, const Collector::Finished& finished) {
+  std::vector<decltype(rounds_)::node_type> ready;
+  const auto [begin, end] = rounds_.equal_range(finished.round);
+  for (auto at = begin; at != end;) ready.push_back(rounds_.extract(at++));
+  if (ready.empty()) return;
+  for (const auto& one : ready) resume(now, one.mapped(), finished);
+  parts_.forwarder.flush(now);
+}
+
+void Coordinator::resume(Instant now, const Waiting& waiting, const Collector::Finished& finished) {
+  switch (waiting.step) {
+    case Step::raise_count:
+    case Step::raise_usable:
+      continue_raise(waiting, finished.code);
+      break;
+    case Step::learn_usable:
+      apply(waiting.job, reason_to_refuse(waiting.job.op, finished));
+      break;
+    case Step::choose_shard: {
+      if (now >= waiting.job.deadline) {
+        refuse(waiting.job.origin, Code::unavailable, text(Code::unavailable));
+        break;
+      }
+      Job job = waiting.job;
+      job.op.shard = choice_.choose_as_told(job.op, finished);
+      job.placement = place(job.op);
+      route_by_owner(now, std::move(job));
+      break;
+    }
+    case Step::count_for_reset:
+      reset_whole(now, waiting, finished);
+      break;
+    case Step::observe_reset: {
+      // Only what a majority has may be kept: of it, an owner other than its writer can tell the
+      // writer that its disk went back.
+      if (finished.code == Code::ok) take_observed(waiting.job, finished);
+      apply(waiting.job, finished.code);
+      break;
+    }
+  }
+}
+
+void Coordinator::take_observed(const Job& job, const Collector::Finished& finished) {
+  Delta observed;
+  observed.push(finished.shards[0], finished.states[0]);
+  observed.sightings = finished.sightings;
+  parts_.executor.merge(observed);
+  // Whatever becomes of the reset, this copy must find its way to the owners, and go.
+  if (!parts_.view.owned(job.placement.partition())) parts_.replicator.offer(finished.shards[0]);
+}
+
+void Coordinator::reset_whole(Instant now, const Waiting& waiting,
+                              const Collector::Finished& finished) {
+  if (finished.code != Code::ok || finished.missing[0]) {
+    const Code code = waiting.job.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
+    refuse(waiting.job.origin, code, "the owners of the counter's first shard did not answer");
+    return;
+  }
+  const std::uint64_t number = next_reset_++;
+  resets_[number] = {waiting.job.origin, finished.states[0].count, 0, {}};
+  for (ShardIndex shard = 0; shard < finished.states[0].count; ++shard) {
+    Op op = waiting.job.op;
+    op.shard = shard;
+    const Origin origin{Origin::Kind::operation, number, shard};
+    route_by_owner(now, job_of(op, origin, waiting.job.deadline));
+  }
+}
+
+void Coordinator::on_internal(Instant, Outbound::Internal internal) {
+  const auto at = resets_.find(internal.operation);
+  if (at == resets_.end()) return;
+  WholeReset& reset = at->second;
+  if (internal.done.code == Code::ok) ++reset.applied;
+  if (describe(internal.done.code).outcome > describe(reset.worst.code).outcome)
+    reset.worst = std::move(internal.done);
+  if (--reset.open > 0) return;
+  if (reset.worst.code != Code::ok && reset.applied > 0) {
+    reset.worst.code = Code::in_doubt;
+    reset.worst.detail = "not all shards are known to have been reset";
+  }
+  parts_.out.answer(reset.origin, std::move(reset.worst));
+  resets_.erase(at);
+}
+
+}  // namespace quipu

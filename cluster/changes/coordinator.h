@@ -1,0 +1,135 @@
+// coordinator.h: carries out what changes things.
+//
+//   op ─▶ which shard? ─▶ who executes? ─▶ here: executor ─▶ memory / disk / quorum
+//                                      └─▶ elsewhere: forwarder
+//
+// Adds and resets of one shard with a token go to the executor that the token
+// names, and to no other. Without one, this node executes for the shards that it
+// owns, forwards to a live owner of the others, and executes by itself if no owner
+// is to be reached: any member may hold any shard's state.
+//
+// Larger things are made of these: a reset of a whole counter is one reset per
+// shard; a raised shard count is two writes to a majority.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cluster/changes/forwarder.h"
+#include "cluster/changes/shard_choice.h"
+#include "cluster/gates/node_settings.h"
+#include "cluster/gates/residency.h"
+#include "cluster/reads/collector.h"
+#include "cluster/reads/reads.h"
+#include "cluster/replication/quorum_waits.h"
+#include "cluster/replication/replicator.h"
+
+namespace quipu {
+
+class Coordinator {
+ public:
+  struct Parts {  // all must outlive it
+    const View& view;
+    Executor& executor;
+    Outbound& out;
+    Collector& collector;
+    Reads& reads;
+    Replicator& replicator;
+    QuorumWaits& waits;
+    Forwarder& forwarder;
+    Residency& residency;
+    const NodeSettings& settings;
+  };
+  Coordinator(Parts parts, Random random)
+      : parts_(parts), choice_(parts.view, parts.executor, parts.reads, random) {}
+
+  // The ops of one client, or of one Forward; each is answered by one Done.
+  void on_ops(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
+  // Its executor went away before it was sent, or has no room: it may go elsewhere.
+  void reroute(Instant now, const Forwarder::Unsent& unsent);
+  void on_finished(Instant now, const Collector::Finished& finished);
+  void on_internal(Instant now, Outbound::Internal internal);
+  void on_storage_full(bool full);
+  // Memory is filling up: clients are not read, and what is forwarded is refused.
+  void on_swamped(bool swamped) { swamped_ = swamped; }
+
+  [[nodiscard]] std::size_t size() const { return rounds_.size() + resets_.size(); }
+  struct Counts {
+    std::uint64_t adds_executed = 0, resets_executed = 0, refused = 0, forwarded = 0;
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  // An op on its way to whoever executes it.
+  struct Job {
+    Op op;
+    Placement placement;  // of its shard; of any shard: of the first
+    Origin origin;
+    Instant deadline{};
+  };
+  // One that waits for a round, and what is to be done with the result.
+  enum class Step {
+    learn_usable,
+    choose_shard,
+    observe_reset,
+    count_for_reset,
+    raise_count,
+    raise_usable
+  };
+  struct Waiting {
+    Step step{};
+    Job job;  // its key borrows `key`
+    std::string key;
+  };
+  // A reset of all shards of a counter.
+  struct WholeReset {
+    Origin origin;
+    std::size_t open = 0;
+    std::size_t applied = 0;
+    Done worst;
+  };
+
+  [[nodiscard]] bool add_here(const Op& op, const Placement& placement, const Origin& origin);
+  void route(Instant now, Job&& job);
+  void route_by_token(Instant now, const Job& job);
+  void route_by_owner(Instant now, Job&& job);
+  void open_session(const Job& job);
+  void execute(Instant now, const Job& job);
+  void add_if_usable(Instant now, const Job& job);
+  void observe_and_reset(Instant now, const Job& job);
+  void forward(const Job& job, MemberIndex executor);
+  void apply(const Job& job, Code refuse = Code::ok);
+  void take(const Job& job, Code refuse);
+  void park(const Job& job, ShardIndex shard);
+  void go_on(Instant now, Job&& job);
+  void conclude(const Job& job, const Applied& applied);
+  void start_raise(const Job& job);
+  void continue_raise(const Waiting& waiting, Code code);
+  void reset_whole(Instant now, const Waiting& waiting, const Collector::Finished& finished);
+  void take_observed(const Job& job, const Collector::Finished& finished);
+  void wait_for(RoundId round, Step step, const Job& job);
+  void resume(Instant now, const Waiting& waiting, const Collector::Finished& finished);
+  void refuse(const Origin& origin, Code code, std::string detail);
+  [[nodiscard]] Code reason_to_refuse(const Job& job) const;
+  [[nodiscard]] static Code reason_to_refuse(const Op& op, const Collector::Finished& first_shard);
+  [[nodiscard]] bool full() const;  // no room for one more operation that waits
+  [[nodiscard]] Placement place(const Op& op) const;
+  [[nodiscard]] Job job_of(const Op& op, const Origin& origin, Instant deadline) const {
+    return {op, place(op), origin, deadline};
+  }
+
+  Parts parts_;
+  ShardChoice choice_;
+  bool storage_full_ = false;
+  bool swamped_ = false;
+  std::multimap<RoundId, Waiting> rounds_;
+  std::map<std::uint64_t, WholeReset> resets_;
+  std::uint64_t next_reset_ = 1;
+  Counts counts_;
+};
+
+// What is wrong with an op whoever is to execute it; nullptr: nothing.
+[[nodiscard]] const char* objection(const Op& op);
+
+}  // namespace quipu

@@ -1,0 +1,226 @@
+#include "cluster/changes/forwarder.h"
+
+#include <algorithm>
+
+#include "cluster/retry/verdict.h"
+#include "protocol/frame.h"
+
+namespace quipu {
+namespace {
+
+constexpr std::size_t kOpsPerForward = 512;
+static_assert(kOpsPerForward * (kMaxKey + 128) < kMaxFrame);
+
+auto is_of(const Token& token) {
+  return [&token](const TokenWindow& window) {
+    return window.store() == token.store && window.serial() == token.serial;
+  };
+}
+
+TokenWindow* find_session(std::vector<TokenWindow>& sessions, const Token& token) {
+  const auto at = std::find_if(sessions.begin(), sessions.end(), is_of(token));
+  return at == sessions.end() ? nullptr : &*at;
+}
+
+std::uint32_t remaining_ms(Instant now, Instant deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now).count();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, 3'600'000));
+}
+
+}  // namespace
+
+void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin,
+                        Instant deadline) {
+  const std::uint64_t id = next_id_++;
+  Pending& pending = pending_[id];
+  pending.key = op.key;
+  pending.op = op;
+  pending.op.id = id;
+  pending.op.key = pending.key;
+  pending.executor = executor;
+  pending.origin = origin;
+  pending.deadline = deadline;
+  pending.own_token = op.token.store == StoreId{};
+  if (pending.own_token) {
+    peers_[executor].unnumbered.push_back(id);
+  } else if (view_.up(executor)) {
+    peers_[executor].outgoing.push_back(id);
+  } else {
+    complete(id, {0, Code::in_doubt, "the executor of this token is down"});
+  }
+}
+
+// Gives session numbers to the ops that wait for one, as far as they go.
+void Forwarder::number(MemberIndex member) {
+  Peer& peer = peers_[member];
+  while (!peer.unnumbered.empty()) {
+    const auto open =
+        std::find_if(peer.sessions.begin(), peer.sessions.end(), [&](const TokenWindow& window) {
+          return window.store() == view_.pinned(member) && !window.full();
+        });
+    if (open == peer.sessions.end()) {
+      open_session(member);
+      return;
+    }
+    const std::uint64_t id = peer.unnumbered.front();
+    peer.unnumbered.pop_front();
+    const auto at = pending_.find(id);
+    if (at == pending_.end()) continue;
+    at->second.op.token = open->take();
+    peer.outgoing.push_back(id);
+  }
+}
+
+void Forwarder::open_session(MemberIndex member) {
+  Peer& peer = peers_[member];
+  if (peer.opening != 0 || peer.refused || !view_.up(member)) return;
+  std::erase_if(peer.sessions, [&](const TokenWindow& window) {
+    return window.store() != view_.pinned(member) && window.idle();
+  });
+  peer.opening = next_id_++;
+  Op op;
+  op.id = peer.opening;
+  op.kind = OpKind::open_session;
+  op.token.store = view_.pinned(member);
+  out_.send(member, Forward{{op}});
+}
+
+void Forwarder::on_session(MemberIndex from, const Done& done) {
+  Peer& peer = peers_[from];
+  peer.opening = 0;
+  peer.refused = done.code != Code::ok;
+  if (!peer.refused) peer.sessions.emplace_back(done.store, done.serial);
+  if (done.code != Code::storage_full) return;
+  view_.set_full(from, true);
+  for (const std::uint64_t id : std::exchange(peer.unnumbered, {})) {
+    if (pending_.contains(id)) release(id);
+  }
+}
+
+// At quorum, it may be other owners that have no room.
+bool Forwarder::goes_elsewhere(const Pending& pending, Code refusal) {
+  return refusal == Code::storage_full && pending.own_token && pending.sends == 1 &&
+         pending.op.ack != Ack::quorum;
+}
+
+void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& answer) {
+  for (const Done& done : answer.done) {
+    if (peers_[from].opening != 0 && done.id == peers_[from].opening) {
+      on_session(from, done);
+      continue;
+    }
+    const auto at = pending_.find(done.id);
+    if (at == pending_.end() || at->second.executor != from || at->second.sends == 0) continue;
+    const Pending& pending = at->second;
+    if (goes_elsewhere(pending, done.code)) {
+      view_.set_full(from, true);
+      release(done.id);
+    } else if (pending.own_token && done.code == Code::token_expired) {
+      // The executor drops sessions that are not used, and with one all that it knew of its
+      // numbers: a copy of this may have been carried out. The client knows of no token.
+      std::erase_if(peers_[from].sessions, is_of(pending.op.token));
+      complete(done.id, {0, Code::in_doubt, "its executor has dropped this node's session"});
+    } else if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
+      at->second.again = true;
+    } else {
+      complete(done.id, done);
+    }
+  }
+  flush(now);
+}
+
+void Forwarder::complete(std::uint64_t id, Done done) {
+  const auto at = pending_.find(id);
+  settle_token(at->second);
+  out_.answer(at->second.origin, std::move(done));
+  pending_.erase(at);
+}
+
+void Forwarder::settle_token(const Pending& pending) {
+  if (!pending.own_token) return;
+  if (TokenWindow* window = find_session(peers_[pending.executor].sessions, pending.op.token)) {
+    window->settle(pending.op.token.number);
+  }
+}
+
+// It was certainly not applied, and may go elsewhere.
+void Forwarder::release(std::uint64_t id) {
+  Pending& pending = pending_.at(id);
+  settle_token(pending);
+  pending.op.token = Token{};
+  unsent_.push_back({std::move(pending.key), pending.op, pending.origin, pending.deadline});
+  pending_.erase(id);
+}
+
+void Forwarder::flush(Instant now) {
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    Peer& peer = peers_[member];
+    if (!peer.unnumbered.empty()) number(member);
+    if (peer.outgoing.empty() || !view_.up(member)) continue;
+    Forward batch;
+    for (const std::uint64_t id : std::exchange(peer.outgoing, {})) {
+      const auto at = pending_.find(id);
+      if (at == pending_.end()) continue;
+      Pending& pending = at->second;
+      ++pending.sends;
+      pending.op.timeout_ms = remaining_ms(now, pending.deadline);
+      if (const TokenWindow* window = find_session(peer.sessions, pending.op.token)) {
+        pending.op.token.floor = window->floor();
+      }
+      batch.ops.push_back(pending.op);
+      if (batch.ops.size() == kOpsPerForward) out_.send(member, std::exchange(batch, {}));
+    }
+    if (!batch.ops.empty()) out_.send(member, std::move(batch));
+  }
+}
+
+// What was numbered but never sent is in `outgoing` already.
+void Forwarder::resend(MemberIndex member, Resend which) {
+  for (auto& [id, pending] : pending_) {
+    if (pending.executor != member || pending.sends == 0 ||
+        (which == Resend::unsettled && !pending.again))
+      continue;
+    pending.again = false;
+    peers_[member].outgoing.push_back(id);
+  }
+}
+
+void Forwarder::on_link_up(Instant now, MemberIndex member) {
+  peers_[member].opening = 0;
+  resend(member, Resend::all);
+  flush(now);
+}
+
+void Forwarder::on_link_lost(MemberIndex member) {
+  peers_[member].opening = 0;
+  std::vector<std::uint64_t> doubtful, unsent;
+  for (const auto& [id, pending] : pending_) {
+    if (pending.executor != member) continue;
+    if (!pending.own_token) doubtful.push_back(id);
+    if (pending.own_token && pending.sends == 0) unsent.push_back(id);
+  }
+  for (const std::uint64_t id : unsent) release(id);
+  for (const std::uint64_t id : doubtful)
+    complete(id, {0, Code::in_doubt, "the link to the executor was lost"});
+}
+
+// What was never sent may be refused; what was sent stays in doubt.
+void Forwarder::on_tick(Instant now) {
+  std::vector<std::uint64_t> late;
+  for (const auto& [id, pending] : pending_) {
+    if (now >= pending.deadline) late.push_back(id);
+  }
+  for (const std::uint64_t id : late) {
+    const bool sent = pending_.at(id).sends > 0;
+    complete(id,
+             {0, sent ? Code::in_doubt : Code::unavailable, "its executor did not answer in time"});
+  }
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    peers_[member].refused = false;
+    if (!view_.up(member)) continue;
+    resend(member, Resend::unsettled);
+  }
+  flush(now);
+}
+
+}  // namespace quipu

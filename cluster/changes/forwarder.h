@@ -1,0 +1,88 @@
+// forwarder.h: ops that another node must execute.
+//
+//   with the client's token   sent once; the client itself retries
+//   without one               given a token of this node's own session there, and
+//                             sent again with it until the executor answers
+//
+// Rule: once sent, an op is bound to its executor. If its link breaks, its outcome
+// is unknown, and only the same token at the same store may ask again. A "not
+// applied" counts only if it answers the only sending: an earlier copy may still
+// be on its way.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cluster/gates/outbound.h"
+#include "cluster/membership/view.h"
+#include "cluster/retry/token_window.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class Forwarder {
+ public:
+  // All must outlive it.
+  Forwarder(View& view, Outbound& out)
+      : view_(view), out_(out), peers_(view.size()), next_id_(view.first_number()) {}
+
+  // Copies what the op borrows.
+  void forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline);
+  void on_forwarded(Instant now, MemberIndex from, const Forwarded& answer);
+  void on_link_up(Instant now, MemberIndex member);
+  void on_link_lost(MemberIndex member);
+  // Ops that are bound to nobody: a lost link kept them from being sent, or their executor
+  // has no room and refused the only copy.
+  struct Unsent {
+    std::string key;
+    Op op;  // without its key
+    Origin origin;
+    Instant deadline{};
+  };
+  [[nodiscard]] std::vector<Unsent> take_unsent() { return std::exchange(unsent_, {}); }
+  void on_tick(Instant now);
+  // Sends what was collected since the last call: one batch per executor.
+  void flush(Instant now);
+
+  [[nodiscard]] std::size_t size() const { return pending_.size(); }
+
+ private:
+  struct Pending {
+    Op op;  // its key borrows `key`
+    std::string key;
+    MemberIndex executor = 0;
+    Origin origin;
+    Instant deadline{};
+    bool own_token = false;
+    unsigned sends = 0;
+    bool again = false;  // its last answer settled nothing
+  };
+  struct Peer {
+    std::vector<TokenWindow> sessions;
+    std::uint64_t opening = 0;             // id of the question; 0: none
+    bool refused = false;                  // so not to be asked again before the next tick
+    std::deque<std::uint64_t> unnumbered;  // wait for a session
+    std::vector<std::uint64_t> outgoing;
+  };
+
+  void number(MemberIndex member);
+  void open_session(MemberIndex member);
+  void on_session(MemberIndex from, const Done& done);
+  void complete(std::uint64_t id, Done done);
+  void settle_token(const Pending& pending);
+  void release(std::uint64_t id);
+  [[nodiscard]] static bool goes_elsewhere(const Pending& pending, Code refusal);
+  enum class Resend { unsettled, all };
+  void resend(MemberIndex member, Resend which);
+
+  View& view_;
+  Outbound& out_;
+  std::vector<Peer> peers_;
+  std::map<std::uint64_t, Pending> pending_;
+  std::vector<Unsent> unsent_;
+  std::uint64_t next_id_;
+};
+
+}  // namespace quipu

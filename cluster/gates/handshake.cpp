@@ -1,0 +1,297 @@
+#include "cluster/gates/handshake.h"
+
+#include <algorithm>
+
+#include "protocol/message_codec.h"
+#include "storage/recovery.h"
+
+namespace quipu {
+namespace {
+
+bool same_founding(const std::vector<Pin>& a, const std::vector<Pin>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Pin& x, const Pin& y) {
+    return x.node == y.node && x.store == y.store;
+  });
+}
+
+}  // namespace
+
+Greeting::Greeting(View& view, Executor& executor)
+    : view_(view),
+      executor_(executor),
+      up_(view.size()),
+      refused_(view.size()),
+      foundings_(view.size()) {}
+
+StoreIdentity Greeting::self() const {
+  const Meta& meta = executor_.meta();
+  return {meta.node, meta.store, meta.marked};
+}
+
+void Greeting::start() {
+  if (!executor_.meta().pins.founding.empty()) return;
+  executor_.edit_meta().pins = blank_pins(view_.config(), self());
+  if (view_.size() == 1) conclude_founding();
+}
+
+void Greeting::conclude_founding() {
+  found(executor_.edit_meta().pins);
+  executor_.found(placement_key(executor_.meta().pins));
+}
+
+void Greeting::on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
+                       Effects& effects) {
+  Link& opened = open_[link];
+  opened.member = dialed;
+  opened.heard = now;
+  say_hello(link, opened, effects);
+}
+
+void Greeting::on_closed(LinkId link) {
+  const auto at = open_.find(link);
+  if (at == open_.end()) return;
+  if (at->second.member && up_[*at->second.member] == link) {
+    up_[*at->second.member].reset();
+    view_.set_up(*at->second.member, false);
+  }
+  open_.erase(at);
+}
+
+void Greeting::on_heard(Instant now, LinkId link) {
+  if (const auto at = open_.find(link); at != open_.end()) at->second.heard = now;
+}
+
+// Links that carry data have their beats; the others would be silent while they wait.
+void Greeting::on_tick(Instant now, Duration timeout, Effects& effects) {
+  for (auto& [id, link] : open_) {
+    if (now - link.heard >= timeout) {
+      effects.closes.push_back({id, "silent"});
+    } else if (!member(id) && !news_) {
+      say_hello(id, link, effects);
+    }
+  }
+}
+
+void Greeting::say_hello(LinkId link, Link& to, Effects& effects) const {
+  const Meta& meta = executor_.meta();
+  to.founded_said = meta.pins.founded;
+  Hello hello;
+  hello.cluster = meta.cluster;
+  hello.node = meta.node;
+  hello.store = meta.store;
+  hello.boot = meta.lineage.back().boot;
+  hello.marked = meta.marked;
+  hello.welcome = to.welcome_sent;
+  hello.pins = meta.pins;
+  hello.sightings = meta.sightings;
+  merge_sightings(hello.sightings, heard_);
+  std::string frame;
+  encode_peer(frame, hello, meta.cluster);
+  effects.sends.push_back({link, std::move(frame)});
+}
+
+void Greeting::refuse(LinkId link, Code code, std::string why, Effects& effects) {
+  if (const auto at = open_.find(link); at != open_.end() && at->second.member)
+    refused_[*at->second.member] = why;
+  std::string frame;
+  encode_peer(frame, Refusal{code, why}, executor_.meta().cluster);
+  effects.sends.push_back({link, std::move(frame)});
+  effects.closes.push_back({link, std::move(why)});
+}
+
+std::string Greeting::objection(const Hello& hello) const {
+  const Meta& meta = executor_.meta();
+  if (hello.cluster != meta.cluster) {
+    return "another cluster: its name, its replication or a member's name, peer address, zone or "
+           "weight in the "
+           "settings differs from ours";
+  }
+  if (hello.node == meta.node) return "two nodes run under one name: stop one, or rename it";
+  if (!view_.config().find(hello.node)) return "not a member of this cluster";
+  return {};
+}
+
+Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Effects& effects) {
+  const auto at = open_.find(id);
+  if (at == open_.end()) return {};
+  Link& link = at->second;
+  link.heard = now;
+  std::string why = objection(hello);
+  const MemberIndex member = why.empty() ? *view_.config().find(hello.node) : 0;
+  if (why.empty() &&
+      (link.member.value_or(member) != member || (link.accepted && link.boot != hello.boot))) {
+    why = "another node answers on this link than was expected: check its address";
+  }
+  if (!why.empty()) {
+    refuse(id, Code::cannot_start, std::move(why), effects);
+    return {};
+  }
+  link.member = member;
+  Met met;
+  std::string refusal = meet_store(member, hello, met);
+  if (met.pins_changed) leave_replaced(effects);
+  if (!refusal.empty()) {
+    refuse(id, Code::cannot_start, std::move(refusal), effects);
+  } else if (!met.rolled_back) {
+    accept(id, link, hello, met, effects);
+  }
+  return met;
+}
+
+// The peer's store and ours, by what both remember. Returns why the peer is refused.
+std::string Greeting::meet_store(MemberIndex member, const Hello& hello, Met& met) {
+  const Meta& meta = executor_.meta();
+  // Before anything else: does the peer remember what this disk has forgotten?
+  // (A store that was replaced meanwhile is told that instead.)
+  const bool replaced = retired(meta.pins, meta.store) || retired(hello.pins, meta.store);
+  met.rolled_back = !replaced && judge(meta.lineage, executor_.sealed(), meta.store,
+                                       hello.sightings) == Testimony::rolled_back;
+  if (met.rolled_back) return {};
+  Pins pins = meta.pins;
+  PinVerdict verdict = meet(pins, self(), hello);
+  const bool adopted = !meta.pins.founded && pins.founded;
+  met.pins_changed = verdict.changed;
+  if (verdict.changed) executor_.edit_meta().pins = std::move(pins);
+  if (!verdict.refusal.empty()) return std::move(verdict.refusal);
+  if (adopted) executor_.found(placement_key(meta.pins));
+  agree(member, hello, met);
+  return {};
+}
+
+void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effects& effects) {
+  const MemberIndex member = *link.member;
+  refused_[member].clear();
+  const bool accepted = std::exchange(link.accepted, true);
+  link.store = hello.store;
+  link.boot = hello.boot;
+  link.fence = view_.fence_of(hello.pins);
+  link.welcomed = link.welcomed || hello.welcome;
+  link.founded = hello.pins.founded;
+  // Until it welcomes us it may still hear what our last life said, over an older link.
+  if (link.welcomed) met.confirmed = member;
+  if (met.pins_changed || !accepted) news_ = executor_.covering();
+  // Before this node welcomes that start: from then on it takes nothing that an earlier one told.
+  if (newest(member) == id) view_.set_boot(member, hello.boot);
+  keep_newest(member, effects);
+  raise(id, link, met);
+}
+
+// Founded once every member, this one included, says the same complete list.
+void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
+  foundings_[member] = hello.pins.founding;
+  const Pins& mine = executor_.meta().pins;
+  if (mine.founded || !founding_known(mine)) return;
+  for (MemberIndex other = 0; other < view_.size(); ++other) {
+    if (other != view_.self() && !same_founding(foundings_[other], mine.founding)) return;
+  }
+  conclude_founding();
+  met.pins_changed = true;
+}
+
+std::string Greeting::founding_state() const {
+  const Pins& mine = executor_.meta().pins;
+  std::vector<std::string> unmet, waiting;
+  for (MemberIndex other = 0; other < view_.size(); ++other) {
+    if (other == view_.self()) continue;
+    const Member& member = view_.config().members[other];
+    if (founding_store(mine, member.id) == StoreId{}) unmet.push_back(member.name);
+    if (!same_founding(foundings_[other], mine.founding)) waiting.push_back(member.name);
+  }
+  if (!unmet.empty()) return "not founded yet: waiting for " + name_list(unmet);
+  return "not founded yet: waiting for " + name_list(waiting) +
+         " to meet every other founding member";
+}
+
+std::optional<LinkId> Greeting::newest(MemberIndex member) const {
+  std::optional<LinkId> newest;
+  for (const auto& [id, link] : open_) {
+    if (link.member == member && link.accepted) newest = id;
+  }
+  return newest;
+}
+
+// A peer that lost its side of a link dials again before we notice, and what it said over
+// the old one may come even later.
+void Greeting::keep_newest(MemberIndex member, Effects& effects) {
+  const std::optional<LinkId> kept = newest(member);
+  for (const auto& [id, other] : open_) {
+    if (other.member == member && id < kept)
+      effects.closes.push_back({id, "replaced by a newer link"});
+  }
+}
+
+std::vector<Greeting::Met> Greeting::on_durable(Commit commit, Effects& effects) {
+  std::vector<Met> mets;
+  if (!news_ || *news_ > commit) return mets;
+  news_.reset();
+  for (auto& [id, link] : open_) {
+    link.welcome_sent = link.accepted;
+    say_hello(id, link, effects);
+    if (link.member) raise(id, link, mets.emplace_back());
+  }
+  return mets;
+}
+
+void Greeting::raise(LinkId id, Link& link, Met& met) {
+  const MemberIndex member = *link.member;
+  const bool founded = link.founded && link.founded_said;
+  if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id ||
+      id != newest(member))
+    return;
+  up_[member] = id;
+  view_.set_up(member, true);
+  met.up = member;
+}
+
+void Greeting::part(const std::string& why, Effects& effects) {
+  for (const std::optional<LinkId> link : up_) {
+    if (link) end(open_.at(*link), *link, why, effects);
+  }
+}
+
+// What comes over its link from now on is not heard, though it may still come.
+void Greeting::end(Link& link, LinkId id, const std::string& why, Effects& effects) {
+  effects.closes.push_back({id, why});
+  link.accepted = false;
+  std::optional<LinkId>& up = up_[*link.member];
+  if (up != id) return;
+  up.reset();
+  view_.set_up(*link.member, false);
+}
+
+void Greeting::leave_replaced(Effects& effects) {
+  for (auto& [id, link] : open_) {
+    if (link.accepted && retired(executor_.meta().pins, link.store))
+      end(link, id, "its store was replaced", effects);
+  }
+}
+
+void Greeting::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {
+  if (const auto at = open_.find(link); at != open_.end() && at->second.member) {
+    refused_[*at->second.member] = refusal.detail;
+  }
+  effects.closes.push_back({link, "refused: " + refusal.detail});
+}
+
+std::optional<MemberIndex> Greeting::member(LinkId link) const {
+  const auto at = open_.find(link);
+  if (at == open_.end() || !at->second.member || up_[*at->second.member] != link)
+    return std::nullopt;
+  return at->second.member;
+}
+
+std::optional<MemberIndex> Greeting::peer(LinkId link) const {
+  const auto at = open_.find(link);
+  return at == open_.end() ? std::nullopt : at->second.member;
+}
+
+bool Greeting::agrees(MemberIndex member) const {
+  return up_[member] && open_.at(*up_[member]).fence == view_.fence();
+}
+
+std::string Greeting::state(MemberIndex member) const {
+  if (up_[member]) return "up";
+  return refused_[member].empty() ? "connecting" : refused_[member];
+}
+
+}  // namespace quipu

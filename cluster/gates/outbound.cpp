@@ -1,0 +1,161 @@
+#include "cluster/gates/outbound.h"
+
+#include <algorithm>
+
+#include "protocol/message_codec.h"
+
+namespace quipu {
+namespace {
+
+void call_stale(PeerMessage& answer) {
+  if (auto* ack = std::get_if<DeltaAck>(&answer)) ack->code = Code::stale_config;
+  if (auto* written = std::get_if<WrittenBack>(&answer)) written->code = Code::stale_config;
+  if (auto* collected = std::get_if<Collected>(&answer)) {
+    collected->code = Code::stale_config;
+    collected->states = Delta{};
+  }
+}
+
+}  // namespace
+
+Outbound::Outbound(const View& view) : view_(view), forwarded_(view.size()) {}
+
+void Outbound::send(MemberIndex to, PeerMessage message, Commit after) {
+  put(ToMember{to, Fence{}, std::make_unique<PeerMessage>(std::move(message))}, after);
+}
+
+void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
+  put(ToMember{request.from, request.fence, std::make_unique<PeerMessage>(std::move(answer))},
+      after);
+}
+
+void Outbound::answer(const Origin& origin, Done&& done, Commit after) {
+  done.id = origin.id;
+  awaited_ = std::max(awaited_, after);
+  if (told_at_once(origin)) {
+    at_once_->emplace_back(std::move(done), until(after));
+    return;
+  }
+  put(ToOrigin{origin, std::move(done)}, after);
+}
+
+void Outbound::answer(const Origin& origin, ShardIndex usable, std::optional<std::int64_t> total,
+                      Commit after) {
+  if (!told_at_once(origin)) return answer(origin, Done{.usable = usable, .total = total}, after);
+  awaited_ = std::max(awaited_, after);
+  at_once_->emplace_back(origin.id, usable, total, until(after));
+}
+
+void Outbound::answer(ClientId client, Answer answer) {
+  let_go(ToClient{client, std::move(answer)});
+}
+
+void Outbound::answer_session(const Origin& origin, Done&& done, Commit after) {
+  done.id = origin.id;
+  put(ToOrigin{origin, std::move(done)}, after);
+}
+
+void Outbound::refuse_sessions(const Done& why) {
+  std::deque<Held> kept;
+  for (Held& held : held_) {
+    auto* const session = std::get_if<ToOrigin>(&held.item);
+    if (session == nullptr || session->done.serial == Serial{}) {
+      kept.push_back(std::move(held));
+      continue;
+    }
+    held_bytes_ -= bytes(held.item);
+    session->done = why;
+    session->done.id = session->origin.id;
+    let_go(std::move(held.item));
+  }
+  held_ = std::move(kept);
+}
+
+std::size_t Outbound::bytes(const Item& item) {
+  const auto* send = std::get_if<ToMember>(&item);
+  if (send == nullptr) return sizeof(Held);
+  const std::size_t fixed = sizeof(Held) + sizeof(PeerMessage);
+  if (const auto* collected = std::get_if<Collected>(send->message.get()))
+    return fixed + collected->states.bytes();
+  if (const auto* pulled = std::get_if<Pulled>(send->message.get()))
+    return fixed + pulled->states.bytes();
+  return fixed;
+}
+
+// An older commit than the newest one waited for may wait a little longer; that
+// keeps one queue in one order.
+void Outbound::put(Item item, Commit after) {
+  if (after <= durable_) {
+    let_go(std::move(item));
+    return;
+  }
+  awaited_ = std::max(awaited_, after);
+  const Commit newest = held_.empty() ? after : std::max(after, held_.back().after);
+  held_bytes_ += bytes(item);
+  held_.push_back({newest, std::move(item)});
+}
+
+void Outbound::release(Commit durable) {
+  durable_ = std::max(durable_, durable);
+  while (!held_.empty() && held_.front().after <= durable_) {
+    Item item = std::move(held_.front().item);
+    held_.pop_front();
+    held_bytes_ -= bytes(item);
+    let_go(std::move(item));
+  }
+}
+
+void Outbound::let_go(Item&& item) {
+  if (auto* send = std::get_if<ToMember>(&item)) {
+    if (send->asked != Fence{} && send->asked != view_.fence()) call_stale(*send->message);
+    if (send->to == view_.self()) {
+      mail_.push_back(std::move(*send->message));
+    } else {
+      sends_.push_back(std::move(*send));
+    }
+  } else if (auto* outcome = std::get_if<ToOrigin>(&item)) {
+    const Origin& origin = outcome->origin;
+    switch (origin.kind) {
+      case Origin::Kind::client:
+        replies_.push_back({ClientId{origin.who}, std::move(outcome->done)});
+        break;
+      case Origin::Kind::member:
+        forwarded_[origin.who].push_back(std::move(outcome->done));
+        break;
+      case Origin::Kind::operation:
+        internal_.push_back({origin.who, std::move(outcome->done)});
+        break;
+    }
+  } else {
+    auto& reply = std::get<ToClient>(item);
+    replies_.push_back({reply.client, std::move(reply.answer)});
+  }
+}
+
+void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effects) {
+  constexpr std::size_t kDonePerFrame = 1024;
+  for (MemberIndex member = 0; member < forwarded_.size(); ++member) {
+    std::vector<Done>& done = forwarded_[member];
+    for (std::size_t i = 0; i < done.size(); i += kDonePerFrame) {
+      const std::size_t end = std::min(done.size(), i + kDonePerFrame);
+      sends_.push_back(
+          {member, Fence{},
+           std::make_unique<PeerMessage>(Forwarded{
+               {std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
+                std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}})});
+    }
+    done.clear();
+  }
+  for (const ToMember& send : sends_) {
+    if (!links[send.to]) continue;
+    std::string frame;
+    encode_peer(frame, *send.message, view_.config().id);
+    effects.sends.push_back({*links[send.to], std::move(frame)});
+  }
+  sends_.clear();
+  effects.replies.insert(effects.replies.end(), std::make_move_iterator(replies_.begin()),
+                         std::make_move_iterator(replies_.end()));
+  replies_.clear();
+}
+
+}  // namespace quipu

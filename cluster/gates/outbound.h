@@ -1,0 +1,120 @@
+// outbound.h: everything that leaves a core, kept back until it may be said.
+//
+// Rule: nobody is told of a state or an outcome before the commit that holds it
+// is durable. A replica's answer to a fenced request is judged when it *leaves*,
+// after the sync: if this node goes by another fence by then, it says stale_config.
+//
+// Messages to this node itself take the same way and come back as mail, so that
+// whoever asks all owners need not care whether it is one of them.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cluster/gates/effects.h"
+#include "cluster/membership/view.h"
+#include "protocol/peer_messages.h"
+
+namespace quipu {
+
+// Who waits for the outcome of an op.
+struct Origin {
+  enum class Kind : std::uint8_t { client, member, operation } kind = Kind::client;
+  std::uint64_t who = 0;  // ClientId, MemberIndex or an operation of the coordinator
+  std::uint64_t id = 0;   // that the asker chose
+};
+
+class Outbound {
+ public:
+  explicit Outbound(const View& view);
+
+  void send(MemberIndex to, PeerMessage message, Commit after = {});
+  struct Request {
+    MemberIndex from;
+    Fence fence;
+  };
+  void reply(const Request& request, PeerMessage answer, Commit after);
+  void answer(const Origin& origin, Done&& done, Commit after = {});
+  // The same, of an add that was carried out.
+  void answer(const Origin& origin, ShardIndex usable, std::optional<std::int64_t> total,
+              Commit after);
+  void answer(ClientId client, Answer answer);
+  // A session that was opened. Kept here in any case, so that it can be refused.
+  void answer_session(const Origin& origin, Done&& done, Commit after);
+  // `why` instead of the sessions that wait. Nobody has used them, so they may be forgotten.
+  void refuse_sessions(const Done& why);
+
+  // While one is set, what this client may be told goes there, with the commit that it
+  // waits for, instead of being kept here; null: as for everybody.
+  void answer_at_once(ClientId client, std::vector<AtOnce>* to) {
+    at_once_client_ = client;
+    at_once_ = to;
+  }
+
+  // All up to `durable` may be said now.
+  void release(Commit durable);
+
+  // Outcomes for operations of this node's own, and messages to itself.
+  struct Internal {
+    std::uint64_t operation;
+    Done done;
+  };
+  [[nodiscard]] std::vector<Internal> take_internal() { return std::exchange(internal_, {}); }
+  [[nodiscard]] std::vector<PeerMessage> take_mail() { return std::exchange(mail_, {}); }
+
+  // Encodes what may go. Messages for members without a link are dropped: every
+  // request is asked again when the link is back.
+  void flush(std::span<const std::optional<LinkId>> links, Effects& effects);
+
+  [[nodiscard]] bool holding() const { return !held_.empty(); }
+  // The last commit that anything waits for, or has waited for.
+  [[nodiscard]] Commit awaited() const { return awaited_; }
+  // About the memory of all that is kept back.
+  [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
+
+ private:
+  struct ToMember {
+    MemberIndex to;
+    Fence asked;                           // 0: any
+    std::unique_ptr<PeerMessage> message;  // far larger than the answers, which are many
+  };
+  struct ToOrigin {
+    Origin origin;
+    Done done;
+  };
+  struct ToClient {
+    ClientId client;
+    Answer answer;
+  };
+  using Item = std::variant<ToMember, ToOrigin, ToClient>;
+  struct Held {
+    Commit after;
+    Item item;
+  };
+
+  [[nodiscard]] bool told_at_once(const Origin& origin) const {
+    return at_once_ != nullptr && origin.kind == Origin::Kind::client &&
+           origin.who == raw(at_once_client_);
+  }
+  [[nodiscard]] Commit until(Commit after) const { return after <= durable_ ? Commit{} : after; }
+  static std::size_t bytes(const Item& item);
+  void put(Item item, Commit after);
+  void let_go(Item&& item);
+
+  const View& view_;
+  Commit durable_{};
+  Commit awaited_{};
+  ClientId at_once_client_{};
+  std::vector<AtOnce>* at_once_ = nullptr;
+  std::deque<Held> held_;  // ascending by commit
+  std::size_t held_bytes_ = 0;
+  std::vector<ToMember> sends_;
+  std::vector<Effects::Reply> replies_;
+  std::vector<std::vector<Done>> forwarded_;  // by member: answers to Forward
+  std::vector<Internal> internal_;
+  std::vector<PeerMessage> mail_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,161 @@
+#include "cluster/gates/residency.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+// Of a list, so many are brought beyond the one that it must see: its next part is
+// mostly asked for.
+constexpr std::uint32_t kLeavesAhead = 16;
+// To make room, an event looks at so many partitions and entries at the most, and at some for
+// each entry that it added: else memory would grow with the events' size.
+constexpr std::size_t kLooksPerEvent = 256;
+constexpr std::size_t kLooksPerInserted = 4;
+// What any event takes while it is held, besides what it names.
+constexpr std::size_t kHeldBytes = 512;
+
+void add(Residency::Needs& needs, const Delta& states) {
+  states.for_each([&](const DeltaEntry& entry) {
+    needs.shards.push_back({std::string(entry.ref.key), entry.ref.shard});
+  });
+  needs.bytes += states.bytes();
+}
+
+template <class T>
+void sort_unique(std::vector<T>& all) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
+bool is_resident(const ShardMap& map, const ShardKey& shard) {
+  return map.resident(map.place(shard), shard);
+}
+
+}  // namespace
+
+// Ops are not among them: whoever executes them learns only then which shards they use.
+Residency::Needs Residency::needs(const PeerMessage& message, const ShardMap& map) {
+  Needs needs;
+  if (map.all_resident()) return needs;
+  if (const auto* frame = std::get_if<DeltaFrame>(&message)) {
+    add(needs, frame->delta);
+  } else if (const auto* write = std::get_if<WriteBack>(&message)) {
+    add(needs, write->states);
+  } else if (const auto* collect = std::get_if<Collect>(&message)) {
+    needs.shards = collect->shards;
+  } else if (const auto* pull = std::get_if<Pull>(&message)) {
+    needs.leaves = pull->leaves;
+    if (pull->kind == PullKind::states) needs.shards = pull->shards;
+  } else if (const auto* pulled = std::get_if<Pulled>(&message)) {
+    add(needs, pulled->states);
+    for (const ShardDigest& told : pulled->shards) needs.shards.push_back(told.shard);
+  } else if (const auto* list = std::get_if<ListPart>(&message); list && list->cursor < kListEnd) {
+    const Partition partition{static_cast<std::uint16_t>(list->cursor / kLeaves)};
+    const std::uint32_t first = list->cursor % kLeaves;
+    const std::uint32_t end = std::min<std::uint32_t>(kLeaves, first + kLeavesAhead);
+    for (std::uint32_t leaf = first; leaf < end; ++leaf)
+      needs.leaves.push_back({partition, static_cast<std::uint8_t>(leaf)});
+  }
+  for (const ShardKey& shard : needs.shards) needs.bytes += sizeof shard + shard.key.size();
+  return needs;
+}
+
+bool Residency::resident(const Needs& needs) const {
+  const ShardMap& map = executor_.map();
+  return std::all_of(needs.shards.begin(), needs.shards.end(),
+                     [&](const ShardKey& shard) { return is_resident(map, shard); }) &&
+         std::all_of(needs.leaves.begin(), needs.leaves.end(),
+                     [&](LeafId leaf) { return map.resident(leaf); });
+}
+
+void Residency::hold(Needs needs, Turn turn, std::optional<MemberIndex> from, Then then) {
+  const ShardMap& map = executor_.map();
+  if (turn == Turn::first) {
+    std::erase_if(needs.shards, [&](const ShardKey& shard) { return is_resident(map, shard); });
+    std::erase_if(needs.leaves, [&](LeafId leaf) { return map.resident(leaf); });
+  }
+  needs.bytes += kHeldBytes;
+  held_bytes_ += needs.bytes;
+  Held held{from, needs.bytes, std::move(then)};
+  if (under_way(needs)) {
+    held_.push_back(std::move(held));
+    return;
+  }
+  held_for_next_.push_back(std::move(held));
+  next_.shards.insert(next_.shards.end(), std::make_move_iterator(needs.shards.begin()),
+                      std::make_move_iterator(needs.shards.end()));
+  next_.leaves.insert(next_.leaves.end(), needs.leaves.begin(), needs.leaves.end());
+}
+
+// Whether the load under way brings all of it.
+bool Residency::under_way(const Needs& needs) const {
+  if (!loading_) return false;
+  const auto brings_leaf = [this](LeafId leaf) {
+    return std::binary_search(asked_.leaves.begin(), asked_.leaves.end(), leaf);
+  };
+  const auto brings = [&](const ShardKey& shard) {
+    const Placement placement = executor_.map().place(shard);
+    return std::binary_search(asked_.shards.begin(), asked_.shards.end(), shard) ||
+           brings_leaf({placement.partition(), placement.leaf()});
+  };
+  return std::all_of(needs.shards.begin(), needs.shards.end(), brings) &&
+         std::all_of(needs.leaves.begin(), needs.leaves.end(), brings_leaf);
+}
+
+void Residency::on_link_lost(MemberIndex member) {
+  const auto lost = [&](const Held& held) {
+    if (held.from != member) return false;
+    held_bytes_ -= held.bytes;
+    return true;
+  };
+  std::erase_if(held_, lost);
+  std::erase_if(held_for_next_, lost);
+}
+
+void Residency::on_loaded(Instant now, const Loaded& loaded) {
+  if (!loading_ || loaded.number != number_) return;
+  loading_ = false;
+  executor_.restore(loaded);
+  shards_loaded_ += loaded.shards.size();
+  for (const Held& held : std::exchange(held_, {})) {
+    held_bytes_ -= held.bytes;
+    held.then(now);
+  }
+}
+
+void Residency::finish_event(Commit durable, Effects& effects) {
+  if (!loading_) ask(durable, effects);
+  if (executor_.map().crowded()) make_room(durable);
+  inserted_ = executor_.map().inserted();
+}
+
+void Residency::ask(Commit durable, Effects& effects) {
+  asked_at_ = durable;
+  if (held_for_next_.empty()) return;
+  loading_ = true;
+  asked_ = std::exchange(next_, {});
+  asked_.number = ++number_;
+  sort_unique(asked_.shards);
+  sort_unique(asked_.leaves);
+  held_ = std::exchange(held_for_next_, {});
+  effects.load = asked_;
+}
+
+void Residency::make_room(Commit durable) {
+  const ShardMap& map = executor_.map();
+  const Commit safe = std::min(durable, asked_at_);
+  const std::size_t inserted = map.inserted() - inserted_;
+  const std::size_t most = kLooksPerEvent + kLooksPerInserted * inserted;
+  std::size_t looked = 0;
+  for (std::size_t i = 0; i < kPartitions && looked < most; ++i) {
+    const Partition partition{static_cast<std::uint16_t>(hand_++ % kPartitions)};
+    looked += 1;
+    if (!map.entries_in().contains(partition)) continue;
+    looked += map.in_memory(partition);
+    executor_.evict(partition, safe);
+    if (!map.crowded()) return;
+  }
+}
+
+}  // namespace quipu

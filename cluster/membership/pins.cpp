@@ -1,0 +1,133 @@
+#include "cluster/membership/pins.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace quipu {
+namespace {
+
+template <class PinList>
+auto find_pin(PinList& pins, NodeId node) {
+  return std::find_if(pins.begin(), pins.end(),
+                      [node](const Pin& pin) { return pin.node == node; });
+}
+
+void retire(Pins& pins, StoreId store) {
+  if (store == StoreId{} || retired(pins, store)) return;
+  pins.retired.insert(std::upper_bound(pins.retired.begin(), pins.retired.end(), store), store);
+}
+
+bool same_stores(const std::vector<Pin>& a, const std::vector<Pin>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Pin& x, const Pin& y) {
+    return x.node == y.node && x.store == y.store;
+  });
+}
+
+void replace(Pins& pins, const StoreIdentity& now) {
+  const auto pin = find_pin(pins.current, now.node);
+  retire(pins, pin->store);
+  *pin = Pin{now.node, now.store, pin->generation + 1};
+}
+
+std::string stranger(const char* whose) {
+  return std::string(whose) +
+         " store is not the one that this cluster counts with: its disk was wiped, swapped or "
+         "copied. Start "
+         "that node with --rebuild to fill a new store from its peers";
+}
+
+// The greater generation wins; the node in question settles a tie by saying hello.
+void merge_current(Pins& mine, const Pins& theirs) {
+  for (const StoreId store : theirs.retired) retire(mine, store);
+  for (const Pin& pin : theirs.current) {
+    const auto held = find_pin(mine.current, pin.node);
+    if (held != mine.current.end() && pin.generation > held->generation) {
+      // Who saw more replacements counts higher, also for the same store.
+      if (held->store != pin.store) retire(mine, held->store);
+      *held = pin;
+    }
+  }
+}
+
+// Whether `one` may count for its node, by these pins; pins it if it is a
+// replacement.
+bool admit(Pins& pins, const StoreIdentity& one) {
+  const auto pin = find_pin(pins.current, one.node);
+  if (pin == pins.current.end() || retired(pins, one.store)) return false;
+  if (pin->store == one.store) return true;
+  if (!one.marked) return false;
+  replace(pins, one);
+  return true;
+}
+
+PinVerdict meet_unfounded(Pins& mine, const Hello& hello) {
+  const auto pin = find_pin(mine.founding, hello.node);
+  if (pin == mine.founding.end() || pin->store == hello.store) return {};
+  pin->store = hello.store;
+  return {true, {}};
+}
+
+}  // namespace
+
+bool retired(const Pins& pins, StoreId store) {
+  return std::binary_search(pins.retired.begin(), pins.retired.end(), store);
+}
+
+Pins blank_pins(const ClusterConfig& config, const StoreIdentity& self) {
+  Pins pins;
+  for (const Member& member : config.members) {
+    pins.founding.push_back({member.id, member.id == self.node ? self.store : StoreId{}, 1});
+  }
+  return pins;
+}
+
+bool founding_known(const Pins& pins) {
+  return std::all_of(pins.founding.begin(), pins.founding.end(),
+                     [](const Pin& pin) { return pin.store != StoreId{}; });
+}
+
+StoreId founding_store(const Pins& pins, NodeId node) {
+  const auto pin = find_pin(pins.founding, node);
+  return pin == pins.founding.end() ? StoreId{} : pin->store;
+}
+
+void found(Pins& mine) {
+  mine.founded = true;
+  mine.current = mine.founding;
+}
+
+PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello) {
+  const StoreIdentity peer{hello.node, hello.store, hello.marked};
+  if (find_pin(mine.founding, hello.node) == mine.founding.end())
+    return {false, "not a member of this cluster"};
+  if (!mine.founded && !hello.pins.founded) return meet_unfounded(mine, hello);
+
+  Pins next = mine;
+  if (!next.founded) {
+    next.founding = hello.pins.founding;
+    next.current = hello.pins.current;
+    next.retired = hello.pins.retired;
+    next.founded = true;
+  } else if (hello.pins.founded) {
+    if (!same_stores(next.founding, hello.pins.founding)) {
+      return {
+          false,
+          "this node was founded in another cluster of the same name and members: wipe the data "
+          "directory of the one that is not wanted"};
+    }
+    merge_current(next, hello.pins);
+  }
+  PinVerdict verdict;
+  if (!admit(next, self)) {
+    verdict.refusal = stranger("this node's");
+  } else if (!admit(next, peer)) {
+    verdict.refusal = stranger("the peer's");
+  }
+  // Who was replaced must know it for good, whatever comes of this link.
+  if (!verdict.refusal.empty() && (!mine.founded || !retired(next, self.store))) return verdict;
+  verdict.changed = next != mine;
+  mine = std::move(next);
+  return verdict;
+}
+
+}  // namespace quipu

@@ -1,0 +1,325 @@
+#include "cluster/reads/collector.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "cluster/replication/state_size.h"
+
+namespace quipu {
+namespace {
+
+// One message asks about so many shards, and carries so much of states: half a
+// frame, and the largest shard, leave room for what goes with them.
+constexpr std::size_t kShardsPerAsk = 32;
+constexpr std::size_t kBytesPerAsk = kMaxFrame / 2;
+static_assert(kBytesPerAsk + kMaxStateBytes < kMaxStatesBytes);
+
+}  // namespace
+
+Collector::Collector(const View& view, const Executor& executor, Outbound& out)
+    : view_(view), executor_(executor), out_(out), next_id_(view.first_number()) {}
+
+RoundId Collector::collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline) {
+  Round round;
+  round.asked = now;
+  round.deadline = deadline;
+  round.work.resize(shards.size());
+  round.shards = std::move(shards);
+  begin(round, mode == Mode::one ? Phase::one : Phase::collecting);
+  return start(std::move(round));
+}
+
+RoundId Collector::write(std::vector<ShardKey> shards, std::vector<ShardState> states,
+                         Instant deadline) {
+  Round round;
+  round.deadline = deadline;
+  round.work.resize(shards.size());
+  round.shards = std::move(shards);
+  for (std::size_t i = 0; i < states.size(); ++i) round.work[i].state = std::move(states[i]);
+  begin(round, Phase::writing);
+  return start(std::move(round));
+}
+
+RoundId Collector::start(Round round) {
+  const RoundId id{next_id_++};
+  for (std::size_t i = 0; i < round.shards.size(); ++i) {
+    round.work[i].partition = executor_.map().place(round.shards[i]).partition();
+  }
+  pursue(id, rounds_.emplace(id, std::move(round)).first->second);
+  advance(id);
+  return id;
+}
+
+// Into `phase` with nothing counted; what needs no writing is resolved already.
+void Collector::begin(Round& round, Phase phase) {
+  round.phase = phase;
+  round.unresolved = 0;
+  for (Shard& shard : round.work) {
+    shard.holders = 0;
+    shard.asked = 0;
+    shard.refused = 0;
+    shard.resolved = phase == Phase::writing && shard.answered && shard.identical;
+    if (!shard.resolved) ++round.unresolved;
+  }
+}
+
+// What was collected may be of a start that has ended, so all of it is forgotten.
+void Collector::begin_anew(Round& round) {
+  for (Shard& shard : round.work) {
+    shard.state = {};
+    shard.answered = false;
+    shard.identical = true;
+  }
+  round.sightings.clear();
+  round.boots.clear();
+  begin(round, Phase::collecting);
+}
+
+// Of some shard, no majority is left that may take it. Who refuses may know better at the next
+// interval, so where the rest are enough they are waited for.
+bool Collector::writes_in_vain(const Round& round) const {
+  if (round.phase != Phase::writing || round.boots.empty()) return false;
+  return std::any_of(round.work.begin(), round.work.end(), [this](const Shard& shard) {
+    if (shard.resolved || shard.refused == 0) return false;
+    std::size_t left = 0;
+    for (const MemberIndex owner : view_.owners(shard.partition)) {
+      const std::uint64_t position = bit(shard, owner);
+      const bool may_take = view_.up(owner) && (shard.refused & position) == 0;
+      if (may_take || (shard.holders & position) != 0) ++left;
+    }
+    return left < view_.majority();
+  });
+}
+
+std::uint64_t Collector::bit(const Shard& shard, MemberIndex member) const {
+  const auto owners = view_.owners(shard.partition);
+  const auto at = std::find(owners.begin(), owners.end(), member);
+  return at == owners.end() ? 0 : std::uint64_t{1} << (at - owners.begin());
+}
+
+bool Collector::wants(const Round& round, const Shard& shard, MemberIndex member) const {
+  const std::uint64_t position = bit(shard, member);
+  if (shard.resolved || position == 0 || (shard.asked & position) != 0 ||
+      (shard.holders & position) != 0)
+    return false;
+  if (round.phase != Phase::one) return true;
+  return shard.asked == 0 ? view_.live_owner(shard.partition) == member : round.slow;
+}
+
+void Collector::pursue(RoundId id, Round& round) {
+  for (MemberIndex member = 0; member < view_.size(); ++member) {
+    if (!view_.up(member)) continue;
+    std::vector<std::size_t> wanted;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < round.work.size(); ++i) {
+      if (!wants(round, round.work[i], member)) continue;
+      wanted.push_back(i);
+      bytes += state_bytes(round.shards[i], round.work[i].state);
+      if (wanted.size() < kShardsPerAsk && bytes < kBytesPerAsk) continue;
+      ask(id, round, member, std::exchange(wanted, {}));
+      bytes = 0;
+    }
+    if (!wanted.empty()) ask(id, round, member, std::move(wanted));
+  }
+}
+
+void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<std::size_t> shards) {
+  const std::uint64_t number = next_id_++;
+  // Who asks just one may hear anybody.
+  Collect collect{number, round.phase == Phase::one ? Fence{} : view_.fence(), {}};
+  WriteBack write{number, view_.fence(), Delta{}, {}};
+  for (const std::size_t i : shards) {
+    round.work[i].asked |= bit(round.work[i], member);
+    if (round.phase == Phase::writing) {
+      write.states.push(round.shards[i], round.work[i].state);
+    } else {
+      collect.shards.push_back(round.shards[i]);
+    }
+  }
+  // What others wrote is passed on, and so is the testimony of who wrote it.
+  write.states.sightings = round.sightings;
+  write.boots = round.boots;
+  asks_[number] = Ask{id, round.phase, member, std::move(shards)};
+  if (round.phase == Phase::writing) {
+    out_.send(member, std::move(write));
+  } else {
+    out_.send(member, std::move(collect));
+  }
+}
+
+std::optional<Collector::Ask> Collector::take_ask(std::uint64_t id, MemberIndex from) {
+  const auto at = asks_.find(id);
+  if (at == asks_.end() || at->second.member != from) return std::nullopt;
+  Ask ask = std::move(at->second);
+  asks_.erase(at);
+  const auto round = rounds_.find(ask.round);
+  if (round == rounds_.end() || round->second.phase != ask.phase) return std::nullopt;
+  return ask;
+}
+
+// Whoever answered in vain, or not at all, may be asked again: not at once, since
+// a replica next door could be asked in vain for ever.
+void Collector::forget_answered_asks() {
+  for (auto& [id, round] : rounds_) {
+    for (Shard& shard : round.work) shard.asked = 0;
+  }
+  // A replica whose disk hangs never answers, though its link is up.
+  std::erase_if(asks_, [this](const auto& entry) {
+    const auto round = rounds_.find(entry.second.round);
+    return round == rounds_.end() || round->second.phase != entry.second.phase;
+  });
+  for (const auto& [number, ask] : asks_) {
+    const auto round = rounds_.find(ask.round);
+    for (const std::size_t i : ask.shards)
+      round->second.work[i].asked |= bit(round->second.work[i], ask.member);
+  }
+}
+
+void Collector::count(Shard& shard, Round& round, MemberIndex member) {
+  shard.holders |= bit(shard, member);
+  const bool enough = round.phase == Phase::one ||
+                      static_cast<std::size_t>(std::popcount(shard.holders)) >= view_.majority();
+  if (shard.resolved || !enough) return;
+  shard.resolved = true;
+  --round.unresolved;
+}
+
+// False: together they are more than any node may hold.
+bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) {
+  ShardState theirs{{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable};
+  ShardState joined = shard.state;
+  merge(joined, theirs);
+  if (joined.cells.size() > kMaxCells) return false;
+  if (shard.answered && theirs != shard.state) shard.identical = false;
+  shard.state = std::move(joined);
+  shard.answered = true;
+  return true;
+}
+
+void Collector::on_collected(MemberIndex from, const Collected& answer) {
+  const auto ask = take_ask(answer.id, from);
+  if (!ask) return;
+  Round& round = rounds_.at(ask->round);
+  if (answer.code != Code::ok || answer.states.size() > ask->shards.size()) return;
+  std::size_t next = 0;
+  answer.states.for_each([&](const DeltaEntry& entry) {
+    const std::size_t i = ask->shards[next++];
+    Shard& shard = round.work[i];
+    const bool filled =
+        !std::binary_search(answer.unfilled.begin(), answer.unfilled.end(), shard.partition);
+    if (shard.resolved || entry.ref != ShardRef(round.shards[i]) ||
+        (round.phase != Phase::one && !filled))
+      return;
+    if (take_answer(shard, entry)) count(shard, round, from);
+  });
+  if (std::find(round.boots.begin(), round.boots.end(), answer.boot) == round.boots.end())
+    round.boots.push_back(answer.boot);
+  merge_sightings(round.sightings, answer.states.sightings);
+  round.age_ms = std::max(round.age_ms, answer.age_ms);
+  round.complete = round.complete && answer.complete;
+  advance(ask->round);
+}
+
+void Collector::on_written(MemberIndex from, const WrittenBack& answer) {
+  const auto ask = take_ask(answer.id, from);
+  if (!ask) return;
+  Round& round = rounds_.at(ask->round);
+  for (const std::size_t i : ask->shards) {
+    Shard& shard = round.work[i];
+    if (answer.code != Code::ok) {
+      shard.refused |= bit(shard, from);
+    } else if (!std::binary_search(answer.unfilled.begin(), answer.unfilled.end(),
+                                   shard.partition)) {
+      count(shard, round, from);
+    }
+  }
+  advance(ask->round);
+}
+
+// Asks nobody twice: a useless answer would be asked for again at once, for ever.
+void Collector::advance(RoundId id) {
+  Round& round = rounds_.at(id);
+  if (round.unresolved == 0 && round.phase == Phase::collecting) {
+    begin(round, Phase::writing);
+    pursue(id, round);
+  }
+  if (round.unresolved == 0) {
+    finish(id, Code::ok);
+    return;
+  }
+  if (round.phase != Phase::one) return;
+  const bool hopeless = std::none_of(round.work.begin(), round.work.end(), [](const Shard& shard) {
+    return !shard.resolved && shard.asked != 0;
+  });
+  if (hopeless) finish(id, Code::ok);
+}
+
+void Collector::finish(RoundId id, Code code) {
+  Round& round = rounds_.at(id);
+  Finished done;
+  done.round = id;
+  done.code = code;
+  for (Shard& shard : round.work) {
+    done.missing.push_back(!shard.resolved);
+    done.states.push_back(std::move(shard.state));
+  }
+  done.shards = std::move(round.shards);
+  done.sightings = std::move(round.sightings);
+  done.asked = round.asked;
+  done.age_ms = round.age_ms;
+  done.complete = round.complete;
+  finished_.push_back(std::move(done));
+  rounds_.erase(id);
+}
+
+void Collector::on_link_lost(MemberIndex member) {
+  std::vector<RoundId> touched;
+  std::vector<std::uint64_t> lost;
+  for (const auto& [number, ask] : asks_) {
+    if (ask.member == member) lost.push_back(number);
+  }
+  for (const std::uint64_t number : lost) {
+    if (const auto ask = take_ask(number, member)) touched.push_back(ask->round);
+  }
+  forget_answered_asks();
+  for (const RoundId id : touched) {
+    const auto round = rounds_.find(id);
+    if (round == rounds_.end()) continue;
+    pursue(id, round->second);
+    advance(id);
+  }
+}
+
+void Collector::on_fence_changed() {
+  asks_.clear();
+  std::vector<RoundId> all;
+  for (auto& [id, round] : rounds_) {
+    all.push_back(id);
+    // A join is a fact whoever told it; only the counting starts anew.
+    if (round.phase == Phase::writing) {
+      for (Shard& shard : round.work) shard.identical = false;
+    }
+    begin(round, round.phase);
+    pursue(id, round);
+  }
+  for (const RoundId id : all) advance(id);
+}
+
+void Collector::on_tick(Instant now) {
+  forget_answered_asks();
+  std::vector<RoundId> late;
+  for (auto& [id, round] : rounds_) {
+    if (now >= round.deadline) {
+      late.push_back(id);
+    } else {
+      round.slow = std::exchange(round.ticked, true);
+      if (writes_in_vain(round)) begin_anew(round);
+      for (Shard& shard : round.work) shard.refused = 0;
+      pursue(id, round);
+    }
+  }
+  for (const RoundId id : late)
+    finish(id, rounds_.at(id).phase == Phase::one ? Code::ok : Code::no_quorum);
+}
+
+}  // namespace quipu

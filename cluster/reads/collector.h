@@ -1,0 +1,126 @@
+// collector.h: asks owners for states, and writes states to owners.
+//
+//   majority:  ask all owners ──▶ majority answered ──identical?──▶ the answer
+//                                       └──▶ write the join to a majority ──▶ the answer
+//   one:       ask a live owner ──▶ the answer; the others, too, if its link is lost
+//              or it says nothing for an interval
+//   write:     write given states to a majority
+//
+// The write-back is ABD's rule (Attiya, Bar-Noy, Dolev 1995) on a lattice: after
+// it, no later collect can see less. Overlapping collects may each see an add that
+// the other does not, so this is monotone in real time but not linearizable.
+//
+// An answer counts towards a majority only from a replica that goes by our fence,
+// and whose copy counts. Whoever did not answer usefully, or not all, is asked again
+// each interval until the deadline. When our own fence moves, all is asked anew.
+//
+// A write-back names the starts that answered. Where replicas refuse it because one of
+// these has ended, so that no majority is left, the round collects anew.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "cluster/gates/outbound.h"
+#include "cluster/membership/view.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+enum class RoundId : std::uint64_t {};
+
+class Collector {
+ public:
+  Collector(const View& view, const Executor& executor, Outbound& out);
+
+  enum class Mode { one, majority };
+  [[nodiscard]] RoundId collect(Instant now, Mode mode, std::vector<ShardKey> shards,
+                                Instant deadline);
+  [[nodiscard]] RoundId write(std::vector<ShardKey> shards, std::vector<ShardState> states,
+                              Instant deadline);
+
+  // In the order of `shards`. no_quorum: the deadline passed. A round in mode one
+  // never fails; what no live owner answered is missing.
+  struct Finished {
+    RoundId round;
+    Code code = Code::ok;
+    std::vector<ShardKey> shards;
+    std::vector<ShardState> states;
+    std::vector<bool> missing;
+    std::vector<Sighting> sightings;  // of the stores that wrote these states
+    // mode one: the worst of the answering nodes' own views, as of when they were asked
+    Instant asked{};
+    std::uint32_t age_ms = 0;
+    bool complete = true;
+  };
+  [[nodiscard]] std::vector<Finished> take_finished() { return std::exchange(finished_, {}); }
+
+  void on_collected(MemberIndex from, const Collected& answer);
+  void on_written(MemberIndex from, const WrittenBack& answer);
+  void on_link_lost(MemberIndex member);
+  // Config or pins moved: discards every answer that came, and asks anew.
+  void on_fence_changed();
+  void on_tick(Instant now);
+
+  [[nodiscard]] std::size_t size() const { return rounds_.size(); }
+
+ private:
+  enum class Phase { one, collecting, writing };
+  struct Shard {
+    Partition partition{};
+    ShardState state;  // the join so far
+    bool answered = false;
+    bool identical = true;      // all counted answers were the same
+    std::uint64_t holders = 0;  // bits: owner positions that answered, or hold the join
+    std::uint64_t asked = 0;    // bits: owner positions with an ask outstanding
+    std::uint64_t refused = 0;  // bits: owner positions that took no write in this interval
+    bool resolved = false;
+  };
+  struct Round {
+    Phase phase = Phase::collecting;
+    Instant deadline{};
+    std::vector<ShardKey> shards;
+    std::vector<Shard> work;
+    std::vector<Sighting> sightings;
+    std::vector<BootId> boots;  // of the starts that told the states; none: they were given
+    std::size_t unresolved = 0;
+    std::uint32_t age_ms = 0;
+    bool complete = true;
+    Instant asked{};
+    bool ticked = false;  // an interval has ended since
+    bool slow = false;    // another one has: in mode one, all owners are asked
+  };
+  struct Ask {
+    RoundId round{};
+    Phase phase{};  // an answer to an earlier phase's question says nothing in this one
+    MemberIndex member = 0;
+    std::vector<std::size_t> shards;  // positions in the round
+  };
+  using Rounds = std::map<RoundId, Round>;
+
+  RoundId start(Round round);
+  void pursue(RoundId id, Round& round);
+  void ask(RoundId id, Round& round, MemberIndex member, std::vector<std::size_t> shards);
+  [[nodiscard]] bool wants(const Round& round, const Shard& shard, MemberIndex member) const;
+  [[nodiscard]] std::uint64_t bit(const Shard& shard, MemberIndex member) const;
+  std::optional<Ask> take_ask(std::uint64_t id, MemberIndex from);
+  void forget_answered_asks();
+  void count(Shard& shard, Round& round, MemberIndex member);
+  [[nodiscard]] static bool take_answer(Shard& shard, const DeltaEntry& entry);
+  void advance(RoundId id);
+  void begin(Round& round, Phase phase);
+  void begin_anew(Round& round);
+  [[nodiscard]] bool writes_in_vain(const Round& round) const;
+  void finish(RoundId id, Code code);
+
+  const View& view_;
+  const Executor& executor_;
+  Outbound& out_;
+  Rounds rounds_;
+  std::map<std::uint64_t, Ask> asks_;
+  std::uint64_t next_id_;
+  std::vector<Finished> finished_;
+};
+
+}  // namespace quipu

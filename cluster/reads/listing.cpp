@@ -1,0 +1,242 @@
+#include "cluster/reads/listing.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace quipu {
+namespace {
+
+// So many are walked for one question: bounds the work where little matches.
+constexpr std::uint32_t kPlacesPerCall = 64 * std::uint32_t{kLeaves};
+
+Partition partition_at(std::uint32_t cursor) {
+  return Partition{static_cast<std::uint16_t>(cursor / kLeaves)};
+}
+
+LeafId leaf_at(std::uint32_t cursor) {
+  return {partition_at(cursor), static_cast<std::uint8_t>(cursor % kLeaves)};
+}
+
+std::uint32_t end_of_partition(std::uint32_t cursor) {
+  return (cursor / std::uint32_t{kLeaves} + 1) * std::uint32_t{kLeaves};
+}
+
+std::uint32_t end_of_call(std::uint32_t cursor) {
+  return std::min(cursor - cursor % std::uint32_t{kLeaves} + kPlacesPerCall, kListEnd);
+}
+
+std::uint32_t place_of(const Placement& placement) {
+  return raw(placement.partition()) * std::uint32_t{kLeaves} + placement.leaf();
+}
+
+// What an owner may answer: clients that ask for little may all wait at once.
+std::size_t cost(std::size_t prefix, std::uint32_t limit) { return prefix + limit * kMaxKey; }
+
+using EntryIterator = std::vector<Entry*>::const_iterator;
+
+// Of the leaf that `at` stands in, and moves it behind. More than an answer may hold
+// are in one leaf only if somebody aimed them there, as any client can: of those the
+// last are not told, rather than that an answer outgrows its frame.
+std::vector<std::string> names_in_leaf(EntryIterator& at, EntryIterator end,
+                                       std::string_view prefix) {
+  std::vector<std::string> names;
+  for (const std::uint8_t leaf = (*at)->leaf(); at != end && (*at)->leaf() == leaf; ++at) {
+    const std::string_view key = (*at)->ref().key;
+    const bool told = (*at)->shows_counter() && key.starts_with(prefix);
+    if (told && names.size() < kMaxListKeys) names.emplace_back(key);
+  }
+  return names;
+}
+
+}  // namespace
+
+void Listing::on_list(Instant now, ClientId client, const List& list) {
+  Walk walk;
+  walk.client = client;
+  walk.id = list.id;
+  walk.limit = std::clamp<std::uint32_t>(list.limit, 1, kMaxListKeys);
+  walk.deadline = settings_.deadline(now, list.timeout_ms);
+  // No key is as long as a longer prefix.
+  walk.begin = list.prefix.size() > kMaxKey ? kListEnd : std::min(list.cursor, kListEnd);
+  if (walk.begin < kListEnd) walk.prefix = list.prefix;
+  walk.cursor = walk.begin;
+  walk.end = end_of_call(walk.begin);
+  advance(std::move(walk));
+}
+
+// Through what this node can tell, up to an answer or to whom it must ask. What waits
+// for others has found nothing yet, so that it takes little memory.
+void Listing::advance(Walk walk) {
+  Found found = held(walk.prefix, walk.cursor, walk.end, walk.limit);
+  walk.cursor = found.next;
+  if (!found.keys.empty() || walk.cursor >= walk.end) return answer(walk, std::move(found.keys));
+  wait(std::move(walk));
+}
+
+// In whole leaves, so that a cursor is a place: the first whatever it holds, those
+// behind it as far as they fit.
+Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
+                             std::uint32_t limit) const {
+  Found found{{}, cursor};
+  std::vector<Entry*> entries;
+  while (found.next < end && can_tell(found.next)) {
+    const Partition partition = partition_at(found.next);
+    entries.clear();
+    if (executor_.map().counters(partition) != 0) {
+      executor_.map().collect_from(partition, static_cast<std::uint8_t>(found.next % kLeaves),
+                                   entries);
+    }
+    const std::uint32_t told = end_of_memory(found.next);
+    for (EntryIterator at = entries.begin(); at != entries.end();) {
+      const std::uint32_t leaf = raw(partition) * std::uint32_t{kLeaves} + (*at)->leaf();
+      if (leaf >= told) break;
+      std::vector<std::string> names = names_in_leaf(at, entries.end(), prefix);
+      if (!found.keys.empty() && found.keys.size() + names.size() > limit) {
+        found.next = leaf;
+        return found;
+      }
+      std::move(names.begin(), names.end(), std::back_inserter(found.keys));
+    }
+    found.next = told;
+  }
+  return found;
+}
+
+bool Listing::can_tell(std::uint32_t cursor) const {
+  const Partition partition = partition_at(cursor);
+  return view_.tells_of(partition) && executor_.map().resident(leaf_at(cursor));
+}
+
+// In front of the next leaf of the partition that is in the store alone, or at its end.
+std::uint32_t Listing::end_of_memory(std::uint32_t cursor) const {
+  const std::uint32_t end = end_of_partition(cursor);
+  if (executor_.map().all_resident()) return end;  // else a list would ask for a million leaves
+  while (cursor < end && executor_.map().resident(leaf_at(cursor))) ++cursor;
+  return cursor;
+}
+
+// ---- others ----
+
+void Listing::wait(Walk walk) {
+  const std::size_t bytes = cost(walk.prefix.size(), walk.limit);
+  if (walks_.size() >= settings_.pending_operations ||
+      bytes_ + bytes > settings_.pending_read_bytes) {
+    return refuse(walk, Code::overloaded, "too many lists wait for peers");
+  }
+  bytes_ += bytes;
+  walk.asked = walk.vain = 0;
+  walk.ticked = false;
+  ask(walks_.emplace(next_number_++, std::move(walk)).first);
+}
+
+Listing::Walk Listing::take(Walks::iterator at) {
+  Walk walk = std::move(at->second);
+  walks_.erase(at);
+  bytes_ -= cost(walk.prefix.size(), walk.limit);
+  return walk;
+}
+
+std::uint64_t Listing::bit(const Walk& walk, MemberIndex member) const {
+  const auto owners = view_.owners(partition_at(walk.cursor));
+  const auto at = std::find(owners.begin(), owners.end(), member);
+  return at == owners.end() ? 0 : std::uint64_t{1} << (at - owners.begin());
+}
+
+// One more owner. If there is none, and none is asked already, the walk waits for the
+// next interval, unless it has something to say as it is.
+void Listing::ask(Walks::iterator at) {
+  Walk& walk = at->second;
+  for (const MemberIndex owner : view_.owners(partition_at(walk.cursor))) {
+    const std::uint64_t position = bit(walk, owner);
+    // Itself only for what it must fetch from its store; it may have come since.
+    const bool mine = owner == view_.self();
+    if (mine && can_tell(walk.cursor)) return advance(take(at));
+    if (mine && !view_.tells_of(partition_at(walk.cursor))) continue;
+    if (!view_.up(owner) || ((walk.asked | walk.vain) & position) != 0) continue;
+    walk.asked |= position;
+    out_.send(owner, ListPart{at->first, walk.prefix, walk.cursor, walk.limit});
+    return;
+  }
+  if (walk.asked == 0 && walk.cursor > walk.begin) answer(take(at), {});
+}
+
+void Listing::on_list_part(MemberIndex from, const ListPart& ask) {
+  Found found = held(ask.prefix, ask.cursor, end_of_call(ask.cursor),
+                     std::clamp<std::uint32_t>(ask.limit, 1, kMaxListKeys));
+  out_.send(from, ListedPart{ask.id, std::move(found.keys), found.next});
+}
+
+// A peer may say anything; what is passed on lies behind the cursor, in partitions
+// that it owns, each key where it belongs, and once.
+bool Listing::sound(const Walk& walk, MemberIndex from, const ListedPart& answer) const {
+  if (answer.next <= walk.cursor || answer.next > kListEnd) return false;
+  for (std::uint32_t at = walk.cursor; at < answer.next; at = end_of_partition(at)) {
+    if (!view_.owns(from, partition_at(at))) return false;
+  }
+  std::uint32_t place = walk.cursor;
+  std::string_view last;
+  for (const std::string& key : answer.keys) {
+    const std::uint32_t here = place_of(executor_.map().place({key, 0}));
+    const bool behind = here > place || (here == place && key > last);
+    if (!behind || here >= answer.next || !key.starts_with(walk.prefix)) return false;
+    place = here;
+    last = key;
+  }
+  return true;
+}
+
+void Listing::on_listed_part(MemberIndex from, const ListedPart& told) {
+  const auto at = walks_.find(told.id);
+  if (at == walks_.end() || (at->second.asked & bit(at->second, from)) == 0) return;
+  if (!sound(at->second, from, told)) {
+    const std::uint64_t position = bit(at->second, from);
+    at->second.asked &= ~position;
+    at->second.vain |= position;
+    if (at->second.asked == 0) ask(at);
+    return;
+  }
+  Walk walk = take(at);
+  walk.cursor = told.next;
+  if (!told.keys.empty() || walk.cursor >= walk.end) return answer(walk, told.keys);
+  advance(std::move(walk));
+}
+
+void Listing::on_link_lost(MemberIndex member) {
+  for (auto at = walks_.begin(); at != walks_.end();) {
+    const auto lost = at++;  // which may be answered
+    const std::uint64_t position = bit(lost->second, member);
+    if ((lost->second.asked & position) == 0) continue;
+    lost->second.asked &= ~position;
+    if (lost->second.asked == 0) ask(lost);
+  }
+}
+
+void Listing::on_tick(Instant now) {
+  for (auto at = walks_.begin(); at != walks_.end();) {
+    const auto due = at++;
+    Walk& walk = due->second;
+    walk.vain = 0;
+    if (now >= walk.deadline) {
+      const Walk late = take(due);
+      refuse(late, Code::unavailable,
+             "no owner of partition " + std::to_string(raw(partition_at(late.cursor))) +
+                 " answered in time: " + view_.owner_names(partition_at(late.cursor)));
+    } else if (std::exchange(walk.ticked, true) || walk.asked == 0) {
+      ask(due);
+    }
+  }
+}
+
+// ---- answers ----
+
+void Listing::answer(const Walk& walk, std::vector<std::string> keys) {
+  out_.answer(walk.client, Keys{walk.id, std::move(keys), walk.cursor});
+}
+
+// Not if the walk has got further: then where it got to is the answer.
+void Listing::refuse(const Walk& walk, Code code, std::string why) {
+  if (walk.cursor > walk.begin) return answer(walk, {});
+  out_.answer(walk.client, Keys{walk.id, {}, walk.cursor, code, std::move(why)});
+}
+
+}  // namespace quipu

@@ -1,0 +1,93 @@
+// listing.h: answers which counters exist, across owners.
+//
+//   cursor ──own partitions, in memory──▶ another's ──ListPart──▶ one of its live
+//            owners ──ListedPart──▶ the answer, or on from there if it has no keys
+//
+// What stands in the own store alone is asked of oneself, like another's.
+//
+// Partitions are walked in their order, so that a cursor means the same on every
+// node. An owner tells only of partitions where its copy counts, and asks nobody: it
+// stops at the first other one. Of several owners any will do, so one is asked, and
+// another if its link is lost, if it answers in vain, or is silent for an interval.
+//
+// Rule: nothing is left out in silence. Where nobody answers until the deadline, the
+// answer ends in front of that partition; if it would say nothing at all, it says
+// `unavailable`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cluster/gates/node_settings.h"
+#include "cluster/gates/outbound.h"
+#include "cluster/membership/view.h"
+
+namespace quipu {
+
+class Listing {
+ public:
+  // All must outlive it.
+  Listing(const View& view, const Executor& executor, Outbound& out, const NodeSettings& settings)
+      : view_(view),
+        executor_(executor),
+        out_(out),
+        settings_(settings),
+        next_number_(view.first_number()) {}
+
+  void on_list(Instant now, ClientId client, const List& list);
+  // What a peer asks of this node's memory.
+  void on_list_part(MemberIndex from, const ListPart& ask);
+  void on_listed_part(MemberIndex from, const ListedPart& answer);
+  void on_link_lost(MemberIndex member);
+  void on_tick(Instant now);
+
+  [[nodiscard]] std::size_t size() const { return walks_.size(); }
+
+ private:
+  struct Walk {
+    ClientId client{};
+    std::uint64_t id = 0;
+    std::string prefix;
+    std::uint32_t limit = 0;
+    Instant deadline{};
+    std::uint32_t begin = 0;   // as the client asked
+    std::uint32_t cursor = 0;  // there is nothing to tell from begin to here
+    std::uint32_t end = 0;     // at the latest, it is answered here
+    // Bits: positions among the owners of the cursor's partition.
+    std::uint64_t asked = 0;  // they have not answered yet
+    std::uint64_t vain = 0;   // they did, since the last interval, and could not tell
+    bool ticked = false;      // an interval has ended since the first was asked
+  };
+  // By the number of the question that is out: all who are asked the same get the
+  // same one, and a walk that went on has another.
+  using Walks = std::map<std::uint64_t, Walk>;
+
+  struct Found {
+    std::vector<std::string> keys;
+    std::uint32_t next = 0;
+  };
+  [[nodiscard]] Found held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
+                           std::uint32_t limit) const;
+  [[nodiscard]] bool can_tell(std::uint32_t cursor) const;
+  [[nodiscard]] std::uint32_t end_of_memory(std::uint32_t cursor) const;
+  [[nodiscard]] bool sound(const Walk& walk, MemberIndex from, const ListedPart& answer) const;
+  [[nodiscard]] std::uint64_t bit(const Walk& walk, MemberIndex member) const;
+  void advance(Walk walk);
+  void wait(Walk walk);
+  void ask(Walks::iterator at);
+  [[nodiscard]] Walk take(Walks::iterator at);
+  void answer(const Walk& walk, std::vector<std::string> keys);
+  void refuse(const Walk& walk, Code code, std::string why);
+
+  const View& view_;
+  const Executor& executor_;
+  Outbound& out_;
+  const NodeSettings& settings_;
+  Walks walks_;
+  std::size_t bytes_ = 0;  // that their answers may take
+  std::uint64_t next_number_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,349 @@
+#include "cluster/reads/reads.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+constexpr const char* kNoRoom = "too many reads wait for peers, or this one is of too many shards";
+
+std::uint32_t to_ms(Duration age) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
+}
+
+// As old as when it was asked for: the answer may have waited for a disk since.
+Piece from_round(const Collector::Finished& finished, std::size_t i, const ShardState& state) {
+  Piece piece{total(state.cells), state.count, state.usable, finished.missing[i]};
+  piece.age_unknown = finished.age_ms == kUnknownAge;
+  piece.as_of = finished.asked - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
+  piece.complete = finished.complete && !piece.missing;
+  return piece;
+}
+
+}  // namespace
+
+Reads::Reads(const View& view, const Executor& executor, Outbound& out, Collector& collector,
+             const Freshness& freshness, const NodeSettings& settings)
+    : view_(view),
+      executor_(executor),
+      out_(out),
+      collector_(collector),
+      freshness_(freshness),
+      settings_(settings),
+      cache_(settings.rollup_shards, settings.gossip_interval) {}
+
+void Reads::refuse(const Read& read, ClientId client, Code code, const char* why) {
+  Values values{read.id, {}};
+  values.values.resize(read.keys.size());
+  for (Value& value : values.values) {
+    value.code = code;
+    value.detail = why;
+  }
+  out_.answer(client, std::move(values));
+}
+
+// What a counter's shards come to, piece_of(shard) each. Of a strong read, no age is told.
+template <class PieceOf>
+Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piece_of) const {
+  Value value;
+  value.shards = shards;
+  value.complete = true;
+  Total sum;
+  for (ShardIndex shard = 0; shard < shards; ++shard) {
+    const Piece& piece = piece_of(shard);
+    sum += piece.total;
+    if (level == ReadLevel::strong) continue;
+    value.complete = value.complete && piece.complete && !piece.missing &&
+                     now - piece.as_of <= kCompleteIntervals * settings_.gossip_interval;
+    const std::uint32_t age =
+        piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
+    value.age_ms = std::max(value.age_ms, age);
+  }
+  value.exists = sum.exists;
+  const auto narrowed = narrow(sum.sum);
+  if (!narrowed) {
+    value.code = Code::out_of_range;
+    value.detail = "the counter's total is outside the signed 64-bit range";
+    return value;
+  }
+  value.value = *narrowed;
+  return value;
+}
+
+void Reads::read_now(Instant now, std::span<const std::string_view> keys,
+                     std::span<Value> values) const {
+  const ShardMap& map = executor_.map();
+  // All are as old as what memory has of a counter that does not exist.
+  const Piece nothing = held(now, freshness_.age(now), nullptr);
+  const Value absent =
+      value(now, ReadLevel::local, 1, [&](ShardIndex) -> const Piece& { return nothing; });
+  const auto shard = [&](std::size_t i) { return ShardRef{keys[i], 0}; };
+  map.for_each_fetched(keys.size(), shard, [&](std::size_t i, const Placement& placement) {
+    Value& told = values[i];
+    told.shards = 0;
+    if (keys[i].empty() || keys[i].size() > kMaxKey) return;
+    if (!answers_itself(placement) || !map.resident(placement, shard(i))) return;
+    const Entry* const entry = map.find(placement, shard(i));
+    if (entry != nullptr && entry->has(Entry::kCounted)) return;
+    const Total total = entry == nullptr ? Total{} : entry->total();
+    const auto sum = narrow(total.sum);
+    if (!sum) return;
+    told = absent;
+    told.value = *sum;
+    told.exists = total.exists;
+    told.complete = absent.complete && view_.counts(placement.partition());
+  });
+}
+
+bool Reads::answer_now(Instant now, ClientId client, const Read& read) {
+  if (read.level != ReadLevel::local) return false;
+  Values values{read.id, std::vector<Value>(read.keys.size())};
+  read_now(now, read.keys, values.values);
+  const bool all = std::all_of(values.values.begin(), values.values.end(),
+                               [](const Value& value) { return value.shards > 0; });
+  if (all) out_.answer(client, std::move(values));
+  return all;
+}
+
+void Reads::on_read(Instant now, ClientId client, const Read& read) {
+  if (answer_now(now, client, read)) return;
+  if (operations_.size() >= settings_.pending_operations) {
+    refuse(read, client, Code::overloaded, kNoRoom);
+    return;
+  }
+  const auto at = operations_.emplace(next_++, Operation{}).first;
+  Operation& operation = at->second;
+  operation.client = client;
+  operation.id = read.id;
+  operation.level = read.level;
+  operation.deadline = settings_.deadline(now, read.timeout_ms);
+  operation.refused.resize(read.keys.size());
+  for (std::size_t i = 0; i < read.keys.size(); ++i) {
+    operation.keys.emplace_back(read.keys[i]);
+    if (read.keys[i].empty() || read.keys[i].size() > kMaxKey) {
+      operation.refused[i].code = Code::invalid_argument;
+      operation.refused[i].detail = "a key has 1 to 512 bytes";
+    }
+  }
+  advance(now, at);
+}
+
+// A shard's key is in the operation, in its round and in what was asked of each owner.
+std::size_t Reads::cost(const Operation& operation) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < operation.keys.size(); ++i) {
+    const std::size_t shards = operation.rest && operation.refused[i].code == Code::ok
+                                   ? operation.pieces.at({operation.keys[i], 0}).count
+                                   : 1;
+    bytes += shards * (operation.keys[i].size() + sizeof(Piece));
+  }
+  return bytes;
+}
+
+// What is answered from memory takes room for this moment alone, so that what waits
+// never keeps it from being answered.
+bool Reads::may_wait(Operation& operation) {
+  const std::size_t bytes = cost(operation) - operation.bytes;
+  if (bytes_ + bytes > settings_.pending_read_bytes) return false;
+  operation.bytes += bytes;
+  bytes_ += bytes;
+  return true;
+}
+
+void Reads::erase(Operations::iterator at) {
+  bytes_ -= at->second.bytes;
+  operations_.erase(at);
+}
+
+void Reads::advance(Instant now, Operations::iterator at) {
+  Operation& operation = at->second;
+  while (operation.failed == Code::ok && operation.waiting.empty()) {
+    if (cost(operation) > settings_.pending_read_bytes) {
+      operation.failed = Code::overloaded;
+      break;
+    }
+    if (!gather(now, at->first, operation)) break;  // waits for rounds
+    if (std::exchange(operation.rest, true)) {
+      Values values{operation.id, {}};
+      for (std::size_t i = 0; i < operation.keys.size(); ++i)
+        values.values.push_back(value(now, operation, i));
+      out_.answer(operation.client, std::move(values));
+      erase(at);
+      return;
+    }
+  }
+  if (operation.failed == Code::ok) return;
+  Values values{operation.id, {}};
+  for (Value& refused : operation.refused) {
+    if (refused.code == Code::ok) {
+      refused.code = operation.failed;
+      if (operation.failed == Code::overloaded) refused.detail = kNoRoom;
+    }
+    values.values.push_back(std::move(refused));
+  }
+  out_.answer(operation.client, std::move(values));
+  erase(at);
+}
+
+std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
+  std::vector<ShardKey> shards;
+  for (std::size_t i = 0; i < operation.keys.size(); ++i) {
+    if (operation.refused[i].code != Code::ok) continue;
+    const std::string& key = operation.keys[i];
+    if (!operation.rest) {
+      shards.push_back({key, 0});
+      continue;
+    }
+    const ShardIndex count = operation.pieces.at({key, 0}).count;
+    for (ShardIndex shard = 1; shard < count; ++shard) shards.push_back({key, shard});
+  }
+  std::sort(shards.begin(), shards.end());
+  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+  return shards;
+}
+
+// The entry: what this node holds of the shard, if anything. Whether its copy counts is
+// for the caller to say, as many keys may share the rest.
+Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
+  Piece piece;
+  if (entry != nullptr) {
+    piece.total = entry->total();
+    if (entry->has(Entry::kCounted)) {
+      ShardState state;
+      executor_.map().unpack(*entry, state);
+      piece.count = state.count;
+      piece.usable = state.usable;
+    }
+  }
+  piece.age_unknown = !age.age.has_value();
+  piece.as_of = now - age.age.value_or(Duration::zero());
+  piece.complete = age.complete;
+  return piece;
+}
+
+std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
+                                    const ShardKey& shard) {
+  if (operation.level == ReadLevel::strong) return std::nullopt;
+  const ShardMap& map = executor_.map();
+  const Placement placement = map.place(shard);
+  if (answers_itself(placement)) {
+    // What is in the store alone it asks itself for, as it would another owner.
+    if (!map.resident(placement, shard)) return std::nullopt;
+    Piece piece = held(now, freshness_.age(now), map.find(placement, shard));
+    piece.complete = piece.complete && view_.counts(placement.partition());
+    return piece;
+  }
+  if (operation.level == ReadLevel::fresh) return std::nullopt;
+  return cache_.read(now, shard);
+}
+
+// True if this phase's pieces are all there; else it waits for rounds, or has failed.
+bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
+  std::vector<ShardKey> unknown;
+  std::set<RoundId> shared;
+  for (ShardKey& shard : wanted(operation)) {
+    if (operation.pieces.contains(shard)) continue;
+    if (auto piece = at_hand(now, operation, shard)) {
+      operation.pieces.emplace(std::move(shard), *piece);
+    } else if (const auto round = cache_.asking(shard);
+               round && operation.level == ReadLevel::local &&
+               !answers_itself(executor_.map().place(shard))) {
+      shared.insert(*round);
+    } else {
+      unknown.push_back(std::move(shard));
+    }
+  }
+  if (unknown.empty() && shared.empty()) return true;
+  if (!may_wait(operation)) {
+    operation.failed = Code::overloaded;
+    return false;
+  }
+  for (const RoundId round : shared) waiters_.emplace(round, number);
+  operation.waiting = std::move(shared);
+  if (!unknown.empty()) ask(now, number, operation, std::move(unknown));
+  return false;
+}
+
+void Reads::ask(Instant now, std::uint64_t number, Operation& operation,
+                std::vector<ShardKey> shards) {
+  const bool strong = operation.level == ReadLevel::strong;
+  const RoundId round = collector_.collect(
+      now, strong ? Collector::Mode::majority : Collector::Mode::one, shards, operation.deadline);
+  operation.waiting.insert(round);
+  waiters_.emplace(round, number);
+  if (operation.level != ReadLevel::local) return;
+  for (const ShardKey& shard : shards) {
+    if (!answers_itself(executor_.map().place(shard))) cache_.on_asked(shard, round);
+  }
+}
+
+// Then each read is asked for anew: it must show what was added here just before.
+bool Reads::answers_itself(const Placement& shard) const {
+  return view_.live_owner(shard.partition()) == view_.self();
+}
+
+void Reads::on_finished(Instant now, const Collector::Finished& finished) {
+  std::vector<std::uint64_t> numbers;
+  const auto [begin, end] = waiters_.equal_range(finished.round);
+  for (auto at = begin; at != end; ++at) numbers.push_back(at->second);
+  waiters_.erase(begin, end);
+  // Rounds that nobody waits for refresh the cache.
+  const bool strong =
+      !numbers.empty() && operations_.at(numbers.front()).level == ReadLevel::strong;
+
+  ShardState own;
+  for (std::size_t i = 0; i < finished.shards.size(); ++i) {
+    const ShardKey& shard = finished.shards[i];
+    ShardState state = finished.states[i];
+    // What this node executed for lack of an owner counts too, where no majority is asked for.
+    const Placement placement = executor_.map().place(shard);
+    if (!strong && executor_.map().read(placement, shard, own)) merge(state, own);
+    const Piece piece = from_round(finished, i, state);
+    if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
+    for (const std::uint64_t number : numbers) operations_.at(number).pieces.emplace(shard, piece);
+  }
+  for (const std::uint64_t number : numbers) {
+    const auto at = operations_.find(number);
+    at->second.waiting.erase(finished.round);
+    if (finished.code != Code::ok) at->second.failed = finished.code;
+    advance(now, at);
+  }
+}
+
+void Reads::refresh(Instant now) {
+  std::vector<ShardKey> due = cache_.take_due();
+  if (due.empty()) return;
+  const std::vector<ShardKey> shards = due;
+  const RoundId round = collector_.collect(now, Collector::Mode::one, std::move(due),
+                                           now + settings_.request_timeout);
+  for (const ShardKey& shard : shards) cache_.on_asked(shard, round);
+}
+
+std::optional<ShardIndex> Reads::usable(Instant now, std::string_view key) {
+  const ShardKey shard{std::string(key), 0};
+  const Placement placement = executor_.map().place(shard);
+  if (!executor_.map().resident(placement, shard)) return std::nullopt;
+  if (view_.owned(placement.partition())) return executor_.map().usable(placement, shard);
+  const auto piece = cache_.read(now, shard);
+  if (!piece || piece->missing) return std::nullopt;
+  return piece->usable;
+}
+
+RoundId Reads::ask_usable(Instant now, std::string_view key, Instant deadline) {
+  const ShardKey first{std::string(key), 0};
+  if (const auto round = cache_.asking(first)) return *round;
+  const RoundId round = collector_.collect(now, Collector::Mode::one, {first}, deadline);
+  cache_.on_asked(first, round);
+  return round;
+}
+
+Value Reads::value(Instant now, const Operation& operation, std::size_t key) const {
+  if (operation.refused[key].code != Code::ok) return operation.refused[key];
+  const auto piece_of = [&](ShardIndex shard) -> const Piece& {
+    return operation.pieces.at({operation.keys[key], shard});
+  };
+  return value(now, operation.level, piece_of(0).count, piece_of);
+}
+
+}  // namespace quipu

@@ -1,0 +1,97 @@
+// reads.h: answers reads at the level that they ask for.
+//
+//   shard 0 of every key ──its count──▶ the other shards ──▶ one sum per key
+//
+//   local   own memory; what others own from the rollup cache
+//   fresh   own memory; what others own from a live owner, now
+//   strong  a majority of each shard's owners, through the collector
+//
+// Shard 0 comes first because it alone says how many shards there are.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/gates/node_settings.h"
+#include "cluster/reads/rollup_cache.h"
+#include "cluster/replication/freshness.h"
+#include "protocol/client_messages.h"
+
+namespace quipu {
+
+class Reads {
+ public:
+  // All must outlive it.
+  Reads(const View& view, const Executor& executor, Outbound& out, Collector& collector,
+        const Freshness& freshness, const NodeSettings& settings);
+
+  void on_read(Instant now, ClientId client, const Read& read);
+  // At `local`, what this node's memory tells by itself; Value::shards is 0 for the keys
+  // that on_read must be asked for, and nothing else of these is set.
+  void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
+  // Results of rounds; those that are not a read's are left alone.
+  void on_finished(Instant now, const Collector::Finished& finished);
+  // Once per gossip interval: asks again for what is being read.
+  void refresh(Instant now);
+
+  // How many shards of the counter adds may use, if that is known here.
+  [[nodiscard]] std::optional<ShardIndex> usable(Instant now, std::string_view key);
+  // Asks an owner of its first shard for that: with the round that asks already, if one does.
+  [[nodiscard]] RoundId ask_usable(Instant now, std::string_view key, Instant deadline);
+
+  [[nodiscard]] std::size_t size() const { return operations_.size(); }
+  [[nodiscard]] std::size_t cached() const { return cache_.size(); }
+
+ private:
+  struct Operation {
+    ClientId client{};
+    std::uint64_t id = 0;
+    ReadLevel level{};
+    Instant deadline{};
+    std::vector<std::string> keys;
+    std::vector<Value> refused;  // by key: a code that is not ok
+    std::map<ShardKey, Piece> pieces;
+    std::set<RoundId> waiting;
+    std::size_t bytes = 0;  // its part of Reads::bytes_: all that it took when it waited
+    bool rest = false;      // beyond shard 0
+    Code failed = Code::ok;
+  };
+  using Operations = std::map<std::uint64_t, Operation>;
+
+  // About the memory that the operation takes in its present phase.
+  [[nodiscard]] static std::size_t cost(const Operation& operation);
+  // Whether there is room for it while it waits for others; then it is taken.
+  [[nodiscard]] bool may_wait(Operation& operation);
+  void erase(Operations::iterator at);
+  void advance(Instant now, Operations::iterator at);
+  bool gather(Instant now, std::uint64_t number, Operation& operation);
+  [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
+  std::optional<Piece> at_hand(Instant now, const Operation& operation, const ShardKey& shard);
+  [[nodiscard]] bool answers_itself(const Placement& shard) const;
+  [[nodiscard]] Piece held(Instant now, const Age& age, const Entry* entry) const;
+  bool answer_now(Instant now, ClientId client, const Read& read);
+  void ask(Instant now, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards);
+  template <class PieceOf>
+  [[nodiscard]] Value value(Instant now, ReadLevel level, ShardIndex shards,
+                            PieceOf piece_of) const;
+  [[nodiscard]] Value value(Instant now, const Operation& operation, std::size_t key) const;
+  void refuse(const Read& read, ClientId client, Code code, const char* why);
+
+  const View& view_;
+  const Executor& executor_;
+  Outbound& out_;
+  Collector& collector_;
+  const Freshness& freshness_;
+  const NodeSettings& settings_;
+  RollupCache cache_;
+  Operations operations_;
+  std::multimap<RoundId, std::uint64_t> waiters_;
+  std::size_t bytes_ = 0;  // of the operations that wait, about
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace quipu

@@ -1,0 +1,158 @@
+#include "cluster/reads/sizing.h"
+
+namespace quipu {
+
+std::uint64_t Sizing::counters_here() const { return counters_in(view_.owned()); }
+
+std::uint64_t Sizing::counters_in(const Partitions& partitions) const {
+  std::uint64_t counters = 0;
+  for (const Partition partition : executor_.map().held_in()) {
+    if (partitions.contains(partition)) counters += executor_.map().counters(partition);
+  }
+  return counters;
+}
+
+void Sizing::on_size(Instant now, ClientId client, const Size& size) {
+  Sum sum;
+  sum.client = client;
+  sum.id = size.id;
+  sum.deadline = settings_.deadline(now, size.timeout_ms);
+  const Partitions all = Partitions::all(), mine = view_.tells_of(all), others = all.without(mine);
+  sum.counters = counters_in(mine);
+  if (others.empty()) return out_.answer(client, Sized{sum.id, sum.counters});
+  if (sums_.size() >= settings_.pending_operations ||
+      questions_.size() * sizeof(Question) > settings_.pending_read_bytes) {
+    return out_.answer(client,
+                       Sized{sum.id, 0, Code::overloaded, "too many counts wait for peers"});
+  }
+  const std::uint64_t number = next_number_++;
+  sums_.emplace(number, std::move(sum));
+  ask(number, others);
+}
+
+// ---- whom to ask ----
+
+std::optional<MemberIndex> Sizing::owner_for(const Sum& sum, Partition partition) const {
+  for (const MemberIndex owner : view_.owners(partition)) {
+    if (owner != view_.self() && view_.up(owner) && !sum.vain.contains(owner)) return owner;
+  }
+  return std::nullopt;
+}
+
+std::optional<Sizing::Shares> Sizing::share_out(const Sum& sum, const Partitions& partitions,
+                                                Partition& missing) const {
+  Shares shares;
+  for (const Partition partition : partitions) {
+    const auto owner = owner_for(sum, partition);
+    if (!owner) {
+      missing = partition;
+      return std::nullopt;
+    }
+    shares[*owner].insert(partition);
+  }
+  return shares;
+}
+
+void Sizing::ask(std::uint64_t number, const Partitions& partitions) {
+  Partition missing{};
+  if (const auto shares = share_out(sums_.at(number), partitions, missing)) {
+    ask(number, *shares);
+  } else {
+    finish(number, Code::unavailable,
+           "no owner of partition " + std::to_string(raw(missing)) +
+               " can tell: " + view_.owner_names(missing));
+  }
+}
+
+void Sizing::ask(std::uint64_t number, const Shares& shares) {
+  for (const auto& [member, partitions] : shares) {
+    const std::uint64_t question = next_number_++;
+    questions_[question] = {number, member, partitions};
+    ++sums_.at(number).questions;
+    out_.send(member, SizePart{question, partitions});
+  }
+}
+
+Sizing::Question Sizing::take(Questions::iterator at) {
+  Question question = at->second;
+  --sums_.at(question.sum).questions;
+  questions_.erase(at);
+  return question;
+}
+
+// ---- what becomes of it ----
+
+void Sizing::on_size_part(MemberIndex from, const SizePart& ask) {
+  SizedPart answer;
+  answer.id = ask.id;
+  answer.counted = view_.tells_of(ask.partitions);
+  answer.counters = counters_in(answer.counted);
+  out_.send(from, answer);
+}
+
+// A peer may say anything; what counts is at most what it was asked.
+void Sizing::on_sized_part(MemberIndex from, const SizedPart& answer) {
+  const auto at = questions_.find(answer.id);
+  if (at == questions_.end() || at->second.member != from) return;
+  const Question question = take(at);
+  Sum& sum = sums_.at(question.sum);
+  const bool sound = answer.counted.without(question.partitions).empty();
+  if (sound) sum.counters += answer.counters;
+  const Partitions rest = sound ? question.partitions.without(answer.counted) : question.partitions;
+  if (!rest.empty()) {
+    sum.vain.insert(from);
+    ask(question.sum, rest);
+  } else if (sum.questions == 0) {
+    finish(question.sum, Code::ok, {});
+  }
+}
+
+void Sizing::on_link_lost(MemberIndex member) {
+  std::vector<std::uint64_t> lost;
+  for (const auto& [number, question] : questions_) {
+    if (question.member == member) lost.push_back(number);
+  }
+  for (const std::uint64_t number : lost) {
+    const auto at = questions_.find(number);
+    if (at == questions_.end()) continue;  // ended with another of its sum
+    const Question question = take(at);
+    ask(question.sum, question.partitions);
+  }
+}
+
+// Whoever is silent has its partitions taken from it, if others can tell of them all:
+// it may be slow for a good reason, and then it is better than nobody.
+void Sizing::on_tick(Instant now) {
+  std::vector<std::uint64_t> late, slow;
+  for (const auto& [number, sum] : sums_) {
+    if (now >= sum.deadline) late.push_back(number);
+  }
+  for (const std::uint64_t number : late)
+    finish(number, Code::unavailable, "an owner did not answer in time");
+  for (auto& [number, question] : questions_) {
+    if (std::exchange(question.ticked, true)) slow.push_back(number);
+  }
+  for (const std::uint64_t number : slow) {
+    const auto at = questions_.find(number);
+    Sum others = sums_.at(at->second.sum);
+    others.vain.insert(at->second.member);
+    Partition missing{};
+    const auto shares = share_out(others, at->second.partitions, missing);
+    if (!shares) continue;
+    const Question question = take(at);
+    sums_.at(question.sum).vain.insert(question.member);
+    ask(question.sum, *shares);
+  }
+}
+
+void Sizing::finish(std::uint64_t number, Code code, std::string why) {
+  const auto at = sums_.find(number);
+  const Sum& sum = at->second;
+  const std::uint64_t counters = code == Code::ok ? sum.counters : 0;
+  out_.answer(sum.client, Sized{sum.id, counters, code, std::move(why)});
+  if (sum.questions != 0)
+    std::erase_if(questions_, [number](const auto& row) { return row.second.sum == number; });
+  sums_.erase(at);
+}
+
+}  // namespace quipu

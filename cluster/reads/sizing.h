@@ -1,0 +1,83 @@
+// sizing.h: answers how many counters exist, across owners.
+//
+//   each partition ──▶ one owner: this node, or a live one ──SizePart──▶ its counters
+//                                                          ◀──SizedPart─┘    ──▶ the sum
+//
+// Rule: a partition is counted once or not at all, and then the answer is no number
+// but `unavailable`. An owner counts only where its copy counts, and says which those
+// are; the others, and all of one whose link is lost, go to other owners, and all of
+// one that is silent for an interval, if others there are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "cluster/gates/node_settings.h"
+#include "cluster/gates/outbound.h"
+#include "cluster/membership/view.h"
+
+namespace quipu {
+
+class Sizing {
+ public:
+  // All must outlive it.
+  Sizing(const View& view, const Executor& executor, Outbound& out, const NodeSettings& settings)
+      : view_(view),
+        executor_(executor),
+        out_(out),
+        settings_(settings),
+        next_number_(view.first_number()) {}
+
+  void on_size(Instant now, ClientId client, const Size& size);
+  // What a peer asks of this node's memory.
+  void on_size_part(MemberIndex from, const SizePart& ask);
+  void on_sized_part(MemberIndex from, const SizedPart& answer);
+  void on_link_lost(MemberIndex member);
+  void on_tick(Instant now);
+
+  [[nodiscard]] std::size_t size() const { return sums_.size(); }
+  // How many exist in the partitions that this node owns, whole or not.
+  [[nodiscard]] std::uint64_t counters_here() const;
+
+ private:
+  struct Sum {
+    ClientId client{};
+    std::uint64_t id = 0;
+    Instant deadline{};
+    std::uint64_t counters = 0;  // of what was counted so far
+    std::set<MemberIndex> vain;  // could not tell of all that they were asked
+    std::size_t questions = 0;
+  };
+  using Sums = std::map<std::uint64_t, Sum>;
+  struct Question {
+    std::uint64_t sum = 0;
+    MemberIndex member = 0;
+    Partitions partitions;
+    bool ticked = false;  // an interval has ended since
+  };
+  using Questions = std::map<std::uint64_t, Question>;
+  using Shares = std::map<MemberIndex, Partitions>;
+
+  [[nodiscard]] std::optional<MemberIndex> owner_for(const Sum& sum, Partition partition) const;
+  [[nodiscard]] std::uint64_t counters_in(const Partitions& partitions) const;
+  // Nothing if one of them has no owner to ask; `missing` is the first such.
+  [[nodiscard]] std::optional<Shares> share_out(const Sum& sum, const Partitions& partitions,
+                                                Partition& missing) const;
+  void ask(std::uint64_t number, const Partitions& partitions);
+  void ask(std::uint64_t number, const Shares& shares);
+  Question take(Questions::iterator at);
+  void finish(std::uint64_t number, Code code, std::string why);
+
+  const View& view_;
+  const Executor& executor_;
+  Outbound& out_;
+  const NodeSettings& settings_;
+  Sums sums_;
+  Questions questions_;
+  std::uint64_t next_number_;
+};
+
+}  // namespace quipu

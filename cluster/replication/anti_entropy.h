@@ -1,0 +1,99 @@
+// anti_entropy.h: finds and fetches what replication missed.
+//
+// Each node pulls from each peer that it shares partitions with; the peer pulls
+// for itself. So each side only ever asks, compares and merges:
+//
+//   idle ─▶ root ─differs─▶ partitions ─(a second look later)─▶ leaves ─▶ keys ─▶ states ─▶ idle
+//
+// A routine pull follows only what still differs a second later, since under load
+// replicas differ all the time by what is on its way. An urgent one (after a new
+// link, or when the peer lost its outbox) follows everything at once, and when it
+// ends, all that the peer held when it began is durable here. That is also how a
+// new owner is filled and how a rebuilt node heals.
+//
+// One question is open at a time, and questions are spaced so that answers take no
+// more than the set share of the link. What does not answer the open question ends
+// the pull, unfinished: nothing counts as repaired by an answer to something else.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "cluster/gates/node_settings.h"
+#include "cluster/gates/outbound.h"
+#include "cluster/membership/view.h"
+#include "protocol/instant.h"
+#include "protocol/random.h"
+
+namespace quipu {
+
+class AntiEntropy {
+ public:
+  // All must outlive it.
+  AntiEntropy(Instant now, const View& view, Executor& executor, Outbound& out,
+              const NodeSettings& settings, Random random);
+
+  // Everything that this peer holds must be here; `epoch` is what to report when
+  // it is (Freshness). Restarts what is going on with this peer.
+  void urge(Instant now, MemberIndex peer, std::uint64_t epoch);
+  void on_link_lost(MemberIndex peer);
+  void on_pulled(Instant now, MemberIndex from, const Pulled& answer);
+  void on_tick(Instant now);
+
+  // Urgent pulls that ended, and whose last merge is durable with that commit.
+  struct Repaired {
+    MemberIndex peer;
+    std::uint64_t epoch;
+    Commit commit;
+    bool whole;  // the peer's copy counted all the while
+  };
+  [[nodiscard]] std::vector<Repaired> take_repaired() { return std::exchange(repaired_, {}); }
+
+  [[nodiscard]] Instant deadline() const;
+  struct Counts {
+    std::uint64_t pulls = 0, shards_repaired = 0, bytes_pulled = 0;
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  enum class Stage { idle, root, partitions, second_look, leaves, keys, states };
+  struct Pulling {
+    Stage stage = Stage::idle;
+    bool urgent = false;
+    std::uint64_t epoch = 0;
+    bool whole = true;                 // all answers so far came from a copy that counts
+    Instant next{};                    // when to begin, or to ask the next question
+    std::optional<Pull> asked;         // the open question
+    std::deque<Partition> partitions;  // still to be compared
+    std::deque<Partition> differing;   // found so far
+    std::deque<LeafId> leaves;
+    std::optional<ShardKey> after;  // of the first of them, all up to here was told
+    std::deque<ShardKey> shards;
+  };
+
+  void begin(Instant now, MemberIndex peer);
+  void ask(MemberIndex peer);
+  void schedule(Instant now, Pulling& pulling);
+  [[nodiscard]] bool answers(const Pull& asked, const Pulled& answer) const;
+  [[nodiscard]] LeafId leaf_of(const ShardKey& shard) const;
+  void compare_partitions(MemberIndex peer, const Pulled& answer);
+  void compare_leaves(Pulling& pulling, const Pulled& answer);
+  void compare_keys(Pulling& pulling, const Pulled& answer);
+  std::size_t take_states(Pulling& pulling, const Pulled& answer);
+  void advance(Instant now, MemberIndex peer);
+  void all_shared(MemberIndex peer, std::deque<Partition>& partitions) const;
+  void finish(Instant now, MemberIndex peer);
+
+  const View& view_;
+  Executor& executor_;
+  Outbound& out_;
+  const NodeSettings& settings_;
+  Random random_;
+  std::vector<Pulling> peers_;
+  std::uint64_t next_id_;
+  std::vector<Repaired> repaired_;
+  Counts counts_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,86 @@
+#include "cluster/replication/freshness.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+constexpr std::size_t kRememberedBeats = 1024;  // older ones cannot date anything
+
+}  // namespace
+
+Freshness::Freshness(const View& view, const Executor& executor, Duration interval)
+    : view_(view), executor_(executor), interval_(interval), peers_(view.size()) {}
+
+Beat Freshness::beat(Instant now, MemberIndex to, const Replicator& replicator) {
+  Peer& peer = peers_[to];
+  while (due(to, replicator)) {
+    peer.covered = std::exchange(peer.marker, 0);
+    mark(peer);
+  }
+  Beat beat{peer.next_beat++, peer.covered, replicator.lost_epoch(to), peer.pulled,
+            view_.full(view_.self())};
+  peer.sent.push_back({beat.number, now});
+  if (peer.sent.size() > kRememberedBeats) peer.sent.pop_front();
+  return beat;
+}
+
+bool Freshness::due(MemberIndex to, const Replicator& replicator) const {
+  const Peer& peer = peers_[to];
+  return peer.marker != 0 && replicator.reached(to, peer.marker_commit);
+}
+
+// What is held now is at least what was held when that beat came.
+void Freshness::mark(Peer& peer) const {
+  if (peer.marker != 0 || peer.newest <= peer.covered) return;
+  peer.marker = peer.newest;
+  peer.marker_commit = executor_.covering();
+}
+
+void Freshness::on_beat(MemberIndex from, const Beat& beat) {
+  Peer& peer = peers_[from];
+  peer.newest = std::max(peer.newest, beat.number);
+  mark(peer);
+  peer.lost = std::max(peer.lost, beat.lost_epoch);
+  if (needs_pull(from)) return;
+  while (!peer.sent.empty() && peer.sent.front().number <= beat.covered) {
+    peer.as_of = peer.sent.front().at;
+    peer.sent.pop_front();
+  }
+}
+
+// What was covered stays covered: as_of is ours. Our numbers go on, so that what
+// the peer says of an earlier link's beats dates nothing newer.
+void Freshness::on_link_up(MemberIndex member) {
+  Peer anew;
+  anew.as_of = peers_[member].as_of;
+  anew.next_beat = peers_[member].next_beat;
+  peers_[member] = std::move(anew);
+}
+
+void Freshness::on_replaced(MemberIndex member) {
+  const std::optional<Instant> as_of = peers_[member].as_of;
+  for (Peer& peer : peers_) {
+    peer.pulled = 0;
+    peer.as_of = std::min(peer.as_of, as_of);
+  }
+}
+
+std::optional<Duration> Freshness::age_of(Instant now, MemberIndex member) const {
+  if (!peers_[member].as_of) return std::nullopt;
+  return now - *peers_[member].as_of;
+}
+
+Age Freshness::age(Instant now) const {
+  Age worst{Duration::zero(), true};
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    if (member == view_.self() || view_.config().members[member].weight == 0) continue;
+    const auto one = age_of(now, member);
+    if (!one) return {};
+    worst.age = std::max(*worst.age, *one);
+  }
+  worst.complete = *worst.age <= kCompleteIntervals * interval_;
+  return worst;
+}
+
+}  // namespace quipu

@@ -1,0 +1,54 @@
+#include "cluster/replication/number_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+// An empty table gives back what is larger: it may have been full once.
+constexpr std::size_t kKept = 4096;
+
+}  // namespace
+
+void NumberTable::insert(const Placement& placement, std::uint32_t number) {
+  if (2 * (size_ + 1) > slots_.size()) grow();
+  place({tag_of(placement), number});
+  ++size_;
+}
+
+void NumberTable::place(Slot slot) {
+  std::size_t at = home(slot.tag);
+  while (slots_[at].tag != 0) at = after(at);
+  slots_[at] = slot;
+}
+
+void NumberTable::grow() {
+  const std::vector<Slot> before = std::exchange(slots_, {});
+  slots_.resize(std::max<std::size_t>(16, 2 * before.size()));
+  for (const Slot& slot : before) {
+    if (slot.tag != 0) place(slot);
+  }
+}
+
+// What follows moves into the gap unless it would come to stand before its home.
+void NumberTable::erase(const Placement& placement, std::uint32_t number) {
+  std::size_t gap = home(tag_of(placement));
+  while (slots_[gap].tag != tag_of(placement) || slots_[gap].number != number) gap = after(gap);
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t at = after(gap); slots_[at].tag != 0; at = after(at)) {
+    const std::size_t from_home = (at - home(slots_[at].tag)) & mask;
+    if (from_home < ((at - gap) & mask)) continue;
+    slots_[gap] = slots_[at];
+    gap = at;
+  }
+  slots_[gap] = {};
+  if (--size_ == 0 && slots_.size() > kKept) clear();
+}
+
+void NumberTable::clear() {
+  slots_ = std::vector<Slot>();
+  size_ = 0;
+}
+
+}  // namespace quipu

@@ -1,0 +1,73 @@
+#include "cluster/replication/outbox.h"
+
+#include <cassert>
+#include <utility>
+
+namespace quipu {
+
+Outbox::Item* Outbox::find(const PlacedRef& shard) {
+  const auto number = names_.find(shard.placement, [&](std::uint32_t one) {
+    return PlacedRef(waiting_[one - first_]) == shard;
+  });
+  return number ? &waiting_[*number - first_] : nullptr;
+}
+
+bool Outbox::push(const PlacedRef& shard, Commit since) {
+  if (find(shard) != nullptr) return true;
+  names_.insert(shard.placement, first_ + static_cast<std::uint32_t>(waiting_.size()));
+  waiting_.emplace_back(shard, since);
+  if (size() <= limit_) return true;
+  clear();
+  return false;
+}
+
+void Outbox::take(std::size_t count, Commit as_of) {
+  constexpr std::size_t kAhead = 8;
+  assert(count > 0 && count <= next_size());
+  Acked& sent = frames_[next_number_++];
+  sent.as_of = as_of;
+  sent.items.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kAhead < waiting_.size()) names_.prefetch(waiting_[kAhead].placement);
+    names_.erase(waiting_.front().placement, first_++);
+    sent.items.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  in_flight_ += count;
+}
+
+Outbox::Acked Outbox::acked(std::uint64_t number) {
+  const auto at = frames_.find(number);
+  if (at == frames_.end()) return {};
+  Acked acked = std::move(at->second);
+  frames_.erase(at);
+  in_flight_ -= acked.items.size();
+  return acked;
+}
+
+// The oldest in front. A shard that changed again while in flight waits already; it
+// keeps the older `since`, which is the one that the peer has not confirmed.
+void Outbox::relink() {
+  auto frames = std::exchange(frames_, {});
+  in_flight_ = 0;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    std::vector<Item>& items = frame->second.items;
+    for (auto item = items.rbegin(); item != items.rend(); ++item) {
+      if (Item* const waiting = find(*item)) {
+        waiting->since = std::min(waiting->since, item->since);
+      } else {
+        names_.insert(item->placement, --first_);
+        waiting_.push_front(std::move(*item));
+      }
+    }
+  }
+}
+
+void Outbox::clear() {
+  names_.clear();
+  waiting_.clear();
+  frames_.clear();
+  in_flight_ = 0;
+}
+
+}  // namespace quipu

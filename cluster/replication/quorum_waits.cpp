@@ -1,0 +1,167 @@
+#include "cluster/replication/quorum_waits.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace quipu {
+namespace {
+
+constexpr std::size_t kKeptShards = 1024;  // places that stay, free or not
+constexpr std::size_t kKeptWaits = 4;      // room for so many in a free place
+
+Done in_doubt(const Done& done, const char* why) {
+  Done failed = done;
+  failed.code = Code::in_doubt;
+  failed.detail = why;
+  return failed;
+}
+
+}  // namespace
+
+void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
+                       Instant deadline) {
+  const Number number = find_or_add(shard);
+  Shard& entry = shards_[number];
+  if (commit <= durable_) note(entry, view_.self(), durable_);
+  if (met(entry, commit)) {
+    out_.answer(origin, std::move(done));
+    return forget_answered(number);
+  }
+  // A retry, of an older commit, may wait a little longer: what will be acked next is as
+  // new as the others, and so they keep one order.
+  if (!entry.waits.empty()) commit = std::max(commit, entry.waits.back().commit);
+  entry.waits.push_back({commit, origin, std::move(done), deadline});
+  ++size_;
+  if (commit <= std::max(durable_, entry.own)) return;
+  entry.own = commit;
+  own_.emplace_back(commit, number);
+}
+
+QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
+  if (const auto number = find(shard)) return *number;
+  // The least, so that the last ones become free; those that are gone are no less than it.
+  Number number = static_cast<Number>(shards_.size());
+  if (free_.empty() || free_.front() >= number) {
+    free_.clear();
+    shards_.emplace_back(shard);
+  } else {
+    std::ranges::pop_heap(free_, std::greater<>());
+    number = free_.back();
+    free_.pop_back();
+    Shard& again = shards_[number];
+    again.name.shard.key.assign(shard.shard.key);  // into the room of the one before
+    again.name.shard.shard = shard.shard.shard;
+    again.name.placement = shard.placement;
+  }
+  names_.insert(shard.placement, number);
+  return number;
+}
+
+// On average each wait moves once at most.
+void QuorumWaits::forget_answered(Number number) {
+  Shard& shard = shards_[number];
+  if (shard.waiting().empty()) return release(number);
+  if (2 * shard.answered < shard.waits.size()) return;
+  const auto first = shard.waits.begin();
+  shard.waits.erase(first, first + static_cast<std::ptrdiff_t>(shard.answered));
+  shard.answered = 0;
+}
+
+void QuorumWaits::release(Number number) {
+  Shard& shard = shards_[number];
+  names_.erase(shard.name.placement, number);
+  free_.push_back(number);
+  std::ranges::push_heap(free_, std::greater<>());
+  shard.waits.clear();
+  if (shard.waits.capacity() > kKeptWaits) shard.waits = std::vector<Wait>();
+  shard.answered = 0;
+  shard.held.fill(std::nullopt);
+  shard.own = {};
+  while (shards_.size() > kKeptShards && shards_.back().waits.empty()) shards_.pop_back();
+}
+
+void QuorumWaits::note(Shard& shard, MemberIndex owner, Commit commit) {
+  const Partition partition = shard.name.placement.partition();
+  const auto owners = view_.owners(partition);
+  const auto position = std::find(owners.begin(), owners.end(), owner);
+  if (position == owners.end()) return;
+  if (owner == view_.self() && !view_.counts(partition)) return;
+  std::optional<Commit>& held = shard.held[static_cast<std::size_t>(position - owners.begin())];
+  held = std::max(held, std::optional(commit));
+}
+
+bool QuorumWaits::met(const Shard& shard, Commit commit) const {
+  const auto holds = [&](std::optional<Commit> as_of) { return as_of >= commit; };
+  return static_cast<std::size_t>(std::count_if(shard.held.begin(), shard.held.end(), holds)) >=
+         view_.majority();
+}
+
+void QuorumWaits::hold(Number number, MemberIndex owner, Commit commit) {
+  Shard& shard = shards_[number];
+  note(shard, owner, commit);
+  for (Wait& wait : shard.waiting()) {
+    if (!met(shard, wait.commit)) break;
+    out_.answer(wait.origin, std::move(wait.done));
+    ++shard.answered;
+    --size_;
+  }
+  forget_answered(number);
+}
+
+void QuorumWaits::on_held(const PlacedRef& shard, MemberIndex owner, Commit commit) {
+  if (size_ == 0) return;
+  if (const auto number = find(shard)) hold(*number, owner, commit);
+}
+
+void QuorumWaits::on_durable(Commit commit) {
+  durable_ = commit;
+  while (!own_.empty() && own_.front().first <= commit) {
+    const Number number = own_.front().second;
+    own_.pop_front();
+    if (number < shards_.size() && !shards_[number].waits.empty())
+      hold(number, view_.self(), commit);
+  }
+}
+
+template <class Wanted>
+std::vector<QuorumWaits::Number> QuorumWaits::by_name(Wanted wanted) {
+  std::vector<Number> found;
+  for (Number number = 0; number < shards_.size(); ++number) {
+    if (std::ranges::any_of(shards_[number].waiting(), wanted)) found.push_back(number);
+  }
+  std::ranges::sort(found, {},
+                    [this](Number one) -> const ShardKey& { return shards_[one].name.shard; });
+  return found;
+}
+
+std::vector<ShardKey> QuorumWaits::restart() {
+  std::vector<ShardKey> shards;
+  for (const Number number : by_name([](const Wait&) { return true; })) {
+    shards.push_back(shards_[number].name.shard);
+    shards_[number].held.fill(std::nullopt);
+    hold(number, view_.self(), durable_);
+  }
+  return shards;
+}
+
+void QuorumWaits::on_tick(Instant now) {
+  const auto late = [now](const Wait& wait) { return now >= wait.deadline; };
+  for (const Number number : by_name(late)) {
+    Shard& shard = shards_[number];
+    for (const Wait& wait : shard.waiting()) {
+      if (!late(wait)) continue;
+      out_.answer(
+          wait.origin,
+          in_doubt(wait.done, wait.commit <= durable_
+                                  ? "durable here, but no majority of the owners has answered"
+                                  : "applied here, but not durable yet"));
+    }
+    const auto first = shard.waits.begin() + static_cast<std::ptrdiff_t>(shard.answered);
+    const auto rest = std::remove_if(first, shard.waits.end(), late);
+    size_ -= static_cast<std::size_t>(shard.waits.end() - rest);
+    shard.waits.erase(rest, shard.waits.end());
+    forget_answered(number);
+  }
+}
+
+}  // namespace quipu

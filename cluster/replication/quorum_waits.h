@@ -1,0 +1,98 @@
+// quorum_waits.h: adds and resets that are durable here and wait until a majority
+// of their shard's owners has them too.
+//
+// An owner's ack counts if it is for a state at least as new as the change, if
+// the owner goes by the same config and pins, and if its copy counts. This node
+// counts itself only if it is an owner, and by the same rules.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cluster/gates/outbound.h"
+#include "cluster/membership/view.h"
+#include "cluster/replication/number_table.h"
+#include "cluster/replication/placed_shard.h"
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class QuorumWaits {
+ public:
+  QuorumWaits(const View& view, Outbound& out)
+      : view_(view), out_(out), names_(view.first_number()) {}
+
+  void wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
+            Instant deadline);
+
+  // `owner` has the shard's state as of `commit`, durably.
+  void on_held(const PlacedRef& shard, MemberIndex owner, Commit commit);
+  // This node's own copies up to `commit` are durable.
+  void on_durable(Commit commit);
+
+  // No ack that came before counts any more. Returns the shards to be sent again, in the
+  // order of their names.
+  [[nodiscard]] std::vector<ShardKey> restart();
+  void on_tick(Instant now);
+
+  [[nodiscard]] bool waits_for(const PlacedRef& shard) const {
+    return size_ > 0 && find(shard).has_value();
+  }
+  // What the next call that names the shard will look at.
+  void prefetch(const Placement& placement) const { names_.prefetch(placement); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  struct Wait {
+    Commit commit{};
+    Origin origin;
+    Done done;
+    Instant deadline{};
+  };
+  // What a shard that is not waited for any more leaves behind, the next one takes, so that a
+  // wait seldom allocates.
+  struct Shard {
+    explicit Shard(const PlacedRef& of) : name(of) {}
+    PlacedShard name;
+    std::vector<Wait> waits;   // by commit
+    std::size_t answered = 0;  // the first so many of them
+    // By position in the owner list: as of when it has the state. Nothing is less
+    // than any commit, also than 0, by which a retry names what an earlier start applied.
+    std::array<std::optional<Commit>, kMaxReplication> held{};
+    Commit own{};  // the newest commit that is in own_
+    [[nodiscard]] std::span<Wait> waiting() { return std::span(waits).subspan(answered); }
+  };
+  using Number = std::uint32_t;  // in shards_
+
+  [[nodiscard]] std::optional<Number> find(const PlacedRef& shard) const {
+    return names_.find(shard.placement,
+                       [&](Number one) { return PlacedRef(shards_[one].name) == shard; });
+  }
+  [[nodiscard]] Number find_or_add(const PlacedRef& shard);
+  void forget_answered(Number number);
+  void release(Number number);  // nobody waits for it any more
+  // The shards of which `wanted` holds for some wait, by name.
+  template <class Wanted>
+  [[nodiscard]] std::vector<Number> by_name(Wanted wanted);
+  void note(Shard& shard, MemberIndex owner, Commit commit);
+  [[nodiscard]] bool met(const Shard& shard, Commit commit) const;
+  void hold(Number number, MemberIndex owner, Commit commit);
+
+  const View& view_;
+  Outbound& out_;
+  NumberTable names_;
+  std::deque<Shard> shards_;
+  std::vector<Number> free_;  // nobody waits for them; a heap, the least first
+  std::size_t size_ = 0;
+  Commit durable_{};
+  // Not durable here yet, ascending. A number may mean another shard by then, of which this
+  // node's copy is as durable, or none.
+  std::deque<std::pair<Commit, Number>> own_;
+};
+
+}  // namespace quipu

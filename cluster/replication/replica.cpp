@@ -1,0 +1,167 @@
+#include "cluster/replication/replica.h"
+
+#include <algorithm>
+
+#include "cluster/membership/testimony.h"
+#include "cluster/replication/state_size.h"
+
+namespace quipu {
+namespace {
+
+static_assert(2 * kMaxStateBytes < kMaxStatesBytes, "one of what was asked always fits");
+static_assert(kPullBytes + kMaxStateBytes < kMaxStatesBytes);
+
+constexpr std::size_t kDigestBytes = 48;  // of a shard, beside its key
+
+std::uint32_t milliseconds(const Age& age) {
+  if (!age.age) return kUnknownAge;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age.age).count();
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(ms, kUnknownAge - 1));
+}
+
+}  // namespace
+
+void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
+  if (executor_.has_open()) executor_.seal();
+  Collected answer;
+  answer.id = ask.id;
+  ShardState state;
+  std::vector<Partition> partitions;
+  for (const ShardKey& shard : ask.shards) {
+    executor_.map().read(shard, state);
+    if (answer.states.bytes() + state_bytes(shard, state) > kMaxStatesBytes) break;
+    answer.states.push(shard, state);
+    partitions.push_back(executor_.map().place(shard).partition());
+  }
+  answer.states.sightings = testimony(executor_);
+  answer.boot = executor_.meta().lineage.back().boot;
+  answer.unfilled = view_.unfilled(std::move(partitions));
+  const Age age = freshness_.age(now);
+  answer.age_ms = milliseconds(age);
+  answer.complete = age.complete && answer.unfilled.empty();
+  out_.reply({from, ask.fence}, std::move(answer), executor_.covering());
+}
+
+// Tells the other owners of new shards: one that was not asked must not call a read
+// complete without them.
+// Why a write-back of an ended start is refused: the member may have lost what it told in it.
+// It asks only the partition's owners whether it has lost something, and goes on under its
+// actor, below the commits that the write-back holds. Merged, these would swallow what it
+// counts from then on.
+void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
+  if (!view_.all_current(write.boots)) {
+    out_.send(from, WrittenBack{write.id, Code::stale_config, {}});
+    return;
+  }
+  const std::vector<Partition> refused = executor_.merge(write.states);
+  WrittenBack answer;
+  answer.id = write.id;
+  std::vector<Partition> partitions;
+  write.states.for_each([&](const DeltaEntry& entry) {
+    partitions.push_back(executor_.map().place(entry.ref).partition());
+    if (entry.count > 1) replicator_.offer(entry.ref);
+  });
+  answer.unfilled = view_.unfilled(std::move(partitions), refused);
+  out_.reply({from, write.fence}, std::move(answer), executor_.covering());
+}
+
+void Replica::on_pull(MemberIndex from, const Pull& pull) {
+  if (executor_.has_open()) executor_.seal();
+  Pulled answer;
+  answer.id = pull.id;
+  answer.kind = pull.kind;
+  answer.whole = view_.whole();
+  switch (pull.kind) {
+    case PullKind::root:
+      pull_root(from, answer);
+      break;
+    case PullKind::partitions:
+      pull_partitions(from, pull, answer);
+      break;
+    case PullKind::leaves:
+      pull_leaves(pull, answer);
+      break;
+    case PullKind::keys:
+      pull_keys(pull, answer);
+      break;
+    case PullKind::states:
+      pull_states(pull, answer);
+      break;
+  }
+  out_.send(from, std::move(answer), executor_.covering());
+}
+
+Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex a, MemberIndex b) {
+  Hash128 root;
+  for (const Partition partition : map.held_in()) {
+    if (view.owns(a, partition) && view.owns(b, partition)) root += map.digest(partition);
+  }
+  return root;
+}
+
+// Not answered if it would stall, or if something is held here that only the
+// asker owns: then the asker must look closer in any case.
+void Replica::pull_root(MemberIndex from, Pulled& answer) const {
+  const ShardMap& map = executor_.map();
+  if (map.dirty() > kDirtyForRoot) return;
+  for (const Partition partition : map.held_in()) {
+    if (!view_.owned(partition)) return;
+  }
+  answer.root = shared_root(view_, map, from, view_.self());
+  answer.answered = 1;
+}
+
+void Replica::pull_partitions(MemberIndex from, const Pull& pull, Pulled& answer) const {
+  for (const Partition partition : pull.partitions) {
+    ++answer.answered;
+    if (executor_.map().size(partition) == 0 || !view_.owns(from, partition)) continue;
+    answer.partitions.push_back({partition, executor_.map().digest(partition)});
+    if (answer.partitions.size() == kPartitionsPerPull) return;
+  }
+}
+
+void Replica::pull_leaves(const Pull& pull, Pulled& answer) const {
+  for (const Partition partition : pull.partitions) {
+    if (answer.answered == kLeafPartitionsPerPull) return;
+    ++answer.answered;
+    const Digest::Leaves leaves = executor_.map().leaves(partition);
+    for (std::size_t i = 0; i < kLeaves; ++i) {
+      if (leaves[i] != Hash128{})
+        answer.leaves.push_back({{partition, static_cast<std::uint8_t>(i)}, leaves[i]});
+    }
+  }
+}
+
+// Stops wherever it is long enough, also within a leaf: whoever aims keys at one
+// makes the repair take more questions, not answer less.
+void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
+  const ShardMap& map = executor_.map();
+  std::vector<Entry*> entries;
+  const ShardKey* after = pull.shards.empty() ? nullptr : &pull.shards.front();
+  std::size_t bytes = 0;
+  for (const LeafId& leaf : pull.leaves) {
+    map.collect_leaf(leaf.partition, leaf.leaf, entries);
+    for (const Entry* entry : entries) {
+      const ShardRef ref = entry->ref();
+      if (after != nullptr && ref <= ShardRef(*after)) continue;
+      if (bytes > answer_bytes_) return;
+      answer.shards.push_back({{std::string(ref.key), ref.shard}, map.hash(*entry)});
+      bytes += ref.key.size() + kDigestBytes;
+    }
+    after = nullptr;
+    ++answer.answered;
+  }
+}
+
+void Replica::pull_states(const Pull& pull, Pulled& answer) const {
+  ShardState state;
+  for (const ShardKey& shard : pull.shards) {
+    // At least one: an answer without any would end the repair.
+    if (answer.answered > 0 && answer.states.bytes() > answer_bytes_) break;
+    ++answer.answered;
+    if (executor_.map().read(shard, state)) answer.states.push(shard, state);
+  }
+  answer.states.sightings = testimony(executor_);
+}
+
+}  // namespace quipu

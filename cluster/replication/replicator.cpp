@@ -1,0 +1,222 @@
+#include "cluster/replication/replicator.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "cluster/membership/testimony.h"
+#include "cluster/replication/state_size.h"
+
+namespace quipu {
+namespace {
+
+constexpr std::size_t kAhead = 8;  // of shards whose memory is fetched
+
+}  // namespace
+
+Replicator::Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
+                       Residency& residency, const NodeSettings& settings)
+    : view_(view),
+      executor_(executor),
+      out_(out),
+      waits_(waits),
+      residency_(residency),
+      settings_(settings),
+      queued_(executor.sealed()) {
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    peers_.push_back(
+        {Outbox(settings.outbox_shards, settings.frames_in_flight, view.first_number())});
+  }
+}
+
+template <class Urgent>
+void Replicator::push_to_owners(const PlacedRef& shard, Commit since, Urgent urgent) {
+  const Partition partition = shard.placement.partition();
+  if (!view_.owned(partition)) foreign_.insert(partition);
+  for (const MemberIndex owner : view_.owners(partition)) {
+    if (owner == view_.self()) continue;
+    push(owner, shard, since);
+    peers_[owner].urgent = peers_[owner].urgent || urgent();
+  }
+}
+
+void Replicator::offer_foreign() {
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    const Partition partition{p};
+    if (view_.owned(partition)) continue;
+    executor_.map().for_each(partition, [this](const Entry* entry) { offer(entry->ref()); });
+  }
+}
+
+void Replicator::on_sealed(const Sealed& sealed) {
+  queued_ = sealed.commit;
+  if (view_.size() == 1) return;  // nobody is to be told
+  std::vector<PlacedRef> shards;
+  sealed.local.for_each([&](const ShardRef& ref) {
+    shards.push_back({ref, executor_.map().place(ref)});
+  });
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (i + kAhead < shards.size()) prefetch(shards[i + kAhead].placement);
+    push_to_owners(shards[i], sealed.commit, [&] { return waits_.waits_for(shards[i]); });
+  }
+}
+
+void Replicator::prefetch(const Placement& placement) const {
+  for (const MemberIndex owner : view_.owners(placement.partition()))
+    peers_[owner].outbox.prefetch(placement);
+}
+
+void Replicator::offer(const ShardRef& ref) {
+  push_to_owners({ref, executor_.map().place(ref)}, executor_.covering(), [] { return true; });
+}
+
+// Whoever waits for a lost shard may still be answered by the other owners, and
+// is in doubt at its deadline otherwise.
+void Replicator::push(MemberIndex member, const PlacedRef& shard, Commit since) {
+  Peer& peer = peers_[member];
+  if (peer.outbox.push(shard, since)) return;
+  ++peer.lost_epoch;
+  ++counts_.outboxes_lost;
+}
+
+void Replicator::flush(Flush what) {
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    Peer& peer = peers_[member];
+    if (member == view_.self() || !view_.up(member) || !peer.outbox.can_take()) continue;
+    if (what == Flush::urgent && !peer.urgent) continue;
+    send_frames(member);
+    peer.urgent = false;
+  }
+}
+
+void Replicator::send_frames(MemberIndex member) {
+  if (executor_.has_open()) executor_.seal();
+  const Commit as_of = executor_.sealed();
+  while (peers_[member].outbox.can_take() && bring_back(member)) {
+    Outbox& outbox = peers_[member].outbox;
+    DeltaFrame message{outbox.next_number(), view_.fence(), Delta(as_of)};
+    outbox.take(show(outbox, message.delta), as_of);
+    message.delta.sightings = testimony(executor_);
+    out_.send(member, std::move(message), as_of);
+    ++counts_.frames_sent;
+  }
+}
+
+// Of what waits, as many as a frame holds; returns how many. In groups whose memory is
+// fetched ahead; ShardMap::for_each_fetched() would not stop, and compute the places again.
+std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
+  constexpr std::size_t kGroup = 16;
+  const ShardMap& map = executor_.map();
+  std::array<Placement, kGroup> group;
+  ShardState state;
+  std::size_t bytes = 0, shown = 0;
+  const auto room = [&] { return shown == 0 || bytes < settings_.frame_bytes; };
+  while (shown < outbox.next_size() && room()) {
+    const std::size_t size = std::min(kGroup, outbox.next_size() - shown);
+    for (std::size_t i = 0; i < size; ++i) group[i] = outbox.next_item(shown + i).placement;
+    map.prefetch(std::span(group).first(size));
+    for (std::size_t i = 0; i < size && room(); ++i) {
+      const ShardKey& shard = outbox.next_item(shown++).shard;
+      if (map.read(group[i], shard, state)) delta.push(shard, state);
+      bytes += state_bytes(shard, state);
+    }
+  }
+  return shown;
+}
+
+// False: a load will. What waits for a peer that is away may have been evicted meanwhile.
+bool Replicator::bring_back(MemberIndex member) {
+  Peer& peer = peers_[member];
+  if (executor_.map().all_resident()) return true;
+  if (peer.loading) return false;
+  Residency::Needs shown;
+  for (std::size_t i = 0; i < peer.outbox.next_size(); ++i)
+    shown.shards.push_back(peer.outbox.next_item(i).shard);
+  if (residency_.resident(shown)) return true;
+  peer.loading = true;
+  residency_.hold(std::move(shown), Residency::Turn::again, std::nullopt, [this, member](Instant) {
+    peers_[member].loading = false;
+    if (view_.up(member)) send_frames(member);
+  });
+  return false;
+}
+
+void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
+  const std::vector<Partition> refused = executor_.merge(frame.delta);
+  ++counts_.frames_merged;
+  DeltaAck ack;
+  ack.numbers.push_back(frame.number);
+  std::vector<Partition> partitions;
+  frame.delta.for_each([&](const DeltaEntry& entry) {
+    const Partition partition = executor_.map().place(entry.ref).partition();
+    partitions.push_back(partition);
+    if (!view_.owned(partition)) offer(entry.ref);
+  });
+  ack.unfilled = view_.unfilled(std::move(partitions), refused);
+  out_.reply({from, frame.fence}, std::move(ack), executor_.covering());
+}
+
+void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
+  for (const std::uint64_t number : ack.numbers) {
+    const Outbox::Acked acked = peers_[from].outbox.acked(number);
+    for (std::size_t i = 0; i < acked.items.size(); ++i) {
+      if (i + kAhead < acked.items.size()) waits_.prefetch(acked.items[i + kAhead].placement);
+      const Outbox::Item& item = acked.items[i];
+      const Partition partition = item.placement.partition();
+      const bool filled = !std::binary_search(ack.unfilled.begin(), ack.unfilled.end(), partition);
+      if (ack.code == Code::ok && filled) {
+        waits_.on_held(item, from, acked.as_of);
+      } else if (waits_.waits_for(item) || !view_.owned(partition)) {
+        push(from, item, acked.as_of);  // told again with the next flush
+      }
+    }
+  }
+  if (peers_[from].outbox.can_take() && peers_[from].urgent) flush(Flush::urgent);
+}
+
+void Replicator::on_link_up(MemberIndex member) {
+  peers_[member].outbox.relink();
+  peers_[member].pulled_epoch = 0;
+}
+
+void Replicator::on_fence_changed() {
+  for (Peer& peer : peers_) peer.outbox.relink();  // acks of what is in flight mean another fence
+  for (const ShardKey& shard : waits_.restart()) offer(shard);
+  offer_foreign();
+}
+
+bool Replicator::settled(Partition partition) const {
+  const auto inside = [partition](const Outbox::Item& item) {
+    return item.placement.partition() == partition;
+  };
+  const auto owners = view_.owners(partition);
+  return std::none_of(owners.begin(), owners.end(), [&](MemberIndex owner) {
+    const Peer& peer = peers_[owner];
+    return (peer.lost_epoch > 1 && peer.pulled_epoch < peer.lost_epoch) || peer.outbox.any(inside);
+  });
+}
+
+// Once the outboxes have all, so that nothing of it is only in memory.
+void Replicator::drop_settled_foreign() {
+  if (foreign_.empty() || queued_ != executor_.covering()) return;
+  std::erase_if(foreign_, [this](Partition partition) {
+    if (!settled(partition)) return false;
+    executor_.drop(partition);
+    ++counts_.partitions_dropped;
+    return true;
+  });
+}
+
+bool Replicator::reached(MemberIndex member, Commit commit) const {
+  const Peer& peer = peers_[member];
+  return queued_ >= commit && peer.pulled_epoch >= peer.lost_epoch && peer.outbox.reached(commit);
+}
+
+bool Replicator::drained() const {
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    if (member != view_.self() && view_.up(member) && !peers_[member].outbox.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace quipu

@@ -1,0 +1,100 @@
+// replicator.h: the one path by which changes made here reach the other owners.
+//
+//   sealed record ──▶ outboxes ──delta frame──▶ peer: merge, record, sync
+//                        ▲                          │
+//                        └────────── ack ───────────┘──▶ quorum waits
+//
+// Frames show sealed state only, and leave when it is durable. Adds are never
+// replicated as adds, only as the states that they led to, so a frame that
+// arrives twice, late or out of order changes nothing.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "cluster/gates/node_settings.h"
+#include "cluster/gates/outbound.h"
+#include "cluster/gates/residency.h"
+#include "cluster/membership/view.h"
+#include "cluster/replication/outbox.h"
+#include "cluster/replication/quorum_waits.h"
+
+namespace quipu {
+
+class Replicator {
+ public:
+  // All must outlive it.
+  Replicator(const View& view, Executor& executor, Outbound& out, QuorumWaits& waits,
+             Residency& residency, const NodeSettings& settings);
+
+  // A record was sealed: its local changes go to the owners.
+  void on_sealed(const Sealed& sealed);
+  // A peer must have this shard's state even if it did not change now.
+  void offer(const ShardRef& shard);
+
+  // Sends what may be sent. `urgent`: only if somebody waits for it.
+  enum class Flush { urgent, all };
+  void flush(Flush what);
+
+  void on_frame(MemberIndex from, const DeltaFrame& frame);
+  void on_ack(MemberIndex from, const DeltaAck& ack);
+  // All awaits repair there again.
+  void on_link_up(MemberIndex member);
+  // Config or pins moved, or a start: no earlier ack counts.
+  void on_fence_changed();
+
+  // Drops partitions that others own once every owner has all of them.
+  void drop_settled_foreign();
+
+  // ---- what freshness asks ----
+  // Whether the member has all that was held here at that commit.
+  [[nodiscard]] bool reached(MemberIndex member, Commit commit) const;
+  [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const {
+    return peers_[member].lost_epoch;
+  }
+  // The member has repaired what that many losses of its outbox missed.
+  void on_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled_epoch = epoch; }
+
+  [[nodiscard]] std::size_t outbox_size(MemberIndex member) const {
+    return peers_[member].outbox.size();
+  }
+  [[nodiscard]] bool drained() const;  // towards all members that are up
+  struct Counts {
+    std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, partitions_dropped = 0;
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  struct Peer {
+    Outbox outbox;
+    bool urgent = false;
+    bool loading = false;            // what its next frame shows comes from the store
+    std::uint64_t lost_epoch = 1;    // how often its outbox was lost: once by starting
+    std::uint64_t pulled_epoch = 0;  // what it has repaired of that, on this link
+  };
+
+  void offer_foreign();
+  void prefetch(const Placement& placement) const;
+  void push(MemberIndex member, const PlacedRef& shard, Commit since);
+  // `urgent()` is asked only where that makes a difference.
+  template <class Urgent>
+  void push_to_owners(const PlacedRef& shard, Commit since, Urgent urgent);
+  void send_frames(MemberIndex member);
+  [[nodiscard]] std::size_t show(const Outbox& outbox, Delta& delta) const;
+  bool bring_back(MemberIndex member);
+  [[nodiscard]] bool settled(Partition partition) const;
+
+  const View& view_;
+  Executor& executor_;
+  Outbound& out_;
+  QuorumWaits& waits_;
+  Residency& residency_;
+  const NodeSettings& settings_;
+  std::vector<Peer> peers_;
+  std::set<Partition> foreign_;  // held here, owned by others
+  Commit queued_;                // records up to it went to the outboxes
+  Counts counts_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,28 @@
+#include "cluster/retry/verdict.h"
+
+namespace quipu {
+
+Verdict judge(Code code, std::size_t sends) {
+  const bool once = sends <= 1;
+  switch (code) {
+    case Code::ok:
+    case Code::invalid_argument:
+    case Code::out_of_range:
+    case Code::token_reused:
+      return Verdict::complete;
+    case Code::token_expired:
+    case Code::executor_gone:
+      return once ? Verdict::rebind : Verdict::complete;
+    case Code::in_doubt:
+    case Code::storage_failed:
+    case Code::protocol_error:
+      return Verdict::retry;
+    default:
+      break;
+  }
+  // What is left was refused for now, or has a number that is newer than we are.
+  const bool refused = describe(code).outcome == Outcome::not_applied;
+  return once && refused ? Verdict::rebind : Verdict::retry;
+}
+
+}  // namespace quipu

@@ -1,0 +1,236 @@
+// The calls about many counters, once for Node and Client.
+#include "quipu/counters.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <utility>
+
+#include "node/api/call_forms.h"
+#include "node/base/clock.h"
+#include "node/base/version.h"
+#include "node/cores/counter_backend.h"
+#include "protocol/affinity.h"
+
+namespace quipu {
+namespace {
+
+static_assert(kMaxBatch == kMaxReadKeys, "a read_many is one Read");
+static_assert(kMaxPageKeys == kMaxListKeys);
+static_assert(std::uint32_t{kListEnd} == static_cast<std::uint32_t>(ListCursor::end));
+
+using Backend = std::shared_ptr<CounterBackend>;
+
+Status too_many_items() {
+  return {Code::invalid_argument, "one call takes " + std::to_string(kMaxBatch) + " items at most"};
+}
+
+// ---- add_many ----
+
+using StatusesDone = std::function<void(std::vector<Status>)>;
+
+// The answers of one add_many, which may come on two threads.
+class AddMany {
+ public:
+  AddMany(std::size_t items, StatusesDone done)
+      : answers_(items), open_(items), done_(std::move(done)) {}
+
+  void answer(std::size_t item, Status status) {
+    answers_[item] = std::move(status);
+    if (open_.fetch_sub(1) == 1) done_(std::move(answers_));
+  }
+
+ private:
+  std::vector<Status> answers_;
+  std::atomic<std::size_t> open_;
+  const StatusesDone done_;
+};
+
+void begin_adds(CounterBackend& backend, std::vector<Addition> items, const AddOptions& options,
+                StatusesDone done) {
+  if (items.empty()) return done({});
+  if (items.size() > kMaxBatch) return done(std::vector<Status>(items.size(), too_many_items()));
+  const auto all = std::make_shared<AddMany>(items.size(), std::move(done));
+  const Affinity affinity = affinity_of(options.affinity);
+  std::vector<CounterCall> calls;
+  calls.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    CounterChange add{.kind = OpKind::add,
+                      .key = std::move(items[i].key),
+                      .amount = items[i].amount,
+                      .ack = options.ack,
+                      .timeout = options.timeout,
+                      .affinity = affinity};
+    calls.emplace_back(
+        ChangeCall(std::move(add), [all, i](Status status) { all->answer(i, std::move(status)); }));
+  }
+  backend.begin(std::span(calls));
+}
+
+// ---- read_many ----
+
+using Readings = std::vector<Result<Reading>>;
+using ReadingsDone = ReadManyCall::Done;
+
+bool is_key(const std::string& key) { return !key.empty() && key.size() <= kMaxKey; }
+
+// What is no key is answered here, so that it keeps no key from being read.
+void begin_reads(CounterBackend& backend, std::vector<std::string> keys, const ReadOptions& options,
+                 ReadingsDone done) {
+  if (keys.size() > kMaxBatch) return done(Readings(keys.size(), too_many_items()));
+  Readings answers(keys.size(), Status(Code::invalid_argument, "a key has 1 to 512 bytes"));
+  std::vector<std::size_t> places;
+  ReadManyCall call{.keys = {}, .level = options.level, .timeout = options.timeout};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!is_key(keys[i])) continue;
+    places.push_back(i);
+    call.keys.push_back(std::move(keys[i]));
+  }
+  if (places.empty()) return done(std::move(answers));
+  call.done = [answers = std::move(answers), places = std::move(places),
+               done = std::move(done)](Readings read) mutable {
+    for (std::size_t i = 0; i < places.size(); ++i) answers[places[i]] = std::move(read[i]);
+    done(std::move(answers));
+  };
+  backend.begin(std::move(call));
+}
+
+// ---- list ----
+
+using PageDone = ListCall::Done;
+
+ListPage refused_page(const ListOptions& options, Status why) {
+  return {.status = std::move(why), .keys = {}, .next = options.cursor, .skip = options.cursor};
+}
+
+void begin_list(CounterBackend& backend, ListOptions options, PageDone done) {
+  const char* objection = nullptr;
+  if (options.limit < 1 || options.limit > kMaxPageKeys) objection = "a page has 1 to 1000 keys";
+  if (options.cursor > ListCursor::end) objection = "no list has this cursor";
+  if (options.prefix.size() > kMaxKey) objection = "a prefix has at most 512 bytes";
+  if (objection != nullptr)
+    return done(refused_page(options, Status(Code::invalid_argument, objection)));
+  ListQuestion question{.prefix = std::move(options.prefix),
+                        .cursor = static_cast<std::uint32_t>(options.cursor),
+                        .limit = static_cast<std::uint32_t>(options.limit),
+                        .timeout = options.timeout};
+  backend.begin(ListCall{std::move(question), std::move(done)});
+}
+
+// ---- status ----
+
+using ClusterStatusDone = StatusCall::Done;
+
+void begin_status(CounterBackend& backend, std::chrono::milliseconds timeout,
+                  ClusterStatusDone done) {
+  backend.begin(StatusCall{NodeClock::now() + clamp_timeout(timeout), std::move(done)});
+}
+
+constexpr auto as_result = [](Status why) { return Result<ClusterStatus>(std::move(why)); };
+
+}  // namespace
+
+Counters::Counters(std::vector<std::shared_ptr<CounterBackend>> backends)
+    : backends_(std::move(backends)) {
+  assert(!backends_.empty());
+}
+
+Counters::~Counters() = default;
+
+// Any would do: a node's reactors ask each other. So it only spreads the work.
+const std::shared_ptr<CounterBackend>& Counters::backend(std::string_view key) const {
+  return backends_[std::hash<std::string_view>()(key) % backends_.size()];
+}
+
+Counter Counters::counter(std::string key) {
+  return CounterBackend::make_counter(backend(key), std::move(key));
+}
+
+std::string_view Counters::version() { return kVersion; }
+
+std::vector<Status> Counters::add_many(std::vector<Addition> items, AddOptions options) {
+  const std::size_t count = items.size();
+  const Backend to = backend(count == 0 ? "" : items.front().key);
+  return wait_for<std::vector<Status>>(
+      *to, options.timeout, std::min(count, kMaxBatch),
+      [&](StatusesDone done) { begin_adds(*to, std::move(items), options, std::move(done)); },
+      [count](const Status& why) { return std::vector<Status>(count, why); });
+}
+
+void Counters::add_many(std::vector<Addition> items, AddOptions options, StatusesDone done) {
+  CounterBackend& to = *backend(items.empty() ? "" : items.front().key);
+  begin_adds(to, std::move(items), options, callable(std::move(done)));
+}
+
+std::future<std::vector<Status>> Counters::add_many_async(std::vector<Addition> items,
+                                                          AddOptions options) {
+  const std::size_t count = items.size();
+  CounterBackend& to = *backend(count == 0 ? "" : items.front().key);
+  return future_of<std::vector<Status>>(
+      to, [&](StatusesDone done) { begin_adds(to, std::move(items), options, std::move(done)); },
+      [count](const Status& why) { return std::vector<Status>(count, why); });
+}
+
+std::vector<Result<Reading>> Counters::read_many(std::vector<std::string> keys,
+                                                 ReadOptions options) {
+  const std::size_t count = keys.size();
+  const Backend from = backend(count == 0 ? "" : keys.front());
+  return wait_for<Readings>(
+      *from, options.timeout, 1,
+      [&](ReadingsDone done) { begin_reads(*from, std::move(keys), options, std::move(done)); },
+      [count](const Status& why) { return Readings(count, why); });
+}
+
+void Counters::read_many(std::vector<std::string> keys, ReadOptions options, ReadingsDone done) {
+  CounterBackend& from = *backend(keys.empty() ? "" : keys.front());
+  begin_reads(from, std::move(keys), options, callable(std::move(done)));
+}
+
+std::future<std::vector<Result<Reading>>> Counters::read_many_async(std::vector<std::string> keys,
+                                                                    ReadOptions options) {
+  const std::size_t count = keys.size();
+  CounterBackend& from = *backend(count == 0 ? "" : keys.front());
+  return future_of<Readings>(
+      from,
+      [&](ReadingsDone done) { begin_reads(from, std::move(keys), options, std::move(done)); },
+      [count](const Status& why) { return Readings(count, why); });
+}
+
+ListPage Counters::list(ListOptions options) {
+  const Backend from = backends_.front();
+  return wait_for<ListPage>(
+      *from, options.timeout, 1,
+      [&](PageDone done) { begin_list(*from, options, std::move(done)); },
+      [&](Status why) { return refused_page(options, std::move(why)); });
+}
+
+void Counters::list(ListOptions options, PageDone done) {
+  begin_list(*backends_.front(), std::move(options), callable(std::move(done)));
+}
+
+std::future<ListPage> Counters::list_async(ListOptions options) {
+  return future_of<ListPage>(
+      *backends_.front(),
+      [&](PageDone done) { begin_list(*backends_.front(), options, std::move(done)); },
+      [&](Status why) { return refused_page(options, std::move(why)); });
+}
+
+Result<ClusterStatus> Counters::status(std::chrono::milliseconds timeout) {
+  const Backend from = backends_.front();
+  return wait_for<Result<ClusterStatus>>(
+      *from, timeout, 1,
+      [&](ClusterStatusDone done) { begin_status(*from, timeout, std::move(done)); }, as_result);
+}
+
+void Counters::status(std::chrono::milliseconds timeout, ClusterStatusDone done) {
+  begin_status(*backends_.front(), timeout, callable(std::move(done)));
+}
+
+std::future<Result<ClusterStatus>> Counters::status_async(std::chrono::milliseconds timeout) {
+  return future_of<Result<ClusterStatus>>(
+      *backends_.front(),
+      [&](ClusterStatusDone done) { begin_status(*backends_.front(), timeout, std::move(done)); },
+      as_result);
+}
+
+}  // namespace quipu

@@ -1,0 +1,273 @@
+// quipu::Node: opens what a node needs, in the order in which it can fail cheaply.
+//
+//   options ─▶ plan ─▶ directory locked ─▶ ports bound ─▶ store recovered ─▶ threads
+//
+// Each step for all of its reactors before the next.
+#include "quipu/node.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "node/base/entropy.h"
+#include "node/disk/data_directory.h"
+#include "node/reactor/node_plan.h"
+#include "node/reactor/reactor.h"
+#include "node/reactor/store_settings.h"
+
+namespace quipu {
+namespace {
+
+// Reactors that turn each other away would wait for each other for ever.
+Status check_room(const NodePlan& plan) {
+  if (plan.reactors == 1) return {};
+  const std::size_t members = plan.config.members.size();
+  const ConnectionLimits limits =
+      connection_limits(descriptor_limit(), plan.client_port.connections, plan.reactors, members);
+  const bool room_for_clients = limits.clients > 0 || !plan.client;
+  if (room_for_clients && limits.inbound_peers + 1 >= members) return {};
+  return {Code::cannot_start, "this process may open " + std::to_string(descriptor_limit()) +
+                                  " files, too few for " + std::to_string(plan.reactors) +
+                                  " reactors: raise the limit (ulimit -n), or have fewer"};
+}
+
+}  // namespace
+
+class Node::Impl {
+ public:
+  explicit Impl(Log log) : log_(std::move(log)) {}
+  ~Impl() { stop(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Status start(const NodeOptions& options);
+  Status close();
+  Status wait();
+  bool wait_ready(std::chrono::milliseconds timeout);
+
+  // Both filled in once, before the threads start.
+  [[nodiscard]] const std::string& client_address() const { return client_address_; }
+  [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
+  [[nodiscard]] std::vector<std::shared_ptr<CounterBackend>> backends() const;
+  [[nodiscard]] bool on_own_thread() const;
+  void close_calls();
+
+ private:
+  // A reactor, what it works on, and what it has told.
+  struct Unit {
+    Unit(NodePlan plan, std::string settings_in_words, DataDirectory locked, const Log& log,
+         Random random, Reactor::Events events)
+        : owner(plan.owner()),
+          settings(std::move(settings_in_words)),
+          executor_options(quipu::executor_options(plan.config, plan.self, plan.settings)),
+          directory(std::move(locked)),
+          reactor(std::move(plan), log, random, std::move(events)) {}
+
+    // That other settings than now made the store, rather than hashes that differ.
+    [[nodiscard]] Status explain(const Status& why) const;
+
+    const StoreOwner owner;
+    const std::string settings;  // in words
+    const ExecutorOptions executor_options;
+    const DataDirectory directory;  // locked longer than anything uses it
+    bool ready = false;
+    Reactor reactor;  // last: its threads use the rest
+  };
+
+  Status plan(const NodeOptions& options);
+  Status bind();
+  void stop();
+  [[nodiscard]] bool is_closed();
+  void on_ready(std::size_t reactor, bool ready);
+  void on_failed(const Status& why);
+
+  const Log log_;
+  Random random_ = random_from_system();
+  std::string client_address_;
+  std::string peer_address_;
+
+  std::mutex closing_;  // one close() at a time; the second finds it done
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  Status failure_;
+
+  std::vector<std::unique_ptr<Unit>> units_;  // last: their threads use the rest
+};
+
+Status Node::Impl::plan(const NodeOptions& options) {
+  const auto of_reactor = [&](std::size_t i) {
+    return options.reactors == 1 ? log_ : log_.with({"reactor", std::to_string(i)});
+  };
+  for (std::size_t i = 0; i < std::max<std::size_t>(options.reactors, 1); ++i) {
+    Result<NodePlan> plan = plan_node(options, i);
+    if (!plan.ok()) return plan.status();
+    if (Status room = check_room(*plan); !room.ok()) return room;
+    std::filesystem::path path = options.data_directory;
+    if (i > 0) path /= "reactor-" + std::to_string(i);
+    Result<DataDirectory> directory = DataDirectory::lock(path);
+    if (!directory.ok()) return directory.status();
+    units_.push_back(std::make_unique<Unit>(
+        *plan, store_settings(options, *plan), std::move(*directory), of_reactor(i),
+        random_.split(),
+        Reactor::Events{.ready = [this, i](bool ready) { on_ready(i, ready); },
+                        .failed = [this](const Status& why) { on_failed(why); }}));
+  }
+  return {};
+}
+
+Status Node::Impl::Unit::explain(const Status& why) const {
+  const std::string foreign = why_foreign(directory.path(), settings);
+  if (why.code() != Code::cannot_start || foreign.empty()) return why;
+  return {Code::cannot_start, foreign};
+}
+
+Status Node::Impl::bind() {
+  std::vector<Reactor*> reactors;
+  for (const auto& unit : units_) {
+    if (Status bound = unit->reactor.bind(); !bound.ok()) return bound;
+    reactors.push_back(&unit->reactor);
+  }
+  Reactor::introduce(reactors);
+  client_address_ = reactors.front()->client_address();
+  peer_address_ = reactors.front()->peer_address();
+  return {};
+}
+
+// Recovers all before any serves.
+Status Node::Impl::start(const NodeOptions& options) {
+  if (Status planned = plan(options); !planned.ok()) return planned;
+  if (Status bound = bind(); !bound.ok()) return bound;
+  const Rebuild asked = units_.size() == 1 ? Rebuild::yes : Rebuild::what_is_lost;
+  const Rebuild rebuild = options.rebuild ? asked : Rebuild::no;
+  std::vector<RecoveredStore> stores;
+  for (const auto& unit : units_) {
+    auto recovered = recover_directory(unit->directory, unit->owner, unit->executor_options,
+                                       rebuild, random_, log_);
+    if (!recovered.ok()) return unit->explain(recovered.status());
+    // For people only, so it may fail.
+    if (recovered->recovered.room.ok()) (void)unit->directory.remember(unit->settings);
+    const Executor& executor = *recovered->recovered.executor;
+    log_.info("store recovered", {{"store", unit->directory.store().string()},
+                                  {"shards", std::to_string(executor.map().size())},
+                                  {"commit", std::to_string(raw(executor.sealed()))}});
+    stores.push_back(std::move(*recovered));
+  }
+  for (const auto& unit : units_) {
+    if (Status listens = unit->reactor.listen(); !listens.ok()) return listens;
+  }
+  for (std::size_t i = 0; i < units_.size(); ++i) units_[i]->reactor.start(std::move(stores[i]));
+  log_.info("serving", {{"clients", client_address_}, {"peers", peer_address_}});
+  return {};
+}
+
+std::vector<std::shared_ptr<CounterBackend>> Node::Impl::backends() const {
+  std::vector<std::shared_ptr<CounterBackend>> all;
+  for (const auto& unit : units_) all.push_back(unit->reactor.calls());
+  return all;
+}
+
+bool Node::Impl::on_own_thread() const {
+  return std::ranges::any_of(
+      units_, [](const auto& unit) { return unit->reactor.calls()->on_own_thread(); });
+}
+
+void Node::Impl::close_calls() {
+  for (const auto& unit : units_)
+    unit->reactor.calls()->close({Code::unavailable, "the node is closed"});
+}
+
+bool Node::Impl::is_closed() {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+void Node::Impl::on_ready(std::size_t reactor, bool ready) {
+  {
+    const std::lock_guard lock(mutex_);
+    units_[reactor]->ready = ready;
+  }
+  changed_.notify_all();
+}
+
+// A node with some of its reactors would answer for some of its counters.
+void Node::Impl::on_failed(const Status& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return;
+    failure_ = why;
+  }
+  for (const auto& unit : units_) unit->reactor.fail_too(why);
+  changed_.notify_all();
+}
+
+// In steps, since a reactor answers the clients of another.
+void Node::Impl::stop() {
+  for (const auto& unit : units_) unit->reactor.begin_closing();
+  for (const auto& unit : units_) unit->reactor.begin_stop();
+  for (const auto& unit : units_) unit->reactor.stop();
+}
+
+Status Node::Impl::close() {
+  if (on_own_thread()) return {Code::would_deadlock, "a node closed in its own callback"};
+  const std::lock_guard one_at_a_time(closing_);
+  const bool already = is_closed();
+  if (!already) log_.info("closing");
+  stop();
+  if (!already) log_.info("closed");
+  Status failure;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    failure = failure_;
+  }
+  changed_.notify_all();
+  return failure;
+}
+
+Status Node::Impl::wait() {
+  if (on_own_thread()) return {Code::would_deadlock, "a node waited for in its own callback"};
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return closed_ || !failure_.ok(); });
+  return failure_;
+}
+
+bool Node::Impl::wait_ready(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] {
+    return std::ranges::all_of(units_, [](const auto& unit) { return unit->ready; });
+  };
+  const auto decided = [&] { return ready() || closed_ || !failure_.ok(); };
+  if (!on_own_thread()) changed_.wait_for(lock, clamp_timeout(timeout), decided);
+  return ready();
+}
+
+Node::Node(std::shared_ptr<Impl> impl) : Counters(impl->backends()), impl_(std::move(impl)) {}
+
+// Its own thread cannot join itself.
+Node::~Node() {
+  if (!impl_->on_own_thread()) {
+    static_cast<void>(close());
+    return;
+  }
+  impl_->close_calls();
+  std::thread([impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
+}
+
+Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
+  const auto impl = std::make_shared<Impl>(Log(std::move(options.log)));
+  if (Status started = impl->start(options); !started.ok()) return started;
+  return std::unique_ptr<Node>(new Node(impl));
+}
+
+bool Node::wait_ready(std::chrono::milliseconds timeout) { return impl_->wait_ready(timeout); }
+std::string Node::client_address() const { return impl_->client_address(); }
+std::string Node::peer_address() const { return impl_->peer_address(); }
+Status Node::close() { return impl_->close(); }
+Status Node::wait() { return impl_->wait(); }
+
+}  // namespace quipu

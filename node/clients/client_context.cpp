@@ -1,0 +1,70 @@
+#include "node/clients/client_context.h"
+
+#include <utility>
+
+#include "node/cores/core_router.h"
+
+namespace quipu {
+namespace {
+
+constexpr const char* kClosing = "the node is closing";
+
+void reply(CorePort& port, ClientId client, Answer answer) {
+  port.effects.replies.push_back({client, std::move(answer)});
+}
+
+}  // namespace
+
+void ClientContext::ask(Instant now, ClientId client, std::span<const Op> asked,
+                        std::vector<AtOnce>& known) {
+  if (!closing) return port.crossing->on_ops(now, client, asked, &known);
+  for (const Op& op : asked) known.emplace_back(Done{op.id, Code::unavailable, kClosing}, Commit{});
+}
+
+void ClientContext::ask(Instant now, ClientId client, const Read& read) {
+  if (!closing) return port.crossing->on_read(now, client, read);
+  Value refused;
+  refused.code = Code::unavailable;
+  refused.detail = kClosing;
+  reply(port, client, Values{read.id, std::vector<Value>(read.keys.size(), refused)});
+}
+
+void ClientContext::ask(Instant now, ClientId client, const List& list) {
+  if (!closing) return port.core->on_list(now, client, list, port.effects);
+  reply(port, client, Keys{list.id, {}, list.cursor, Code::unavailable, kClosing});
+}
+
+void ClientContext::ask(Instant now, ClientId client, const Size& size) {
+  if (!closing) return port.core->on_size(now, client, size, port.effects);
+  reply(port, client, Sized{size.id, 0, Code::unavailable, kClosing});
+}
+
+ConfigReply ClientContext::config(std::uint64_t id) const {
+  ConfigReply reply = port.core->config(id);
+  reply.ready = reply.ready && port.crossing->others_serve();
+  return reply;
+}
+
+Figures ClientContext::of_node(Figures own) const {
+  for (const Figures& other : port.crossing->published()) own.add(other);
+  return own;
+}
+
+// Of the reactor that is asked for, if it is one of this node; else of this one.
+StatusReply ClientContext::status(Instant now, const StatusRequest& request) const {
+  for (Figures& other : port.crossing->published()) {
+    if (other.status.node != request.node) continue;
+    other.status.id = request.id;
+    return std::move(other.status);
+  }
+  return port.core->status(now, request.id);
+}
+
+bool ClientContext::paused() const { return port.core->paused() || port.crossing->busy(); }
+
+void ClientContext::read_now(Instant now, std::span<const std::string_view> asked,
+                             std::span<Value> found) const {
+  port.crossing->read_now(now, asked, found);
+}
+
+}  // namespace quipu

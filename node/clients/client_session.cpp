@@ -1,0 +1,311 @@
+#include "node/clients/client_session.h"
+
+#include <asio/buffer.hpp>
+#include <asio/post.hpp>
+#include <utility>
+
+#include "node/net/address.h"
+
+namespace quipu {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr std::size_t kTurnSize = std::size_t{64} << 10;
+// How long a client has to fetch our last words.
+constexpr std::chrono::seconds kLinger{1};
+
+std::string in_seconds(std::chrono::milliseconds time) {
+  return std::to_string(time.count() / 1000) + " s";
+}
+
+bool is_later(const asio::error_code& error) {
+  return error == asio::error::would_block || error == asio::error::try_again;
+}
+
+// Empty: there is none.
+std::string text_of(const tcp::endpoint& endpoint, const asio::error_code& error) {
+  return error ? "" : to_string(Address{endpoint.address().to_string(), endpoint.port()});
+}
+
+}  // namespace
+
+ClientSession::ClientSession(tcp::socket socket, ClientId id, SessionsShared& shared)
+    : socket_(std::move(socket)), watched_{socket_.native_handle(), id}, shared_(shared) {
+  asio::error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(tcp::socket::keep_alive(true), ignored);
+}
+
+void ClientSession::go_on() {
+  if (going_on_ || closed_ || must_wait()) return;
+  going_on_ = true;
+  if (turn_over_) {
+    return asio::post(shared_.io, [self = shared_from_this()] {
+      self->going_on_ = false;
+      if (self->closed_ || self->must_wait()) return;
+      if (!self->turn_over_) return self->go_on();  // turned out meanwhile
+      self->take_turn(*self->left_over_);
+    });
+  }
+  watch({.read = true, .write = watched_.interest.write});
+}
+
+void ClientSession::watch(ReadySockets::Interest interest) {
+  if (!shared_.sockets.watch(watched_, interest)) close();
+}
+
+// Most sockets are read again and again, so the interest in reading stays, until there is
+// something that is not to be read now.
+void ClientSession::on_ready(ReadySockets::Interest ready) {
+  const ReadySockets::Interest wanted = watched_.interest;
+  if (ready.write && wanted.write) {
+    flush();
+    go_on();
+  }
+  if (!ready.read || !wanted.read || closed_) return;
+  if (!going_on_ || turn_over_) return watch({.read = false, .write = watched_.interest.write});
+  going_on_ = false;
+  on_readable();
+}
+
+// Somebody calls go_on() when that has changed.
+bool ClientSession::must_wait() {
+  if (ending_) return false;
+  if (output_.waiting() > shared_.limits.soft_output) return true;
+  if (protocol_ != nullptr && protocol_->state() == ClientProtocol::State::waiting) return true;
+  const bool swamped = shared_.gated > shared_.limits.gated;
+  if (!swamped && !shared_.context.paused()) return false;
+  if (!std::exchange(core_paused_, true)) shared_.paused.push_back(shared_from_this());
+  return true;
+}
+
+void ClientSession::on_core_resumed() {
+  core_paused_ = false;
+  request_since_ = NodeClock::now();  // nothing was read meanwhile
+  go_on();
+}
+
+void ClientSession::on_readable() {
+  if (ending_) return discard();
+  if (must_wait()) return;
+  ReadBuffer& in = left_over_ != nullptr ? *left_over_ : shared_.buffer;
+  const std::span<std::byte> room = in.prepare(kTurnSize);
+  asio::error_code error;
+  const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  if (error && !is_later(error)) return close();
+  in.commit(read);
+  PortFigures& figures = shared_.context.figures;
+  ++figures.reads;
+  figures.bytes_in += read;
+  take_turn(in);
+}
+
+void ClientSession::take_turn(ReadBuffer& in) {
+  take_requests(in);
+  if (!closed_) {
+    keep_left_over(in);
+    if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
+  }
+  shared_.context.port.finish_later();
+  go_on();
+}
+
+void ClientSession::take_requests(ReadBuffer& in) {
+  turn_over_ = false;
+  const std::size_t before = in.buffered();
+  if (before == 0) return;
+  if (protocol_ == nullptr) protocol_ = shared_.speak(*this, in.unread().front());
+  const std::uint64_t from = output_.position();
+  protocol_->take(in, output_.tail());
+  if (left_over_ == nullptr || in.buffered() < before) request_since_ = NodeClock::now();
+  turn_over_ = in.buffered() > 0 && protocol_->state() != ClientProtocol::State::reading;
+  on_said(from);
+  if (!ending_ && !closed_) return;
+  in = {};
+  turn_over_ = false;
+}
+
+// Something was appended to the output there, or the protocol's state has changed.
+void ClientSession::on_said(std::uint64_t from) {
+  // An answer that stood behind another's may be said when its commit is long durable.
+  if (const Commit after = protocol_->take_after(); after > shared_.released) {
+    output_.hold(from, after);
+    shared_.holding.emplace_back(after, shared_from_this());
+    count_gated();
+  }
+  if (output_.free() > 0) mark_unflushed();
+  if (protocol_->state() == ClientProtocol::State::broken) return close();
+  if (protocol_->state() == ClientProtocol::State::ended) end();
+}
+
+void ClientSession::keep_left_over(ReadBuffer& in) {
+  if (left_over_ == nullptr && in.buffered() > 0) {
+    left_over_ = std::make_unique<ReadBuffer>(std::exchange(in, {}));
+  } else if (left_over_ != nullptr && in.buffered() == 0) {
+    shared_.buffer = std::move(in);
+    left_over_.reset();
+  }
+  if (left_over_ == nullptr) return hold(0);
+  if (!turn_over_) {
+    // Ten thousand clients may each have sent a few bytes of a request.
+    if (left_over_->buffered() < kTurnSize) left_over_->fit();
+    if (request_late_ == nullptr) watch_request();
+  }
+  hold(left_over_->held());
+}
+
+void ClientSession::hold(std::size_t bytes) {
+  shared_.held += bytes;
+  shared_.held -= std::exchange(held_, bytes);
+}
+
+// Many a read ends within a request: so the timer is let run, and looks when it fires.
+void ClientSession::watch_request() {
+  request_late_ = std::make_unique<Timer>(shared_.io, request_since_ + shared_.limits.request);
+  request_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && !self->closed_) self->on_request_late();
+  });
+}
+
+void ClientSession::on_request_late() {
+  request_late_.reset();
+  if (left_over_ == nullptr || turn_over_) return;
+  const Instant now = NodeClock::now();
+  if (!going_on_) request_since_ = now;  // it is us who do not read
+  if (now < request_since_ + shared_.limits.request) return watch_request();
+  turn_out({Code::protocol_error,
+            "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
+  shared_.context.port.finish();
+}
+
+void ClientSession::reply(const Answer& answer) {
+  if (closed_ || ending_) return;
+  const std::uint64_t from = output_.position();
+  const bool waited = protocol_->state() == ClientProtocol::State::waiting;
+  protocol_->reply(answer, output_.tail());
+  on_said(from);
+  answered_ = NodeClock::now();
+  if (waited) request_since_ = answered_;  // nothing was read meanwhile
+  go_on();                                 // it may have waited for this
+}
+
+void ClientSession::end() {
+  if (std::exchange(ending_, true)) return;
+  mark_unflushed();
+}
+
+// Closing with bytes unread would reset the connection, and the last words with it. They
+// may have to wait for the disk first.
+void ClientSession::linger() {
+  if (!ending_ || linger_ != nullptr || output_.free() < output_.waiting()) return;
+  linger_ = std::make_unique<Timer>(shared_.io, NodeClock::now() + kLinger);
+  linger_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error) self->close();
+  });
+}
+
+void ClientSession::count_gated() {
+  const std::size_t now = closed_ ? 0 : output_.waiting() - output_.free();
+  shared_.gated += now;
+  shared_.gated -= std::exchange(gated_, now);
+}
+
+void ClientSession::turn_out(const Status& why) {
+  if (closed_ || ending_ || protocol_ == nullptr) return;
+  left_over_.reset();
+  turn_over_ = false;
+  hold(0);
+  const std::uint64_t from = output_.position();
+  protocol_->refuse(why, output_.tail());
+  on_said(from);
+  go_on();
+}
+
+void ClientSession::discard() {
+  const std::span<std::byte> room = shared_.buffer.prepare(kTurnSize);
+  asio::error_code error;
+  socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  if (error && !is_later(error)) return close();
+  go_on();
+}
+
+void ClientSession::mark_unflushed() {
+  if (!std::exchange(unflushed_, true)) shared_.unflushed.push_back(shared_from_this());
+}
+
+void ClientSession::flush() {
+  unflushed_ = false;
+  if (closed_) return;
+  const std::size_t waiting = output_.waiting();
+  const SocketOutput::Flushed flushed = output_.flush(socket_);
+  if (const std::size_t sent = waiting - output_.waiting(); sent > 0) {
+    ++shared_.context.figures.writes;
+    shared_.context.figures.bytes_out += sent;
+  }
+  switch (flushed) {
+    case SocketOutput::Flushed::broken:
+      return close();
+    case SocketOutput::Flushed::some:
+      if (output_.free() > shared_.limits.hard_output) return close();
+      watch_output();
+      linger();
+      return watch({.read = watched_.interest.read, .write = true});
+    case SocketOutput::Flushed::all:
+      break;
+  }
+  watch({.read = watched_.interest.read, .write = false});
+  if (closed_) return;
+  output_late_.reset();
+  linger();
+  if (ending_ && output_.waiting() == 0) {
+    asio::error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  }
+  go_on();  // it may have waited for room
+}
+
+void ClientSession::on_released(Commit durable) {
+  if (closed_) return;
+  output_.release(durable);
+  count_gated();
+  mark_unflushed();
+}
+
+void ClientSession::watch_output() {
+  if (output_.free() <= shared_.limits.soft_output) return output_late_.reset();
+  if (output_late_ != nullptr) return;
+  output_late_ =
+      std::make_unique<Timer>(shared_.io, NodeClock::now() + shared_.limits.soft_output_time);
+  output_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && self->output_.free() > self->shared_.limits.soft_output) self->close();
+  });
+}
+
+std::string ClientSession::remote() const {
+  asio::error_code error;
+  const tcp::endpoint endpoint = socket_.remote_endpoint(error);
+  return text_of(endpoint, error);
+}
+
+std::string ClientSession::local() const {
+  asio::error_code error;
+  const tcp::endpoint endpoint = socket_.local_endpoint(error);
+  return text_of(endpoint, error);
+}
+
+void ClientSession::close() {
+  if (std::exchange(closed_, true)) return;
+  (void)shared_.sockets.watch(watched_, {});
+  asio::error_code ignored;
+  socket_.close(ignored);
+  for (const std::unique_ptr<Timer>* timer : {&linger_, &request_late_, &output_late_}) {
+    if (*timer != nullptr) (*timer)->cancel();
+  }
+  hold(0);
+  count_gated();
+  if (protocol_ != nullptr) protocol_->on_closed();
+  shared_.on_closed(id());
+}
+
+}  // namespace quipu

@@ -1,0 +1,172 @@
+#include "node/clients/client_sessions.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "node/clients/native_protocol.h"
+#include "node/clients/resp/resp_connection.h"
+
+namespace quipu {
+namespace {
+
+using asio::ip::tcp;
+
+// Redis's own words, where it has some.
+TurnedAway::Reason no_room(std::size_t connections) {
+  return {{Code::overloaded, "the node has " + std::to_string(connections) +
+                                 " client connections, its limit: share connections, use another "
+                                 "node, or let it open more files (ulimit -n)"},
+          "ERR max number of clients reached"};
+}
+
+// To one that runs. Closed, if that fails.
+tcp::socket moved_to(asio::io_context& io, tcp::socket socket) {
+  tcp::socket moved(io);
+  asio::error_code error;
+  const tcp::endpoint endpoint = socket.local_endpoint(error);
+  if (error) return moved;
+  const int descriptor = socket.release();
+  moved.assign(endpoint.protocol(), descriptor, error);
+  if (error) {
+    ::close(descriptor);
+    return moved;
+  }
+  moved.non_blocking(true, error);
+  return moved;
+}
+
+TurnedAway::Reason not_serving() {
+  constexpr const char* kWhy = "the node starts or stops";
+  return {{Code::unavailable, kWhy}, std::string("ERR ") + kWhy};
+}
+
+}  // namespace
+
+ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimits limits,
+                               RespSettings resp, Random random)
+    : shared_{
+          .io = io,
+          .sockets = {io, [this](ClientId client,
+                                 ReadySockets::Interest ready) { on_ready(client, ready); }},
+          .context = {port},
+          .limits = limits,
+          .buffer = {},
+          .unflushed = {},
+          .holding = {},
+          .paused = {},
+          .on_closed =
+              [this](ClientId id) {
+                sessions_.erase(id);
+                --taken_;
+                count_connected();
+              },
+          .on_held_too_much = [this] { turn_out_largest(); },
+          .speak = [this](ClientSession& session, char first) { return speak(session, first); }},
+      resp_{.context = shared_.context, .settings = std::move(resp), .random = random},
+      turned_away_(limits.turned_away, limits.turned_away_time) {}
+
+void ClientSessions::accept(asio::ip::tcp::socket socket) {
+  const bool serving = shared_.context.port.core != nullptr && !shared_.context.closing;
+  if (!serving || sessions_.size() >= shared_.limits.sessions) {
+    --taken_;
+    if (serving) ++shared_.context.figures.rejected;
+    return turned_away_.add(moved_to(shared_.io, std::move(socket)),
+                            serving ? no_room(shared_.limits.sessions) : not_serving());
+  }
+  const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
+  const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
+  sessions_.emplace(id, session);
+  ++shared_.context.figures.received;
+  count_connected();
+  session->go_on();
+}
+
+std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, char first) {
+  if (static_cast<std::uint8_t>(first) == kFrameMagic)
+    return std::make_unique<NativeProtocol>(session.id(), shared_.context);
+  const auto buffered = [&session] {  // which owns the connection
+    return RespPeer::Buffered{.requests = session.held(),
+                              .replies = session.unfetched(),
+                              .reply_room = session.reply_room(),
+                              .session = sizeof(ClientSession)};
+  };
+  return std::make_unique<RespConnection>(session.id(),
+                                          RespPeer{.remote = session.remote(),
+                                                   .local = session.local(),
+                                                   .descriptor = session.descriptor(),
+                                                   .since = session.opened(),
+                                                   .buffered = buffered},
+                                          resp_);
+}
+
+// Of one that has gone meanwhile as well.
+void ClientSessions::on_ready(ClientId client, ReadySockets::Interest ready) {
+  const auto at = sessions_.find(client);
+  if (at == sessions_.end()) return;
+  const std::shared_ptr<ClientSession> session = at->second;
+  session->on_ready(ready);
+}
+
+void ClientSessions::reply(ClientId client, const Answer& answer) {
+  const auto at = sessions_.find(client);
+  if (at != sessions_.end()) at->second->reply(answer);
+}
+
+void ClientSessions::on_released(Commit durable) {
+  shared_.released = durable;
+  auto& holding = shared_.holding;
+  while (!holding.empty() && holding.front().first <= durable) {
+    holding.front().second->on_released(durable);
+    holding.pop_front();
+  }
+}
+
+void ClientSessions::flush() {
+  for (const auto& session : std::exchange(shared_.unflushed, {})) session->flush();
+}
+
+void ClientSessions::resume() {
+  for (const auto& session : std::exchange(shared_.paused, {})) session->on_core_resumed();
+}
+
+void ClientSessions::on_tick(Instant now) {
+  constexpr std::chrono::seconds kLook{1};
+  if (now < next_look_) return;
+  next_look_ = now + kLook;
+  resp_.on_second();
+  const auto idle = shared_.limits.idle;
+  if (idle == std::chrono::milliseconds::zero()) return;
+  std::map<ClientId, std::shared_ptr<ClientSession>> leaving;
+  for (const auto& [id, session] : sessions_) {
+    if (session->idle_since(now - idle)) leaving.emplace(id, session);
+  }
+  for (const auto& [id, session] : leaving) session->close();
+}
+
+// Of equals the newest.
+void ClientSessions::turn_out_largest() {
+  const auto smaller = [](const auto& a, const auto& b) {
+    return std::pair(a.second->held(), raw(a.first)) < std::pair(b.second->held(), raw(b.first));
+  };
+  const auto largest = std::max_element(sessions_.begin(), sessions_.end(), smaller);
+  if (largest == sessions_.end()) return;
+  largest->second->turn_out({Code::overloaded,
+                             "the node holds too many unfinished requests, and the largest "
+                             "goes: send smaller ones"});
+}
+
+// The oldest first, whatever the hash.
+void ClientSessions::close_all() {
+  auto held = std::exchange(sessions_, {});
+  const std::map<ClientId, std::shared_ptr<ClientSession>> closing(held.begin(), held.end());
+  for (const auto& [id, session] : closing) session->close();
+  shared_.paused.clear();
+  shared_.holding.clear();
+  shared_.released = {};  // the next core may count from lower on
+  turned_away_.clear();
+}
+
+}  // namespace quipu

@@ -1,0 +1,102 @@
+#include "node/clients/native_protocol.h"
+
+#include "node/base/clock.h"
+
+namespace quipu {
+
+// The views in ops borrow the buffer, which stands still until the next read.
+void NativeProtocol::take(ReadBuffer& in, std::string& out) {
+  state_ = State::reading;
+  while (state_ == State::reading) {
+    const Result<std::optional<Frame>> frame = next_frame(in);
+    if (frame.ok() && !*frame) break;
+    if (frame.ok() && (*frame)->type == FrameType::op) {
+      const Result<Op> op = decode_op((*frame)->payload);
+      if (op.ok()) {
+        context_.ops.push_back(*op);
+      } else {
+        refuse(op.status(), out);
+      }
+      continue;
+    }
+    give_ops(out);
+    if (frame.ok()) {
+      handle(**frame, out);
+    } else {
+      refuse(frame.status(), out);
+    }
+  }
+  give_ops(out);
+}
+
+template <class Question>
+void NativeProtocol::ask(const Question& question) {
+  ++unanswered_;
+  context_.ask(NodeClock::now(), id_, question);
+}
+
+void NativeProtocol::handle(const Frame& frame, std::string& out) {
+  switch (frame.type) {
+    case FrameType::read: {
+      const Result<Read> read = decode_read(frame.payload);
+      if (!read.ok()) return refuse(read.status(), out);
+      return ask(*read);
+    }
+    case FrameType::list: {
+      const Result<List> list = decode_list(frame.payload);
+      if (!list.ok()) return refuse(list.status(), out);
+      state_ = State::turn_over;
+      return ask(*list);
+    }
+    case FrameType::size: {
+      const Result<Size> size = decode_size(frame.payload);
+      if (!size.ok()) return refuse(size.status(), out);
+      state_ = State::turn_over;
+      return ask(*size);
+    }
+    case FrameType::config:
+      return answer(decode_config_request(frame.payload), out,
+                    [&](const ConfigRequest& it) { return context_.config(it.id); });
+    case FrameType::status:
+      return answer(decode_status_request(frame.payload), out,
+                    [&](const StatusRequest& it) { return context_.status(NodeClock::now(), it); });
+    default:
+      return refuse({Code::protocol_error, "frame of type " +
+                                               std::to_string(static_cast<unsigned>(frame.type)) +
+                                               ": not a request of the client port"},
+                    out);
+  }
+}
+
+template <class Request, class Ask>
+void NativeProtocol::answer(const Result<Request>& request, std::string& out, Ask ask) {
+  if (!request.ok()) return refuse(request.status(), out);
+  encode(out, ask(*request));
+  state_ = State::turn_over;
+}
+
+void NativeProtocol::give_ops(std::string& out) {
+  std::vector<Op>& ops = context_.ops;
+  if (ops.empty()) return;
+  std::vector<AtOnce>& at_once = context_.at_once;
+  context_.ask(NodeClock::now(), id_, ops, at_once);
+  unanswered_ += ops.size() - at_once.size();
+  for (const AtOnce& known : at_once) {
+    encode(out, known.done);
+    wait_for(known.after);
+  }
+  at_once.clear();
+  ops.clear();
+}
+
+void NativeProtocol::reply(const Answer& answer, std::string& out) {
+  --unanswered_;
+  std::visit([&out](const auto& one) { encode(out, one); }, answer);
+}
+
+void NativeProtocol::refuse(const Status& why, std::string& out) {
+  encode(out, Refusal{why.code(), why.detail()});
+  state_ = State::ended;
+}
+
+}  // namespace quipu

@@ -1,0 +1,538 @@
+#include "node/clients/resp/resp_connection.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "node/clients/resp/resp_command.h"
+
+namespace quipu {
+namespace {
+
+// What one connection may have begun; beyond, it is read no more until some of it ends.
+constexpr std::size_t kMaxBegun = 16'384;
+constexpr std::size_t kKeptSlots = 1024;
+constexpr std::size_t kMaxKnown = std::size_t{1} << 20;  // bytes of replies that wait
+// After so many bytes of replies others have their turn.
+constexpr std::size_t kTurnOutput = std::size_t{256} << 10;
+// How much of what was not understood is told back, as in Redis.
+constexpr std::size_t kEcho = 128;
+
+std::string unknown_command(RespConnection::Words words) {
+  std::string text("ERR unknown command '");
+  text.append(words[0].substr(0, kEcho)).append("', with args beginning with: ");
+  std::string arguments;
+  for (std::size_t i = 1; i < words.size() && arguments.size() < kEcho; ++i) {
+    const std::string_view told = words[i].substr(0, kEcho - arguments.size());
+    arguments.append("'").append(told).append("' ");
+  }
+  return text + arguments;
+}
+
+std::string wrong_arity(const RespCommand& command, const RespCommand* container) {
+  std::string name(command.name);
+  if (container != nullptr) name = std::string(container->name) + '|' + name;
+  return "ERR wrong number of arguments for '" + name + "' command";
+}
+
+// Of those that are no commands here. EXEC, as in Redis, ends what it was to carry out.
+std::string wrong_arity_of(std::string_view transaction_word) {
+  const std::string why =
+      "wrong number of arguments for '" + std::string(transaction_word) + "' command";
+  return transaction_word == "exec" ? "EXECABORT Transaction discarded because of: " + why
+                                    : "ERR " + why;
+}
+
+std::string unknown_subcommand(const RespCommand& command, std::string_view name) {
+  return "ERR unknown subcommand '" + std::string(name.substr(0, kEcho)) + "'. Try " +
+         raised(command.name) + " HELP.";
+}
+
+// Browsers can be made to send such lines to any port, with a command behind them.
+bool is_http(std::string_view word) { return same_word(word, "post") || same_word(word, "host:"); }
+
+// For its memory.
+template <class T>
+void give_back(std::vector<T>& borrowed, std::vector<T>& to) {
+  borrowed.clear();
+  to = std::move(borrowed);
+}
+
+RespAnswer view_of(const Answer& answer) {
+  RespAnswer view;
+  view.done = std::get_if<Done>(&answer);
+  view.keys = std::get_if<Keys>(&answer);
+  view.size = std::get_if<Sized>(&answer);
+  if (const auto* const values = std::get_if<Values>(&answer)) view.values = values->values;
+  return view;
+}
+
+// The same, to be kept.
+Answer copy_of(std::uint64_t id, const RespAnswer& view) {
+  if (view.done != nullptr) return *view.done;
+  if (view.keys != nullptr) return *view.keys;
+  if (view.size != nullptr) return *view.size;
+  return Values{id, {view.values.begin(), view.values.end()}};
+}
+
+}  // namespace
+
+RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
+    : id_(id), peer_(std::move(peer)), server_(server), last_(peer_.since) {
+  server_.connections.emplace(id_, this);
+}
+
+void RespConnection::on_closed() { server_.connections.erase(id_); }
+
+ClientProtocol::State RespConnection::state() const {
+  if (broken_) return State::broken;
+  if (refused_ || (ending_ && waiting() == 0)) return State::ended;
+  const bool full =
+      waiting() + changes_.size() + reads_.size() >= kMaxBegun || known_bytes_ > kMaxKnown;
+  if (ending_ || task_ || full) return State::waiting;
+  return turn_over_ ? State::turn_over : State::reading;
+}
+
+void RespConnection::take(ReadBuffer& in, std::string& out) {
+  out_ = &out;
+  now_ = NodeClock::now();
+  server_.begin_turn(now_);
+  turn_over_ = false;
+  const std::size_t begin = out.size();
+  bool all = false;
+  while (!all && state() == State::reading && out.size() - begin <= kTurnOutput) {
+    unread_ = in.buffered();
+    const std::optional<Words> words = requests_.next(in);
+    if (!words) {
+      all = true;
+    } else if (!words->empty()) {
+      execute(*words);
+      count_known();
+    }
+  }
+  const std::string& why = requests_.refused();
+  if (!why.empty() && !ending_) {
+    complain("ERR Protocol error: " + why);
+    ending_ = true;
+  }
+  give_questions();
+  settle_figures();
+  unread_ = in.buffered();
+  turn_over_ = !all;
+  out_ = nullptr;
+}
+
+void RespConnection::execute(Words words) {
+  last_ = now_;
+  last_subcommand_ = nullptr;
+  if ((in_refused_transaction_ || database_refused_) && refuse(words)) return;
+  const RespCommand* const command = find(words[0]);
+  if (command == nullptr) {
+    if (is_http(words[0])) return cut_off();
+    refuse_unknown(words);
+  } else if (!command->subcommands.empty() && words.size() > 1) {
+    execute_subcommand(*command, words);
+  } else if (!command->accepts(words.size())) {
+    reject(*command, nullptr);
+  } else {
+    command->run(*this, words);
+    ++calls_;
+  }
+}
+
+void RespConnection::execute_subcommand(const RespCommand& command, Words words) {
+  const RespCommand* const sub = find_subcommand(command, words[1]);
+  if (sub == nullptr) return complain(unknown_subcommand(command, words[1]));
+  if (!sub->accepts(words.size())) return reject(*sub, &command);
+  last_subcommand_ = sub;
+  CommandCount& count = server_.commands[number_of(*sub, &command)];
+  CommandCount* const whole = std::exchange(running_, &count);
+  sub->run(*this, words);
+  running_ = whole;
+  ++server_.figures.commands_processed;
+  server_.count_calls(count, 1);
+}
+
+void RespConnection::reject(const RespCommand& command, const RespCommand* container) {
+  ++server_.commands[number_of(command, container)].rejected;
+  complain(wrong_arity(command, container));
+}
+
+// Most clients send the same command again and again, so its calls are counted together.
+void RespConnection::count_calls() {
+  if (calls_ == 0) return;
+  server_.figures.commands_processed += calls_;
+  server_.count_calls(*running_, std::exchange(calls_, 0));
+}
+
+void RespConnection::settle_figures() {
+  count_calls();
+  server_.end_turn();
+}
+
+// A client reports the whole transaction as failed when its MULTI failed. So nothing that
+// the transaction holds may be carried out, however long it takes to arrive.
+void RespConnection::refuse_unknown(Words words) {
+  for (const std::string_view name : {"multi", "exec", "discard"}) {
+    if (!same_word(words[0], name)) continue;
+    if (words.size() > 1) return complain(wrong_arity_of(name));
+    if (name != "multi") return complain("ERR " + raised(name) + " without MULTI");
+    in_refused_transaction_ = true;
+  }
+  complain(unknown_command(words));
+}
+
+// What was refused before, and not taken back, refuses this command, too. False: not this one.
+bool RespConnection::refuse(Words words) {
+  if (is_http(words[0])) {
+    cut_off();
+    return true;
+  }
+  return in_refused_transaction_ ? refuse_in_transaction(words) : refuse_without_database(words);
+}
+
+// Replies to what ends a transaction as Redis does after an error within it.
+bool RespConnection::refuse_in_transaction(Words words) {
+  const std::string_view name = words[0];
+  const bool exec = same_word(name, "exec");
+  if (same_word(name, "quit") || (same_word(name, "reset") && words.size() == 1)) {
+    in_refused_transaction_ = false;
+    return false;
+  } else if (exec) {
+    in_refused_transaction_ = false;
+    complain(words.size() > 1 ? wrong_arity_of("exec")
+                              : "EXECABORT Transaction discarded because of previous errors.");
+  } else if (same_word(name, "discard") && words.size() == 1) {
+    in_refused_transaction_ = false;
+    ok();
+  } else if (same_word(name, "multi") && words.size() == 1) {
+    complain("ERR MULTI calls can not be nested");
+  } else {
+    complain(
+        "NOTAPPLIED MULTI was refused on this connection, and so is every command up to EXEC, "
+        "DISCARD or RESET: send DISCARD to go on");
+  }
+  return true;
+}
+
+// Clients that ignore the error would share the counters of database 0 with other
+// applications. MULTI is refused as always, so that no SELECT within the transaction lets
+// the rest of it count.
+bool RespConnection::refuse_without_database(Words words) {
+  for (const std::string_view allowed : {"select", "quit", "reset", "hello", "multi"})
+    if (same_word(words[0], allowed)) return false;
+  complain(
+      "NOTAPPLIED a SELECT was refused on this connection, and so is every command until one "
+      "succeeds: there is only database 0, send SELECT 0 or RESET");
+  return true;
+}
+
+// Most clients send the same command again and again.
+const RespCommand* RespConnection::find(std::string_view name) {
+  if (name == last_word_) return last_command_;
+  const RespCommand* const command = find_command(name);
+  if (command != nullptr) {
+    count_calls();
+    last_command_ = command;
+    running_ = &server_.commands[number_of(*command, nullptr)];
+    last_word_ = name;
+  }
+  return command;
+}
+
+// ---- replies ----
+
+RespWriter RespConnection::writer() {
+  give_questions();
+  return {tail(), version_};
+}
+
+// Where a reply goes that comes behind all slots.
+std::string& RespConnection::tail() {
+  if (waiting() == 0) return *out_;
+  if (behind_.empty() || behind_.back().id != last_id()) behind_.push_back({last_id()});
+  return behind_.back().replies;
+}
+
+void RespConnection::count_known() {
+  if (behind_.empty()) return;
+  Behind& last = behind_.back();
+  known_bytes_ += last.replies.size() - std::exchange(last.counted, last.replies.size());
+}
+
+void RespConnection::error(std::string_view text) {
+  count_error(text, running_);
+  writer().error(text);
+}
+
+void RespConnection::complain(std::string_view text) {
+  count_error(text, nullptr);
+  writer().error(text);
+}
+
+void RespConnection::count_error(std::string_view text, CommandCount* of) {
+  server_.count_error(text);
+  if (of != nullptr) ++of->failed;
+}
+
+void RespConnection::reply(const Answer& answer, std::string& out) {
+  out_ = &out;
+  now_ = NodeClock::now();
+  settle(std::visit([](const auto& one) { return one.id; }, answer), view_of(answer));
+  out_ = nullptr;
+}
+
+// What is asked while an answer is being written may be answered at once; that waits
+// for its turn like any other answer.
+void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit after) {
+  if (id != first_ || settling_) {
+    const std::size_t bytes = sizeof(Early) + answer.values.size() * sizeof(Value);
+    known_bytes_ += bytes;
+    early_.emplace(id, Early{copy_of(id, answer), after, bytes});
+    return;
+  }
+  settling_ = true;
+  answer_front(answer, after);
+  while (!early_.empty() && early_.begin()->first == first_) {
+    const auto next = early_.extract(early_.begin());
+    known_bytes_ -= next.mapped().bytes;
+    answer_front(view_of(next.mapped().answer), next.mapped().after);
+  }
+  settling_ = false;
+}
+
+void RespConnection::answer_front(const RespAnswer& answer, Commit after) {
+  wait_for(after);
+  Slot& slot = slots_[slots_begin_];
+  RespWriter to(*out_, slot.version);
+  blamed_ = slot.reply.command;
+  if (!slot.reply.write(*this, answer, to)) return;
+  if (!behind_.empty() && behind_.front().id == first_) {
+    out_->append(behind_.front().replies);
+    known_bytes_ -= behind_.front().counted;
+    behind_.pop_front();
+  }
+  keys_begin_ += slot.key_size;
+  ++slots_begin_;
+  ++first_;
+  if (waiting() == 0) {
+    forget_all();
+  } else if (slots_begin_ > slots_.size() / 2) {  // so that each moves once at most
+    slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(slots_begin_));
+    slots_begin_ = 0;
+    keys_.erase(0, std::exchange(keys_begin_, 0));
+  }
+}
+
+// Ten thousand connections must not each keep room for their longest pipeline.
+void RespConnection::forget_all() {
+  slots_.clear();
+  keys_.clear();
+  slots_begin_ = keys_begin_ = 0;
+  if (slots_.capacity() > kKeptSlots) slots_ = std::vector<Slot>();
+  if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = std::string();
+}
+
+// Replies are told apart by their order alone, so each request that waits gets one, and
+// what is known behind it stays there.
+void RespConnection::refuse(const Status& why, std::string& out) {
+  for (std::size_t i = 0; i < waiting(); ++i) {
+    RespWriter to(out, version_);
+    blamed_ = slots_[slots_begin_ + i].reply.command;
+    fail(to, "INDOUBT the connection is closed: it may still count");
+    if (behind_.empty() || behind_.front().id != first_ + i) continue;
+    out += behind_.front().replies;
+    known_bytes_ -= behind_.front().counted;
+    behind_.pop_front();
+  }
+  RespWriter to(out, version_);
+  blamed_ = nullptr;
+  fail(to, "ERR Protocol error: " + why.detail());
+  refused_ = true;
+}
+
+// ---- questions ----
+
+std::uint64_t RespConnection::expect(Reply reply, std::string_view key) {
+  const std::string_view kept = key.substr(0, kMaxKey + 1);  // one more is as wrong as any
+  keys_.append(kept);
+  slots_.push_back({reply, version_, static_cast<std::uint16_t>(kept.size())});
+  return last_id();
+}
+
+void RespConnection::change(const Op& op, Write write) {
+  if (!reads_.empty()) give_reads();
+  changes_.push_back({write, running_});
+  server_.context.ops.push_back(op);
+  server_.context.ops.back().id = last_id() + changes_.size();
+}
+
+void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
+  give_questions();
+  ask({expect({write, running_}), level, 0, std::move(keys)});
+}
+
+// What stands in this node's memory is answered at once, a whole pipeline together.
+void RespConnection::read_local(Words keys, Write write) {
+  if (!changes_.empty()) give_changes();
+  reads_.push_back({{write, running_}, keys.size()});
+  std::vector<std::string_view>& all = server_.context.keys;
+  all.insert(all.end(), keys.begin(), keys.end());
+}
+
+// Of changes and reads, only one kind waits at a time, so that they keep their order.
+void RespConnection::give_questions() {
+  if (!changes_.empty()) give_changes();
+  if (!reads_.empty()) give_reads();
+}
+
+// What an add came to, and what its counter counts now, is mostly known at once. If no
+// reply waits before it, it needs no slot.
+void RespConnection::give_changes() {
+  std::vector<Reply> replies = std::exchange(changes_, {});
+  std::vector<Op> ops = std::exchange(server_.context.ops, {});
+  std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
+  server_.context.ask(now_, id_, ops, known);
+  auto next = known.begin();
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const bool told = next != known.end() && next->done.id == ops[i].id;
+    if (told && next->done.total && waiting() == 0) {
+      wait_for(next->after);
+      RespWriter to(*out_, version_);
+      [[maybe_unused]] const bool written = replies[i].write(*this, {.done = &next->done}, to);
+      assert(written);  // who is told a total asks nothing, and does not fail
+      ++first_;
+    } else {
+      expect(replies[i], ops[i].key);
+      if (told) settle(ops[i].id, {.done = &next->done}, next->after);
+    }
+    if (told) ++next;
+  }
+  // Out of the order of the ops, or of earlier ones.
+  for (; next != known.end(); ++next) settle(next->done.id, {.done = &next->done}, next->after);
+  if (replies.capacity() <= kKeptSlots) give_back(replies, changes_);
+  give_back(ops, server_.context.ops);
+  give_back(known, server_.context.at_once);
+}
+
+void RespConnection::give_reads() {
+  std::vector<LocalRead> reads = std::exchange(reads_, {});
+  std::vector<std::string_view> keys = std::exchange(server_.context.keys, {});
+  std::vector<Value> values = std::exchange(server_.context.values, {});
+  values.resize(keys.size());
+  server_.context.read_now(now_, keys, values);
+  std::size_t begin = 0;
+  for (const LocalRead& read : reads) {
+    const std::span<const Value> known = std::span(values).subspan(begin, read.keys);
+    const auto wanted = std::span(keys).subspan(begin, read.keys);
+    begin += read.keys;
+    if (std::ranges::all_of(known, [](const Value& value) { return value.shards > 0; })) {
+      RespWriter to(tail(), version_);
+      blamed_ = read.reply.command;
+      read.reply.write(*this, {.values = known}, to);
+      count_known();
+    } else {
+      Read& asked = server_.context.local_read;
+      asked.id = expect(read.reply);
+      asked.keys.assign(wanted.begin(), wanted.end());
+      ask(asked);
+    }
+  }
+  if (reads.capacity() <= kKeptSlots) give_back(reads, reads_);
+  give_back(keys, server_.context.keys);
+  server_.context.values = std::move(values);
+}
+
+void RespConnection::run(Task task) {
+  give_questions();
+  task_ = std::move(task);
+  expect({run_task, running_});
+}
+
+bool RespConnection::run_task(RespConnection& connection, const RespAnswer& answer,
+                              RespWriter& to) {
+  if (!connection.task_(answer, to)) return false;
+  connection.task_ = nullptr;
+  return true;
+}
+
+void RespConnection::again(std::vector<Op> ops) {
+  for (Op& op : ops) op.id = last_id();
+  std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
+  server_.context.ask(now_, id_, ops, known);
+  for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
+  give_back(known, server_.context.at_once);
+}
+
+void RespConnection::again(std::vector<std::string_view> keys, ReadLevel level) {
+  ask({last_id(), level, 0, std::move(keys)});
+}
+
+void RespConnection::again(List list) {
+  list.id = last_id();
+  server_.context.ask(now_, id_, list);
+}
+
+void RespConnection::again(Size size) {
+  size.id = last_id();
+  server_.context.ask(now_, id_, size);
+}
+
+bool RespConnection::holds_alone(std::string_view key) const {
+  Value value;
+  server_.context.read_now(now_, std::span(&key, 1), std::span(&value, 1));
+  return value.shards == 1;
+}
+
+void RespConnection::read_front() {
+  const auto key = std::string_view(keys_).substr(keys_begin_, slots_[slots_begin_].key_size);
+  ask({first_, ReadLevel::local, 0, {key}});
+}
+
+void RespConnection::ask(const Read& read) { server_.context.ask(now_, id_, read); }
+
+// ---- itself ----
+
+// What was asked before is answered as it was asked.
+void RespConnection::use(RespWriter::Version version) {
+  give_questions();
+  version_ = version;
+}
+
+void RespConnection::reset() {
+  use(RespWriter::Version::resp2);
+  database_refused_ = false;
+  labels_.name.clear();
+}
+
+std::string RespConnection::describe(Instant now, std::size_t arguments) const {
+  const auto seconds = [now](Instant since) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - since).count());
+  };
+  const auto number = [](std::size_t value) { return std::to_string(value); };
+  const RespPeer::Buffered held = peer_.buffered();
+  const std::size_t memory = sizeof(RespConnection) + held.session + held.requests +
+                             held.reply_room + known_bytes_ + slots_.capacity() * sizeof(Slot) +
+                             keys_.capacity();
+  // Replies wait in one piece.
+  const std::string buffers =
+      " qbuf=" + number(unread_) +
+      " qbuf-free=" + number(held.requests - std::min(held.requests, unread_)) +
+      " argv-mem=" + number(arguments) + " multi-mem=0 rbs=" + number(held.reply_room) +
+      " obl=" + number(held.replies) + " oll=0 omem=" + number(held.replies + known_bytes_) +
+      " tot-mem=" + number(memory) + (held.replies > 0 ? " events=rw" : " events=r");
+  std::string line = "id=" + std::to_string(raw(id_)) + " addr=" + peer_.remote +
+                     " laddr=" + peer_.local + " fd=" + std::to_string(peer_.descriptor) +
+                     " name=" + labels_.name + " age=" + seconds(peer_.since) +
+                     " idle=" + seconds(last_) +
+                     " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0" + buffers + " cmd=";
+  line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
+  if (last_subcommand_ != nullptr) line.append("|").append(last_subcommand_->name);
+  line.append(" user=default redir=-1 resp=")
+      .append(version_ == RespWriter::Version::resp2 ? "2" : "3");
+  line.append(" lib-name=").append(labels_.library);
+  line.append(" lib-ver=").append(labels_.library_version);
+  return line;
+}
+
+}  // namespace quipu

@@ -1,0 +1,332 @@
+// Commands about which counters exist: questions to all owners, through any node.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "node/clients/resp/resp_questions.h"
+
+namespace quipu {
+namespace {
+
+using Words = RespConnection::Words;
+
+// KEYS must answer with all at once.
+constexpr std::size_t kMaxKeys = 100'000;
+// A client may leave four times that unread.
+constexpr std::size_t kMaxKeyBytes = std::size_t{2} << 20;
+
+// What every match of the pattern begins with.
+std::string_view literal_prefix(std::string_view pattern) {
+  return pattern.substr(0, pattern.find_first_of("*?[\\"));
+}
+
+// ---- SCAN ----
+
+// While a step of the core's tells less than the client asked for, another is made,
+// but a client must not have the node for itself.
+constexpr std::chrono::milliseconds kScanPatience{5};
+
+// As Redis reads cursors: any number of 64 bits, leading zeros and all.
+std::optional<std::uint64_t> to_cursor(std::string_view word) {
+  if (word.starts_with('+')) word.remove_prefix(1);
+  std::uint64_t cursor = 0;
+  const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), cursor);
+  if (error != std::errc() || stopped != word.data() + word.size()) return std::nullopt;
+  return cursor;
+}
+
+struct Scan {
+  std::uint32_t cursor = 0;  // up to kListEnd
+  std::string pattern = "*";
+  std::uint32_t count = 10;
+  bool of_strings = true;
+  std::string error{};
+};
+
+Scan read_scan(Words words) {
+  Scan scan;
+  const auto cursor = to_cursor(words[1]);
+  if (!cursor) return {.error = "ERR invalid cursor"};
+  scan.cursor = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cursor, kListEnd));
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    if (i + 1 == words.size()) return {.error = std::string(kSyntaxError)};
+    const std::string_view value = words[i + 1];
+    if (same_word(words[i], "match")) {
+      if (value.size() > kMaxPattern) return {.error = std::string(kPatternTooLong)};
+      scan.pattern = value;
+    } else if (same_word(words[i], "count")) {
+      const auto count = to_integer(value);
+      if (!count) return {.error = std::string(kNotAnInteger)};
+      if (*count < 1) return {.error = std::string(kSyntaxError)};
+      scan.count = static_cast<std::uint32_t>(std::min<std::int64_t>(*count, kMaxListKeys));
+    } else if (same_word(words[i], "type")) {
+      scan.of_strings = same_word(value, "string");
+    } else {
+      return {.error = std::string(kSyntaxError)};
+    }
+  }
+  return scan;
+}
+
+// Redis's cursor is 0 at the end, too.
+void write_scanned(const Scan& scan, const std::vector<std::string>& found, RespWriter& to) {
+  to.array(2);
+  to.bulk(std::int64_t{scan.cursor == kListEnd ? 0 : scan.cursor});
+  to.array(found.size());
+  for (const std::string& key : found) to.bulk(key);
+}
+
+void ask(RespConnection& connection, const Scan& scan) {
+  connection.again(
+      List{.prefix = literal_prefix(scan.pattern), .cursor = scan.cursor, .limit = scan.count});
+}
+
+void scan(RespConnection& connection, Words words) {
+  const Scan first = read_scan(words);
+  if (!first.error.empty()) return connection.error(first.error);
+  if (first.cursor == kListEnd) {  // of no reply of ours
+    RespWriter to = connection.writer();
+    return write_scanned(first, {}, to);
+  }
+  const Instant deadline = NodeClock::now() + kScanPatience;
+  connection.run([&connection, deadline, scan = first, found = std::vector<std::string>()](
+                     const RespAnswer& answer, RespWriter& to) mutable {
+    const Keys& keys = *answer.keys;
+    if (keys.code != Code::ok) {
+      connection.fail(to, read_error(keys.code, keys.detail));
+      return true;
+    }
+    scan.cursor = keys.next;
+    scan.count -= static_cast<std::uint32_t>(std::min<std::size_t>(scan.count, keys.keys.size()));
+    for (const std::string& key : keys.keys)
+      if (scan.of_strings && matches(scan.pattern, key)) found.push_back(key);
+    if (scan.count > 0 && scan.cursor != kListEnd && NodeClock::now() < deadline) {
+      ask(connection, scan);
+      return false;
+    }
+    write_scanned(scan, found, to);
+    return true;
+  });
+  ask(connection, first);
+}
+
+// ---- all that exist ----
+
+// Lists step by step, within a Task, from a cursor to the end.
+class Walk {
+ public:
+  Walk(RespConnection& connection, std::string pattern, std::uint32_t cursor = 0)
+      : connection_(connection), pattern_(std::move(pattern)), cursor_(cursor) {}
+
+  void ask() { connection_.again(List{.prefix = literal_prefix(pattern_), .cursor = cursor_}); }
+  // The names of this step that match; the step may be the last.
+  [[nodiscard]] std::vector<std::string> take(const Keys& keys) {
+    cursor_ = keys.next;
+    std::vector<std::string> found;
+    for (const std::string& key : keys.keys)
+      if (matches(pattern_, key)) found.push_back(key);
+    return found;
+  }
+  [[nodiscard]] bool ended() const { return cursor_ == kListEnd; }
+
+ private:
+  RespConnection& connection_;
+  const std::string pattern_;
+  std::uint32_t cursor_;
+};
+
+void keys(RespConnection& connection, Words words) {
+  if (words[1].size() > kMaxPattern) return connection.error(kPatternTooLong);
+  const auto walk = std::make_shared<Walk>(connection, std::string(words[1]));
+  connection.run([&connection, walk, found = std::vector<std::string>(), bytes = std::size_t{0}](
+                     const RespAnswer& answer, RespWriter& to) mutable {
+    const Keys& step = *answer.keys;
+    if (step.code != Code::ok) {
+      connection.fail(to, read_error(step.code, step.detail));
+      return true;
+    }
+    for (std::string& key : walk->take(step)) {
+      bytes += key.size();
+      found.push_back(std::move(key));
+    }
+    if (found.size() > kMaxKeys || bytes > kMaxKeyBytes) {
+      connection.fail(to, "ERR too many counters match (100000 may, of 2 MiB in all): use SCAN");
+      return true;
+    }
+    if (!walk->ended()) {
+      walk->ask();
+      return false;
+    }
+    to.array(found.size());
+    for (const std::string& key : found) to.bulk(key);
+    return true;
+  });
+  walk->ask();
+}
+
+// From a random place on, and if nothing is behind it, from the beginning.
+void randomkey(RespConnection& connection, Words) {
+  Random& random = connection.server().random;
+  const auto from = static_cast<std::uint32_t>(random.below(kListEnd));
+  const auto ask = [&connection](std::uint32_t cursor) {
+    connection.again(List{.cursor = cursor, .limit = 1});
+  };
+  connection.run(
+      [&connection, ask, wrapped = false](const RespAnswer& answer, RespWriter& to) mutable {
+        const Keys& step = *answer.keys;
+        if (step.code != Code::ok) {
+          connection.fail(to, read_error(step.code, step.detail));
+        } else if (!step.keys.empty()) {
+          to.bulk(step.keys[connection.server().random.below(step.keys.size())]);
+        } else if (step.next != kListEnd) {
+          ask(step.next);
+          return false;
+        } else if (!std::exchange(wrapped, true)) {
+          ask(0);
+          return false;
+        } else {
+          to.null();
+        }
+        return true;
+      });
+  ask(from);
+}
+
+void dbsize(RespConnection& connection, Words) {
+  connection.run([&connection](const RespAnswer& answer, RespWriter& to) {
+    const Sized& size = *answer.size;
+    size.code == Code::ok ? to.integer(static_cast<std::int64_t>(size.counters))
+                          : connection.fail(to, read_error(size.code, size.detail));
+    return true;
+  });
+  connection.again(Size{});
+}
+
+// ---- FLUSHALL ----
+
+// Resets all that a step of the walk named, before the next step.
+class Flush {
+ public:
+  explicit Flush(RespConnection& connection) : connection_(connection), walk_(connection, "*") {}
+
+  void begin() { walk_.ask(); }
+  bool operator()(const RespAnswer& answer, RespWriter& to) {
+    if (const Keys* const step = answer.keys) {
+      if (step->code != Code::ok) return fail(to, reason(step->code, step->detail));
+      const std::vector<std::string> found = walk_.take(*step);
+      std::vector<Op> resets;
+      for (const std::string& key : found) resets.push_back(reset_of(connection_, key));
+      open_ = resets.size();
+      connection_.again(std::move(resets));
+    } else {
+      const Done& done = *answer.done;
+      if (describe(done.code).outcome > describe(worst_.code).outcome) worst_ = done;
+      --open_;
+    }
+    if (open_ > 0) return false;
+    if (worst_.code != Code::ok) return fail(to, reason(worst_.code, worst_.detail));
+    if (!walk_.ended()) {
+      walk_.ask();
+      return false;
+    }
+    to.simple("OK");
+    return true;
+  }
+
+ private:
+  bool fail(RespWriter& to, const std::string& why) {
+    connection_.fail(to, "PARTIAL some counters may have been reset: " + why);
+    return true;
+  }
+
+  RespConnection& connection_;
+  Walk walk_;
+  std::size_t open_ = 0;
+  Done worst_;
+};
+
+void flushall(RespConnection& connection, Words words) {
+  const bool plain =
+      words.size() == 1 ||
+      (words.size() == 2 && (same_word(words[1], "sync") || same_word(words[1], "async")));
+  if (!plain) return connection.error(kSyntaxError);
+  if (!connection.server().settings.flushall) {
+    return connection.error(
+        "ERR FLUSHALL is not enabled: set flushall = true in [client] of the node's settings, and "
+        "restart it");
+  }
+  const auto flush = std::make_shared<Flush>(connection);
+  connection.run(
+      [flush](const RespAnswer& answer, RespWriter& to) { return (*flush)(answer, to); });
+  flush->begin();
+}
+
+constexpr std::array kKeyspaceCommands{
+    RespCommand{"scan",
+                -2,
+                scan,
+                "readonly",
+                {},
+                "@keyspace @read @slow",
+                "generic",
+                "2.8.0",
+                "Lists the cluster's counters, step by step.",
+                "cursor:integer [MATCH pattern:pattern] [COUNT count:integer] [TYPE type]"},
+    RespCommand{"keys",
+                2,
+                keys,
+                "readonly",
+                {},
+                "@keyspace @read @slow @dangerous",
+                "generic",
+                "1.0.0",
+                "Lists the cluster's counters at once, 100000 at most.",
+                "pattern:pattern"},
+    RespCommand{"randomkey",
+                1,
+                randomkey,
+                "readonly",
+                {},
+                "@keyspace @read @slow",
+                "generic",
+                "1.0.0",
+                "Names some counter."},
+    RespCommand{"dbsize",
+                1,
+                dbsize,
+                "readonly fast",
+                {},
+                "@keyspace @read @fast",
+                "server",
+                "1.0.0",
+                "Tells how many counters exist in the cluster."},
+    RespCommand{"flushall",
+                -1,
+                flushall,
+                "write",
+                {},
+                "@keyspace @write @slow @dangerous",
+                "server",
+                "1.0.0",
+                "Resets every counter of the cluster, if the settings allow.",
+                "[ASYNC|SYNC]"},
+    RespCommand{"flushdb",
+                -1,
+                flushall,
+                "write",
+                {},
+                "@keyspace @write @slow @dangerous",
+                "server",
+                "1.0.0",
+                "Resets every counter of the cluster, if the settings allow.",
+                "[ASYNC|SYNC]"},
+};
+
+}  // namespace
+
+std::span<const RespCommand> keyspace_commands() { return kKeyspaceCommands; }
+
+}  // namespace quipu

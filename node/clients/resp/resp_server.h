@@ -1,0 +1,74 @@
+// resp_server.h: what all RESP connections of a node share: settings, figures, and
+// who is connected. Reactor thread; outlives the connections.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "node/base/clock.h"
+#include "node/clients/client_protocol.h"
+#include "node/cores/figures.h"
+#include "protocol/random.h"
+#include "quipu/node_options.h"
+
+namespace quipu {
+
+class RespConnection;
+
+struct RespSettings {
+  // Of all commands that change something and name no level.
+  Ack ack = Ack::disk;
+  bool flushall = false;
+  std::size_t connections = 0;   // at most
+  std::size_t memory_limit = 0;  // 0: none
+  // What CONFIG GET tells, by Redis's names or ours.
+  std::vector<std::pair<std::string, std::string>> shown{};
+};
+
+// `connections` may be, at most; `memory_limit` as in NodeSettings.
+[[nodiscard]] RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections,
+                                         std::size_t memory_limit);
+
+// How many commands there are, with their subcommands: resp_command.h numbers them.
+[[nodiscard]] std::size_t command_numbers();
+
+struct RespServer {
+  // Of one command: with what the turn that is under way adds to it.
+  struct CommandCount : CommandFigures {
+    std::uint64_t in_turn = 0;
+  };
+
+  ClientContext& context;
+  const RespSettings settings;
+  Random random;  // RANDOMKEY's
+  Instant started = NodeClock::now();
+  std::map<ClientId, RespConnection*> connections{};
+  RespFigures figures{};  // but for `commands`
+  std::vector<CommandCount> commands = std::vector<CommandCount>(command_numbers());
+
+  // ---- a turn: the requests that one connection has sent, one after the other ----
+  void begin_turn(Instant now) { turn_began = now; }
+  void count_calls(CommandCount& command, std::uint64_t calls) {
+    if (command.in_turn == 0) called.push_back(&command);
+    command.in_turn += calls;
+  }
+  // The time of the turn is shared out evenly among its commands: one look at the clock for
+  // all of them.
+  void end_turn();
+  void count_error(std::string_view text);  // as it is sent
+
+  void on_second();
+  void reset_figures();
+  [[nodiscard]] Figures own_figures() const;
+
+  Instant turn_began{};
+  std::vector<CommandCount*> called{};  // in this turn
+  struct {
+    std::uint64_t commands = 0, bytes_in = 0, bytes_out = 0;
+  } a_second_ago{};
+};
+
+}  // namespace quipu

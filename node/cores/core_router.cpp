@@ -1,0 +1,359 @@
+#include "node/cores/core_router.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <cassert>
+#include <iterator>
+#include <utility>
+
+#include "node/base/clock.h"
+
+namespace quipu {
+namespace {
+
+constexpr const char* kNotServing = "the node starts or stops";
+constexpr std::size_t kSpare = 4;  // pieces of mail
+
+// How `why` answers a question of so many keys, or a change.
+void refuse(Mail& mail, ClientId client, std::uint64_t id, std::uint32_t keys, const Status& why) {
+  if (keys == 0) return mail.tell(client, id, {id, why.code(), why.detail()});
+  Value refused;
+  refused.code = why.code();
+  refused.detail = why.detail();
+  mail.tell(client, id, std::vector<Value>(keys, refused));
+}
+
+std::size_t weight(const Op&) { return 1; }
+std::size_t weight(const Read& read) { return read.keys.size(); }
+std::size_t weight(const Mail::Reply& reply) { return std::max<std::size_t>(reply.values, 1); }
+
+}  // namespace
+
+Crossing::Crossing(asio::io_context& io, CorePort& port, Deliver deliver)
+    : io_(io), port_(port), deliver_(std::move(deliver)) {}
+
+void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& members,
+                    const ClusterConfig& config, std::size_t self) {
+  assert(all.size() == members.size() && all.size() <= 256);
+  if (all.size() < 2) return;
+  self_ = self;
+  others_.resize(all.size());
+  owner_.fill(static_cast<std::uint8_t>(self));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    others_[i].crossing = i == self ? nullptr : all[i];
+    others_[i].member = members[i];
+    for (const Partition partition : config.owners.owned_by(members[i]))
+      owner_[raw(partition)] = static_cast<std::uint8_t>(i);
+  }
+}
+
+// ---- this reactor's clients ----
+
+std::size_t Crossing::home_of(std::string_view key) const {
+  const HashKey placement = port_.core->executor().map().placement_key();
+  return owner_[raw(Placement(placement, {key, 0}).partition())];
+}
+
+// A change with a token is carried out where the token says, and nowhere else.
+std::size_t Crossing::home_of(const Op& op) const {
+  if (op.token.store == StoreId{}) return home_of(op.key);
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    if (port_.core->view().pinned(others_[i].member) == op.token.store) return i;
+  }
+  return self_;
+}
+
+template <class Asked>
+void Crossing::send(std::size_t to, ClientId client, const Asked& asked) {
+  others_[to].mail.ask(client, asked);
+  others_[to].asked += weight(asked);
+}
+
+void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
+                      std::vector<AtOnce>* at_once) {
+  if (others_.empty()) return port_.core->on_ops(now, client, ops, port_.effects, at_once);
+  std::vector<Op> own = std::exchange(own_, {});
+  for (const Op& op : ops) {
+    const std::size_t home = home_of(op);
+    if (home == self_) {
+      own.push_back(op);
+    } else {
+      send(home, client, op);
+    }
+  }
+  if (!own.empty()) port_.core->on_ops(now, client, own, port_.effects, at_once);
+  own.clear();
+  own_ = std::move(own);
+}
+
+void Crossing::on_read(Instant now, ClientId client, const Read& read) {
+  if (others_.empty()) return port_.core->on_read(now, client, read, port_.effects);
+  homes_.clear();
+  for (const std::string_view key : read.keys) homes_.push_back(home_of(key));
+  const std::size_t first = homes_.empty() ? self_ : homes_.front();
+  if (std::ranges::any_of(homes_, [first](std::size_t home) { return home != first; }))
+    return read_in_parts(now, client, read);
+  if (first != self_) return send(first, client, read);
+  port_.core->on_read(now, client, read, port_.effects);
+}
+
+void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
+  const auto join = std::make_shared<Join>(Join{client, {read.id, {}}});
+  join->values.values.resize(read.keys.size());
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    Part part{join, {}};
+    Read asked{next_part_, read.level, read.timeout_ms, {}};
+    for (std::size_t at = 0; at < homes_.size(); ++at) {
+      if (homes_[at] != i) continue;
+      part.places.push_back(at);
+      asked.keys.push_back(read.keys[at]);
+    }
+    if (asked.keys.empty()) continue;
+    ++join->open;
+    parts_.emplace(next_part_++, std::move(part));
+    if (i == self_) {
+      port_.core->on_read(now, kParts, asked, port_.effects);
+    } else {
+      send(i, kParts, asked);
+    }
+  }
+}
+
+void Crossing::on_part(const Answer& answer) {
+  const auto* const values = std::get_if<Values>(&answer);
+  auto part = values == nullptr ? parts_.end() : parts_.find(values->id);
+  if (part == parts_.end()) return;  // of a core that is gone
+  const std::shared_ptr<Join> join = part->second.join;
+  for (std::size_t i = 0; i < part->second.places.size() && i < values->values.size(); ++i)
+    join->values.values[part->second.places[i]] = values->values[i];
+  parts_.erase(part);
+  if (--join->open == 0) deliver_(join->client, std::move(join->values));
+}
+
+void Crossing::read_now(Instant now, std::span<const std::string_view> keys,
+                        std::span<Value> values) const {
+  port_.core->read_now(now, keys, values);
+  if (others_.empty()) return;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (home_of(keys[i]) != self_) values[i].shards = 0;
+  }
+}
+
+bool Crossing::busy() const {
+  return std::any_of(others_.begin(), others_.end(), [](const Other& other) {
+    const bool paused = other.crossing != nullptr && other.crossing->paused_.load();
+    return paused || other.asked >= kMaxAsked;
+  });
+}
+
+bool Crossing::acquainted() {
+  const auto met = [this](const Other& other) {
+    return other.crossing == nullptr || port_.core->view().up(other.member);
+  };
+  acquainted_ = acquainted_ || std::all_of(others_.begin(), others_.end(), met);
+  return acquainted_;
+}
+
+bool Crossing::others_serve() const {
+  return std::all_of(others_.begin(), others_.end(), [](const Other& other) {
+    return other.crossing == nullptr || other.crossing->serving();
+  });
+}
+
+bool Crossing::quiet() const {
+  const auto asked = [](const Other& other) { return other.asked > 0; };
+  return here_ == 0 && std::none_of(others_.begin(), others_.end(), asked);
+}
+
+void Crossing::publish(Figures figures) {
+  const std::lock_guard lock(figures_mutex_);
+  figures_ = std::move(figures);
+}
+
+std::vector<Figures> Crossing::published() const {
+  std::vector<Figures> all;
+  for (const Other& other : others_) {
+    if (other.crossing == nullptr) continue;
+    const std::lock_guard lock(other.crossing->figures_mutex_);
+    if (other.crossing->figures_.status.node != NodeId{}) all.push_back(other.crossing->figures_);
+  }
+  return all;
+}
+
+// ---- between reactors ----
+
+void Crossing::flush() {
+  for (Other& other : others_) {
+    if (other.mail.empty()) continue;
+    Mail next;
+    if (!spare_.empty()) {
+      next = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    other.crossing->post(self_, std::exchange(other.mail, std::move(next)));
+  }
+}
+
+// The handler is never run once that reactor has ended: nobody waits for it then.
+void Crossing::post(std::size_t from, Mail&& mail) {
+  asio::post(io_, [this, from, mail = std::move(mail)]() mutable { take(from, mail); });
+}
+
+void Crossing::take(std::size_t from, Mail& mail) {
+  if (port_.core != nullptr) {
+    take_questions(from, mail);
+  } else {
+    refuse_questions(from, mail);
+  }
+  take_replies(from, mail);
+  mail.clear();
+  if (spare_.size() < kSpare) spare_.push_back(std::move(mail));
+  port_.finish_later();
+}
+
+// Changes that follow each other go to the core together, and so do reads.
+void Crossing::take_questions(std::size_t from, Mail& mail) {
+  const Instant now = NodeClock::now();
+  for (std::span<const Mail::Question> left = mail.questions(); !left.empty();) {
+    const bool change = left.front().keys == 0;
+    const auto end = std::ranges::find_if(
+        left, [change](const Mail::Question& one) { return (one.keys == 0) != change; });
+    const auto run = left.first(static_cast<std::size_t>(end - left.begin()));
+    left = left.subspan(run.size());
+    if (change) {
+      const std::span<Op> ops = mail.next_ops(run.size());
+      for (std::size_t i = 0; i < ops.size(); ++i) ops[i].id = admit(from, run[i]);
+      give_ops(now, ops);
+    } else {
+      keys_.clear();
+      for (const Mail::Question& read : run) mail.next_keys(read.keys, keys_);
+      give_reads(now, from, run);
+    }
+  }
+}
+
+// There is no core. A retry may have been applied before.
+void Crossing::refuse_questions(std::size_t from, Mail& mail) {
+  for (const Mail::Question& asked : mail.questions()) {
+    const bool retry = asked.keys == 0 && mail.next_ops(1).front().token.serial != Serial{};
+    refuse(others_[from].mail, asked.client, asked.id, asked.keys,
+           {retry ? Code::in_doubt : Code::unavailable, kNotServing});
+  }
+}
+
+void Crossing::take_replies(std::size_t from, Mail& mail) {
+  for (const Mail::Reply& reply : mail.replies()) {
+    others_[from].asked -= weight(reply);
+    if (reply.values == 0) {
+      deliver_(reply.client, std::move(mail.next_done()));
+      continue;
+    }
+    const std::span<const Value> values = mail.next_values(reply.values);
+    Values& told = std::get<Values>(told_);
+    told.id = reply.id;
+    told.values.assign(values.begin(), values.end());
+    reply.client == kParts ? on_part(told_) : deliver_(reply.client, told_);
+  }
+}
+
+// Of keys_. What stands in memory is read all at once, but serves local reads alone.
+void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads) {
+  values_.resize(keys_.size());
+  port_.core->read_now(now, keys_, values_);
+  std::size_t begin = 0;
+  for (const Mail::Question& read : reads) {
+    const auto keys = std::span(keys_).subspan(begin, read.keys);
+    const auto values = std::span(values_).subspan(begin, read.keys);
+    begin += read.keys;
+    const bool known =
+        read.level == ReadLevel::local &&
+        std::ranges::all_of(values, [](const Value& value) { return value.shards > 0; });
+    if (known) {
+      others_[from].mail.tell(read.client, read.id, values);
+    } else {
+      port_.core->on_read(
+          now, kGuests,
+          {admit(from, read), read.level, read.timeout_ms, {keys.begin(), keys.end()}},
+          port_.effects);
+    }
+  }
+}
+
+void Crossing::give_ops(Instant now, std::span<const Op> ops) {
+  port_.core->on_ops(now, kGuests, ops, port_.effects, &at_once_);
+  for (AtOnce& known : at_once_) {
+    if (known.after == Commit{}) {
+      answer(known.done.id, std::move(known.done));
+    } else {
+      const Commit before = held_.empty() ? Commit{} : held_.back().first;
+      held_.emplace_back(std::max(known.after, before), std::move(known.done));
+    }
+  }
+  at_once_.clear();
+}
+
+std::uint64_t Crossing::admit(std::size_t from, const Mail::Question& question) {
+  if (free_guests_.empty()) {
+    free_guests_.push_back(guests_.size());
+    guests_.emplace_back();
+  }
+  const std::size_t at = free_guests_.back();
+  free_guests_.pop_back();
+  guests_[at] = {from, question.client, question.id, question.keys, true};
+  ++here_;
+  return at;
+}
+
+Crossing::Guest Crossing::dismiss(std::uint64_t at) {
+  assert(guests_[at].here);
+  guests_[at].here = false;
+  free_guests_.push_back(at);
+  --here_;
+  return guests_[at];
+}
+
+void Crossing::answer(std::uint64_t at, Done done) {
+  const Guest guest = dismiss(at);
+  others_[guest.from].mail.tell(guest.client, guest.id, std::move(done));
+}
+
+// ---- from the core ----
+
+void Crossing::on_guest_answer(const Answer& told) {
+  if (const auto* const done = std::get_if<Done>(&told)) return answer(done->id, *done);
+  const auto& values = std::get<Values>(told);
+  const Guest guest = dismiss(values.id);
+  others_[guest.from].mail.tell(guest.client, guest.id, values.values);
+}
+
+void Crossing::on_released(Commit durable) {
+  while (!held_.empty() && held_.front().first <= durable) {
+    Done done = std::move(held_.front().second);
+    held_.pop_front();
+    answer(done.id, std::move(done));
+  }
+}
+
+void Crossing::set_paused(bool paused) {
+  if (paused_.exchange(paused) == paused || paused) return;
+  for (Other& other : others_) {
+    if (other.crossing != nullptr) other.mail.wake();
+  }
+  flush();
+}
+
+void Crossing::abandon(const Status& change, const Status& read) {
+  acquainted_ = false;
+  held_.clear();
+  parts_.clear();
+  for (std::size_t at = 0; at < guests_.size(); ++at) {
+    if (!guests_[at].here) continue;
+    const Guest guest = dismiss(at);
+    refuse(others_[guest.from].mail, guest.client, guest.id, guest.keys,
+           guest.keys == 0 ? change : read);
+  }
+  set_paused(false);
+  flush();
+}
+
+}  // namespace quipu

@@ -1,0 +1,165 @@
+// crossing.h: from one reactor of a node to the others, and back.
+//
+//   client of this reactor ─▶ on_ops, on_read ─┬─ its own counters ──────────▶ core
+//                                              └─ another's ─▶ mail ─▶ its Crossing, core
+//        Effects::replies, or deliver ◀── mail ◀── when it may be said ◀──────────┘
+//
+// A counter belongs to the reactor that owns its first shard, if one of this node does: so
+// what is added through any connection is found through any. (Of what tokens or affinities
+// put elsewhere, as soon as that one would hear of another node's.) While that one does not
+// serve it says so, as a node of one reactor would: who asks another would get a total
+// without what only that one has.
+//
+// Invariants: each question that is sent to another reactor gets one answer, whatever
+// becomes of that one's core; what a client asks without tokens of one counter keeps its
+// order; what clients have asked of another reactor and was not answered is bounded
+// (busy()), what the embedding program has by LocalCalls. All that leaves in one batch for
+// one reactor is one piece of mail. Reactor thread, but where it says otherwise; a node of
+// one reactor pays a comparison.
+#pragma once
+
+#include <array>
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "node/cores/core_port.h"
+#include "node/cores/figures.h"
+#include "node/cores/mail.h"
+
+namespace quipu {
+
+class Crossing {
+ public:
+  // As whom it asks a core: for other reactors, and for parts of a read.
+  static constexpr ClientId kGuests{~std::uint64_t{0}};
+  static constexpr ClientId kParts{~std::uint64_t{1}};
+  // Keys asked of one other reactor and not answered: beyond, clients are not read.
+  static constexpr std::size_t kMaxAsked = 65'536;
+
+  // `deliver` takes what another reactor answered one of our clients.
+  using Deliver = std::function<void(ClientId, const Answer&)>;
+  Crossing(asio::io_context& io, CorePort& port, Deliver deliver);
+
+  // Before the threads run. `all` are those of the node, and stay as long as any of their
+  // threads runs; `members` says which member each is. One alone meets nobody.
+  void meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& members,
+            const ClusterConfig& config, std::size_t self);
+
+  // ---- this reactor's clients; REQUIRES: port.core ----
+  // As NodeCore's, but answers that are not at once may come by `deliver`.
+  void on_ops(Instant now, ClientId client, std::span<const Op> ops, std::vector<AtOnce>* at_once);
+  void on_read(Instant now, ClientId client, const Read& read);
+  void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
+  // Another reactor is behind: no more of clients is to be read.
+  [[nodiscard]] bool busy() const;
+  // The core has been in touch with all the others.
+  [[nodiscard]] bool acquainted();
+  // Nobody waits for another reactor, and no other for this one.
+  [[nodiscard]] bool quiet() const;
+
+  // What this reactor tells of itself from now on; a node of one keeps it to itself.
+  void publish(Figures figures);
+  // What the others told last.
+  [[nodiscard]] std::vector<Figures> published() const;
+  [[nodiscard]] bool alone() const { return others_.empty(); }
+
+  // ---- from the core ----
+  // To kGuests, or to kParts.
+  void on_guest_answer(const Answer& answer);
+  void on_part(const Answer& answer);
+  void on_released(Commit durable);
+  // Whether the core takes more; tells the others.
+  void set_paused(bool paused);
+  // Whether the core is ready; while it is not, clients are rather given to another.
+  void set_serving(bool serving) { serving_ = serving; }
+  [[nodiscard]] bool serving() const { return serving_; }  // any thread
+  // Else some counters can be neither read nor changed through this reactor.
+  [[nodiscard]] bool others_serve() const;
+  // The core is gone: what it owed other reactors ends, changes by `change` and reads by
+  // `read`. Its own clients are gone too.
+  void abandon(const Status& change, const Status& read);
+
+  // At the end of each batch: sends the mail.
+  void flush();
+
+ private:
+  // Another reactor.
+  struct Other {
+    Crossing* crossing = nullptr;  // null: this one
+    MemberIndex member = 0;
+    Mail mail;
+    std::size_t asked = 0;  // keys, and changes
+  };
+  // A question of another reactor, while the core has it.
+  struct Guest {
+    std::size_t from = 0;
+    ClientId client{};
+    std::uint64_t id = 0;
+    std::uint32_t keys = 0;  // of a read; 0: a change
+    bool here = false;
+  };
+  // A read of counters of several reactors.
+  struct Join {
+    ClientId client{};
+    Values values;
+    std::size_t open = 0;  // parts
+  };
+  struct Part {
+    std::shared_ptr<Join> join;
+    std::vector<std::size_t> places;  // of its values, in the whole
+  };
+
+  [[nodiscard]] std::size_t home_of(std::string_view key) const;
+  [[nodiscard]] std::size_t home_of(const Op& op) const;
+  template <class Asked>
+  void send(std::size_t to, ClientId client, const Asked& asked);
+  void read_in_parts(Instant now, ClientId client, const Read& read);
+
+  void post(std::size_t from, Mail&& mail);  // any thread
+  void take(std::size_t from, Mail& mail);
+  void take_questions(std::size_t from, Mail& mail);
+  void refuse_questions(std::size_t from, Mail& mail);
+  void take_replies(std::size_t from, Mail& mail);
+  void give_ops(Instant now, std::span<const Op> ops);
+  void give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads);
+  [[nodiscard]] std::uint64_t admit(std::size_t from, const Mail::Question& question);
+  [[nodiscard]] Guest dismiss(std::uint64_t guest);
+  void answer(std::uint64_t guest, Done done);
+
+  asio::io_context& io_;
+  CorePort& port_;
+  const Deliver deliver_;
+  std::vector<Other> others_;  // by reactor; empty: this is the only one
+  std::size_t self_ = 0;
+  std::array<std::uint8_t, kPartitions> owner_{};  // reactor by partition
+  bool acquainted_ = false;
+  std::atomic<bool> paused_{false};
+  std::atomic<bool> serving_{false};
+  mutable std::mutex figures_mutex_;
+  Figures figures_;  // under it; node 0: none yet
+
+  std::vector<Mail> spare_;  // to be written on
+  std::vector<Guest> guests_;
+  std::vector<std::size_t> free_guests_;
+  std::size_t here_ = 0;                      // guests
+  std::deque<std::pair<Commit, Done>> held_;  // of guests, until that is durable; ascending
+  std::map<std::uint64_t, Part> parts_;
+  std::uint64_t next_part_ = 1;
+  // Memory for on_read; for on_ops; for give_reads; for give_ops; for take_replies.
+  std::vector<std::size_t> homes_;
+  std::vector<Op> own_;
+  std::vector<std::string_view> keys_;
+  std::vector<Value> values_;
+  std::vector<AtOnce> at_once_;
+  Answer told_ = Values{};
+};
+
+}  // namespace quipu

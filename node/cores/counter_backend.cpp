@@ -1,0 +1,97 @@
+#include "node/cores/counter_backend.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+Result<Reading> to_reading(const Value& value) {
+  if (value.code != Code::ok) return Status(value.code, value.detail);
+  Reading reading{value.value, value.exists, value.complete, std::nullopt, value.shards};
+  if (value.age_ms != kUnknownAge) reading.age = std::chrono::milliseconds(value.age_ms);
+  return reading;
+}
+
+// Behind the partition in which the list stopped.
+ListCursor behind(std::uint32_t cursor) {
+  constexpr std::uint32_t kLeavesEach{kLeaves};
+  return ListCursor{std::min((cursor / kLeavesEach + 1) * kLeavesEach, kListEnd)};
+}
+
+ListPage stopped_at(std::uint32_t cursor, Status why) {
+  return {.status = std::move(why), .keys = {}, .next = ListCursor{cursor}, .skip = behind(cursor)};
+}
+
+void refuse_call(const ChangeCall& call, const Status& why) { call.done(why); }
+void refuse_call(const ReadCall& call, const Status& why) { call.done(why); }
+void refuse_call(const ReadManyCall& call, const Status& why) {
+  call.done(std::vector<Result<Reading>>(call.keys.size(), why));
+}
+void refuse_call(const ListCall& call, const Status& why) {
+  call.done(stopped_at(call.question.cursor, why));
+}
+void refuse_call(const StatusCall& call, const Status& why) { call.done(why); }
+
+void refuse_wrong(const CounterCall& call) {
+  constexpr const char* kWhy = "an answer to something else came";
+  refuse(call, {Code::in_doubt, kWhy}, {Code::unavailable, kWhy});
+}
+
+}  // namespace
+
+WantedRead read_in(const CounterCall& call) {
+  if (const auto* read = std::get_if<ReadCall>(&call)) {
+    const CounterQuestion& asked = read->question;
+    return {std::span(&asked.key, 1), asked.level, asked.timeout};
+  }
+  if (const auto* many = std::get_if<ReadManyCall>(&call))
+    return {many->keys, many->level, many->timeout};
+  return {};
+}
+
+void answer(const CounterCall& call, Status status, std::optional<std::int64_t> total) {
+  if (const auto* change = std::get_if<ChangeCall>(&call)) {
+    if (change->total != nullptr) *change->total = total;
+    change->done(std::move(status));
+  } else if (!status.ok()) {
+    refuse(call, status, status);
+  } else {
+    refuse_wrong(call);
+  }
+}
+
+void answer(const CounterCall& call, const Values& values) {
+  const std::size_t keys = read_in(call).keys.size();
+  if (keys == 0 || keys != values.values.size()) return refuse_wrong(call);
+  if (const auto* read = std::get_if<ReadCall>(&call))
+    return read->done(to_reading(values.values.front()));
+  std::vector<Result<Reading>> readings;
+  readings.reserve(values.values.size());
+  for (const Value& value : values.values) readings.push_back(to_reading(value));
+  std::get<ReadManyCall>(call).done(std::move(readings));
+}
+
+void answer(const CounterCall& call, Keys keys) {
+  const auto* const list = std::get_if<ListCall>(&call);
+  if (list == nullptr) return refuse_wrong(call);
+  if (keys.code != Code::ok)
+    return list->done(stopped_at(keys.next, Status(keys.code, std::move(keys.detail))));
+  // Else a caller who goes on at `next` would never come to the end.
+  if (keys.next <= list->question.cursor && list->question.cursor != kListEnd)
+    return refuse_call(*list, {Code::unavailable, "the node's list does not go on"});
+  const ListCursor next{keys.next};
+  list->done({.status = {}, .keys = std::move(keys.keys), .next = next, .skip = next});
+}
+
+void answer(const CounterCall& call, ClusterStatus status) {
+  const auto* const asked = std::get_if<StatusCall>(&call);
+  asked != nullptr ? asked->done(std::move(status)) : refuse_wrong(call);
+}
+
+void refuse(const CounterCall& call, const Status& change, const Status& question) {
+  const Status& why = std::holds_alternative<ChangeCall>(call) ? change : question;
+  std::visit([&](const auto& one) { refuse_call(one, why); }, call);
+}
+
+}  // namespace quipu

@@ -1,0 +1,272 @@
+#include "node/cores/local_calls.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <cassert>
+#include <utility>
+
+#include "node/cores/core_router.h"
+
+namespace quipu {
+namespace {
+
+// The core's own deadlines come first, and know more: it looks at them every
+// gossip interval.
+constexpr Duration kGrace = std::chrono::milliseconds(250);
+
+thread_local const void* running = nullptr;  // the node whose reactor this thread is
+
+std::uint32_t on_wire(std::chrono::milliseconds timeout) {
+  return static_cast<std::uint32_t>(clamp_timeout(timeout).count());
+}
+
+// The id of a call: how often its slot was used, and the slot.
+std::size_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
+
+Instant deadline_of(const CounterCall& call, Instant now) {
+  if (const auto* change = std::get_if<ChangeCall>(&call))
+    return now + clamp_timeout(change->change.timeout);
+  if (const auto* list = std::get_if<ListCall>(&call))
+    return now + clamp_timeout(list->question.timeout);
+  if (const auto* status = std::get_if<StatusCall>(&call)) return status->deadline;
+  return now + clamp_timeout(read_in(call).timeout);
+}
+
+Op to_op(const CounterChange& change, std::uint64_t id) {
+  Op op;
+  op.id = id;
+  op.kind = change.kind;
+  op.key = change.key;
+  op.amount = change.amount;
+  op.ack = change.ack;
+  op.timeout_ms = on_wire(change.timeout);
+  op.affinity = change.affinity;
+  return op;
+}
+
+}  // namespace
+
+bool LocalCalls::on_own_thread() const { return running == node_; }
+
+void LocalCalls::run_here(bool runs) { running = runs ? node_ : nullptr; }
+
+Status LocalCalls::admit(std::size_t calls) const {
+  if (!closed_.ok()) return closed_;
+  if (paused_) return {Code::overloaded, "the disk is slower than what comes in"};
+  if (in_flight_ + calls > kMaxLocalCalls) {
+    return {Code::overloaded, std::to_string(kMaxLocalCalls) + " calls are waiting already"};
+  }
+  return {};
+}
+
+void LocalCalls::begin(std::span<CounterCall> calls) {
+  const Instant now = NodeClock::now();
+  Status refused;
+  std::size_t taken = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (; taken < calls.size(); ++taken) {
+      refused = admit();
+      if (!refused.ok()) break;
+      const Instant deadline = deadline_of(calls[taken], now);
+      queued_.emplace_back(std::move(calls[taken]), deadline);
+      ++in_flight_;
+    }
+    // Under the lock: after close() nothing may be posted any more.
+    if (taken > 0 && !std::exchange(woken_, true)) asio::post(io_, [this] { drain(); });
+  }
+  for (const CounterCall& call : calls.subspan(taken)) refuse(call, refused, refused);
+}
+
+std::chrono::milliseconds LocalCalls::wait_for_room(std::chrono::milliseconds timeout,
+                                                    std::size_t calls) {
+  std::unique_lock lock(mutex_);
+  const auto may_go = [this, calls] { return admit(calls).code() != Code::overloaded; };
+  if (may_go()) return timeout;
+  const Instant began = NodeClock::now();
+  ++wanting_;
+  room_.wait_for(lock, clamp_timeout(timeout), may_go);
+  --wanting_;
+  const auto waited = std::chrono::ceil<std::chrono::milliseconds>(NodeClock::now() - began);
+  return std::max(timeout - waited, std::chrono::milliseconds(0));
+}
+
+void LocalCalls::close(Status why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_.ok()) closed_ = std::move(why);
+  }
+  room_.notify_all();
+}
+
+void LocalCalls::set_paused(bool paused) {
+  {
+    const std::lock_guard lock(mutex_);
+    paused_ = paused;
+  }
+  if (!paused) room_.notify_all();
+}
+
+void LocalCalls::drain() {
+  std::vector<Call> calls = std::move(spare_);
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = false;
+    if (port_.core != nullptr) calls.swap(queued_);
+  }
+  if (port_.core == nullptr) return refuse_queued();
+  std::vector<std::uint64_t> ids;
+  ids.reserve(calls.size());
+  for (Call& call : calls) ids.push_back(keep(std::move(call)));
+  calls.clear();
+  if (calls.capacity() <= kKeptCalls) spare_ = std::move(calls);
+  give(ids);
+  port_.finish();
+}
+
+// Changes together, in their order; a question sees the changes that came before it.
+// Nothing is kept meanwhile, so that the keys stay where they are.
+void LocalCalls::give(std::span<const std::uint64_t> ids) {
+  std::vector<Op> ops;
+  const auto give_ops = [&] {
+    if (!ops.empty()) port_.crossing->on_ops(NodeClock::now(), kClient, ops, nullptr);
+    ops.clear();
+  };
+  for (const std::uint64_t id : ids) {
+    const CounterCall& call = slots_[slot_of(id)].call->call;
+    if (const auto* change = std::get_if<ChangeCall>(&call)) {
+      ops.push_back(to_op(change->change, id));
+      continue;
+    }
+    give_ops();
+    if (const WantedRead wanted = read_in(call); !wanted.keys.empty()) ask(id, wanted);
+    if (const auto* list = std::get_if<ListCall>(&call)) ask(id, list->question);
+    if (const auto* status = std::get_if<StatusCall>(&call)) ask_members(id, status->deadline);
+  }
+  give_ops();
+}
+
+void LocalCalls::ask(std::uint64_t id, const WantedRead& wanted) {
+  read_.id = id;
+  read_.level = wanted.level;
+  read_.timeout_ms = on_wire(wanted.timeout);
+  read_.keys.assign(wanted.keys.begin(), wanted.keys.end());
+  port_.crossing->on_read(NodeClock::now(), kClient, read_);
+}
+
+void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
+  port_.core->on_list(NodeClock::now(), kClient,
+                      {.id = id,
+                       .prefix = question.prefix,
+                       .cursor = question.cursor,
+                       .limit = question.limit,
+                       .timeout_ms = on_wire(question.timeout)},
+                      port_.effects);
+}
+
+// This node's own members are known without a connection, also if it has no client port.
+void LocalCalls::ask_members(std::uint64_t id, Instant deadline) {
+  if (surveys_.size() >= kMaxStatusCalls) {
+    const Status full(Code::overloaded, "too many questions for the status are under way");
+    return end(slot_of(id), full, full);
+  }
+  ClusterSurvey::Question question{.config = port_.core->config(id), .deadline = deadline};
+  question.known.push_back(port_.core->status(NodeClock::now(), id));
+  for (Figures& other : port_.crossing->published())
+    question.known.push_back(std::move(other.status));
+  const auto done = [this, id](ClusterStatus status) {
+    surveys_.erase(id);
+    if (!waits(id)) return;
+    answer(take(slot_of(id)).call, std::move(status));
+  };
+  const auto survey = std::make_shared<ClusterSurvey>(io_, std::move(question), done);
+  surveys_.emplace(id, survey);
+  survey->start();
+}
+
+std::uint64_t LocalCalls::keep(Call&& call) {
+  if (free_.empty()) {
+    free_.push_back(slots_.size());
+    slots_.emplace_back();
+  }
+  const std::size_t at = free_.back();
+  free_.pop_back();
+  slots_[at].call = std::move(call);
+  ++waiting_;
+  return std::uint64_t{++slots_[at].uses} << 32 | at;
+}
+
+LocalCalls::Call LocalCalls::take(std::size_t slot) {
+  Call call = std::move(*slots_[slot].call);
+  slots_[slot].call.reset();
+  free_.push_back(slot);
+  --waiting_;
+  bool wanted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    --in_flight_;
+    wanted = wanting_ > 0;
+  }
+  if (wanted) room_.notify_all();
+  return call;
+}
+
+// Else it was ended already: at its deadline, say.
+bool LocalCalls::waits(std::uint64_t id) const {
+  const std::size_t slot = slot_of(id);
+  return slot < slots_.size() && slots_[slot].call && slots_[slot].uses == id >> 32;
+}
+
+void LocalCalls::reply(const Answer& answer) {
+  const std::uint64_t id = std::visit([](const auto& one) { return one.id; }, answer);
+  if (waits(id)) finish(slot_of(id), answer);
+}
+
+void LocalCalls::finish(std::size_t slot, const Answer& told) {
+  const Call ended = take(slot);
+  if (const auto* done = std::get_if<Done>(&told)) {
+    answer(ended.call, Status(done->code, done->detail), done->total);
+  } else if (const auto* values = std::get_if<Values>(&told)) {
+    answer(ended.call, *values);
+  } else if (const auto* keys = std::get_if<Keys>(&told)) {
+    answer(ended.call, *keys);
+  } else {
+    assert(false && "nobody asks here how many counters there are");
+  }
+}
+
+void LocalCalls::end(std::size_t slot, const Status& change, const Status& question) {
+  const Call ended = take(slot);
+  refuse(ended.call, change, question);
+}
+
+void LocalCalls::abandon(const Status& change, const Status& read) {
+  for (auto& [id, survey] : surveys_) survey->cancel();
+  surveys_.clear();
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot].call) end(slot, change, read);
+  }
+  refuse_queued();
+}
+
+void LocalCalls::refuse_queued() {
+  std::vector<Call> calls;
+  Status why{Code::unavailable, "the node takes a new identity"};
+  {
+    const std::lock_guard lock(mutex_);
+    calls.swap(queued_);
+    if (!closed_.ok()) why = closed_;
+  }
+  for (Call& call : calls) end(slot_of(keep(std::move(call))), why, why);
+}
+
+void LocalCalls::expire(Instant now) {
+  const Status late{Code::in_doubt, "not durable in time"};
+  const Status unanswered{Code::unavailable, "no answer in time"};
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    const auto& call = slots_[slot].call;
+    if (call && call->deadline + kGrace <= now) end(slot, late, unanswered);
+  }
+}
+
+}  // namespace quipu

@@ -1,0 +1,111 @@
+// local_calls.h: the calls of the program that embeds this node.
+//
+//   any thread ─begin──▶ queue ─one wake-up, all at once─▶ core ─▶ reply ─▶ done
+//                                                   in doubt at its deadline ─┘
+//
+// The Counters of a Node hold this, and may outlive the Node: it touches the
+// reactor only while it is not closed. `done` runs on the reactor's thread, or on
+// the caller's if the call is refused at once; no lock is held then.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "node/base/clock.h"
+#include "node/cores/core_port.h"
+#include "node/cores/counter_backend.h"
+#include "node/remote/cluster_survey.h"
+
+namespace quipu {
+
+// Queued and waiting together.
+inline constexpr std::size_t kMaxLocalCalls = 65'536;
+
+class LocalCalls final : public CounterBackend {
+ public:
+  static constexpr ClientId kClient{0};
+
+  // Whose callbacks may not make blocking calls here: those of all reactors of `node`,
+  // which only tells them apart from others. Before the threads run.
+  void belong_to(const void* node) { node_ = node; }
+
+  // Until close(), `io` and `port` must live.
+  LocalCalls(asio::io_context& io, CorePort& port) : io_(io), port_(port) {}
+
+  // ---- any thread ----
+  using CounterBackend::begin;
+  void begin(std::span<CounterCall> calls) override;
+  [[nodiscard]] bool on_own_thread() const override;
+  [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
+                                                        std::size_t calls) override;
+  // From now on every new call is answered by `why`; the first one stays.
+  void close(Status why);
+
+  // ---- the reactor's thread ----
+  // The calling thread is this node's from now on, or none's.
+  void run_here(bool runs);
+  void reply(const Answer& answer);
+  // While true, callback calls are `overloaded` and blocking ones wait.
+  void set_paused(bool paused);
+  // What waits for the core ends, changes by `change` and reads by `read`; what is
+  // queued never reached it, and so is not applied.
+  void abandon(const Status& change, const Status& read);
+
+  // Ends what is past its deadline. The core does that itself where it waits for
+  // peers; this is for what waits for the disk.
+  void expire(Instant now);
+  [[nodiscard]] bool waiting() const { return waiting_ > 0; }
+
+ private:
+  struct Call {
+    Call(CounterCall&& begun, Instant until) : call(std::move(begun)), deadline(until) {}
+    CounterCall call;
+    Instant deadline;
+  };
+  struct Slot {
+    std::optional<Call> call;
+    std::uint32_t uses = 0;  // so that an id is never used twice
+  };
+
+  [[nodiscard]] Status admit(std::size_t calls = 1) const;  // REQUIRES: mutex_ is held
+  void drain();
+  void refuse_queued();
+  void give(std::span<const std::uint64_t> ids);
+  void ask(std::uint64_t id, const WantedRead& wanted);
+  void ask(std::uint64_t id, const ListQuestion& question);
+  void ask_members(std::uint64_t id, Instant deadline);
+  std::uint64_t keep(Call&& call);
+  [[nodiscard]] bool waits(std::uint64_t id) const;
+  void finish(std::size_t slot, const Answer& answer);
+  void end(std::size_t slot, const Status& change, const Status& read);
+  [[nodiscard]] Call take(std::size_t slot);
+
+  asio::io_context& io_;
+  CorePort& port_;
+  const void* node_ = this;
+
+  mutable std::mutex mutex_;
+  std::condition_variable room_;
+  std::vector<Call> queued_;
+  std::size_t in_flight_ = 0;  // queued and waiting
+  std::size_t wanting_ = 0;    // threads that wait for room
+  bool woken_ = false;         // drain() is on its way
+  bool paused_ = false;
+  Status closed_;  // not ok: closed
+
+  // The reactor's thread only.
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> free_;
+  std::size_t waiting_ = 0;
+  std::vector<Call> spare_;                                          // memory for the queue
+  Read read_{};                                                      // memory for ask
+  std::map<std::uint64_t, std::shared_ptr<ClusterSurvey>> surveys_;  // by id of the call
+};
+
+}  // namespace quipu

@@ -1,0 +1,49 @@
+// listener.h: a port that others connect to.
+//
+//   bind ──▶ bound ──start──▶ accepting ──close──▶ closed
+//
+// Bound early, so that a port in use is found before anything else is begun;
+// listening late, so that who calls a node that recovers is refused at once, and
+// goes elsewhere. Reactor thread, or before it runs.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <functional>
+
+#include "node/base/clock.h"
+#include "node/net/address.h"
+
+namespace quipu {
+
+class Listener {
+ public:
+  using OnAccept = std::function<void(asio::ip::tcp::socket)>;
+  // Whose the next socket is to be; it is handed over on the listener's thread all the same.
+  using Choose = std::function<asio::io_context&()>;
+
+  explicit Listener(asio::io_context& io) : io_(io), acceptor_(io), retry_(io) {}
+
+  // cannot_start names the address and what to do. Port 0 takes a free one.
+  [[nodiscard]] Status bind(const Address& address);
+  // Accepted sockets are non-blocking. REQUIRES: bound; outlives the io_context's run.
+  [[nodiscard]] Status start(OnAccept on_accept, Choose choose = nullptr);
+  void close();
+
+  [[nodiscard]] bool bound() const { return acceptor_.is_open(); }
+  // As bound, the port filled in.
+  [[nodiscard]] const Address& address() const { return address_; }
+
+ private:
+  void accept();
+  void retry_later();
+
+  asio::io_context& io_;
+  asio::ip::tcp::acceptor acceptor_;
+  Timer retry_;
+  Address address_;
+  OnAccept on_accept_;
+  Choose choose_;
+};
+
+}  // namespace quipu

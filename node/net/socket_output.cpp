@@ -1,0 +1,62 @@
+#include "node/net/socket_output.h"
+
+#include <asio/buffer.hpp>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+// A longer buffer is freed when it is empty: ten thousand idle connections must
+// not each keep their largest answer's.
+constexpr std::size_t kIdleBuffer = std::size_t{4} << 10;
+
+}  // namespace
+
+void SocketOutput::append(std::string&& frames) {
+  if (bytes_.empty()) {
+    bytes_ = std::move(frames);
+  } else {
+    bytes_.append(frames);
+  }
+}
+
+// A gate behind a later one opens with it, since bytes keep their order.
+void SocketOutput::hold(std::uint64_t from, Commit until) {
+  if (gates_.empty() || gates_.back().until < until) gates_.push_back({from, until});
+}
+
+void SocketOutput::release(Commit durable) {
+  while (!gates_.empty() && gates_.front().until <= durable) gates_.pop_front();
+}
+
+std::size_t SocketOutput::free() const {
+  return gates_.empty() ? waiting() : static_cast<std::size_t>(gates_.front().from - flushed_);
+}
+
+SocketOutput::Flushed SocketOutput::flush(asio::ip::tcp::socket& socket) {
+  Flushed result = Flushed::all;
+  while (free() > 0) {
+    asio::error_code error;
+    const std::size_t sent = socket.write_some(asio::buffer(bytes_.data() + sent_, free()), error);
+    sent_ += sent;
+    flushed_ += sent;
+    if (!error) continue;
+    const bool later = error == asio::error::would_block || error == asio::error::try_again;
+    result = later ? Flushed::some : Flushed::broken;
+    break;
+  }
+  forget_sent();
+  return result;
+}
+
+void SocketOutput::forget_sent() {
+  if (waiting() == 0) {
+    bytes_.clear();
+    if (bytes_.capacity() > kIdleBuffer) bytes_ = std::string();  // {} would keep it
+    sent_ = 0;
+  } else if (sent_ >= bytes_.size() / 2) {  // so that each byte moves once at most
+    bytes_.erase(0, std::exchange(sent_, 0));
+  }
+}
+
+}  // namespace quipu

@@ -1,0 +1,133 @@
+#include "node/peers/peer_link.h"
+
+#include <asio/buffer.hpp>
+#include <sstream>
+#include <utility>
+
+#include "protocol/message_codec.h"
+
+namespace quipu {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr std::size_t kPeerReadSize = std::size_t{256} << 10;
+// The core keeps few frames in flight per peer; more than this is a peer that has
+// stopped reading.
+constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
+constexpr std::chrono::seconds kFirstFrame{5};
+
+}  // namespace
+
+std::string describe_remote(const tcp::socket& socket) {
+  asio::error_code error;
+  const tcp::endpoint endpoint = socket.remote_endpoint(error);
+  if (error) return "unknown";
+  std::ostringstream text;
+  text << endpoint;
+  return text.str();
+}
+
+PeerLink::PeerLink(tcp::socket socket, Identity identity, CorePort& port, OnClosed on_closed)
+    : socket_(std::move(socket)),
+      identity_(identity),
+      port_(port),
+      on_closed_(std::move(on_closed)),
+      remote_(describe_remote(socket_)),
+      opened_(NodeClock::now()),
+      first_frame_(socket_.get_executor()) {
+  asio::error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+}
+
+void PeerLink::open() {
+  port_.core->on_link_open(NodeClock::now(), identity_.id, identity_.dialed, port_.effects);
+  if (!identity_.dialed) wait_for_first_frame();
+  wait_readable();
+  port_.finish();
+}
+
+void PeerLink::wait_for_first_frame() {
+  first_frame_.expires_after(kFirstFrame);
+  first_frame_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && !self->heard_) self->close("said nothing for 5 s");
+  });
+}
+
+void PeerLink::wait_readable() {
+  socket_.async_wait(tcp::socket::wait_read,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       if (!error && !self->closed_) self->on_readable();
+                     });
+}
+
+void PeerLink::on_readable() {
+  const std::span<std::byte> room = decoder_.prepare(kPeerReadSize);
+  asio::error_code error;
+  const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  if (error && error != asio::error::would_block && error != asio::error::try_again) {
+    return close(error == asio::error::eof ? "closed by the peer" : error.message());
+  }
+  decoder_.commit(read);
+  give_frames();
+  port_.finish();
+  if (!closed_) wait_readable();
+}
+
+void PeerLink::give_frames() {
+  while (true) {
+    const Result<std::optional<FrameDecoder::Frame>> frame =
+        decoder_.next(port_.core->frame_salt());
+    if (!frame.ok()) {
+      // A greeting, so that the other side can tell its operator.
+      encode_peer(output_.tail(), Refusal{frame.status().code(), frame.status().detail()}, {});
+      return close(frame.status().detail());
+    }
+    if (!*frame) return;
+    if (!std::exchange(heard_, true)) first_frame_.cancel();
+    port_.core->on_link_frame(NodeClock::now(), identity_.id, (*frame)->type, (*frame)->payload,
+                              port_.effects);
+  }
+}
+
+void PeerLink::flush() {
+  if (closed_) return;
+  switch (output_.flush(socket_)) {
+    case SocketOutput::Flushed::all:
+      return;
+    case SocketOutput::Flushed::broken:
+      return close("the connection broke");
+    case SocketOutput::Flushed::some:
+      break;
+  }
+  if (output_.waiting() > kMaxOutput) return close("reads too slowly");
+  wait_writable();
+}
+
+void PeerLink::wait_writable() {
+  if (std::exchange(writing_, true)) return;
+  socket_.async_wait(tcp::socket::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->writing_ = false;
+                       if (error || self->closed_) return;
+                       self->flush();
+                       self->port_.finish();
+                     });
+}
+
+void PeerLink::close(const std::string& reason) {
+  if (closed_) return;
+  shut();
+  on_closed_(*this, reason);
+}
+
+void PeerLink::shut() {
+  if (std::exchange(closed_, true)) return;
+  static_cast<void>(output_.flush(socket_));  // a Refusal may be waiting
+  asio::error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  socket_.close(ignored);
+  first_frame_.cancel();
+}
+
+}  // namespace quipu

@@ -1,0 +1,75 @@
+// peer_link.h: one TCP connection to another member.
+//
+//   readable ─▶ every frame of one read ─▶ core ─▶ effects, once ─▶ sends, gathered
+//
+// Peers are always read, whatever the core thinks of clients: an unread peer looks
+// dead. Bounds: what one leaves unread (the link is closed), and how long one that
+// called us may go without a sound frame.
+//
+// Invariant: after open(), on_closed is called exactly once, unless shut() was.
+// Reactor thread; owned by PeerLinks and by its pending callbacks.
+#pragma once
+
+#include <asio/ip/tcp.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "node/base/clock.h"
+#include "node/cores/core_port.h"
+#include "node/net/socket_output.h"
+#include "protocol/frame.h"
+
+namespace quipu {
+
+// "host:port", for people.
+[[nodiscard]] std::string describe_remote(const asio::ip::tcp::socket& socket);
+
+class PeerLink : public std::enable_shared_from_this<PeerLink> {
+ public:
+  struct Identity {
+    LinkId id{};
+    std::optional<MemberIndex> dialed;  // whom we called
+  };
+  using OnClosed = std::function<void(PeerLink&, const std::string& reason)>;
+
+  // `socket` is non-blocking; `port` outlives it. REQUIRES: port.core.
+  PeerLink(asio::ip::tcp::socket socket, Identity identity, CorePort& port, OnClosed on_closed);
+
+  void open();
+  // Sent at the next flush().
+  void send(std::string&& frame) { output_.append(std::move(frame)); }
+  void flush();
+  // What can be sent at once is; then on_closed. An empty reason: nothing unusual.
+  void close(const std::string& reason);
+  // The same, and nobody is told.
+  void shut();
+
+  [[nodiscard]] const Identity& identity() const { return identity_; }
+  [[nodiscard]] const std::string& remote() const { return remote_; }
+  [[nodiscard]] Instant opened() const { return opened_; }
+  [[nodiscard]] bool heard() const { return heard_; }  // a sound frame
+
+ private:
+  void wait_readable();
+  void on_readable();
+  void give_frames();
+  void wait_writable();
+  void wait_for_first_frame();
+
+  asio::ip::tcp::socket socket_;
+  const Identity identity_;
+  CorePort& port_;
+  const OnClosed on_closed_;
+  std::string remote_;
+  const Instant opened_;
+  FrameDecoder decoder_;
+  SocketOutput output_;
+  Timer first_frame_;
+  bool heard_ = false;
+  bool writing_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace quipu

@@ -1,0 +1,166 @@
+#include "node/peers/peer_links.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr std::chrono::minutes kSameReason{1};
+// Of whom something was logged; beyond, all are forgotten.
+constexpr std::size_t kMaxSaid = 1024;
+
+// Without the port, which is another one each time.
+std::string host_of(const std::string& remote) { return remote.substr(0, remote.rfind(':')); }
+
+}  // namespace
+
+PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random,
+                     std::size_t most_inbound)
+    : names_(io),
+      port_(port),
+      log_(std::move(log)),
+      random_(random),
+      most_inbound_(most_inbound),
+      watch_(log_) {}
+
+void PeerLinks::start() {
+  const std::vector<Member>& members = port_.core->cluster().members;
+  dialers_.resize(members.size());
+  unreachable_.assign(members.size(), false);
+  watch_.begin(*port_.core, siblings_);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto member = static_cast<MemberIndex>(i);
+    if (!port_.core->dials(member)) continue;
+    const Result<Address> address = parse_address(members[i].peer_address);
+    if (!address.ok()) continue;  // refused by the settings
+    dialers_[i] = std::make_shared<Dialer>(
+        names_, *address,
+        Dialer::Events{
+            .connected = [this, member](tcp::socket socket) { open(std::move(socket), member); },
+            .failed = [this, member](const std::string& why) { on_dial_failed(member, why); }},
+        random_.split());
+    dialers_[i]->start();
+  }
+}
+
+void PeerLinks::stop() {
+  for (const auto& dialer : dialers_) {
+    if (dialer != nullptr) dialer->stop();
+  }
+  dialers_.clear();
+  unflushed_.clear();
+  for (const auto& [id, link] : std::exchange(links_, {})) link->shut();
+}
+
+void PeerLinks::accept(tcp::socket socket) {
+  if (port_.core == nullptr) return;
+  if (inbound() >= most_inbound_) {
+    return warn("peer connection turned away", {"remote", host_of(describe_remote(socket))},
+                std::to_string(most_inbound_) + " have called already");
+  }
+  make_room_for_unheard();
+  open(std::move(socket), std::nullopt);
+}
+
+std::size_t PeerLinks::inbound() const {
+  return static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const auto& link) {
+    return !link.second->identity().dialed;
+  }));
+}
+
+// Links are in the order in which they came.
+void PeerLinks::make_room_for_unheard() {
+  std::size_t unheard = 0;
+  std::shared_ptr<PeerLink> oldest;
+  for (const auto& [id, link] : links_) {
+    if (link->identity().dialed || link->heard()) continue;
+    if (unheard++ == 0) oldest = link;
+  }
+  if (unheard < kMaxUnheardLinks) return;
+  const std::string why = std::to_string(unheard) + " connections say nothing: who opens them?";
+  warn("silent peer connection closed for the next one", {"remote", host_of(oldest->remote())},
+       why);
+  oldest->close({});
+}
+
+void PeerLinks::open(tcp::socket socket, std::optional<MemberIndex> dialed) {
+  if (dialed) unreachable_[*dialed] = false;
+  const LinkId id{++last_link_};
+  const auto link = std::make_shared<PeerLink>(
+      std::move(socket), PeerLink::Identity{id, dialed}, port_,
+      [this](PeerLink& closed, const std::string& reason) { on_closed(closed, reason); });
+  links_.emplace(id, link);
+  log_.debug("peer link opened", {{"remote", link->remote()}});
+  link->open();
+}
+
+void PeerLinks::send(LinkId link, std::string&& frame) {
+  const auto at = links_.find(link);
+  if (at == links_.end()) return;
+  at->second->send(std::move(frame));
+  if (unflushed_.empty() || unflushed_.back() != at->second) unflushed_.push_back(at->second);
+}
+
+void PeerLinks::close(LinkId link, const std::string& reason) {
+  const auto at = links_.find(link);
+  if (at == links_.end()) return;
+  const std::shared_ptr<PeerLink> closing = at->second;
+  closing->close(reason);
+}
+
+void PeerLinks::flush() {
+  for (const auto& link : std::exchange(unflushed_, {})) link->flush();
+}
+
+void PeerLinks::on_closed(PeerLink& link, const std::string& reason) {
+  const PeerLink::Identity identity = link.identity();
+  const std::optional<MemberIndex> member = port_.core->peer_of(identity.id);
+  if (identity.dialed) dialers_[*identity.dialed]->start_again(NodeClock::now() - link.opened());
+  port_.core->on_link_closed(NodeClock::now(), identity.id, port_.effects);
+  log_closed(link, member, reason);
+  links_.erase(identity.id);
+  port_.finish();
+}
+
+void PeerLinks::on_dial_failed(MemberIndex member, const std::string& why) {
+  if (unreachable_[member]) return;  // said once, until it has been reached
+  unreachable_[member] = true;
+  const Member& peer = port_.core->cluster().members[member];
+  watch_.set_reason(member, why);
+  if (is_sibling(member)) return;
+  log_.warning("peer cannot be reached",
+               {{"peer", peer.name}, {"address", peer.peer_address}, {"why", why}});
+}
+
+bool PeerLinks::is_sibling(MemberIndex member) const {
+  return std::find(siblings_.begin(), siblings_.end(), member) != siblings_.end();
+}
+
+// That a peer is down, the watch tells.
+void PeerLinks::log_closed(const PeerLink& link, std::optional<MemberIndex> member,
+                           const std::string& reason) {
+  if (reason.empty()) return;
+  if (member && watch_.up(*member)) {
+    if (!port_.core->view().up(*member)) watch_.set_reason(*member, reason);
+  } else if (member && !is_sibling(*member)) {
+    return warn("peer link closed", {"peer", port_.core->cluster().members[*member].name}, reason);
+  } else if (!member && link.heard()) {  // strangers who say nothing come and go
+    return warn("peer link closed", {"remote", host_of(link.remote())}, reason);
+  }
+  log_.debug("peer link closed", {{"remote", link.remote()}, {"why", reason}});
+}
+
+void PeerLinks::warn(std::string_view message, const LogField& who, const std::string& why) {
+  const Instant now = NodeClock::now();
+  if (said_.size() >= kMaxSaid) said_.clear();
+  Said& said = said_[who.value];
+  if (why == said.why && now - said.at < kSameReason)
+    return log_.debug(message, {who, {"why", why}});
+  said = {why, now};
+  log_.warning(message, {who, {"why", why}});
+}
+
+}  // namespace quipu

@@ -1,0 +1,82 @@
+// peer_links.h: all connections to other members: those that this node dials, and
+// those that dialed it.
+//
+//   start: a Dialer for each member that the core dials ──connected──▶ PeerLink
+//                       ▲──────────────── lost ────────────────────────┘
+//
+// Bounds: inbound links, and of those the ones that have not yet said anything
+// sound: of these the oldest goes when another comes, so that strangers who say nothing
+// keep no member out. Reactor thread.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "node/base/log.h"
+#include "node/net/dialer.h"
+#include "node/peers/peer_link.h"
+#include "node/peers/peer_watch.h"
+
+namespace quipu {
+
+inline constexpr std::size_t kMaxUnheardLinks = 64;
+
+class PeerLinks {
+ public:
+  PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random, std::size_t most_inbound);
+
+  // `members` are reactors of this node. Before start().
+  void set_siblings(std::vector<MemberIndex> members) { siblings_ = std::move(members); }
+  // Begins to dial, for a core that has just begun. REQUIRES: port.core.
+  void start();
+  // `socket` is non-blocking and dialed our peer port.
+  void accept(asio::ip::tcp::socket socket);
+
+  // The core's effects. A link that is gone already is no error.
+  void send(LinkId link, std::string&& frame);
+  void close(LinkId link, const std::string& reason);
+  // At the end of each batch.
+  void flush();
+  // Behind it: logs what has become of the peers. REQUIRES: port.core, if it was started.
+  void tell_changes() {
+    if (!dialers_.empty()) watch_.look(*port_.core);
+  }
+
+  // Closes all links and stops to dial; the core is not told.
+  void stop();
+
+ private:
+  void open(asio::ip::tcp::socket socket, std::optional<MemberIndex> dialed);
+  void on_closed(PeerLink& link, const std::string& reason);
+  void on_dial_failed(MemberIndex member, const std::string& why);
+  [[nodiscard]] std::size_t inbound() const;
+  [[nodiscard]] bool is_sibling(MemberIndex member) const;
+  void make_room_for_unheard();
+  void warn(std::string_view message, const LogField& who, const std::string& why);
+  void log_closed(const PeerLink& link, std::optional<MemberIndex> member,
+                  const std::string& reason);
+
+  NameLookup names_;
+  CorePort& port_;
+  const Log log_;
+  Random random_;
+  const std::size_t most_inbound_;
+  std::vector<std::shared_ptr<Dialer>> dialers_;  // by member; null: it dials us
+  std::vector<bool> unreachable_;                 // by member: logged already
+  std::map<LinkId, std::shared_ptr<PeerLink>> links_;
+  std::vector<std::shared_ptr<PeerLink>> unflushed_;
+  std::uint64_t last_link_ = 0;
+  PeerWatch watch_;
+  std::vector<MemberIndex> siblings_;
+  // What was logged of whom, and when: a peer that is refused comes again every 2 s.
+  struct Said {
+    std::string why;
+    Instant at{};
+  };
+  std::map<std::string, Said, std::less<>> said_;
+};
+
+}  // namespace quipu

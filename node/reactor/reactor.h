@@ -1,0 +1,164 @@
+// reactor.h: the event loop around one NodeCore.
+//
+//   client port ─▶ ClientSessions ┐                       ┌─▶ StorageThread ─ durable ┐
+//   peer port ──▶ PeerLinks ──────┼─▶ core ─▶ effects ────┼─▶ PeerLinks, sends        │
+//   Counters ───▶ LocalCalls ─────┘    ▲                  └─▶ replies                 │
+//                                      └── one timer, at core.deadline() ◀────────────┘
+//
+//   bind ─▶ listen ─▶ start ─▶ serving ──restart effect──▶ recovering ─▶ serving
+//                       │                                    │      ▲
+//                       ├── full disk ──▶ waiting ◀──────────┘      │
+//                       │                    └── room ──────────────┘
+//                       └── failed disk ──▶ failed            … stop, from anywhere
+//
+// While it waits for room, it has a core that only reads, and no peers.
+//
+// Invariants: all of it but the storage thread is one thread, so nothing here is
+// locked; after the events of one read, call or timer, the effects are done once,
+// in order. A restart keeps the listening sockets and nothing else. Reactors of one node
+// send each other mail (crossing.h), and are members to each other; beside that they see
+// some flags and figures of each other.
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "node/base/log.h"
+#include "node/clients/client_sessions.h"
+#include "node/cores/core_router.h"
+#include "node/cores/local_calls.h"
+#include "node/disk/data_directory.h"
+#include "node/disk/storage_thread.h"
+#include "node/net/connection_limits.h"
+#include "node/net/listener.h"
+#include "node/peers/peer_links.h"
+#include "node/reactor/node_plan.h"
+
+namespace quipu {
+
+class Reactor {
+ public:
+  // On the reactor's thread.
+  struct Events {
+    std::function<void(bool ready)> ready;      // whenever it changes
+    std::function<void(const Status&)> failed;  // nothing is served any more
+  };
+
+  Reactor(NodePlan plan, Log log, Random random, Events events);
+  ~Reactor();  // stops
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+
+  // ---- before start ----
+  // Takes the ports. cannot_start names the one that is in use.
+  [[nodiscard]] Status bind();
+  // The reactors of one node, each bound, in their order: introduces them to each other.
+  // All must live until each has stopped.
+  static void introduce(const std::vector<Reactor*>& reactors);
+  // Whoever connects from here on waits for start. cannot_start as above.
+  [[nodiscard]] Status listen();
+  // Begins to serve what was recovered, and returns.
+  void start(RecoveredStore store);
+
+  // ---- any thread ----
+  [[nodiscard]] const std::shared_ptr<LocalCalls>& calls() const { return calls_; }
+  // As bound; empty: that port is not open.
+  [[nodiscard]] std::string client_address() const;
+  [[nodiscard]] std::string peer_address() const;
+  // Another reactor of this node has failed, and so does this one.
+  void fail_too(const Status& why);
+  // The end has steps, for reactors that need each other; stop() does those that were not
+  // done. No new connection and no new request from here on, when this returns.
+  void begin_closing();
+  // Begins to finish what clients wait for and what peers lack, within bounds, and to make
+  // all of it durable.
+  void begin_stop();
+  // When that is done, joins both threads. Not from the reactor's own.
+  void stop();
+
+ private:
+  enum class Phase { unstarted, serving, waiting, recovering, failed, stopping, stopped };
+
+  // reactor.cpp: events and effects
+  void finish();
+  void finish_later();
+  void perform(Effects effects);
+  void after_batch();
+  void arm_timer();
+  void on_timer();
+  void publish_figures();
+  void sweep_calls();
+  void tell_ready();
+  void tell_filled();
+  static constexpr const char* kBeingFilled =
+      "the new disk is being filled from the other owners: it does not count yet";
+  void reply(ClientId client, const Answer& answer);
+  void on_durable(Commit commit);
+  void on_loaded(const Loaded& loaded);
+  void on_full(const Status& status);
+
+  // reactor_life.cpp: from start to end
+  [[nodiscard]] StorageThread::Events storage_events();
+  void run();
+  asio::io_context& choose();
+  void accept(asio::ip::tcp::socket socket);
+  void begin(Recovered recovered);
+  void look_for_room();
+  void on_room(const Status& room);
+  void restart();
+  void recover_anew();
+  void on_recovered(Result<Recovered> recovered);
+  void give_up_core(const Status& changes, const Status& reads);
+  void fail(const Status& status);
+  void close_ports();
+  void finish_all();
+  void check_stopped();
+  void tell_quiet();
+  void end_storage();
+  void end();
+
+  NodePlan plan_;
+  const Log log_;
+  Random random_;
+  const Events events_;
+
+  asio::io_context client_sockets_{1};  // which never runs: see ready_sockets.h
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  CorePort port_;
+  std::vector<Reactor*> all_;     // of this node
+  Reactor* accepting_ = nullptr;  // whose the next client is
+  Crossing crossing_;
+  std::shared_ptr<LocalCalls> calls_;
+  const ConnectionLimits limits_;
+  ClientSessions sessions_;
+  PeerLinks links_;
+  Listener client_listener_;
+  Listener peer_listener_;
+  Timer timer_;
+  Instant armed_ = kNever;  // when timer_ fires
+  Timer sweep_;             // of calls_, while any wait
+  bool sweeping_ = false;
+  Timer retry_;  // while it waits for room: the next look; of a stop: its end
+
+  Phase phase_ = Phase::unstarted;
+  std::atomic<bool> was_quiet_{false};  // while it stopped
+  bool finishing_ = false;
+  bool finish_posted_ = false;
+  bool paused_ = false;
+  bool ready_ = false;
+  bool filling_ = false;
+  Instant stop_by_ = kNever;
+
+  std::unique_ptr<StorageThread> storage_;
+  bool stop_begun_ = false;  // of the caller's thread
+  std::thread thread_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,107 @@
+#include "node/remote/client_connection.h"
+
+#include <asio/buffer.hpp>
+#include <utility>
+
+namespace quipu {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr std::size_t kClientReadSize = std::size_t{256} << 10;
+
+}  // namespace
+
+ClientConnection::ClientConnection(NameLookup& names, Events events)
+    : names_(names), socket_(names.loop()), events_(std::move(events)) {}
+
+ClientConnection::ClientConnection(asio::io_context& io, Events events)
+    : own_names_(std::make_unique<NameLookup>(io)),
+      names_(*own_names_),
+      socket_(io),
+      events_(std::move(events)) {}
+
+void ClientConnection::dial(const Address& address) {
+  dial_ = std::make_shared<TcpDial>(
+      names_, [self = shared_from_this()](const asio::error_code& error, tcp::socket socket) {
+        self->on_dialed(error, std::move(socket));
+      });
+  dial_->start(address);
+}
+
+void ClientConnection::on_dialed(const asio::error_code& error, tcp::socket socket) {
+  if (error) return end(why_not_connected(error));
+  socket_ = std::move(socket);
+  asio::error_code only_slower;
+  socket_.set_option(tcp::no_delay(true), only_slower);
+  wait_readable();
+  events_.connected();
+  events_.turn_over();
+}
+
+void ClientConnection::wait_readable() {
+  socket_.async_wait(tcp::socket::wait_read,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       if (!error && !self->closed_) self->on_readable();
+                     });
+}
+
+void ClientConnection::on_readable() {
+  const std::span<std::byte> room = decoder_.prepare(kClientReadSize);
+  asio::error_code error;
+  const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  if (error && error != asio::error::would_block && error != asio::error::try_again) {
+    return end(error == asio::error::eof ? "closed by the node" : error.message());
+  }
+  decoder_.commit(read);
+  give_frames();
+  if (closed_) return;
+  events_.turn_over();
+  if (!closed_) wait_readable();
+}
+
+void ClientConnection::give_frames() {
+  while (!closed_) {
+    const Result<std::optional<FrameDecoder::Frame>> frame = decoder_.next();
+    if (!frame.ok()) return end(frame.status().detail());
+    if (!*frame) return;
+    events_.frame(**frame);
+  }
+}
+
+void ClientConnection::flush() {
+  if (closed_) return;
+  switch (output_.flush(socket_)) {
+    case SocketOutput::Flushed::all:
+      return;
+    // The reader will be told why, and when nothing more comes.
+    case SocketOutput::Flushed::broken:
+      return;
+    case SocketOutput::Flushed::some:
+      return wait_writable();
+  }
+}
+
+void ClientConnection::wait_writable() {
+  if (std::exchange(writing_, true)) return;
+  socket_.async_wait(tcp::socket::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->writing_ = false;
+                       if (!error && !self->closed_) self->flush();
+                     });
+}
+
+void ClientConnection::end(std::string why) {
+  close();
+  events_.closed(std::move(why));
+  events_.turn_over();
+}
+
+void ClientConnection::close() {
+  if (std::exchange(closed_, true)) return;
+  if (dial_ != nullptr) dial_->cancel();
+  asio::error_code ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace quipu

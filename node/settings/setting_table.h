@@ -1,0 +1,38 @@
+// setting_table.h: every setting but the members: what it is called, what it may be,
+// and where in Settings it stands. Reading, help and `quipu config show` follow it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "node/reactor/node_plan.h"
+#include "node/settings/raw_settings.h"
+#include "node/settings/settings.h"
+
+namespace quipu {
+
+struct SettingRow {
+  std::string_view key;  // "node.name"
+  const char* variable;
+  std::string_view flag{};  // empty: none
+  std::string_view help{};
+  RawSetting::Type type{};
+  // Answers with what is wrong with the text, or with nothing.
+  std::string (*set)(Settings&, const std::string& text) = nullptr;
+  // The text that would set it to what it is.
+  std::string (*show)(const Settings&) = nullptr;
+
+  // "node"
+  [[nodiscard]] std::string_view table() const { return key.substr(0, key.find('.')); }
+  [[nodiscard]] std::string_view name() const { return key.substr(key.find('.') + 1); }
+};
+
+// A table's settings stand together, in the order of deploy/quipud.example.toml.
+[[nodiscard]] std::span<const SettingRow> setting_table();
+
+// Puts a number within the range into `to`, or answers with what is wrong.
+[[nodiscard]] std::string read_number(Range range, const std::string& text, std::uint64_t& to);
+
+}  // namespace quipu

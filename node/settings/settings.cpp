@@ -1,0 +1,338 @@
+#include "node/settings/settings.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "node/net/address.h"
+#include "node/reactor/node_plan.h"
+#include "node/settings/raw_settings.h"
+#include "node/settings/setting_table.h"
+
+namespace quipu {
+namespace {
+
+using Type = RawSetting::Type;
+
+constexpr const char* kMembersVariable = "QUIPU_CLUSTER_MEMBERS";
+
+std::string unknown_key(const std::string& key) {
+  const std::string table = key.substr(0, key.find('.') + 1);
+  std::string known = table == "cluster." ? "members" : "";
+  for (const SettingRow& row : setting_table()) {
+    if (table.empty() || !row.key.starts_with(table)) continue;
+    known.append(known.empty() ? "" : ", ").append(row.name());
+  }
+  if (known.empty()) return "unknown key \"" + key + "\": there are [cluster], [node] and [client]";
+  return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
+}
+
+// An empty section says nothing, but must be one of ours.
+bool is_section(const RawSetting& raw) {
+  return raw.type == Type::section &&
+         std::ranges::any_of(setting_table(),
+                             [&](const SettingRow& row) { return row.table() == raw.key; });
+}
+
+const char* written_as(Type type) {
+  switch (type) {
+    case Type::text:
+      return "a text in quotes";
+    case Type::number:
+      return "a number, without quotes";
+    case Type::yes_no:
+      return "true or false, without quotes";
+    default:
+      return "something else";
+  }
+}
+
+// Why `raw` cannot be a `wanted`; nothing if it can.
+std::string mistyped(const RawSetting& raw, Type wanted) {
+  if (raw.type == Type::any || raw.type == wanted) return {};
+  return std::string("must be ") + written_as(wanted);
+}
+
+void apply(const RawSetting& raw, LoadedSettings& loaded) {
+  if (is_section(raw)) return;
+  const auto table = setting_table();
+  const auto row = std::find_if(table.begin(), table.end(), [&](const SettingRow& candidate) {
+    return candidate.key == raw.key;
+  });
+  if (row == table.end()) {
+    loaded.errors.push_back(raw.where + ": " + unknown_key(raw.key));
+    return;
+  }
+  std::string why = mistyped(raw, row->type);
+  if (why.empty()) why = row->set(loaded.settings, raw.text);
+  if (!why.empty()) loaded.errors.push_back(raw.where + ": " + raw.key + " " + why);
+}
+
+// Why nobody can dial an address; nothing if somebody can.
+std::string undialable(const std::string& text) {
+  const Result<Address> address = parse_address(text);
+  if (!address.ok()) return "is no address: " + address.status().detail();
+  return address->port != 0 ? "" : "has port 0, which nobody can dial: write the port";
+}
+
+std::string set_field(NodeMember& member, const RawSetting& field) {
+  if (field.key == "weight") {
+    std::uint64_t weight = 0;
+    std::string why = mistyped(field, Type::number);
+    if (why.empty()) why = read_number(kMemberWeight, field.text, weight);
+    if (why.empty()) member.weight = static_cast<std::uint32_t>(weight);
+    return why;
+  }
+  std::string* const to = field.key == "name"     ? &member.name
+                          : field.key == "peer"   ? &member.peer_address
+                          : field.key == "client" ? &member.client_address
+                          : field.key == "zone"   ? &member.zone
+                                                  : nullptr;
+  if (to == nullptr) return "is unknown: a member has name, peer, client, zone and weight";
+  if (std::string why = mistyped(field, Type::text); !why.empty()) return why;
+  *to = field.text;
+  const bool dialed = field.key == "peer" || (field.key == "client" && !field.text.empty());
+  return dialed ? undialable(field.text) : "";
+}
+
+const RawSetting* find(const RawMember& member, std::string_view key) {
+  const auto field = std::find_if(member.fields.begin(), member.fields.end(),
+                                  [key](const RawSetting& one) { return one.key == key; });
+  return field == member.fields.end() ? nullptr : &*field;
+}
+
+// What `member` shares with one before it, though it must not.
+std::string doubled(const std::vector<NodeMember>& before, const NodeMember& member) {
+  for (const NodeMember& other : before) {
+    if (other.name == member.name) return "two members are named \"" + member.name + '"';
+    if (other.peer_address == member.peer_address) {
+      return "two members have peer address \"" + member.peer_address + '"';
+    }
+  }
+  return {};
+}
+
+void apply_members(const std::vector<RawMember>& members, LoadedSettings& loaded) {
+  std::vector<NodeMember>& all = loaded.settings.node.members;
+  all.clear();
+  for (const RawMember& raw : members) {
+    const std::size_t errors = loaded.errors.size();
+    NodeMember member;
+    for (const RawSetting& field : raw.fields) {
+      const std::string why = set_field(member, field);
+      if (!why.empty())
+        loaded.errors.push_back(field.where + ": the member's " + field.key + " " + why);
+    }
+    for (const char* const needed : {"name", "peer"}) {
+      if (find(raw, needed) == nullptr)
+        loaded.errors.push_back(raw.where + ": a member has no " + needed);
+    }
+    const bool sound = errors == loaded.errors.size();
+    const std::string twice = sound ? doubled(all, member) : "";
+    if (!twice.empty()) loaded.errors.push_back(raw.where + ": " + twice);
+    all.push_back(std::move(member));
+  }
+}
+
+void apply(const RawSettings& raw, LoadedSettings& loaded) {
+  loaded.errors.insert(loaded.errors.end(), raw.errors.begin(), raw.errors.end());
+  for (const RawSetting& setting : raw.settings) apply(setting, loaded);
+  if (raw.members) apply_members(*raw.members, loaded);
+}
+
+RawSettings read_environment(const SettingSources& sources) {
+  RawSettings raw;
+  if (!sources.environment) return raw;
+  if (const auto members = sources.environment(kMembersVariable)) {
+    raw = read_member_list(*members, kMembersVariable);
+  }
+  for (const SettingRow& row : setting_table()) {
+    if (auto text = sources.environment(row.variable)) {
+      raw.settings.push_back({std::string(row.key), std::move(*text), row.variable, Type::any});
+    }
+  }
+  return raw;
+}
+
+RawSettings read_flags(const SettingSources& sources) {
+  RawSettings raw;
+  for (const auto& [flag, text] : sources.flags) {
+    for (const SettingRow& row : setting_table()) {
+      if (row.flag == flag) raw.settings.push_back({std::string(row.key), text, flag, Type::any});
+    }
+  }
+  return raw;
+}
+
+// All that the sources say, the last of which wins.
+class Layers {
+ public:
+  explicit Layers(std::vector<RawSettings> layers) : layers_(std::move(layers)) {}
+
+  void apply(LoadedSettings& loaded) const {
+    for (const RawSettings& layer : layers_) quipu::apply(layer, loaded);
+  }
+  // Where a setting was written; nothing if it was not.
+  [[nodiscard]] std::optional<std::string> place(std::string_view key) const {
+    std::optional<std::string> where;
+    for (const RawSettings& layer : layers_) {
+      for (const RawSetting& setting : layer.settings) {
+        if (setting.key == key) where = setting.where;
+      }
+    }
+    return where;
+  }
+  // The same, of the first member; nothing if there is none.
+  [[nodiscard]] std::optional<std::string> place_of_members() const {
+    std::optional<std::string> where;
+    for (const RawSettings& layer : layers_) {
+      if (layer.members) where.reset();
+      if (layer.members && !layer.members->empty()) where = layer.members->front().where;
+    }
+    return where;
+  }
+  // The same, of a member's field; empty: nowhere.
+  [[nodiscard]] std::string place(const std::string& member, std::string_view key) const {
+    std::string where;
+    for (const RawSettings& layer : layers_) {
+      if (!layer.members) continue;
+      for (const RawMember& raw : *layer.members) {
+        const RawSetting* const name = find(raw, "name");
+        const RawSetting* const field = find(raw, key);
+        if (name != nullptr && name->text == member && field != nullptr) where = field->where;
+      }
+    }
+    return where;
+  }
+
+ private:
+  std::vector<RawSettings> layers_;
+};
+
+const NodeMember* find_self(const NodeOptions& node) {
+  const auto self =
+      std::find_if(node.members.begin(), node.members.end(),
+                   [&](const NodeMember& member) { return member.name == node.name; });
+  return self == node.members.end() ? nullptr : &*self;
+}
+
+// Where clients dial this member, unless a source says where to listen.
+void default_client_address(const Layers& layers, NodeOptions& node) {
+  if (layers.place("node.client_address")) return;
+  const NodeMember* const self = find_self(node);
+  const bool told = self != nullptr && !self->client_address.empty();
+  node.client_address = told ? self->client_address : kDefaultClientAddress;
+}
+
+// Where this node is to listen, and who says so.
+struct Listening {
+  const char* what;
+  std::string address;
+  std::string where;
+};
+
+std::vector<Listening> listenings(const Layers& layers, const NodeOptions& node) {
+  const auto client = layers.place("node.client_address");
+  std::vector<Listening> all{
+      {"client", node.client_address, client ? *client : layers.place(node.name, "client")}};
+  const NodeMember* const self = find_self(node);
+  if (self == nullptr || node.members.size() < 2) return all;  // no peers
+  if (node.peer_address.empty()) {
+    all.push_back({"peer", self->peer_address, layers.place(node.name, "peer")});
+  } else {
+    all.push_back({"peer", node.peer_address, layers.place("node.peer_address").value_or("")});
+  }
+  return all;
+}
+
+void check_reach(const Layers& layers, LoadedSettings& loaded) {
+  if (loaded.settings.node.insecure) return;
+  for (const Listening& one : listenings(layers, loaded.settings.node)) {
+    const Result<Address> address = parse_address(one.address);
+    const std::string why = address.ok() ? exposed(one.what, *address) : "";
+    if (!why.empty()) loaded.errors.push_back(one.where + ": " + why);
+  }
+}
+
+// What was written, and where, is quoted, and that may drive a terminal or forge a line.
+void keep_to_one_line(std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      line += c;
+    } else {
+      line.append("\\x").append({"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]});
+    }
+  }
+  text = std::move(line);
+}
+
+// Where clients dial this member is where it listens for them, unless told otherwise.
+void note_places(const Layers& layers, LoadedSettings& loaded) {
+  const auto note = [&loaded](std::string_view key, std::string where) {
+    keep_to_one_line(where);
+    if (!where.empty()) loaded.places.emplace(key, std::move(where));
+  };
+  note(kMembersKey, layers.place_of_members().value_or(""));
+  for (const SettingRow& row : setting_table()) note(row.key, layers.place(row.key).value_or(""));
+  note("node.client_address", layers.place(loaded.settings.node.name, "client"));
+}
+
+// What has no default, and what contradicts each other. Not where something could
+// not be read: the rest would only follow from that.
+void check_whole(const Layers& layers, const std::string& file, LoadedSettings& loaded) {
+  if (!loaded.errors.empty()) return;
+  const NodeOptions& node = loaded.settings.node;
+  if (node.name.empty()) {
+    loaded.errors.emplace_back(
+        "node.name is not set: set it in the file, as QUIPU_NODE_NAME, or with --name");
+  }
+  if (node.data_directory.empty()) {
+    loaded.errors.emplace_back(
+        "node.data_directory is not set: set it in the file, as QUIPU_DATA_DIRECTORY, or with "
+        "--data");
+  }
+  check_reach(layers, loaded);
+  if (!loaded.errors.empty()) return;
+  const Result<NodePlan> plan = plan_node(node);
+  if (plan.ok()) return;
+  loaded.errors.push_back((file.empty() ? "" : file + ": ") + plan.status().detail());
+}
+
+}  // namespace
+
+Settings::Settings() { node.name.clear(); }
+
+LoadedSettings load_settings(const SettingSources& sources) {
+  LoadedSettings loaded;
+  std::vector<RawSettings> read;
+  if (!sources.file.empty()) read.push_back(read_settings_file(sources.file));
+  read.push_back(read_environment(sources));
+  read.push_back(read_flags(sources));
+  const Layers layers(std::move(read));
+  layers.apply(loaded);
+  default_client_address(layers, loaded.settings.node);
+  loaded.settings.node.rebuild = sources.rebuild;
+  note_places(layers, loaded);
+  check_whole(layers, sources.file.string(), loaded);
+  for (std::string& error : loaded.errors) keep_to_one_line(error);
+  return loaded;
+}
+
+std::vector<SettingFlag> setting_flags() {
+  std::vector<SettingFlag> flags;
+  for (const SettingRow& row : setting_table()) {
+    if (!row.flag.empty())
+      flags.push_back({row.flag, row.variable, row.help, row.type != Type::yes_no});
+  }
+  return flags;
+}
+
+std::vector<std::string> setting_variables() {
+  std::vector<std::string> variables{kMembersVariable};
+  for (const SettingRow& row : setting_table()) variables.emplace_back(row.variable);
+  return variables;
+}
+
+}  // namespace quipu

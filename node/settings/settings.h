@@ -1,0 +1,91 @@
+// settings.h: what quipud is told: a TOML file, then QUIPU_* variables, then flags,
+// each overruling the ones before it, into one plain struct.
+//
+//   [cluster]                        variable                    flag
+//   name = "quipu"                   QUIPU_CLUSTER_NAME
+//   replication = 3                  QUIPU_CLUSTER_REPLICATION
+//   reactors = 1                     QUIPU_CLUSTER_REACTORS      --reactors
+//   members = [                      QUIPU_CLUSTER_MEMBERS (name=n1,peer=…,client=…;name=n2,…)
+//     {name = "n1", peer = "10.0.0.1:7401", client = "10.0.0.1:7400", zone = "a", weight = 1},
+//   ]
+//   [node]
+//   name = "n1"                      QUIPU_NODE_NAME             --name
+//   data_directory = "/var/lib/…"    QUIPU_DATA_DIRECTORY        --data
+//   client_address = "127.0.0.1:7400"  QUIPU_CLIENT_ADDRESS     --client  (default: as in members)
+//   peer_address = "127.0.0.1:7401"  QUIPU_PEER_ADDRESS          --peer
+//   insecure = false                 QUIPU_INSECURE              --insecure
+//   gossip_interval_ms = 100         QUIPU_GOSSIP_INTERVAL_MS
+//   outbox_shards = 100000           QUIPU_OUTBOX_SHARDS
+//   checkpoint_bytes = 268435456     QUIPU_CHECKPOINT_BYTES
+//   memory_limit = 0                 QUIPU_MEMORY_LIMIT          bytes; 0: none
+//   log_format = "logfmt"            QUIPU_LOG_FORMAT            --log-format   logfmt, json
+//   log_level = "info"               QUIPU_LOG_LEVEL             --log-level    debug … error
+//   [client]                         QUIPU_CLIENT_ and the key in capitals
+//   resp_ack = "disk"                memory, disk, quorum
+//   flushall = false
+//   connections = 10000
+//   idle_seconds = 0                 0: never
+//   request_seconds = 30
+//   soft_output_bytes = 1048576
+//   soft_output_seconds = 10
+//   hard_output_bytes = 8388608
+//
+// An unknown key is an error: a misspelt one would silently leave a default.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "node/base/stderr_log.h"
+#include "quipu/node_options.h"
+
+namespace quipu {
+
+inline constexpr std::string_view kMembersKey = "cluster.members";
+
+struct Settings {
+  Settings();  // quipud's defaults
+
+  NodeOptions node;
+  LogFormat log_format = LogFormat::logfmt;
+  LogLevel log_level = LogLevel::info;
+};
+
+struct SettingSources {
+  std::filesystem::path file;  // empty: none
+  // The value of a variable, if it is set.
+  std::function<std::optional<std::string>(const std::string& name)> environment;
+  std::vector<std::pair<std::string, std::string>> flags;  // ("--name", "n1")
+  bool rebuild = false;                                    // for one start, so there is only a flag
+};
+
+struct LoadedSettings {
+  Settings settings;
+  // One line each: where, what is wrong, what to do. Empty: settings may be used.
+  std::vector<std::string> errors;
+  // Where each that is no default was written, by its key: "quipu.toml:3". The members'
+  // is kMembersKey.
+  std::map<std::string, std::string, std::less<>> places;
+};
+
+[[nodiscard]] LoadedSettings load_settings(const SettingSources& sources);
+
+// A setting that has a flag, for the command line's help.
+struct SettingFlag {
+  std::string_view flag;      // "--name"
+  std::string_view variable;  // "QUIPU_NODE_NAME"
+  std::string_view help;
+  bool takes_value;  // else the flag alone means "true"
+};
+[[nodiscard]] std::vector<SettingFlag> setting_flags();
+
+// Every variable that is read.
+[[nodiscard]] std::vector<std::string> setting_variables();
+
+}  // namespace quipu

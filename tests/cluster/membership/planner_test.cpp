@@ -1,0 +1,300 @@
+#include "cluster/membership/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/random.h"
+
+namespace quipu {
+namespace {
+
+// Members n0, n1, … to whom zones (one letter each) and weights are dealt round.
+struct Layout {
+  std::size_t nodes;
+  std::string zones = "0";
+  std::vector<std::uint32_t> weights = {1};
+  std::uint8_t replication = 3;
+};
+
+std::vector<Member> members(const Layout& layout) {
+  std::vector<Member> listed;
+  for (std::size_t i = 0; i < layout.nodes; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    listed.push_back({node_id(name), name, name + ":7401", name + ":7400",
+                      layout.zones.substr(i % layout.zones.size(), 1),
+                      layout.weights[i % layout.weights.size()]});
+  }
+  return listed;
+}
+
+// Where what each weighs can be what each gets: nobody is asked for more than
+// one replica of each partition, no zone for more than its limit.
+std::vector<Layout> layouts() {
+  std::vector<Layout> table{{7, "0", {1}, 7},
+                            {40, "0", {1}, 7},
+                            {8, "01"},
+                            {8, "01", {1}, 4},
+                            {20, "01234"},
+                            {100, "0123456789", {1}, 7},
+                            {9, "0", {1, 2}},
+                            {100, "0", {1, 2, 3, 10}},
+                            {30, "0", {1'000'000'000, 4'000'000'000}},
+                            {30, "0", {0, 1, 2}},
+                            {12, "012", {1, 1, 1, 2, 2, 2}},
+                            {90, "012", {1, 1, 1, 3, 3, 3, 5, 5, 5}},
+                            {12, "0123", {3, 2, 2, 2}}};
+  for (const std::size_t nodes : {3, 6, 9, 30, 99}) table.push_back({nodes, "012"});
+  for (const std::size_t nodes : {3, 4, 5, 6, 7, 9, 10, 16, 31, 64, 99, 100}) {
+    table.push_back({nodes});
+    table.push_back({nodes, "0", {1}, 1});
+  }
+  return table;
+}
+
+std::string describe(const Layout& layout) {
+  std::string text = std::to_string(layout.nodes) + " nodes, zones " + layout.zones + ", weights";
+  for (const std::uint32_t weight : layout.weights) text += " " + std::to_string(weight);
+  return text + ", replication " + std::to_string(layout.replication);
+}
+
+using Owners = std::vector<NodeId>;  // sorted
+
+std::vector<Owners> by_id(const OwnerTable& table, const std::vector<Member>& listed) {
+  std::vector<Owners> partitions(kPartitions);
+  for (std::uint16_t p = 0; p < kPartitions; ++p) {
+    for (const MemberIndex i : table.of(Partition{p})) partitions[p].push_back(listed[i].id);
+    std::ranges::sort(partitions[p]);
+  }
+  return partitions;
+}
+
+std::vector<double> loads(const OwnerTable& table, const std::vector<Member>& listed) {
+  std::vector<double> counts(listed.size());
+  for (const MemberIndex index : table.rows()) counts[index] += 1;
+  return counts;
+}
+
+// By weight alone.
+std::vector<double> shares(const std::vector<Member>& listed, std::size_t replication) {
+  double total = 0;
+  for (const Member& member : listed) total += member.weight;
+  const auto replicas = static_cast<double>(kPartitions * replication);
+  std::vector<double> result;
+  for (const Member& member : listed) result.push_back(replicas * member.weight / total);
+  return result;
+}
+
+// How many replicas have to be copied to somebody who did not have them.
+double moved(const std::vector<Owners>& before, const std::vector<Owners>& after) {
+  Owners gained;
+  for (std::size_t p = 0; p < kPartitions; ++p) {
+    std::ranges::set_difference(after[p], before[p], std::back_inserter(gained));
+  }
+  return static_cast<double>(gained.size());
+}
+
+// 2% more than needed; replicas are whole.
+double at_most(double ideal) { return std::max(1.02 * ideal, std::ceil(ideal)); }
+
+OwnerTable found(const std::vector<Member>& listed, std::uint8_t replication = 3) {
+  return plan({}, {}, listed, replication);
+}
+
+// Every partition has distinct owners and every load is within one of its target.
+void expect_right(const OwnerTable& table, const std::vector<Member>& listed,
+                  const std::vector<double>& targets) {
+  ASSERT_EQ(table.rows().size(), kPartitions * table.replication());
+  for (const Owners& owners : by_id(table, listed)) {
+    ASSERT_EQ(std::ranges::adjacent_find(owners), owners.end());
+  }
+  const std::vector<double> held = loads(table, listed);
+  for (std::size_t i = 0; i < listed.size(); ++i) EXPECT_NEAR(held[i], targets[i], 1.0);
+}
+
+std::vector<Member> without(std::vector<Member> listed, std::size_t index) {
+  listed.erase(listed.begin() + static_cast<std::ptrdiff_t>(index));
+  return listed;
+}
+
+TEST(PlannerTest, LoadsFollowWeightsAndReplicasSpreadOverZones) {
+  for (const Layout& layout : layouts()) {
+    SCOPED_TRACE(describe(layout));
+    const std::vector<Member> listed = members(layout);
+    const OwnerTable table = found(listed, layout.replication);
+    expect_right(table, listed, shares(listed, layout.replication));
+    std::map<std::string, std::size_t> used;
+    for (const Member& member : listed) used[member.zone] = 0;
+    const std::size_t limit = (layout.replication + used.size() - 1) / used.size();
+    for (std::uint16_t p = 0; p < kPartitions; ++p) {
+      for (auto& [zone, count] : used) count = 0;
+      for (const MemberIndex i : table.of(Partition{p})) ASSERT_LE(++used[listed[i].zone], limit);
+    }
+  }
+}
+
+TEST(PlannerTest, SpreadsFirstOwnersLikeOwners) {
+  const std::vector<Member> listed = members({10, "0", {1, 2}});
+  const OwnerTable table = found(listed);
+  std::vector<double> first(listed.size());
+  for (std::uint16_t p = 0; p < kPartitions; ++p) first[table.of(Partition{p}).front()] += 1;
+  const std::vector<double> target = shares(listed, 1);
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first[i] / target[i], 1.0, 0.2);
+}
+
+TEST(PlannerTest, GivesNothingToMembersWithoutWeight) {
+  const std::vector<Member> listed = members({20, "01", {1, 0, 5, 1}});
+  const OwnerTable table = found(listed);
+  for (const MemberIndex index : table.rows()) EXPECT_GT(listed[index].weight, 0U);
+  EXPECT_TRUE(found(members({3, "0", {0}})).rows().empty());
+}
+
+TEST(PlannerTest, LetsEveryoneOwnEverythingWhereMembersAreFewerThanReplicas) {
+  for (const std::size_t nodes : {1, 2, 3, 6}) {
+    const std::vector<Member> listed = members({nodes, "01", {1, 7}});
+    expect_right(found(listed, 7), listed, std::vector<double>(nodes, kPartitions));
+  }
+}
+
+// What weights ask for and zones or partitions do not allow goes to the others.
+TEST(PlannerTest, SharesOutWhatAMemberOrZoneCannotHold) {
+  const double all = kPartitions;
+  const std::vector<std::pair<Layout, std::vector<double>>> table{
+      {{3, "0", {1, 1, 10}, 2}, {all / 2, all / 2, all}},
+      {{4, "0", {1, 10, 2, 100}, 3}, {all / 3, all, all * 2 / 3, all}},
+      {{4, "0111", {1}, 2}, {all, all / 3, all / 3, all / 3}},
+      {{4, "0111", {1}, 4}, {all, all, all, all}},
+      {{5, "00112", {1}, 3}, {all / 2, all / 2, all / 2, all / 2, all}},
+      {{6, "001122", {9, 1, 1, 1, 1, 1}, 2},
+       {all * 9 / 10, all / 10, all / 4, all / 4, all / 4, all / 4}},
+      {{7, "0012345", {100, 100, 1, 1, 1, 1, 1}, 2},
+       {all / 2, all / 2, all / 5, all / 5, all / 5, all / 5, all / 5}},
+      {{2, "0", {1, 4'294'967'295}, 1}, {0, all}},
+      // A limit of two would leave places empty, as the first zone has one member.
+      {{5, "01111", {1}, 4}, {all, all * 3 / 4, all * 3 / 4, all * 3 / 4, all * 3 / 4}},
+  };
+  for (const auto& [layout, targets] : table) {
+    SCOPED_TRACE(describe(layout));
+    const std::vector<Member> listed = members(layout);
+    expect_right(found(listed, layout.replication), listed, targets);
+  }
+}
+
+TEST(PlannerTest, AJoinMovesTheJoinersShareAndNoMore) {
+  for (const Layout& layout : layouts()) {
+    SCOPED_TRACE(describe(layout));
+    const std::vector<Member> after = members(layout);
+    const std::vector<double> share = shares(after, layout.replication);
+    for (const std::size_t joiner : {std::size_t{0}, layout.nodes / 2, layout.nodes - 1}) {
+      const std::vector<Member> before = without(after, joiner);
+      const OwnerTable old = found(before, layout.replication);
+      const OwnerTable now = plan(old, before, after, layout.replication);
+      expect_right(now, after, share);
+      EXPECT_LE(moved(by_id(old, before), by_id(now, after)), at_most(share[joiner]));
+    }
+  }
+}
+
+TEST(PlannerTest, ALeaveMovesTheLeaversShareAndNoMore) {
+  for (const Layout& layout : layouts()) {
+    SCOPED_TRACE(describe(layout));
+    const std::vector<Member> before = members(layout);
+    const OwnerTable old = found(before, layout.replication);
+    const std::vector<double> held = loads(old, before);
+    for (const std::size_t leaver : {std::size_t{0}, layout.nodes / 2, layout.nodes - 1}) {
+      const std::vector<Member> after = without(before, leaver);
+      const OwnerTable now = plan(old, before, after, layout.replication);
+      expect_right(now, after, loads(found(after, layout.replication), after));
+      EXPECT_LE(moved(by_id(old, before), by_id(now, after)), at_most(held[leaver]));
+    }
+  }
+}
+
+TEST(PlannerTest, AReplacementMovesOnlyWhatTheReplacedOneHeld) {
+  const std::vector<Member> before = members({9, "012"});
+  std::vector<Member> after = before;
+  after[4] = members({14, "012"}).back();
+  const OwnerTable old = found(before);
+  const OwnerTable now = plan(old, before, after, 3);
+  expect_right(now, after, shares(after, 3));
+  EXPECT_EQ(moved(by_id(old, before), by_id(now, after)), loads(old, before)[4]);
+}
+
+TEST(PlannerTest, MovesNothingInABalancedTable) {
+  for (const Layout& layout : layouts()) {
+    SCOPED_TRACE(describe(layout));
+    const std::vector<Member> listed = members(layout);
+    const OwnerTable once = found(listed, layout.replication);
+    EXPECT_EQ(plan(once, listed, listed, layout.replication).rows(), once.rows());
+  }
+}
+
+TEST(PlannerTest, DoesNotDependOnTheOrderOfMembers) {
+  for (const Layout& layout : layouts()) {
+    SCOPED_TRACE(describe(layout));
+    const std::vector<Member> listed = members(layout);
+    const std::vector<Member> reversed(listed.rbegin(), listed.rend());
+    const OwnerTable one = found(listed, layout.replication);
+    const OwnerTable other = found(reversed, layout.replication);
+    EXPECT_EQ(by_id(one, listed), by_id(other, reversed));
+    const auto more = members({layout.nodes + 2, layout.zones, layout.weights});
+    std::vector<Member> rotated = more;
+    std::ranges::rotate(rotated, rotated.begin() + 2);
+    EXPECT_EQ(by_id(plan(one, listed, more, layout.replication), more),
+              by_id(plan(other, reversed, rotated, layout.replication), rotated));
+  }
+}
+
+struct Rearrangement {
+  std::string what;
+  Layout before, after;
+  double most;  // replicas moved
+};
+
+TEST(PlannerTest, AChangeMovesNoMoreThanItMust) {
+  const double all = kPartitions;
+  const std::vector<Rearrangement> changes{
+      {"a fourth replica", {10, "0", {1, 2}, 3}, {10, "0", {1, 2}, 4}, 1.02 * all},
+      {"a replica fewer", {10, "0", {1, 2}, 4}, {10, "0", {1, 2}, 3}, 0.02 * all},
+      {"one in a third zone of each partition", {6, "01"}, {9, "010101222"}, 1.02 * all},
+      {"a drained member", {4, "0", {1}, 1}, {4, "0", {1, 1, 0, 1}, 1}, all / 4},
+      {"the same weights in another unit", {9, "0", {1, 2}}, {9, "0", {10, 20}}, 0},
+  };
+  for (const auto& [what, from, to, most] : changes) {
+    SCOPED_TRACE(what);
+    const std::vector<Member> before = members(from), after = members(to);
+    const OwnerTable old = found(before, from.replication);
+    const OwnerTable now = plan(old, before, after, to.replication);
+    expect_right(now, after, shares(after, to.replication));
+    EXPECT_LE(moved(by_id(old, before), by_id(now, after)), most);
+  }
+}
+
+TEST(PlannerTest, StaysRightThroughAnyHistory) {
+  constexpr std::uint64_t kSeed = 20240229;
+  Random random(kSeed);
+  std::vector<Member> pool = members({24, "0012", {1, 3, 2}});
+  std::vector<Member> present;
+  OwnerTable table;
+  for (int step = 0; step < 60; ++step) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", step " + std::to_string(step));
+    std::vector<Member> next;
+    for (Member& member : pool) {
+      member.weight = static_cast<std::uint32_t>(random.below(4));
+      if (random.below(3) > 0) next.push_back(member);
+    }
+    const auto replication = static_cast<std::uint8_t>(1 + random.below(5));
+    table = plan(table, present, next, replication);
+    present = next;
+    expect_right(table, present, loads(found(present, replication), present));
+  }
+}
+
+}  // namespace
+}  // namespace quipu
