@@ -56,25 +56,24 @@ void Outbound::answer_session(const Origin& origin, Done&& done, Commit after) {
 }
 
 void Outbound::refuse_sessions(const Done& why) {
-  std::deque<Held> kept;
-  for (Held& held : held_) {
-    auto* const session = std::get_if<ToOrigin>(&held.item);
-    if (session == nullptr || session->done.serial == Serial{}) {
-      kept.push_back(std::move(held));
-      continue;
-    }
-    held_bytes_ -= bytes(held.item);
-    session->done = why;
-    session->done.id = session->origin.id;
-    let_go(std::move(held.item));
-  }
-  held_ = std::move(kept);
+  const auto opened = [](const Item& item) {
+    const auto* const outcome = std::get_if<ToOrigin>(&item);
+    return outcome != nullptr && outcome->done.serial != Serial{};
+  };
+  held_.take_out(opened, [&](Item&& item) {
+    held_bytes_ -= bytes(item);
+    auto& session = std::get<ToOrigin>(item);
+    session.done = why;
+    session.done.id = session.origin.id;
+    let_go(std::move(item));
+  });
 }
 
 std::size_t Outbound::bytes(const Item& item) {
   const auto* send = std::get_if<ToMember>(&item);
-  if (send == nullptr) return sizeof(Held);
-  const std::size_t fixed = sizeof(Held) + sizeof(PeerMessage);
+  const std::size_t held = sizeof(Item) + sizeof(Commit);
+  if (send == nullptr) return held;
+  const std::size_t fixed = held + sizeof(PeerMessage);
   if (const auto* collected = std::get_if<Collected>(send->message.get()))
     return fixed + collected->states.bytes();
   if (const auto* pulled = std::get_if<Pulled>(send->message.get()))
@@ -82,27 +81,22 @@ std::size_t Outbound::bytes(const Item& item) {
   return fixed;
 }
 
-// An older commit than the newest one waited for may wait a little longer; that
-// keeps one queue in one order.
 void Outbound::put(Item item, Commit after) {
   if (after <= durable_) {
     let_go(std::move(item));
     return;
   }
   awaited_ = std::max(awaited_, after);
-  const Commit newest = held_.empty() ? after : std::max(after, held_.back().after);
   held_bytes_ += bytes(item);
-  held_.push_back({newest, std::move(item)});
+  held_.hold(std::move(item), after);
 }
 
 void Outbound::release(Commit durable) {
   durable_ = std::max(durable_, durable);
-  while (!held_.empty() && held_.front().after <= durable_) {
-    Item item = std::move(held_.front().item);
-    held_.pop_front();
+  held_.release(durable_, [this](Item&& item) {
     held_bytes_ -= bytes(item);
     let_go(std::move(item));
-  }
+  });
 }
 
 void Outbound::let_go(Item&& item) {

@@ -8,11 +8,11 @@
 // whoever asks all owners need not care whether it is one of them.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "cluster/gates/commit_gate.h"
 #include "cluster/gates/effects.h"
 #include "cluster/membership/view.h"
 #include "protocol/peer_messages.h"
@@ -89,10 +89,6 @@ class Outbound {
     Answer answer;
   };
   using Item = std::variant<ToMember, ToOrigin, ToClient>;
-  struct Held {
-    Commit after;
-    Item item;
-  };
 
   [[nodiscard]] bool told_at_once(const Origin& origin) const {
     return at_once_ != nullptr && origin.kind == Origin::Kind::client &&
@@ -108,7 +104,7 @@ class Outbound {
   Commit awaited_{};
   ClientId at_once_client_{};
   std::vector<AtOnce>* at_once_ = nullptr;
-  std::deque<Held> held_;  // ascending by commit
+  CommitGate<Item> held_;
   std::size_t held_bytes_ = 0;
   std::vector<ToMember> sends_;
   std::vector<Effects::Reply> replies_;

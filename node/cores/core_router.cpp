@@ -285,8 +285,7 @@ void Crossing::give_ops(Instant now, std::span<const Op> ops) {
     if (known.after == Commit{}) {
       answer(known.done.id, std::move(known.done));
     } else {
-      const Commit before = held_.empty() ? Commit{} : held_.back().first;
-      held_.emplace_back(std::max(known.after, before), std::move(known.done));
+      held_.hold(std::move(known.done), known.after);
     }
   }
   at_once_.clear();
@@ -327,11 +326,7 @@ void Crossing::on_guest_answer(const Answer& told) {
 }
 
 void Crossing::on_released(Commit durable) {
-  while (!held_.empty() && held_.front().first <= durable) {
-    Done done = std::move(held_.front().second);
-    held_.pop_front();
-    answer(done.id, std::move(done));
-  }
+  held_.release(durable, [this](Done&& done) { answer(done.id, std::move(done)); });
 }
 
 void Crossing::set_paused(bool paused) {

@@ -21,7 +21,6 @@
 #include <array>
 #include <asio/io_context.hpp>
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/gates/commit_gate.h"
 #include "node/cores/core_port.h"
 #include "node/cores/figures.h"
 #include "node/cores/mail.h"
@@ -149,8 +149,8 @@ class Crossing {
   std::vector<Mail> spare_;  // to be written on
   std::vector<Guest> guests_;
   std::vector<std::size_t> free_guests_;
-  std::size_t here_ = 0;                      // guests
-  std::deque<std::pair<Commit, Done>> held_;  // of guests, until that is durable; ascending
+  std::size_t here_ = 0;   // guests
+  CommitGate<Done> held_;  // of guests
   std::map<std::uint64_t, Part> parts_;
   std::uint64_t next_part_ = 1;
   // Memory for on_read; for on_ops; for give_reads; for give_ops; for take_replies.

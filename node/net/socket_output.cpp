@@ -20,17 +20,17 @@ void SocketOutput::append(std::string&& frames) {
   }
 }
 
-// A gate behind a later one opens with it, since bytes keep their order.
+// Bytes keep their order, so those behind a later commit wait for that one anyway.
 void SocketOutput::hold(std::uint64_t from, Commit until) {
-  if (gates_.empty() || gates_.back().until < until) gates_.push_back({from, until});
+  if (gate_.last() < until) gate_.hold(from, until);
 }
 
 void SocketOutput::release(Commit durable) {
-  while (!gates_.empty() && gates_.front().until <= durable) gates_.pop_front();
+  gate_.release(durable, [](std::uint64_t) {});
 }
 
 std::size_t SocketOutput::free() const {
-  return gates_.empty() ? waiting() : static_cast<std::size_t>(gates_.front().from - flushed_);
+  return gate_.empty() ? waiting() : static_cast<std::size_t>(gate_.front() - flushed_);
 }
 
 SocketOutput::Flushed SocketOutput::flush(asio::ip::tcp::socket& socket) {

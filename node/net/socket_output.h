@@ -8,9 +8,9 @@
 #pragma once
 
 #include <asio/ip/tcp.hpp>
-#include <deque>
 #include <string>
 
+#include "cluster/gates/commit_gate.h"
 #include "protocol/ids.h"
 
 namespace quipu {
@@ -45,11 +45,7 @@ class SocketOutput {
   std::string bytes_;
   std::size_t sent_ = 0;       // of bytes_
   std::uint64_t flushed_ = 0;  // of all bytes ever
-  struct Gate {
-    std::uint64_t from;
-    Commit until;
-  };
-  std::deque<Gate> gates_;  // both ascending
+  CommitGate<std::uint64_t> gate_;  // positions, ascending: from there on bytes wait
 };
 
 }  // namespace quipu
