@@ -2,33 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
+#include <utility>
+#include <variant>
 
-#include "cluster/replication/state_size.h"
+#include "cluster/gates/peer_traits.h"
 
 namespace quipu {
-namespace {
-
-// Of an open record that nobody waits for: beyond, sealing it would take too long at once.
-constexpr std::size_t kPatientBytes = std::size_t{64} << 10;
-
-// Whether it brings states, or asks for what is said only after a sync.
-bool needs_room(const PeerMessage& message) {
-  return std::holds_alternative<DeltaFrame>(message) ||
-         std::holds_alternative<WriteBack>(message) || std::holds_alternative<Pulled>(message) ||
-         std::holds_alternative<Collect>(message) || std::holds_alternative<Pull>(message) ||
-         std::holds_alternative<ListPart>(message);
-}
-
-// Null: it brings none.
-const Delta* states_in(const PeerMessage& message) {
-  if (const auto* frame = std::get_if<DeltaFrame>(&message)) return &frame->delta;
-  if (const auto* collected = std::get_if<Collected>(&message)) return &collected->states;
-  if (const auto* write = std::get_if<WriteBack>(&message)) return &write->states;
-  if (const auto* pulled = std::get_if<Pulled>(&message)) return &pulled->states;
-  return nullptr;
-}
-
-}  // namespace
 
 ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
                                  const NodeSettings& settings) {
@@ -49,15 +29,26 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       executor_(std::move(executor)),
       random_(random),
       view_(config_, self, executor_->meta().lineage.back().boot),
-      out_(view_),
+      identity_(view_, *executor_, now + settings_.confirm_wait),
+      seals_(*executor_),
+      backpressure_(settings_, config_.members.size()),
+      out_(view_, tasks_,
+           {.message = [this](Instant then,
+                              PeerMessage& message) { dispatch(then, self_, message); },
+            .outcome = [this](
+                           Instant, std::uint64_t operation,
+                           Done&& done) { coordinator_.on_outcome(operation, std::move(done)); }}),
       waits_(view_, out_),
       residency_(*executor_, view_.first_number()),
       replicator_(view_, *executor_, out_, waits_, residency_, settings_),
       freshness_(view_, *executor_, settings_.gossip_interval),
       replica_(view_, *executor_, out_, replicator_, freshness_, settings_),
       anti_entropy_(now, view_, *executor_, out_, settings_, random_.split()),
-      collector_(view_, *executor_, out_),
-      forwarder_(view_, out_),
+      collector_(view_, *executor_, out_, residency_, tasks_),
+      forwarder_(view_, out_, tasks_,
+                 [this](Instant then, const OwnedOp& op, const Origin& origin, Instant deadline) {
+                   coordinator_.reroute(then, op, origin, deadline);
+                 }),
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
       listing_(view_, *executor_, out_, settings_),
       sizing_(view_, *executor_, out_, settings_),
@@ -65,20 +56,16 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
                     residency_, settings_},
                    random_.split()),
       greeting_(view_, *executor_),
-      settle_by_(now + settings_.confirm_wait),
-      confirmed_(config_.members.size()),
-      unheard_(config_.members.size()),
-      durable_(executor_->sealed()),
       next_gossip_(now) {
-  confirmed_[self_] = true;
   if (service_ == Service::reads) {
     on_storage_full(true);
   } else {
     greeting_.start();
   }
   adopt_pins(now);
-  out_.release(durable_);
-  settle(now);
+  out_.release(seals_.durable());
+  if (service_ == Service::reads) identity_.settle_for_reads();
+  identity_.settle(now);
 }
 
 // ---- clients ----
@@ -158,8 +145,8 @@ bool NodeCore::dials(MemberIndex member) const {
 
 void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
                             Effects& effects) {
-  // Whoever heard the new name, or this start's, would note it, and a crash may yet undo it.
-  if (abandoned_ || service_ == Service::reads) {
+  // A peer that heard the new name, or this start's, would pin it, and a crash may yet undo it.
+  if (identity_.abandoned() || service_ == Service::reads) {
     effects.closes.push_back({link, state()});
     return;
   }
@@ -174,10 +161,9 @@ void NodeCore::on_link_closed(Instant now, LinkId link, Effects& effects) {
   finish_event(now, effects);
 }
 
-// What was pulled over it says nothing of who answers over the next one.
 void NodeCore::on_link_lost(MemberIndex member) {
   residency_.on_link_lost(member);
-  forget_pulled(member);
+  anti_entropy_.on_link_lost(member);
   collector_.on_link_lost(member);
   forwarder_.on_link_lost(member);
   listing_.on_link_lost(member);
@@ -186,7 +172,7 @@ void NodeCore::on_link_lost(MemberIndex member) {
 
 void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
                              Effects& effects) {
-  if (abandoned_) return;
+  if (identity_.abandoned()) return;
   Result<PeerMessage> message = decode_peer(type, payload);
   if (!message.ok()) {
     effects.closes.push_back({link, message.status().message()});
@@ -200,22 +186,22 @@ void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload p
     greeting_.on_heard(now, link);
     if (executor_->meta().pins.founded) dispatch(now, *from, *message);
   }
-  seal_due_ = true;
+  seals_.hurry();
   finish_event(now, effects);
 }
 
 void NodeCore::on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects) {
   const Greeting::Met met = greeting_.on_hello(now, link, hello, effects);
   if (met.rolled_back) {
-    abandon_identity();
+    identity_.abandon(random_.id<StoreId>());
     return;
   }
   if (met.pins_changed) adopt_pins(now);
   if (view_.retired()) {
-    retire(effects);
+    part_from_all(effects);
     return;
   }
-  if (met.confirmed) confirm(*met.confirmed);
+  if (met.confirmed) identity_.on_confirmed(*met.confirmed);
   on_met(now, met);
 }
 
@@ -227,62 +213,138 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
   on_link_lost(member);  // it may have replaced one that never closed
   freshness_.on_link_up(member);
   replicator_.on_link_up(member);
-  forwarder_.on_link_up(now, member);
+  forwarder_.on_link_up(member);
   pull(now, member);
 }
 
+// Not before it agrees; then its next beat asks for it again.
+void NodeCore::pull(Instant now, MemberIndex member) {
+  if (greeting_.agrees(member)) anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
+}
+
+// ---- pins ----
+
+void NodeCore::adopt_pins(Instant now) {
+  const std::vector<StoreId> before = view_.stores();
+  if (!view_.adopt(executor_->meta())) return;
+  collector_.on_fence_changed();
+  replicator_.on_fence_changed();
+  for (MemberIndex member = 0; member < before.size(); ++member) {
+    if (member != self_ && before[member] != StoreId{} && before[member] != view_.pinned(member))
+      on_replaced(now, member);
+  }
+}
+
+// What the old store sent to others and not to us, they tell us if asked once they take
+// nothing from it any more. (One that owns nothing has executed nothing.)
+void NodeCore::on_replaced(Instant now, MemberIndex member) {
+  on_link_lost(member);
+  if (config_.members[member].weight == 0) return;
+  freshness_.on_replaced(member);
+  for (MemberIndex other = 0; other < config_.members.size(); ++other) {
+    if (other == self_ || !view_.up(other)) continue;
+    anti_entropy_.on_link_lost(other);
+    pull(now, other);
+  }
+}
+
+// Another store was pinned in place of this one. What it executed from now on would count
+// nowhere, so it tells its peers nothing any more.
+void NodeCore::part_from_all(Effects& effects) {
+  for (MemberIndex member = 0; member < config_.members.size(); ++member) {
+    if (member != self_ && view_.up(member)) on_link_lost(member);
+  }
+  greeting_.part(state(), effects);
+}
+
+// ---- peer messages ----
+
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn) {
   // What was held has its room already.
-  if (swamped_ && turn == Turn::first && needs_room(message)) {
-    unheard_[from] = true;
+  if (backpressure_.peers_wait() && turn == Turn::first && needs_room(message)) {
+    backpressure_.on_dropped(from);
     return;
   }
   if (const Delta* const states = states_in(message)) greeting_.on_states(states->sightings);
-  Residency::Needs needs = Residency::needs(message, executor_->map());
-  if (!residency_.resident(needs)) {
-    const auto kept = std::make_shared<PeerMessage>(std::move(message));
-    residency_.hold(std::move(needs), turn, from,
-                    [this, from, kept](Instant then) { dispatch(then, from, *kept, Turn::again); });
-    return;
+  if (!executor_->map().all_resident()) {
+    Needs needs = needs_of(message);
+    if (!residency_.resident(needs)) {
+      const auto kept = std::make_shared<PeerMessage>(std::move(message));
+      residency_.hold(std::move(needs), turn, from, [this, from, kept](Instant then) {
+        dispatch(then, from, *kept, Turn::again);
+      });
+      return;
+    }
   }
-  std::visit(
-      [&](auto& one) {
-        using T = std::decay_t<decltype(one)>;
-        if constexpr (std::is_same_v<T, DeltaFrame>) replicator_.on_frame(from, one);
-        if constexpr (std::is_same_v<T, DeltaAck>) on_ack(now, from, one);
-        if constexpr (std::is_same_v<T, Beat>) on_beat(now, from, one);
-        if constexpr (std::is_same_v<T, Forward>)
-          on_ops_of(now, Origin::Kind::member, from, one.ops);
-        if constexpr (std::is_same_v<T, Forwarded>) forwarder_.on_forwarded(now, from, one);
-        if constexpr (std::is_same_v<T, Collect>) replica_.on_collect(now, from, one);
-        if constexpr (std::is_same_v<T, Collected>) collector_.on_collected(from, one);
-        if constexpr (std::is_same_v<T, WriteBack>) replica_.on_write_back(from, one);
-        if constexpr (std::is_same_v<T, WrittenBack>) collector_.on_written(from, one);
-        if constexpr (std::is_same_v<T, Pull>) replica_.on_pull(from, one);
-        if constexpr (std::is_same_v<T, Pulled>) anti_entropy_.on_pulled(now, from, one);
-        if constexpr (std::is_same_v<T, ListPart>) listing_.on_list_part(from, one);
-        if constexpr (std::is_same_v<T, ListedPart>) listing_.on_listed_part(from, one);
-        if constexpr (std::is_same_v<T, SizePart>) sizing_.on_size_part(from, one);
-        if constexpr (std::is_same_v<T, SizedPart>) sizing_.on_sized_part(from, one);
-      },
-      message);
+  std::visit([&](const auto& one) { handle(now, from, one); }, message);
 }
 
-void NodeCore::on_ack(Instant now, MemberIndex from, const DeltaAck& ack) {
+// These two are about a link that is not up yet: on_link_frame has taken them.
+void NodeCore::handle(Instant, MemberIndex, const Hello&) { assert(!"of a link"); }
+void NodeCore::handle(Instant, MemberIndex, const Refusal&) { assert(!"of a link"); }
+
+void NodeCore::handle(Instant, MemberIndex from, const DeltaFrame& frame) {
+  replicator_.on_frame(from, frame);
+}
+
+void NodeCore::handle(Instant now, MemberIndex from, const DeltaAck& ack) {
   replicator_.on_ack(from, ack);
   if (freshness_.due(from, replicator_)) out_.send(from, freshness_.beat(now, from, replicator_));
 }
 
-void NodeCore::on_beat(Instant now, MemberIndex from, const Beat& beat) {
+void NodeCore::handle(Instant now, MemberIndex from, const Beat& beat) {
   freshness_.on_beat(from, beat);
   view_.set_full(from, beat.full);
   replicator_.on_pulled(from, beat.pulled_epoch);
-  const std::uint64_t lost = freshness_.lost_epoch(from);
-  const bool on_its_way =
-      std::any_of(repairing_.begin(), repairing_.end(), [&](const AntiEntropy::Repaired& repaired) {
-        return repaired.peer == from && repaired.epoch == lost;
-      });
-  if (freshness_.needs_pull(from) && !on_its_way) pull(now, from);
+  if (freshness_.needs_pull(from) &&
+      !anti_entropy_.about_to_repair(from, freshness_.lost_epoch(from)))
+    pull(now, from);
+}
+
+void NodeCore::handle(Instant now, MemberIndex from, const Forward& forward) {
+  on_ops_of(now, Origin::Kind::member, from, forward.ops);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const Forwarded& answer) {
+  forwarder_.on_forwarded(from, answer);
+}
+
+void NodeCore::handle(Instant now, MemberIndex from, const Collect& ask) {
+  replica_.on_collect(now, from, ask);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const Collected& answer) {
+  collector_.on_collected(from, answer);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const WriteBack& write) {
+  replica_.on_write_back(from, write);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const WrittenBack& answer) {
+  collector_.on_written(from, answer);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const Pull& pull) { replica_.on_pull(from, pull); }
+
+void NodeCore::handle(Instant now, MemberIndex from, const Pulled& answer) {
+  anti_entropy_.on_pulled(now, from, answer);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const ListPart& ask) {
+  listing_.on_list_part(from, ask);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const ListedPart& answer) {
+  listing_.on_listed_part(from, answer);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const SizePart& ask) {
+  sizing_.on_size_part(from, ask);
+}
+
+void NodeCore::handle(Instant, MemberIndex from, const SizedPart& answer) {
+  sizing_.on_sized_part(from, answer);
 }
 
 // ---- the store, and time ----
@@ -293,47 +355,45 @@ void NodeCore::on_storage_full(bool full) {
 }
 
 void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
-  durable_ = std::max(durable_, commit);
-  while (!unsynced_.empty() && unsynced_.front().first <= durable_) {
-    unsynced_bytes_ -= unsynced_.front().second;
-    unsynced_.pop_front();
-  }
-  if (abandoned_) {
-    effects.restart = executor_->sealed() <= durable_;
+  seals_.on_durable(commit);
+  if (identity_.abandoned()) {
+    effects.restart = seals_.all_durable();
     return;
   }
-  waits_.on_durable(durable_);
-  out_.release(durable_);
-  effects.released = durable_;
-  for (const AntiEntropy::Repaired& repaired : std::exchange(repairing_, {})) {
-    if (repaired.commit <= durable_) {
-      on_repaired(repaired);
-    } else {
-      repairing_.push_back(repaired);
-    }
-  }
+  waits_.on_durable(seals_.durable());
+  out_.release(seals_.durable());
+  effects.released = seals_.durable();
+  take_repaired();
   adopt_pins(now);
   finish_event(now, effects);
 }
 
+void NodeCore::take_repaired() {
+  for (const AntiEntropy::Repaired& repaired : anti_entropy_.take_repaired(seals_.durable())) {
+    freshness_.set_pulled(repaired.peer, repaired.epoch);
+    view_.set_hollow(repaired.peer, !repaired.whole);
+    if (repaired.whole) identity_.on_filled_from(repaired.peer);
+  }
+}
+
 void NodeCore::on_loaded(Instant now, const Loaded& loaded, Effects& effects) {
-  if (abandoned_) return;
+  if (identity_.abandoned()) return;
   residency_.on_loaded(now, loaded);
   finish_event(now, effects);
 }
 
 void NodeCore::on_tick(Instant now, Effects& effects) {
-  if (abandoned_) return;
-  settle(now);
+  if (identity_.abandoned()) return;
+  identity_.settle(now);
   if (now >= next_gossip_ && service_ == Service::reads) {
     next_gossip_ = now + settings_.gossip_interval;
     retry_what_is_due(now);
   } else if (now >= next_gossip_) {
     next_gossip_ = now + settings_.gossip_interval;
-    // The outboxes must know of what nobody waited for before they are flushed.
-    if (idle() && executor_->has_open()) executor_->seal();
+    // The outboxes must know of what no answer waited for before they are flushed.
+    if (seals_.store_is_idle() && executor_->has_open()) executor_->seal();
     take_records(effects);
-    seal_due_ = true;
+    seals_.hurry();
     gossip(now);
     greeting_.on_tick(now, settings_.link_timeout, effects);
   }
@@ -360,34 +420,27 @@ void NodeCore::retry_what_is_due(Instant now) {
 }
 
 void NodeCore::begin_closing(Instant now, Effects& effects) {
-  closing_ = true;
+  seals_.begin_closing();
   finish_event(now, effects);
 }
 
 Instant NodeCore::deadline() const {
-  if (abandoned_) return kNever;  // all that is waited for is its last write
-  Instant earliest = std::min(next_gossip_, anti_entropy_.deadline());
-  if (!settled_ && executor_->meta().pins.founded) earliest = std::min(earliest, settle_by_);
-  return earliest;
+  if (identity_.abandoned()) return kNever;  // all that is waited for is its last write
+  return std::min({next_gossip_, anti_entropy_.deadline(), identity_.deadline()});
 }
 
 // ---- the end of every event ----
 
 void NodeCore::finish_event(Instant now, Effects& effects) {
   in_batch_ = false;
-  if (!abandoned_) {
-    settle(now);
+  if (!identity_.abandoned()) {
+    identity_.settle(now);
     // What a greeting waits for may have been durable all along.
-    for (const Greeting::Met& met : greeting_.on_durable(durable_, effects)) on_met(now, met);
+    for (const Greeting::Met& met : greeting_.on_durable(seals_.durable(), effects))
+      on_met(now, met);
     anti_entropy_.on_tick(now);
-    for (const AntiEntropy::Repaired& repaired : anti_entropy_.take_repaired()) {
-      if (repaired.commit <= durable_) {
-        on_repaired(repaired);
-      } else {
-        repairing_.push_back(repaired);
-      }
-    }
-    route_internal(now);
+    take_repaired();
+    tasks_.run(now);
   }
   if (service_ == Service::all) {
     seal_what_is_due(effects);
@@ -395,116 +448,54 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
     assert(!executor_->has_open() && "a core that only reads has changed something");
   }
   weigh_backlog(effects);
-  residency_.finish_event(durable_, effects);
+  residency_.finish_event(seals_.durable(), effects);
+  forwarder_.flush(now);
   out_.flush(greeting_.links(), effects);
 }
 
-// What the parts have for each other; ends, since each pass uses something up.
-void NodeCore::route_internal(Instant now) {
-  for (bool busy = true; busy;) {
-    busy = false;
-    for (PeerMessage& mail : out_.take_mail()) {
-      busy = true;
-      dispatch(now, self_, mail);
-    }
-    for (const Forwarder::Unsent& unsent : forwarder_.take_unsent()) {
-      busy = true;
-      coordinator_.reroute(now, unsent);
-    }
-    for (Collector::Finished& finished : collector_.take_finished()) {
-      busy = true;
-      route_finished(now, finished, Turn::first);
-    }
-    for (Outbound::Internal& internal : out_.take_internal()) {
-      busy = true;
-      coordinator_.on_internal(now, std::move(internal));
-    }
-  }
-}
-
-void NodeCore::route_finished(Instant now, Collector::Finished& finished, Turn turn) {
-  if (!executor_->map().all_resident()) {
-    // What this node holds of them is merged, and may be newer than what a peer said.
-    Residency::Needs needs{finished.shards, {}, 0};
-    for (std::size_t i = 0; i < finished.shards.size(); ++i)
-      needs.bytes += state_bytes(finished.shards[i], finished.states[i]);
-    if (!residency_.resident(needs)) {
-      const auto kept = std::make_shared<Collector::Finished>(std::move(finished));
-      residency_.hold(std::move(needs), turn, std::nullopt,
-                      [this, kept](Instant then) { route_finished(then, *kept, Turn::again); });
-      return;
-    }
-  }
-  coordinator_.on_finished(now, finished);
-  reads_.on_finished(now, finished);
-}
-
-// A record is sealed when the store is idle, so that it holds all that came while
-// the last one was written; whoever must show state seals before. What clients change at
-// `memory`, for which nobody waits, takes no sync of its own while it is little: it goes
-// along with what others wait for, is sealed with what a peer brings, or at the gossip.
-bool NodeCore::open_may_wait() const {
-  return !seal_due_ && !closing_ && waits_.size() == 0 && out_.awaited() <= executor_->sealed() &&
-         executor_->open_bytes() < kPatientBytes;
-}
-
 void NodeCore::seal_what_is_due(Effects& effects) {
-  const bool due = executor_->has_open() && !open_may_wait();
-  if (idle() && (due || (executor_->checkpointing() && !closing_))) executor_->seal();
+  seals_.seal_if_due(waits_.size() > 0 || out_.awaited() > executor_->sealed());
   take_records(effects);
   if (waits_.size() > 0) {  // the records above may hold what they wait for
     replicator_.flush(Replicator::Flush::urgent);
     take_records(effects);
   }
-  if (!executor_->has_open()) seal_due_ = false;
-}
-
-// Clients wait first. With them silent, only a disk that hangs lets the backlog grow
-// to where peers are not listened to either: their acks empty our outboxes, and a
-// link that is closed for want of room costs a repair.
-void NodeCore::weigh_backlog(Effects& effects) {
-  const std::size_t backlog = unsynced_bytes_ + executor_->open_bytes() + out_.held_bytes() +
-                              residency_.held_bytes() + executor_->map().dirty_excess();
-  const auto above = [backlog](bool already, std::size_t limit) {
-    return backlog > (already ? limit / 2 : limit);
-  };
-  const bool was_swamped = std::exchange(swamped_, above(swamped_, settings_.backlog_bytes));
-  paused_ = above(paused_, settings_.unsynced_bytes);
-  coordinator_.on_swamped(swamped_);
-  if (was_swamped && !swamped_) hear_again(effects);
-}
-
-// A new link brings again what was dropped for want of room: frames in flight,
-// questions without an answer, and a look at all that differs. This node has none to
-// itself, and asks itself again.
-void NodeCore::hear_again(Effects& effects) {
-  for (MemberIndex member = 0; member < unheard_.size(); ++member) {
-    if (!unheard_[member]) continue;
-    unheard_[member] = false;
-    if (member == self_) {
-      collector_.on_link_lost(self_);
-      listing_.on_link_lost(self_);
-    }
-    if (const auto link = greeting_.links()[member])
-      effects.closes.push_back({*link, "there was no room for what it brought"});
-  }
+  seals_.finish_event();
 }
 
 void NodeCore::take_records(Effects& effects) {
   for (Sealed& sealed : executor_->take_sealed()) {
     replicator_.on_sealed(sealed);
-    const std::size_t bytes = sealed.batch.bytes();
-    unsynced_.emplace_back(sealed.commit, bytes);
-    unsynced_bytes_ += bytes;
+    seals_.on_record(sealed);
     effects.writes.push_back(std::move(sealed));
   }
 }
 
+void NodeCore::weigh_backlog(Effects& effects) {
+  const std::size_t backlog = seals_.unsynced_bytes() + executor_->open_bytes() +
+                              out_.held_bytes() + residency_.held_bytes() +
+                              executor_->map().dirty_excess();
+  for (const MemberIndex member : backpressure_.weigh(backlog)) hear_again(member, effects);
+  coordinator_.on_swamped(backpressure_.peers_wait());
+}
+
+// A new link brings again what was dropped for want of room: frames in flight,
+// questions without an answer, and a look at all that differs. This node has none to
+// itself, and asks itself again.
+void NodeCore::hear_again(MemberIndex member, Effects& effects) {
+  if (member == self_) {
+    collector_.on_link_lost(self_);
+    listing_.on_link_lost(self_);
+  }
+  if (const auto link = greeting_.links()[member])
+    effects.closes.push_back({*link, "there was no room for what it brought"});
+}
+
 bool NodeCore::quiet() const {
-  return !executor_->has_open() && executor_->sealed() <= durable_ && !out_.holding() &&
-         waits_.size() == 0 && forwarder_.size() == 0 && reads_.size() == 0 &&
-         listing_.size() == 0 && sizing_.size() == 0 && coordinator_.size() == 0 &&
-         residency_.quiet() && replicator_.drained();
+  return !executor_->has_open() && seals_.all_durable() && !out_.holding() && waits_.size() == 0 &&
+         forwarder_.size() == 0 && reads_.size() == 0 && listing_.size() == 0 &&
+         sizing_.size() == 0 && coordinator_.size() == 0 && residency_.quiet() &&
+         replicator_.drained();
 }
 
 }  // namespace quipu

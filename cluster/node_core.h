@@ -13,6 +13,8 @@
 //   replica        what others ask of us      reads         how a read is answered
 //   listing        which counters exist       sizing        how many do
 //   outbound       what must wait for a commit   residency    … or for the store
+//   store_identity whose store this is        seal_policy   when a record is sealed
+//   backpressure   when clients and peers wait
 //
 // After each call: do the effects in order, then arm one timer at deadline().
 #pragma once
@@ -23,9 +25,13 @@
 #include <string>
 
 #include "cluster/changes/coordinator.h"
+#include "cluster/gates/backpressure.h"
 #include "cluster/gates/effects.h"
 #include "cluster/gates/handshake.h"
 #include "cluster/gates/residency.h"
+#include "cluster/gates/seal_policy.h"
+#include "cluster/gates/task_queue.h"
+#include "cluster/membership/store_identity.h"
 #include "cluster/reads/listing.h"
 #include "cluster/reads/sizing.h"
 #include "cluster/replication/anti_entropy.h"
@@ -72,7 +78,7 @@ class NodeCore {
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
   // While true, read no more from client sockets: memory is filling up.
-  [[nodiscard]] bool paused() const { return paused_; }
+  [[nodiscard]] bool paused() const { return backpressure_.clients_wait(); }
 
   // ---- peers ----
   // The lower node id dials the higher. `dialed`: whom the shell called.
@@ -103,9 +109,10 @@ class NodeCore {
   // From now on nothing that is open waits for the gossip, so that the node is soon quiet.
   void begin_closing(Instant now, Effects& effects);
 
-  // Founded, settled, and so serving; and if not, what it waits for.
+  // Founded, settled, and so serving.
   [[nodiscard]] bool ready() const { return serves_reads() && service_ == Service::all; }
-  [[nodiscard]] bool serves_reads() const { return settled_ && !view_.retired(); }
+  [[nodiscard]] bool serves_reads() const { return identity_.ready(); }
+  // "ready", or what it waits for, for people.
   [[nodiscard]] std::string state() const;
   // Serving, but with a new disk that has not got everything from the other owners yet.
   [[nodiscard]] bool being_filled() const { return ready() && !view_.whole(); }
@@ -118,36 +125,47 @@ class NodeCore {
   [[nodiscard]] const View& view() const { return view_; }
 
  private:
-  void on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
   using Turn = Residency::Turn;
+  void on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
+
+  // ---- peer messages: one handle() for each (gates/peer_traits.h) ----
   void dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn = Turn::first);
+  void handle(Instant now, MemberIndex from, const Hello& hello);
+  void handle(Instant now, MemberIndex from, const Refusal& refusal);
+  void handle(Instant now, MemberIndex from, const DeltaFrame& frame);
+  void handle(Instant now, MemberIndex from, const DeltaAck& ack);
+  void handle(Instant now, MemberIndex from, const Beat& beat);
+  void handle(Instant now, MemberIndex from, const Forward& forward);
+  void handle(Instant now, MemberIndex from, const Forwarded& answer);
+  void handle(Instant now, MemberIndex from, const Collect& ask);
+  void handle(Instant now, MemberIndex from, const Collected& answer);
+  void handle(Instant now, MemberIndex from, const WriteBack& write);
+  void handle(Instant now, MemberIndex from, const WrittenBack& answer);
+  void handle(Instant now, MemberIndex from, const Pull& pull);
+  void handle(Instant now, MemberIndex from, const Pulled& answer);
+  void handle(Instant now, MemberIndex from, const ListPart& ask);
+  void handle(Instant now, MemberIndex from, const ListedPart& answer);
+  void handle(Instant now, MemberIndex from, const SizePart& ask);
+  void handle(Instant now, MemberIndex from, const SizedPart& answer);
+
+  // ---- links and pins ----
   void on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
   void on_met(Instant now, const Greeting::Met& met);
   void on_link_up(Instant now, MemberIndex member);
   void on_link_lost(MemberIndex member);
-  void on_ack(Instant now, MemberIndex from, const DeltaAck& ack);
-  void on_beat(Instant now, MemberIndex from, const Beat& beat);
-  void on_repaired(const AntiEntropy::Repaired& repaired);
   void adopt_pins(Instant now);
   void on_replaced(Instant now, MemberIndex member);
+  void part_from_all(Effects& effects);
   void pull(Instant now, MemberIndex member);
-  void forget_pulled(MemberIndex member);
-  void settle(Instant now);
-  void confirm(MemberIndex member);
+  void take_repaired();
+
   void gossip(Instant now);
   void retry_what_is_due(Instant now);
   void finish_event(Instant now, Effects& effects);
-  void route_internal(Instant now);
-  void route_finished(Instant now, Collector::Finished& finished, Turn turn);
-  // Nothing is on its way to the store.
-  [[nodiscard]] bool idle() const { return unsynced_.empty(); }
-  [[nodiscard]] bool open_may_wait() const;
   void seal_what_is_due(Effects& effects);
-  void weigh_backlog(Effects& effects);
   void take_records(Effects& effects);
-  void hear_again(Effects& effects);
-  void abandon_identity();
-  void retire(Effects& effects);
+  void weigh_backlog(Effects& effects);
+  void hear_again(MemberIndex member, Effects& effects);
 
   ClusterConfig config_;
   MemberIndex self_;
@@ -157,6 +175,10 @@ class NodeCore {
   Random random_;
 
   View view_;
+  StoreIdentity identity_;
+  SealPolicy seals_;
+  Backpressure backpressure_;
+  TaskQueue tasks_;
   Outbound out_;
   QuorumWaits waits_;
   Residency residency_;
@@ -172,19 +194,6 @@ class NodeCore {
   Coordinator coordinator_;
   Greeting greeting_;
 
-  Instant settle_by_;  // after it, silent peers are waited for no more
-  bool settled_ = false;
-  std::vector<bool> confirmed_;  // by member: it testified for this store
-  std::vector<bool> unheard_;    // by member: while swamped, something of its was dropped
-  std::vector<AntiEntropy::Repaired> repairing_;  // their last merge is not durable yet
-  Commit durable_{};
-  bool seal_due_ = true;  // as soon as the store is idle, whoever waits or not
-  bool closing_ = false;
-  std::deque<std::pair<Commit, std::size_t>> unsynced_;  // bytes of records in flight
-  std::size_t unsynced_bytes_ = 0;
-  bool paused_ = false;   // clients are not read
-  bool swamped_ = false;  // nor is what peers send, if it takes room
-  bool abandoned_ = false;
   bool in_batch_ = false;  // ops were taken, and their event is not finished
   Instant next_gossip_;
 };

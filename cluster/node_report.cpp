@@ -15,7 +15,7 @@ std::uint32_t milliseconds(std::optional<Duration> age) {
 }  // namespace
 
 std::string NodeCore::state() const {
-  if (abandoned_) return "this disk came back from an older copy: taking a new identity";
+  if (identity_.abandoned()) return "this disk came back from an older copy: taking a new identity";
   if (view_.retired()) {
     return "another store was pinned in place of this one, which counts no more: start this node "
            "with --rebuild, or "
@@ -32,7 +32,7 @@ std::string NodeCore::state() const {
     }
     return greeting_.founding_state();
   }
-  if (!settled_) return "waiting for the other owners to confirm this store";
+  if (!identity_.settled()) return "waiting for the other owners to confirm this store";
   if (view_.full(self_)) return "the disk is full: adds are refused until there is room";
   if (!view_.whole()) return "being filled from the other owners: it does not count yet";
   return "ready";
@@ -78,7 +78,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
   const AntiEntropy::Counts& repair = anti_entropy_.counts();
   reply.stats = {
       {"adds_executed", ops.adds_executed},
-      {"commit_durable", raw(durable_)},
+      {"commit_durable", raw(seals_.durable())},
       {"conflicts", executor_->conflicts()},
       {"counters", sizing_.counters_here()},
       {"dirty_shards", executor_->map().dirty()},
@@ -100,7 +100,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"sessions", executor_->tokens().sessions()},
       {"shards", executor_->map().size()},
       {"shards_loaded", residency_.shards_loaded()},
-      {"unsynced_bytes", unsynced_bytes_},
+      {"unsynced_bytes", seals_.unsynced_bytes()},
   };
   return reply;
 }

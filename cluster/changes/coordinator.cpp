@@ -38,6 +38,8 @@ ShardRef shard_of(const Op& op) {
 }
 
 constexpr const char* kNoRoom = "too many of the shard's owners have full disks";
+constexpr const char* kUnconfirmedCount =
+    "no majority of the owners has confirmed the new shard count";
 constexpr const char* kEdge = "an edge node executes nothing: ask an owner";
 
 bool tokened(const Op& op) { return op.token.store != StoreId{}; }
@@ -97,7 +99,6 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
         const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
         route(now, {op, placement, origin, deadline});
       });
-  parts_.forwarder.flush(now);
 }
 
 // A plain add of a client, if nobody else is needed and no shard must be chosen. Where it
@@ -139,11 +140,8 @@ void Coordinator::route(Instant now, Job&& job) {
   }
 }
 
-void Coordinator::reroute(Instant now, const Forwarder::Unsent& unsent) {
-  Op op = unsent.op;
-  op.key = unsent.key;
-  route_by_owner(now, job_of(op, unsent.origin, unsent.deadline));
-  parts_.forwarder.flush(now);
+void Coordinator::reroute(Instant now, const OwnedOp& op, const Origin& origin, Instant deadline) {
+  route_by_owner(now, job_of(op.borrow(), origin, deadline));
 }
 
 void Coordinator::on_storage_full(bool full) {
@@ -213,18 +211,15 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
     if (storage_full_) return refuse(origin, Code::storage_full, text(Code::storage_full));
     if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
     const auto mode = op.ack == Ack::quorum ? Collector::Mode::majority : Collector::Mode::one;
-    const RoundId round =
-        parts_.collector.collect(now, mode, {{std::string(op.key), 0}}, job.deadline);
-    wait_for(round, Step::count_for_reset, job);
-    return;
+    return collect(now, mode, 0, job, &Coordinator::reset_each_shard);
   }
   if (op.shard == kAnyShard) {
     if (!parts_.executor.map().resident(job.placement, {op.key, 0})) return park(job, 0);
     const auto shard = choice_.choose(now, op, job.placement);
     if (!shard) {
       if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
-      const RoundId round = parts_.reads.ask_usable(now, op.key, job.deadline);
-      return wait_for(round, Step::choose_shard, job);
+      return parts_.reads.ask_usable(now, op.key, job.deadline,
+                                     then(job, &Coordinator::choose_as_told));
     }
     op.shard = *shard;
     if (op.shard != 0) job.placement = place(op);
@@ -257,16 +252,12 @@ void Coordinator::add_if_usable(Instant now, const Job& job) {
   if (const auto usable = parts_.reads.usable(now, op.key))
     return apply(job, op.shard < *usable ? Code::ok : Code::invalid_argument);
   if (full()) return apply(job, Code::overloaded);
-  const RoundId round =
-      parts_.collector.collect(now, Collector::Mode::one, {{std::string(op.key), 0}}, job.deadline);
-  wait_for(round, Step::learn_usable, job);
+  collect(now, Collector::Mode::one, 0, job, &Coordinator::add_as_told);
 }
 
 void Coordinator::observe_and_reset(Instant now, const Job& job) {
   if (full()) return apply(job, Code::overloaded);
-  const RoundId round = parts_.collector.collect(
-      now, Collector::Mode::majority, {{std::string(job.op.key), job.op.shard}}, job.deadline);
-  wait_for(round, Step::observe_reset, job);
+  collect(now, Collector::Mode::majority, job.op.shard, job, &Coordinator::reset_as_observed);
 }
 
 Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& first_shard) {
@@ -308,12 +299,13 @@ void Coordinator::take(const Job& job, Code refuse) {
 
 // Until that shard of its counter is in memory.
 void Coordinator::park(const Job& job, ShardIndex shard) {
-  const auto key = std::make_shared<std::string>(job.op.key);
-  Residency::Needs needs{{{*key, shard}}, {}, 2 * (key->size() + sizeof(ShardKey)) + sizeof job};
+  const auto kept = std::make_shared<OwnedOp>(job.op);
+  const std::string& key = kept->key();
+  Needs needs{{{key, shard}}, {}, 2 * (key.size() + sizeof(ShardKey)) + sizeof job};
   parts_.residency.hold(std::move(needs), Residency::Turn::first, std::nullopt,
-                        [this, key, job](Instant now) {
+                        [this, kept, job](Instant now) {
                           Job again = job;
-                          again.op.key = *key;
+                          again.op = kept->borrow();
                           go_on(now, std::move(again));
                         });
 }
@@ -325,7 +317,6 @@ void Coordinator::go_on(Instant now, Job&& job) {
   } else {
     take(job, reason_to_refuse(job));
   }
-  parts_.forwarder.flush(now);
 }
 
 void Coordinator::conclude(const Job& job, const Applied& applied) {
@@ -368,117 +359,99 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
   }
 }
 
+// ---- rounds, and what follows them ----
+
+Collector::Then Coordinator::then(const Job& job, Next next) {
+  ++waiting_;
+  return [this, next, kept = OwnedOp(job.op), placement = job.placement, origin = job.origin,
+          deadline = job.deadline](Instant now, const Collector::Finished& finished) {
+    --waiting_;
+    (this->*next)(now, {kept.borrow(), placement, origin, deadline}, finished);
+  };
+}
+
+void Coordinator::collect(Instant now, Collector::Mode mode, ShardIndex shard, const Job& job,
+                          Next next) {
+  parts_.collector.collect(now, mode, {{std::string(job.op.key), shard}}, job.deadline,
+                           then(job, next));
+}
+
+// That the counter has so many shards, of which adds may use `usable`.
+void Coordinator::write_count(const Job& job, ShardIndex usable, Next next) {
+  const auto count = static_cast<ShardIndex>(job.op.amount);
+  parts_.collector.write({{std::string(job.op.key), 0}}, {ShardState{{}, count, usable}},
+                         job.deadline, then(job, next));
+}
+
 void Coordinator::start_raise(const Job& job) {
   if (full()) return refuse(job.origin, Code::overloaded, text(Code::overloaded));
   const Partition partition = job.placement.partition();
   if (parts_.view.majority_up(partition) && !parts_.view.majority_has_room(partition))
     return refuse(job.origin, Code::storage_full, kNoRoom);
-  const auto count = static_cast<ShardIndex>(job.op.amount);
-  const RoundId round = parts_.collector.write({{std::string(job.op.key), 0}},
-                                               {ShardState{{}, count, 1}}, job.deadline);
-  wait_for(round, Step::raise_count, job);
+  write_count(job, 1, &Coordinator::raise_usable);
 }
 
 // Adds may use a shard only once no strong read can miss it.
-void Coordinator::continue_raise(const Waiting& waiting, Code code) {
-  if (code != Code::ok) {
-    refuse(waiting.job.origin, Code::in_doubt,
-           "no majority of the owners has confirmed the new shard count");
-    return;
+void Coordinator::raise_usable(Instant, const Job& job, const Collector::Finished& counted) {
+  if (counted.code != Code::ok) return refuse(job.origin, Code::in_doubt, kUnconfirmedCount);
+  write_count(job, static_cast<ShardIndex>(job.op.amount), &Coordinator::end_raise);
+}
+
+void Coordinator::end_raise(Instant, const Job& job, const Collector::Finished& usable) {
+  if (usable.code != Code::ok) return refuse(job.origin, Code::in_doubt, kUnconfirmedCount);
+  parts_.out.answer(job.origin, {0, Code::ok, {}, static_cast<ShardIndex>(job.op.amount)});
+}
+
+void Coordinator::add_as_told(Instant, const Job& job, const Collector::Finished& first_shard) {
+  apply(job, reason_to_refuse(job.op, first_shard));
+}
+
+void Coordinator::choose_as_told(Instant now, const Job& job,
+                                 const Collector::Finished& first_shard) {
+  if (now >= job.deadline) return refuse(job.origin, Code::unavailable, text(Code::unavailable));
+  Job chosen = job;
+  chosen.op.shard = choice_.choose_as_told(job.op, first_shard);
+  chosen.placement = place(chosen.op);
+  route_by_owner(now, std::move(chosen));
+}
+
+void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Finished& observed) {
+  // Only what a majority has may be kept: an owner other than its writer can then tell the
+  // writer that its disk went back.
+  if (observed.code == Code::ok) {
+    Delta states;
+    states.push(observed.shards[0], observed.states[0]);
+    states.sightings = observed.sightings;
+    parts_.executor.merge(states);
+    // Whatever becomes of the reset, this copy must find its way to the owners, and go.
+    if (!parts_.view.owned(job.placement.partition())) parts_.replicator.offer(observed.shards[0]);
   }
-  const auto count = static_cast<ShardIndex>(waiting.job.op.amount);
-  if (waiting.step == Step::raise_usable) {
-    parts_.out.answer(waiting.job.origin, {0, Code::ok, {}, count});
-    return;
-  }
-  const RoundId round = parts_.collector.write({{waiting.key, 0}}, {ShardState{{}, count, count}},
-                                               waiting.job.deadline);
-  wait_for(round, Step::raise_usable, waiting.job);
+  apply(job, observed.code);
 }
 
-void Coordinator::wait_for(RoundId round, Step step, const Job& job) {
-  Waiting& waiting = rounds_.emplace(round, Waiting{})->second;
-  waiting.step = step;
-  waiting.job = job;
-  waiting.key = job.op.key;
-  waiting.job.op.key = waiting.key;
-}
-
-void Coordinator::on_finished(Instant now, const Collector::Finished& finished) {
-  std::vector<decltype(rounds_)::node_type> ready;
-  const auto [begin, end] = rounds_.equal_range(finished.round);
-  for (auto at = begin; at != end;) ready.push_back(rounds_.extract(at++));
-  if (ready.empty()) return;
-  for (const auto& one : ready) resume(now, one.mapped(), finished);
-  parts_.forwarder.flush(now);
-}
-
-void Coordinator::resume(Instant now, const Waiting& waiting, const Collector::Finished& finished) {
-  switch (waiting.step) {
-    case Step::raise_count:
-    case Step::raise_usable:
-      continue_raise(waiting, finished.code);
-      break;
-    case Step::learn_usable:
-      apply(waiting.job, reason_to_refuse(waiting.job.op, finished));
-      break;
-    case Step::choose_shard: {
-      if (now >= waiting.job.deadline) {
-        refuse(waiting.job.origin, Code::unavailable, text(Code::unavailable));
-        break;
-      }
-      Job job = waiting.job;
-      job.op.shard = choice_.choose_as_told(job.op, finished);
-      job.placement = place(job.op);
-      route_by_owner(now, std::move(job));
-      break;
-    }
-    case Step::count_for_reset:
-      reset_whole(now, waiting, finished);
-      break;
-    case Step::observe_reset: {
-      // Only what a majority has may be kept: of it, an owner other than its writer can tell the
-      // writer that its disk went back.
-      if (finished.code == Code::ok) take_observed(waiting.job, finished);
-      apply(waiting.job, finished.code);
-      break;
-    }
-  }
-}
-
-void Coordinator::take_observed(const Job& job, const Collector::Finished& finished) {
-  Delta observed;
-  observed.push(finished.shards[0], finished.states[0]);
-  observed.sightings = finished.sightings;
-  parts_.executor.merge(observed);
-  // Whatever becomes of the reset, this copy must find its way to the owners, and go.
-  if (!parts_.view.owned(job.placement.partition())) parts_.replicator.offer(finished.shards[0]);
-}
-
-void Coordinator::reset_whole(Instant now, const Waiting& waiting,
-                              const Collector::Finished& finished) {
-  if (finished.code != Code::ok || finished.missing[0]) {
-    const Code code = waiting.job.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
-    refuse(waiting.job.origin, code, "the owners of the counter's first shard did not answer");
+void Coordinator::reset_each_shard(Instant now, const Job& job,
+                                   const Collector::Finished& first_shard) {
+  if (first_shard.code != Code::ok || first_shard.missing[0]) {
+    const Code code = job.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
+    refuse(job.origin, code, "the owners of the counter's first shard did not answer");
     return;
   }
   const std::uint64_t number = next_reset_++;
-  resets_[number] = {waiting.job.origin, finished.states[0].count, 0, {}};
-  for (ShardIndex shard = 0; shard < finished.states[0].count; ++shard) {
-    Op op = waiting.job.op;
+  resets_[number] = {job.origin, first_shard.states[0].count, 0, {}};
+  for (ShardIndex shard = 0; shard < first_shard.states[0].count; ++shard) {
+    Op op = job.op;
     op.shard = shard;
-    const Origin origin{Origin::Kind::operation, number, shard};
-    route_by_owner(now, job_of(op, origin, waiting.job.deadline));
+    route_by_owner(now, job_of(op, {Origin::Kind::operation, number, shard}, job.deadline));
   }
 }
 
-void Coordinator::on_internal(Instant, Outbound::Internal internal) {
-  const auto at = resets_.find(internal.operation);
+void Coordinator::on_outcome(std::uint64_t operation, Done&& done) {
+  const auto at = resets_.find(operation);
   if (at == resets_.end()) return;
   WholeReset& reset = at->second;
-  if (internal.done.code == Code::ok) ++reset.applied;
-  if (describe(internal.done.code).outcome > describe(reset.worst.code).outcome)
-    reset.worst = std::move(internal.done);
+  if (done.code == Code::ok) ++reset.applied;
+  if (describe(done.code).outcome > describe(reset.worst.code).outcome)
+    reset.worst = std::move(done);
   if (--reset.open > 0) return;
   if (reset.worst.code != Code::ok && reset.applied > 0) {
     reset.worst.code = Code::in_doubt;

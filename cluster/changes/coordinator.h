@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cluster/changes/forwarder.h"
+#include "cluster/changes/owned_op.h"
 #include "cluster/changes/shard_choice.h"
 #include "cluster/gates/node_settings.h"
 #include "cluster/gates/residency.h"
@@ -47,14 +48,14 @@ class Coordinator {
   // The ops of one client, or of one Forward; each is answered by one Done.
   void on_ops(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
   // Its executor went away before it was sent, or has no room: it may go elsewhere.
-  void reroute(Instant now, const Forwarder::Unsent& unsent);
-  void on_finished(Instant now, const Collector::Finished& finished);
-  void on_internal(Instant now, Outbound::Internal internal);
+  void reroute(Instant now, const OwnedOp& op, const Origin& origin, Instant deadline);
+  // The outcome of an op whose origin is an operation of this coordinator.
+  void on_outcome(std::uint64_t operation, Done&& done);
   void on_storage_full(bool full);
   // Memory is filling up: clients are not read, and what is forwarded is refused.
   void on_swamped(bool swamped) { swamped_ = swamped; }
 
-  [[nodiscard]] std::size_t size() const { return rounds_.size() + resets_.size(); }
+  [[nodiscard]] std::size_t size() const { return waiting_ + resets_.size(); }
   struct Counts {
     std::uint64_t adds_executed = 0, resets_executed = 0, refused = 0, forwarded = 0;
   };
@@ -68,20 +69,9 @@ class Coordinator {
     Origin origin;
     Instant deadline{};
   };
-  // One that waits for a round, and what is to be done with the result.
-  enum class Step {
-    learn_usable,
-    choose_shard,
-    observe_reset,
-    count_for_reset,
-    raise_count,
-    raise_usable
-  };
-  struct Waiting {
-    Step step{};
-    Job job;  // its key borrows `key`
-    std::string key;
-  };
+  // What goes on with a job once the round that it waits for has ended.
+  using Next = void (Coordinator::*)(Instant now, const Job& job,
+                                     const Collector::Finished& finished);
   // A reset of all shards of a counter.
   struct WholeReset {
     Origin origin;
@@ -104,12 +94,19 @@ class Coordinator {
   void park(const Job& job, ShardIndex shard);
   void go_on(Instant now, Job&& job);
   void conclude(const Job& job, const Applied& applied);
+
+  // Rounds, and what follows them.
+  [[nodiscard]] Collector::Then then(const Job& job, Next next);
+  void collect(Instant now, Collector::Mode mode, ShardIndex shard, const Job& job, Next next);
+  void write_count(const Job& job, ShardIndex usable, Next next);
   void start_raise(const Job& job);
-  void continue_raise(const Waiting& waiting, Code code);
-  void reset_whole(Instant now, const Waiting& waiting, const Collector::Finished& finished);
-  void take_observed(const Job& job, const Collector::Finished& finished);
-  void wait_for(RoundId round, Step step, const Job& job);
-  void resume(Instant now, const Waiting& waiting, const Collector::Finished& finished);
+  void raise_usable(Instant now, const Job& job, const Collector::Finished& counted);
+  void end_raise(Instant now, const Job& job, const Collector::Finished& usable);
+  void add_as_told(Instant now, const Job& job, const Collector::Finished& first_shard);
+  void choose_as_told(Instant now, const Job& job, const Collector::Finished& first_shard);
+  void reset_as_observed(Instant now, const Job& job, const Collector::Finished& observed);
+  void reset_each_shard(Instant now, const Job& job, const Collector::Finished& first_shard);
+
   void refuse(const Origin& origin, Code code, std::string detail);
   [[nodiscard]] Code reason_to_refuse(const Job& job) const;
   [[nodiscard]] static Code reason_to_refuse(const Op& op, const Collector::Finished& first_shard);
@@ -123,7 +120,7 @@ class Coordinator {
   ShardChoice choice_;
   bool storage_full_ = false;
   bool swamped_ = false;
-  std::multimap<RoundId, Waiting> rounds_;
+  std::size_t waiting_ = 0;  // jobs that wait for a round
   std::map<std::uint64_t, WholeReset> resets_;
   std::uint64_t next_reset_ = 1;
   Counts counts_;

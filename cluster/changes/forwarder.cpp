@@ -33,10 +33,8 @@ void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin
                         Instant deadline) {
   const std::uint64_t id = next_id_++;
   Pending& pending = pending_[id];
-  pending.key = op.key;
-  pending.op = op;
-  pending.op.id = id;
-  pending.op.key = pending.key;
+  pending.op = OwnedOp(op);
+  pending.op.fields().id = id;
   pending.executor = executor;
   pending.origin = origin;
   pending.deadline = deadline;
@@ -66,7 +64,7 @@ void Forwarder::number(MemberIndex member) {
     peer.unnumbered.pop_front();
     const auto at = pending_.find(id);
     if (at == pending_.end()) continue;
-    at->second.op.token = open->take();
+    at->second.op.fields().token = open->take();
     peer.outgoing.push_back(id);
   }
 }
@@ -100,10 +98,10 @@ void Forwarder::on_session(MemberIndex from, const Done& done) {
 // At quorum, it may be other owners that have no room.
 bool Forwarder::goes_elsewhere(const Pending& pending, Code refusal) {
   return refusal == Code::storage_full && pending.own_token && pending.sends == 1 &&
-         pending.op.ack != Ack::quorum;
+         pending.op.fields().ack != Ack::quorum;
 }
 
-void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& answer) {
+void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {
   for (const Done& done : answer.done) {
     if (peers_[from].opening != 0 && done.id == peers_[from].opening) {
       on_session(from, done);
@@ -118,7 +116,7 @@ void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& ans
     } else if (pending.own_token && done.code == Code::token_expired) {
       // The executor drops sessions that are not used, and with one all that it knew of its
       // numbers: a copy of this may have been carried out. The client knows of no token.
-      std::erase_if(peers_[from].sessions, is_of(pending.op.token));
+      std::erase_if(peers_[from].sessions, is_of(pending.op.fields().token));
       complete(done.id, {0, Code::in_doubt, "its executor has dropped this node's session"});
     } else if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
       at->second.again = true;
@@ -126,7 +124,6 @@ void Forwarder::on_forwarded(Instant now, MemberIndex from, const Forwarded& ans
       complete(done.id, done);
     }
   }
-  flush(now);
 }
 
 void Forwarder::complete(std::uint64_t id, Done done) {
@@ -138,21 +135,23 @@ void Forwarder::complete(std::uint64_t id, Done done) {
 
 void Forwarder::settle_token(const Pending& pending) {
   if (!pending.own_token) return;
-  if (TokenWindow* window = find_session(peers_[pending.executor].sessions, pending.op.token)) {
-    window->settle(pending.op.token.number);
-  }
+  const Token& token = pending.op.fields().token;
+  if (TokenWindow* window = find_session(peers_[pending.executor].sessions, token))
+    window->settle(token.number);
 }
 
 // It was certainly not applied, and may go elsewhere.
 void Forwarder::release(std::uint64_t id) {
   Pending& pending = pending_.at(id);
   settle_token(pending);
-  pending.op.token = Token{};
-  unsent_.push_back({std::move(pending.key), pending.op, pending.origin, pending.deadline});
+  pending.op.fields().token = Token{};
+  tasks_.add([this, op = std::move(pending.op), origin = pending.origin,
+              deadline = pending.deadline](Instant now) { reroute_(now, op, origin, deadline); });
   pending_.erase(id);
 }
 
 void Forwarder::flush(Instant now) {
+  if (pending_.empty()) return;
   for (MemberIndex member = 0; member < peers_.size(); ++member) {
     Peer& peer = peers_[member];
     if (!peer.unnumbered.empty()) number(member);
@@ -163,11 +162,11 @@ void Forwarder::flush(Instant now) {
       if (at == pending_.end()) continue;
       Pending& pending = at->second;
       ++pending.sends;
-      pending.op.timeout_ms = remaining_ms(now, pending.deadline);
-      if (const TokenWindow* window = find_session(peer.sessions, pending.op.token)) {
-        pending.op.token.floor = window->floor();
-      }
-      batch.ops.push_back(pending.op);
+      Op& op = pending.op.fields();
+      op.timeout_ms = remaining_ms(now, pending.deadline);
+      if (const TokenWindow* window = find_session(peer.sessions, op.token))
+        op.token.floor = window->floor();
+      batch.ops.push_back(pending.op.borrow());
       if (batch.ops.size() == kOpsPerForward) out_.send(member, std::exchange(batch, {}));
     }
     if (!batch.ops.empty()) out_.send(member, std::move(batch));
@@ -185,10 +184,9 @@ void Forwarder::resend(MemberIndex member, Resend which) {
   }
 }
 
-void Forwarder::on_link_up(Instant now, MemberIndex member) {
+void Forwarder::on_link_up(MemberIndex member) {
   peers_[member].opening = 0;
   resend(member, Resend::all);
-  flush(now);
 }
 
 void Forwarder::on_link_lost(MemberIndex member) {
@@ -220,7 +218,6 @@ void Forwarder::on_tick(Instant now) {
     if (!view_.up(member)) continue;
     resend(member, Resend::unsettled);
   }
-  flush(now);
 }
 
 }  // namespace quipu

@@ -11,10 +11,11 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
-#include <string>
 #include <vector>
 
+#include "cluster/changes/owned_op.h"
 #include "cluster/gates/outbound.h"
 #include "cluster/membership/view.h"
 #include "cluster/retry/token_window.h"
@@ -24,34 +25,34 @@ namespace quipu {
 
 class Forwarder {
  public:
+  // Takes an op that is bound to no executor: a lost link kept it from being sent, or its
+  // executor has no room and refused the only copy.
+  using Reroute =
+      std::function<void(Instant now, const OwnedOp& op, const Origin& origin, Instant deadline)>;
   // All must outlive it.
-  Forwarder(View& view, Outbound& out)
-      : view_(view), out_(out), peers_(view.size()), next_id_(view.first_number()) {}
+  Forwarder(View& view, Outbound& out, TaskQueue& tasks, Reroute reroute)
+      : view_(view),
+        out_(out),
+        tasks_(tasks),
+        reroute_(std::move(reroute)),
+        peers_(view.size()),
+        next_id_(view.first_number()) {}
 
   // Copies what the op borrows.
   void forward(const Op& op, MemberIndex executor, const Origin& origin, Instant deadline);
-  void on_forwarded(Instant now, MemberIndex from, const Forwarded& answer);
-  void on_link_up(Instant now, MemberIndex member);
+  void on_forwarded(MemberIndex from, const Forwarded& answer);
+  void on_link_up(MemberIndex member);
   void on_link_lost(MemberIndex member);
-  // Ops that are bound to nobody: a lost link kept them from being sent, or their executor
-  // has no room and refused the only copy.
-  struct Unsent {
-    std::string key;
-    Op op;  // without its key
-    Origin origin;
-    Instant deadline{};
-  };
-  [[nodiscard]] std::vector<Unsent> take_unsent() { return std::exchange(unsent_, {}); }
   void on_tick(Instant now);
-  // Sends what was collected since the last call: one batch per executor.
+  // At the end of the event, directly before what leaves is encoded: what is sent borrows
+  // the ops that wait here. One batch for each executor.
   void flush(Instant now);
 
   [[nodiscard]] std::size_t size() const { return pending_.size(); }
 
  private:
   struct Pending {
-    Op op;  // its key borrows `key`
-    std::string key;
+    OwnedOp op;
     MemberIndex executor = 0;
     Origin origin;
     Instant deadline{};
@@ -79,9 +80,10 @@ class Forwarder {
 
   View& view_;
   Outbound& out_;
+  TaskQueue& tasks_;
+  const Reroute reroute_;
   std::vector<Peer> peers_;
   std::map<std::uint64_t, Pending> pending_;
-  std::vector<Unsent> unsent_;
   std::uint64_t next_id_;
 };
 

@@ -23,7 +23,7 @@ Greeting::Greeting(View& view, Executor& executor)
       refused_(view.size()),
       foundings_(view.size()) {}
 
-StoreIdentity Greeting::self() const {
+ClaimedStore Greeting::self() const {
   const Meta& meta = executor_.meta();
   return {meta.node, meta.store, meta.marked};
 }

@@ -85,7 +85,7 @@ class Greeting {
     Fence fence{};  // of the pins that they said last
   };
 
-  [[nodiscard]] StoreIdentity self() const;
+  [[nodiscard]] ClaimedStore self() const;
   void say_hello(LinkId link, Link& to, Effects& effects) const;
   void refuse(LinkId link, Code code, std::string why, Effects& effects);
   std::string objection(const Hello& hello) const;

@@ -2,30 +2,20 @@
 
 #include <algorithm>
 
+#include "cluster/gates/peer_traits.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
-namespace {
 
-void call_stale(PeerMessage& answer) {
-  if (auto* ack = std::get_if<DeltaAck>(&answer)) ack->code = Code::stale_config;
-  if (auto* written = std::get_if<WrittenBack>(&answer)) written->code = Code::stale_config;
-  if (auto* collected = std::get_if<Collected>(&answer)) {
-    collected->code = Code::stale_config;
-    collected->states = Delta{};
-  }
-}
-
-}  // namespace
-
-Outbound::Outbound(const View& view) : view_(view), forwarded_(view.size()) {}
+Outbound::Outbound(const View& view, TaskQueue& tasks, Inward inward)
+    : view_(view), tasks_(tasks), inward_(std::move(inward)), forwarded_(view.size()) {}
 
 void Outbound::send(MemberIndex to, PeerMessage message, Commit after) {
-  put(ToMember{to, Fence{}, std::make_unique<PeerMessage>(std::move(message))}, after);
+  put(ToMember{to, Fence{}, std::make_shared<PeerMessage>(std::move(message))}, after);
 }
 
 void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
-  put(ToMember{request.from, request.fence, std::make_unique<PeerMessage>(std::move(answer))},
+  put(ToMember{request.from, request.fence, std::make_shared<PeerMessage>(std::move(answer))},
       after);
 }
 
@@ -69,6 +59,7 @@ void Outbound::refuse_sessions(const Done& why) {
   });
 }
 
+// Answers with states. (Frames of states are bounded by their outboxes.)
 std::size_t Outbound::bytes(const Item& item) {
   const auto* send = std::get_if<ToMember>(&item);
   const std::size_t held = sizeof(Item) + sizeof(Commit);
@@ -103,7 +94,9 @@ void Outbound::let_go(Item&& item) {
   if (auto* send = std::get_if<ToMember>(&item)) {
     if (send->asked != Fence{} && send->asked != view_.fence()) call_stale(*send->message);
     if (send->to == view_.self()) {
-      mail_.push_back(std::move(*send->message));
+      tasks_.add([this, message = std::move(send->message)](Instant now) {
+        inward_.message(now, *message);
+      });
     } else {
       sends_.push_back(std::move(*send));
     }
@@ -117,7 +110,9 @@ void Outbound::let_go(Item&& item) {
         forwarded_[origin.who].push_back(std::move(outcome->done));
         break;
       case Origin::Kind::operation:
-        internal_.push_back({origin.who, std::move(outcome->done)});
+        tasks_.add([this, operation = origin.who, done = std::move(outcome->done)](Instant now) {
+          inward_.outcome(now, operation, Done(done));
+        });
         break;
     }
   } else {
@@ -134,7 +129,7 @@ void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effe
       const std::size_t end = std::min(done.size(), i + kDonePerFrame);
       sends_.push_back(
           {member, Fence{},
-           std::make_unique<PeerMessage>(Forwarded{
+           std::make_shared<PeerMessage>(Forwarded{
                {std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
                 std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}})});
     }

@@ -4,16 +4,18 @@
 // is durable. A replica's answer to a fenced request is judged when it *leaves*,
 // after the sync: if this node goes by another fence by then, it says stale_config.
 //
-// Messages to this node itself take the same way and come back as mail, so that
+// Messages to this node itself take the same way and come back as tasks, so that
 // whoever asks all owners need not care whether it is one of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "cluster/gates/commit_gate.h"
 #include "cluster/gates/effects.h"
+#include "cluster/gates/task_queue.h"
 #include "cluster/membership/view.h"
 #include "protocol/peer_messages.h"
 
@@ -28,7 +30,14 @@ struct Origin {
 
 class Outbound {
  public:
-  explicit Outbound(const View& view);
+  // Where what stays within this node goes.
+  struct Inward {
+    std::function<void(Instant now, PeerMessage& message)> message;
+    // The outcome of an op whose origin is an operation of this node.
+    std::function<void(Instant now, std::uint64_t operation, Done&& done)> outcome;
+  };
+  // Both references must outlive it.
+  Outbound(const View& view, TaskQueue& tasks, Inward inward);
 
   void send(MemberIndex to, PeerMessage message, Commit after = {});
   struct Request {
@@ -56,14 +65,6 @@ class Outbound {
   // All up to `durable` may be said now.
   void release(Commit durable);
 
-  // Outcomes for operations of this node's own, and messages to itself.
-  struct Internal {
-    std::uint64_t operation;
-    Done done;
-  };
-  [[nodiscard]] std::vector<Internal> take_internal() { return std::exchange(internal_, {}); }
-  [[nodiscard]] std::vector<PeerMessage> take_mail() { return std::exchange(mail_, {}); }
-
   // Encodes what may go. Messages for members without a link are dropped: every
   // request is asked again when the link is back.
   void flush(std::span<const std::optional<LinkId>> links, Effects& effects);
@@ -78,7 +79,7 @@ class Outbound {
   struct ToMember {
     MemberIndex to;
     Fence asked;                           // 0: any
-    std::unique_ptr<PeerMessage> message;  // far larger than the answers, which are many
+    std::shared_ptr<PeerMessage> message;  // far larger than the answers, which are many
   };
   struct ToOrigin {
     Origin origin;
@@ -100,6 +101,8 @@ class Outbound {
   void let_go(Item&& item);
 
   const View& view_;
+  TaskQueue& tasks_;
+  const Inward inward_;
   Commit durable_{};
   Commit awaited_{};
   ClientId at_once_client_{};
@@ -109,8 +112,6 @@ class Outbound {
   std::vector<ToMember> sends_;
   std::vector<Effects::Reply> replies_;
   std::vector<std::vector<Done>> forwarded_;  // by member: answers to Forward
-  std::vector<Internal> internal_;
-  std::vector<PeerMessage> mail_;
 };
 
 }  // namespace quipu

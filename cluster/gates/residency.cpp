@@ -5,22 +5,12 @@
 namespace quipu {
 namespace {
 
-// Of a list, so many are brought beyond the one that it must see: its next part is
-// mostly asked for.
-constexpr std::uint32_t kLeavesAhead = 16;
 // To make room, an event looks at so many partitions and entries at the most, and at some for
 // each entry that it added: else memory would grow with the events' size.
 constexpr std::size_t kLooksPerEvent = 256;
 constexpr std::size_t kLooksPerInserted = 4;
 // What any event takes while it is held, besides what it names.
 constexpr std::size_t kHeldBytes = 512;
-
-void add(Residency::Needs& needs, const Delta& states) {
-  states.for_each([&](const DeltaEntry& entry) {
-    needs.shards.push_back({std::string(entry.ref.key), entry.ref.shard});
-  });
-  needs.bytes += states.bytes();
-}
 
 template <class T>
 void sort_unique(std::vector<T>& all) {
@@ -33,33 +23,6 @@ bool is_resident(const ShardMap& map, const ShardKey& shard) {
 }
 
 }  // namespace
-
-// Ops are not among them: whoever executes them learns only then which shards they use.
-Residency::Needs Residency::needs(const PeerMessage& message, const ShardMap& map) {
-  Needs needs;
-  if (map.all_resident()) return needs;
-  if (const auto* frame = std::get_if<DeltaFrame>(&message)) {
-    add(needs, frame->delta);
-  } else if (const auto* write = std::get_if<WriteBack>(&message)) {
-    add(needs, write->states);
-  } else if (const auto* collect = std::get_if<Collect>(&message)) {
-    needs.shards = collect->shards;
-  } else if (const auto* pull = std::get_if<Pull>(&message)) {
-    needs.leaves = pull->leaves;
-    if (pull->kind == PullKind::states) needs.shards = pull->shards;
-  } else if (const auto* pulled = std::get_if<Pulled>(&message)) {
-    add(needs, pulled->states);
-    for (const ShardDigest& told : pulled->shards) needs.shards.push_back(told.shard);
-  } else if (const auto* list = std::get_if<ListPart>(&message); list && list->cursor < kListEnd) {
-    const Partition partition{static_cast<std::uint16_t>(list->cursor / kLeaves)};
-    const std::uint32_t first = list->cursor % kLeaves;
-    const std::uint32_t end = std::min<std::uint32_t>(kLeaves, first + kLeavesAhead);
-    for (std::uint32_t leaf = first; leaf < end; ++leaf)
-      needs.leaves.push_back({partition, static_cast<std::uint8_t>(leaf)});
-  }
-  for (const ShardKey& shard : needs.shards) needs.bytes += sizeof shard + shard.key.size();
-  return needs;
-}
 
 bool Residency::resident(const Needs& needs) const {
   const ShardMap& map = executor_.map();

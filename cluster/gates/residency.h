@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "cluster/gates/effects.h"
+#include "cluster/gates/peer_traits.h"
 #include "protocol/instant.h"
-#include "protocol/peer_messages.h"
 
 namespace quipu {
 
@@ -36,13 +36,6 @@ class Residency {
       : executor_(executor), number_(first_number) {}
 
   // ---- what an event looks at ----
-  struct Needs {
-    std::vector<ShardKey> shards;
-    std::vector<LeafId> leaves;  // whole
-    std::size_t bytes = 0;       // about what the event takes while it is held
-  };
-  // What of the store handling `message` looks at; nothing for the other sorts of message.
-  [[nodiscard]] static Needs needs(const PeerMessage& message, const ShardMap& map);
   // Whether all of it is in memory.
   [[nodiscard]] bool resident(const Needs& needs) const;
   // Runs `then` in the call that brings it. `again`: it has been held before.

@@ -23,7 +23,7 @@ bool same_stores(const std::vector<Pin>& a, const std::vector<Pin>& b) {
   });
 }
 
-void replace(Pins& pins, const StoreIdentity& now) {
+void replace(Pins& pins, const ClaimedStore& now) {
   const auto pin = find_pin(pins.current, now.node);
   retire(pins, pin->store);
   *pin = Pin{now.node, now.store, pin->generation + 1};
@@ -51,7 +51,7 @@ void merge_current(Pins& mine, const Pins& theirs) {
 
 // Whether `one` may count for its node, by these pins; pins it if it is a
 // replacement.
-bool admit(Pins& pins, const StoreIdentity& one) {
+bool admit(Pins& pins, const ClaimedStore& one) {
   const auto pin = find_pin(pins.current, one.node);
   if (pin == pins.current.end() || retired(pins, one.store)) return false;
   if (pin->store == one.store) return true;
@@ -73,7 +73,7 @@ bool retired(const Pins& pins, StoreId store) {
   return std::binary_search(pins.retired.begin(), pins.retired.end(), store);
 }
 
-Pins blank_pins(const ClusterConfig& config, const StoreIdentity& self) {
+Pins blank_pins(const ClusterConfig& config, const ClaimedStore& self) {
   Pins pins;
   for (const Member& member : config.members) {
     pins.founding.push_back({member.id, member.id == self.node ? self.store : StoreId{}, 1});
@@ -96,8 +96,8 @@ void found(Pins& mine) {
   mine.current = mine.founding;
 }
 
-PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello) {
-  const StoreIdentity peer{hello.node, hello.store, hello.marked};
+PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
+  const ClaimedStore peer{hello.node, hello.store, hello.marked};
   if (find_pin(mine.founding, hello.node) == mine.founding.end())
     return {false, "not a member of this cluster"};
   if (!mine.founded && !hello.pins.founded) return meet_unfounded(mine, hello);

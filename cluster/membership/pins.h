@@ -23,14 +23,14 @@
 namespace quipu {
 
 // Which store is speaking, on either side.
-struct StoreIdentity {
+struct ClaimedStore {
   NodeId node{};
   StoreId store{};
   bool marked = false;
 };
 
 // The pins of a store that has met nobody.
-[[nodiscard]] Pins blank_pins(const ClusterConfig& config, const StoreIdentity& self);
+[[nodiscard]] Pins blank_pins(const ClusterConfig& config, const ClaimedStore& self);
 
 struct PinVerdict {
   bool changed = false;  // also where it refuses: that our store was replaced
@@ -39,7 +39,7 @@ struct PinVerdict {
 
 // Takes over what a peer's Hello says, as far as it may; if it refuses, nothing but
 // that our own store was replaced.
-[[nodiscard]] PinVerdict meet(Pins& mine, const StoreIdentity& self, const Hello& hello);
+[[nodiscard]] PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello);
 
 // Every listed member has said `mine`: the cluster is founded.
 void found(Pins& mine);

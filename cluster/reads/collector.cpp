@@ -16,32 +16,46 @@ static_assert(kBytesPerAsk + kMaxStateBytes < kMaxStatesBytes);
 
 }  // namespace
 
-Collector::Collector(const View& view, const Executor& executor, Outbound& out)
-    : view_(view), executor_(executor), out_(out), next_id_(view.first_number()) {}
+Collector::Collector(const View& view, const Executor& executor, Outbound& out,
+                     Residency& residency, TaskQueue& tasks)
+    : view_(view),
+      executor_(executor),
+      out_(out),
+      residency_(residency),
+      tasks_(tasks),
+      next_id_(view.first_number()) {}
 
-RoundId Collector::collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline) {
+RoundId Collector::collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline,
+                           Then then) {
   Round round;
   round.asked = now;
   round.deadline = deadline;
   round.work.resize(shards.size());
   round.shards = std::move(shards);
   begin(round, mode == Mode::one ? Phase::one : Phase::collecting);
-  return start(std::move(round));
+  return start(std::move(round), std::move(then));
 }
 
 RoundId Collector::write(std::vector<ShardKey> shards, std::vector<ShardState> states,
-                         Instant deadline) {
+                         Instant deadline, Then then) {
   Round round;
   round.deadline = deadline;
   round.work.resize(shards.size());
   round.shards = std::move(shards);
   for (std::size_t i = 0; i < states.size(); ++i) round.work[i].state = std::move(states[i]);
   begin(round, Phase::writing);
-  return start(std::move(round));
+  return start(std::move(round), std::move(then));
 }
 
-RoundId Collector::start(Round round) {
+void Collector::join(RoundId round, Then then) {
+  const auto at = rounds_.find(round);
+  auto& askers = at != rounds_.end() ? at->second.askers : ended_.at(round)->askers;
+  askers.push_back(std::move(then));
+}
+
+RoundId Collector::start(Round round, Then then) {
   const RoundId id{next_id_++};
+  round.askers.push_back(std::move(then));
   for (std::size_t i = 0; i < round.shards.size(); ++i) {
     round.work[i].partition = executor_.map().place(round.shards[i]).partition();
   }
@@ -256,7 +270,9 @@ void Collector::advance(RoundId id) {
 
 void Collector::finish(RoundId id, Code code) {
   Round& round = rounds_.at(id);
-  Finished done;
+  const auto result = std::make_shared<Result>();
+  result->askers = std::move(round.askers);
+  Finished& done = result->finished;
   done.round = id;
   done.code = code;
   for (Shard& shard : round.work) {
@@ -268,8 +284,25 @@ void Collector::finish(RoundId id, Code code) {
   done.asked = round.asked;
   done.age_ms = round.age_ms;
   done.complete = round.complete;
-  finished_.push_back(std::move(done));
   rounds_.erase(id);
+  ended_[id] = result;
+  tasks_.add([this, result](Instant now) { tell(now, result, Residency::Turn::first); });
+}
+
+void Collector::tell(Instant now, const std::shared_ptr<Result>& result, Residency::Turn turn) {
+  const Finished& finished = result->finished;
+  if (!executor_.map().all_resident()) {
+    Needs needs{finished.shards, {}, 0};
+    for (std::size_t i = 0; i < finished.shards.size(); ++i)
+      needs.bytes += state_bytes(finished.shards[i], finished.states[i]);
+    if (!residency_.resident(needs)) {
+      residency_.hold(std::move(needs), turn, std::nullopt,
+                      [this, result](Instant then) { tell(then, result, Residency::Turn::again); });
+      return;
+    }
+  }
+  ended_.erase(finished.round);
+  for (const Then& asker : result->askers) asker(now, finished);
 }
 
 void Collector::on_link_lost(MemberIndex member) {

@@ -19,10 +19,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "cluster/gates/outbound.h"
+#include "cluster/gates/residency.h"
+#include "cluster/gates/task_queue.h"
 #include "cluster/membership/view.h"
 #include "protocol/instant.h"
 
@@ -32,13 +36,9 @@ enum class RoundId : std::uint64_t {};
 
 class Collector {
  public:
-  Collector(const View& view, const Executor& executor, Outbound& out);
-
-  enum class Mode { one, majority };
-  [[nodiscard]] RoundId collect(Instant now, Mode mode, std::vector<ShardKey> shards,
-                                Instant deadline);
-  [[nodiscard]] RoundId write(std::vector<ShardKey> shards, std::vector<ShardState> states,
-                              Instant deadline);
+  // All must outlive it.
+  Collector(const View& view, const Executor& executor, Outbound& out, Residency& residency,
+            TaskQueue& tasks);
 
   // In the order of `shards`. no_quorum: the deadline passed. A round in mode one
   // never fails; what no live owner answered is missing.
@@ -54,7 +54,17 @@ class Collector {
     std::uint32_t age_ms = 0;
     bool complete = true;
   };
-  [[nodiscard]] std::vector<Finished> take_finished() { return std::exchange(finished_, {}); }
+
+  // A round knows who asked. When it ends it calls each, as a task, once what this node
+  // holds of its shards is in memory: that may be newer than what a peer said.
+  using Then = std::function<void(Instant now, const Finished& finished)>;
+  enum class Mode { one, majority };
+  RoundId collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline,
+                  Then then);
+  RoundId write(std::vector<ShardKey> shards, std::vector<ShardState> states, Instant deadline,
+                Then then);
+  // One more who asks the same. REQUIRES: those who asked before were not called yet.
+  void join(RoundId round, Then then);
 
   void on_collected(MemberIndex from, const Collected& answer);
   void on_written(MemberIndex from, const WrittenBack& answer);
@@ -63,7 +73,7 @@ class Collector {
   void on_fence_changed();
   void on_tick(Instant now);
 
-  [[nodiscard]] std::size_t size() const { return rounds_.size(); }
+  [[nodiscard]] std::size_t size() const { return rounds_.size() + ended_.size(); }
 
  private:
   enum class Phase { one, collecting, writing };
@@ -88,6 +98,7 @@ class Collector {
     std::uint32_t age_ms = 0;
     bool complete = true;
     Instant asked{};
+    std::vector<Then> askers;
     bool ticked = false;  // an interval has ended since
     bool slow = false;    // another one has: in mode one, all owners are asked
   };
@@ -99,7 +110,7 @@ class Collector {
   };
   using Rounds = std::map<RoundId, Round>;
 
-  RoundId start(Round round);
+  RoundId start(Round round, Then then);
   void pursue(RoundId id, Round& round);
   void ask(RoundId id, Round& round, MemberIndex member, std::vector<std::size_t> shards);
   [[nodiscard]] bool wants(const Round& round, const Shard& shard, MemberIndex member) const;
@@ -113,14 +124,21 @@ class Collector {
   void begin_anew(Round& round);
   [[nodiscard]] bool writes_in_vain(const Round& round) const;
   void finish(RoundId id, Code code);
+  struct Result {
+    Finished finished;
+    std::vector<Then> askers;
+  };
+  void tell(Instant now, const std::shared_ptr<Result>& result, Residency::Turn turn);
 
   const View& view_;
   const Executor& executor_;
   Outbound& out_;
+  Residency& residency_;
+  TaskQueue& tasks_;
   Rounds rounds_;
+  std::map<RoundId, std::shared_ptr<Result>> ended_;  // whose askers were not called yet
   std::map<std::uint64_t, Ask> asks_;
   std::uint64_t next_id_;
-  std::vector<Finished> finished_;
 };
 
 }  // namespace quipu

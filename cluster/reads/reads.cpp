@@ -267,9 +267,9 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
 
 void Reads::ask(Instant now, std::uint64_t number, Operation& operation,
                 std::vector<ShardKey> shards) {
-  const bool strong = operation.level == ReadLevel::strong;
-  const RoundId round = collector_.collect(
-      now, strong ? Collector::Mode::majority : Collector::Mode::one, shards, operation.deadline);
+  const auto mode =
+      operation.level == ReadLevel::strong ? Collector::Mode::majority : Collector::Mode::one;
+  const RoundId round = collect(now, mode, shards, operation.deadline);
   operation.waiting.insert(round);
   waiters_.emplace(round, number);
   if (operation.level != ReadLevel::local) return;
@@ -283,14 +283,19 @@ bool Reads::answers_itself(const Placement& shard) const {
   return view_.live_owner(shard.partition()) == view_.self();
 }
 
-void Reads::on_finished(Instant now, const Collector::Finished& finished) {
-  std::vector<std::uint64_t> numbers;
+RoundId Reads::collect(Instant now, Collector::Mode mode, std::vector<ShardKey> shards,
+                       Instant deadline) {
+  return collector_.collect(now, mode, std::move(shards), deadline,
+                            [this, mode](Instant then, const Collector::Finished& finished) {
+                              on_finished(then, mode, finished);
+                            });
+}
+
+void Reads::on_finished(Instant now, Collector::Mode mode, const Collector::Finished& finished) {
+  std::vector<std::uint64_t> numbers;  // none: the round refreshes the cache
   const auto [begin, end] = waiters_.equal_range(finished.round);
   for (auto at = begin; at != end; ++at) numbers.push_back(at->second);
   waiters_.erase(begin, end);
-  // Rounds that nobody waits for refresh the cache.
-  const bool strong =
-      !numbers.empty() && operations_.at(numbers.front()).level == ReadLevel::strong;
 
   ShardState own;
   for (std::size_t i = 0; i < finished.shards.size(); ++i) {
@@ -298,7 +303,8 @@ void Reads::on_finished(Instant now, const Collector::Finished& finished) {
     ShardState state = finished.states[i];
     // What this node executed for lack of an owner counts too, where no majority is asked for.
     const Placement placement = executor_.map().place(shard);
-    if (!strong && executor_.map().read(placement, shard, own)) merge(state, own);
+    if (mode == Collector::Mode::one && executor_.map().read(placement, shard, own))
+      merge(state, own);
     const Piece piece = from_round(finished, i, state);
     if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
     for (const std::uint64_t number : numbers) operations_.at(number).pieces.emplace(shard, piece);
@@ -315,8 +321,8 @@ void Reads::refresh(Instant now) {
   std::vector<ShardKey> due = cache_.take_due();
   if (due.empty()) return;
   const std::vector<ShardKey> shards = due;
-  const RoundId round = collector_.collect(now, Collector::Mode::one, std::move(due),
-                                           now + settings_.request_timeout);
+  const RoundId round =
+      collect(now, Collector::Mode::one, std::move(due), now + settings_.request_timeout);
   for (const ShardKey& shard : shards) cache_.on_asked(shard, round);
 }
 
@@ -330,12 +336,14 @@ std::optional<ShardIndex> Reads::usable(Instant now, std::string_view key) {
   return piece->usable;
 }
 
-RoundId Reads::ask_usable(Instant now, std::string_view key, Instant deadline) {
+void Reads::ask_usable(Instant now, std::string_view key, Instant deadline, Collector::Then then) {
   const ShardKey first{std::string(key), 0};
-  if (const auto round = cache_.asking(first)) return *round;
-  const RoundId round = collector_.collect(now, Collector::Mode::one, {first}, deadline);
-  cache_.on_asked(first, round);
-  return round;
+  std::optional<RoundId> round = cache_.asking(first);
+  if (!round) {
+    round = collect(now, Collector::Mode::one, {first}, deadline);
+    cache_.on_asked(first, *round);
+  }
+  collector_.join(*round, std::move(then));
 }
 
 Value Reads::value(Instant now, const Operation& operation, std::size_t key) const {

@@ -33,15 +33,13 @@ class Reads {
   // At `local`, what this node's memory tells by itself; Value::shards is 0 for the keys
   // that on_read must be asked for, and nothing else of these is set.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
-  // Results of rounds; those that are not a read's are left alone.
-  void on_finished(Instant now, const Collector::Finished& finished);
   // Once per gossip interval: asks again for what is being read.
   void refresh(Instant now);
 
   // How many shards of the counter adds may use, if that is known here.
   [[nodiscard]] std::optional<ShardIndex> usable(Instant now, std::string_view key);
   // Asks an owner of its first shard for that: with the round that asks already, if one does.
-  [[nodiscard]] RoundId ask_usable(Instant now, std::string_view key, Instant deadline);
+  void ask_usable(Instant now, std::string_view key, Instant deadline, Collector::Then then);
 
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
   [[nodiscard]] std::size_t cached() const { return cache_.size(); }
@@ -75,6 +73,9 @@ class Reads {
   [[nodiscard]] Piece held(Instant now, const Age& age, const Entry* entry) const;
   bool answer_now(Instant now, ClientId client, const Read& read);
   void ask(Instant now, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards);
+  RoundId collect(Instant now, Collector::Mode mode, std::vector<ShardKey> shards,
+                  Instant deadline);
+  void on_finished(Instant now, Collector::Mode mode, const Collector::Finished& finished);
   template <class PieceOf>
   [[nodiscard]] Value value(Instant now, ReadLevel level, ShardIndex shards,
                             PieceOf piece_of) const;

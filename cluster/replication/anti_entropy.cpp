@@ -56,7 +56,9 @@ void AntiEntropy::urge(Instant now, MemberIndex peer, std::uint64_t epoch) {
   begin(now, peer);
 }
 
+// What was pulled over it says nothing of who answers over the next one.
 void AntiEntropy::on_link_lost(MemberIndex peer) {
+  std::erase_if(merged_, [peer](const Merged& one) { return one.repaired.peer == peer; });
   peers_[peer] = Pulling{};
   peers_[peer].next = kNever;  // the next link urges
 }
@@ -271,9 +273,25 @@ void AntiEntropy::advance(Instant now, MemberIndex peer) {
 void AntiEntropy::finish(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
   if (pulling.urgent)
-    repaired_.push_back({peer, pulling.epoch, executor_.covering(), pulling.whole});
+    merged_.push_back({{peer, pulling.epoch, pulling.whole}, executor_.covering()});
   pulling = Pulling{};
   schedule(now, pulling);
+}
+
+std::vector<AntiEntropy::Repaired> AntiEntropy::take_repaired(Commit durable) {
+  std::vector<Repaired> repaired;
+  std::erase_if(merged_, [&](const Merged& one) {
+    if (one.commit > durable) return false;
+    repaired.push_back(one.repaired);
+    return true;
+  });
+  return repaired;
+}
+
+bool AntiEntropy::about_to_repair(MemberIndex peer, std::uint64_t epoch) const {
+  return std::any_of(merged_.begin(), merged_.end(), [&](const Merged& one) {
+    return one.repaired.peer == peer && one.repaired.epoch == epoch;
+  });
 }
 
 void AntiEntropy::on_tick(Instant now) {

@@ -41,14 +41,15 @@ class AntiEntropy {
   void on_pulled(Instant now, MemberIndex from, const Pulled& answer);
   void on_tick(Instant now);
 
-  // Urgent pulls that ended, and whose last merge is durable with that commit.
+  // An urgent pull that ended, whose last merge is durable.
   struct Repaired {
     MemberIndex peer;
     std::uint64_t epoch;
-    Commit commit;
     bool whole;  // the peer's copy counted all the while
   };
-  [[nodiscard]] std::vector<Repaired> take_repaired() { return std::exchange(repaired_, {}); }
+  [[nodiscard]] std::vector<Repaired> take_repaired(Commit durable);
+  // One has ended for that peer and epoch, and is not durable yet.
+  [[nodiscard]] bool about_to_repair(MemberIndex peer, std::uint64_t epoch) const;
 
   [[nodiscard]] Instant deadline() const;
   struct Counts {
@@ -92,7 +93,11 @@ class AntiEntropy {
   Random random_;
   std::vector<Pulling> peers_;
   std::uint64_t next_id_;
-  std::vector<Repaired> repaired_;
+  struct Merged {
+    Repaired repaired;
+    Commit commit;  // durable with that
+  };
+  std::vector<Merged> merged_;
   Counts counts_;
 };
 

@@ -129,7 +129,7 @@ bool Replicator::bring_back(MemberIndex member) {
   Peer& peer = peers_[member];
   if (executor_.map().all_resident()) return true;
   if (peer.loading) return false;
-  Residency::Needs shown;
+  Needs shown;
   for (std::size_t i = 0; i < peer.outbox.next_size(); ++i)
     shown.shards.push_back(peer.outbox.next_item(i).shard);
   if (residency_.resident(shown)) return true;

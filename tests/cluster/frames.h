@@ -10,14 +10,15 @@
 
 namespace quipu {
 
-// Calls visit(type, payload) for each frame in `bytes`, which are whole frames.
+// Calls visit(type, payload) for each frame in `bytes`, which are whole frames. `salt`: of
+// the cluster, between members.
 template <class Visit>
-void for_each_frame(const std::string& bytes, Visit visit) {
+void for_each_frame(const std::string& bytes, Visit visit, std::uint64_t salt = 0) {
   FrameDecoder decoder;
   std::memcpy(decoder.prepare(bytes.size()).data(), bytes.data(), bytes.size());
   decoder.commit(bytes.size());
   for (;;) {
-    auto frame = decoder.next();
+    auto frame = decoder.next(salt);
     ASSERT_TRUE(frame.ok()) << frame.status().message();
     if (!frame->has_value()) break;
     visit((*frame)->type, (*frame)->payload);

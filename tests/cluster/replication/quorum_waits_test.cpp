@@ -135,7 +135,8 @@ class Waits {
 
   const ClusterConfig config_ = four_members();
   const View view_{config_, kSelf, BootId{77}};
-  Outbound out_{view_};
+  TaskQueue tasks_;
+  Outbound out_{view_, tasks_, {}};
   QuorumWaits waits_{view_, out_};
   std::vector<Waiting> model_;
   std::map<std::pair<std::uint64_t, MemberIndex>, Commit> held_;

@@ -1,0 +1,38 @@
+#include "cluster/gates/seal_policy.h"
+
+#include <algorithm>
+
+namespace quipu {
+namespace {
+
+// Of an open record that nothing waits for: beyond, sealing it would take too long at once.
+constexpr std::size_t kPatientBytes = std::size_t{64} << 10;
+
+}  // namespace
+
+bool SealPolicy::may_wait(bool waited_for) const {
+  return !hurried_ && !closing_ && !waited_for && executor_.open_bytes() < kPatientBytes;
+}
+
+void SealPolicy::seal_if_due(bool waited_for) {
+  if (!store_is_idle()) return;
+  const bool due = executor_.has_open() && !may_wait(waited_for);
+  const bool checkpoint_goes_on = executor_.checkpointing() && !closing_;
+  if (due || checkpoint_goes_on) executor_.seal();
+}
+
+void SealPolicy::on_record(const Sealed& sealed) {
+  const std::size_t bytes = sealed.batch.bytes();
+  unsynced_.emplace_back(sealed.commit, bytes);
+  unsynced_bytes_ += bytes;
+}
+
+void SealPolicy::on_durable(Commit commit) {
+  durable_ = std::max(durable_, commit);
+  while (!unsynced_.empty() && unsynced_.front().first <= durable_) {
+    unsynced_bytes_ -= unsynced_.front().second;
+    unsynced_.pop_front();
+  }
+}
+
+}  // namespace quipu

@@ -1,0 +1,36 @@
+// task_queue.h: what the parts of a core do for each other once the event that caused it
+// has been handled: a round's result for whoever asked, a message to this node itself.
+//
+// Invariant: tasks run in the order in which they were added, never within the call that
+// adds them. So no part is entered again while it is at work.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class TaskQueue {
+ public:
+  using Task = std::function<void(Instant now)>;
+
+  void add(Task task) { tasks_.push_back(std::move(task)); }
+
+  // Until none is left, those included that are added meanwhile. This ends because each
+  // task uses up something: an answer, a message, a step of an operation.
+  void run(Instant now) {
+    while (!tasks_.empty()) {
+      const Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      task(now);
+    }
+  }
+
+ private:
+  std::deque<Task> tasks_;
+};
+
+}  // namespace quipu
