@@ -54,6 +54,7 @@ class SimNode {
   [[nodiscard]] MemberIndex member() const { return self_; }
   [[nodiscard]] const std::string& name() const { return shared_.config.members[self_].name; }
   [[nodiscard]] Clock& clock() { return clock_; }
+  [[nodiscard]] const Clock& clock() const { return clock_; }
   void jump_clock(Duration by);
 
   // ---- the disk ----

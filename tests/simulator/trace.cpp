@@ -53,7 +53,7 @@ constexpr std::array<InvariantInfo, 35> kInvariants = {{
     {"lists_are_whole",
      "after healing, each counter that exists is listed once, none else is, and all are counted"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
-    {"no_crash", "no node meets what it cannot handle"},
+    {"no_crash", "no node meets what it cannot handle, and no check fails"},
 }};
 static_assert(static_cast<std::size_t>(Invariant::no_crash) + 1 == kInvariants.size());
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "protocol/check.h"
 #include "storage/lattice.h"
 #include "tests/simulator/planted.h"
 #include "tests/simulator/reference.h"
@@ -201,7 +202,7 @@ void World::sample_reads() {
 void World::check_bounds() {
   for (const SimNode* node : nodes_) {
     if (!node->running()) continue;
-    const StatusReply status = node->core()->status(Instant{}, 0);
+    const StatusReply status = node->core()->status(node->clock().now(), 0);
     for (const PeerStatus& peer : status.peers) {
       if (peer.outbox > shared_.settings.outbox_shards + 1)
         fail(Invariant::bounded, node->name() + "'s outbox to " + peer.name + " holds " +
@@ -404,6 +405,7 @@ Report simulate(const Options& options) {
     Trace trace;
     trace.keep(keep);
     {
+      const ChecksThrow throws;
       World world(options, trace);
       world.run();
       report.lasted = world.lasted();
