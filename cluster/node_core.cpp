@@ -266,7 +266,7 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Tur
     return;
   }
   if (const Delta* const states = states_in(message)) greeting_.on_states(states->sightings);
-  if (!executor_->map().all_resident()) {
+  if (!executor_->map().eviction().all_resident()) {
     Needs needs = needs_of(message);
     if (!residency_.resident(needs)) {
       const auto kept = std::make_shared<PeerMessage>(std::move(message));
@@ -474,7 +474,7 @@ void NodeCore::take_records(Effects& effects) {
 void NodeCore::weigh_backlog(Effects& effects) {
   const std::size_t backlog = seals_.unsynced_bytes() + executor_->open_bytes() +
                               out_.held_bytes() + residency_.held_bytes() +
-                              executor_->map().dirty_excess();
+                              executor_->map().eviction().dirty_excess();
   for (const MemberIndex member : backpressure_.weigh(backlog)) hear_again(member, effects);
   coordinator_.on_swamped(backpressure_.peers_wait());
 }

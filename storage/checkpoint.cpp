@@ -19,7 +19,7 @@ constexpr std::size_t kCollections = 8;
 
 // Returns the bytes that it takes.
 std::size_t put_state(const ShardMap& map, const Entry& entry, ShardState& state, Batch& batch) {
-  map.unpack(entry, state);
+  map.index().unpack(entry, state);
   std::string key = stored::shard(map.place(entry.ref()), entry.ref());
   std::string value = encode_shard_state(key, state);
   const std::size_t bytes = key.size() + value.size();
@@ -33,7 +33,8 @@ ShardKey name(const Entry& entry) { return {std::string(entry.ref().key), entry.
 
 bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch,
                       Commit& journal_first) {
-  if (phase_ == Phase::idle && (journal_bytes_ >= limits_.journal_bytes || map.dirty_enough())) {
+  if (phase_ == Phase::idle &&
+      (journal_bytes_ >= limits_.journal_bytes || map.eviction().dirty_enough())) {
     phase_ = Phase::slices;
     first_slice_ = sealing;
     alias_ = alias_ == Entry::Journaled::alias_even ? Entry::Journaled::alias_odd
@@ -55,17 +56,18 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
 void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTable& tokens,
                        Batch& batch) {
   std::size_t states = 0, bytes = 0, least = limits_.slice_states;
-  if (map.dirty_enough()) owed *= kFaster;
+  if (map.eviction().dirty_enough()) owed *= kFaster;
   const auto goes_on = [&] {
-    return states < least || bytes < owed || (bytes < kExcessBytes && map.dirty_excess() > 0);
+    return states < least || bytes < owed ||
+           (bytes < kExcessBytes && map.eviction().dirty_excess() > 0);
   };
   ShardState state;
   while (goes_on()) {
-    const std::size_t next = map.dirty_in().next(partition_);
+    const std::size_t next = map.ledger().dirty_in().next(partition_);
     if (std::exchange(partition_, next) != next) last_.reset();
     if (next == kPartitions) break;
     const Partition partition{static_cast<std::uint16_t>(partition_)};
-    least = std::max(least, map.in_memory(partition) / kCollections);
+    least = std::max(least, map.index().size(partition) / kCollections);
     map.collect_dirty(partition, last_, entries_);
     auto at = entries_.begin();
     for (; at != entries_.end() && goes_on(); ++at, ++states) {

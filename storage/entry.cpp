@@ -8,25 +8,13 @@
 namespace quipu {
 
 std::uint32_t ActorNames::intern(ActorId actor) {
-  if (2 * names_.size() >= slots_.size()) grow();
-  std::uint32_t& number = slots_[slot(actor)];
-  if (number == kNone) {
-    names_.push_back(actor);
-    number = static_cast<std::uint32_t>(names_.size() - 1);
-  }
-  return expected_ = number;
-}
-
-std::size_t ActorNames::slot(ActorId actor) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = raw(actor) & mask;
-  while (slots_[at] != kNone && names_[slots_[at]] != actor) at = (at + 1) & mask;
-  return at;
-}
-
-void ActorNames::grow() {
-  slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), kNone);
-  for (std::uint32_t i = 0; i < names_.size(); ++i) slots_[slot(names_[i])] = i;
+  const auto known =
+      numbers_.find(raw(actor), [&](std::uint32_t number) { return names_[number] == actor; });
+  if (known) return expected_ = *known;
+  expected_ = static_cast<std::uint32_t>(names_.size());
+  names_.push_back(actor);
+  numbers_.insert(raw(actor), expected_);
+  return expected_;
 }
 
 namespace {
@@ -34,8 +22,6 @@ namespace {
 bool was_cleared(const Cell& cell) {
   return cell.cleared_commit != Commit{} || cell.cleared_sum != 0;
 }
-
-bool is_counted(const ShardState& state) { return state.count != 1 || state.usable != 1; }
 
 template <class T>
 char* put(char* at, T value) {
@@ -107,7 +93,7 @@ Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
   }
   const std::size_t cells = layout.small ? state.cells.size() * kSmallCell : large;
   layout.size = Slab::rounded((layout.apart ? 8 : 4) + ref.key.size() + cells +
-                              (is_counted(state) ? 2 * sizeof(ShardIndex) : 0));
+                              (has_shard_count(state) ? 2 * sizeof(ShardIndex) : 0));
   return layout;
 }
 
@@ -136,7 +122,7 @@ void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
     at.write((right ? guessed : actors.intern(cell.actor)) | (at.small_ ? 0 : form(cell)), cell);
     at.at_ += at.width();
   }
-  if (!is_counted(state)) return;
+  if (!has_shard_count(state)) return;
   set(kCounted);
   put(put(at.at_, state.count), state.usable);
 }

@@ -25,6 +25,7 @@
 #include "protocol/state.h"
 #include "storage/fetch_ahead.h"
 #include "storage/lattice.h"
+#include "storage/number_table.h"
 #include "storage/slab.h"
 
 namespace quipu {
@@ -45,15 +46,8 @@ class ActorNames {
   void expect(std::uint32_t index) { expected_ = index; }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  // Where it stands, or would. REQUIRES: there are slots.
-  [[nodiscard]] std::size_t slot(ActorId actor) const;
-  void grow();
-
   std::vector<ActorId> names_;
-  // 2^n, at most half of them taken, of numbers by open addressing: actors are random,
-  // so that their low bits are a hash.
-  std::vector<std::uint32_t> slots_;
+  NumberTable numbers_{1};  // actors are random, so that no secret is needed
   std::uint32_t expected_ = 0;
 };
 
@@ -105,6 +99,16 @@ class Entry {
   void set(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ | flags); }
   void clear(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ & ~flags); }
   [[nodiscard]] std::uint8_t flags() const { return flags_; }
+  // It was looked up: a hint for eviction, and no part of what the entry says.
+  void mark_used() const {
+    if (!has(kUsed)) flags_ = static_cast<std::uint8_t>(flags_ | kUsed);
+  }
+  // Whether it was, since this was last asked.
+  [[nodiscard]] bool take_used() {
+    const bool used = has(kUsed);
+    clear(kUsed);
+    return used;
+  }
   [[nodiscard]] Journaled journaled() const { return Journaled{std::uint8_t(flags_ & kJournaled)}; }
   void set_journaled(Journaled how) {
     flags_ = static_cast<std::uint8_t>((flags_ & ~kJournaled) | static_cast<std::uint8_t>(how));
@@ -119,8 +123,7 @@ class Entry {
   [[nodiscard]] Total total() const;
   // Holds nothing: it stands for a shard that is known not to be in the store.
   [[nodiscard]] bool is_bottom() const { return cells() == 0 && !has(kCounted); }
-  // Whether its counter exists: shard 0 counts something since its last clear, or
-  // says that there are other shards, which may. The others say nothing by themselves.
+  // See shows_counter() below.
   [[nodiscard]] bool shows_counter() const {
     return shard() == 0 && (has(kCounted) || total().exists);
   }
@@ -254,7 +257,7 @@ class Entry {
   const char* for_each_cell(Visit&& visit) const;
 
   std::uint16_t lengths_;
-  std::uint8_t flags_;
+  mutable std::uint8_t flags_;  // for mark_used()
   std::uint8_t leaf_;
 };
 
@@ -264,6 +267,16 @@ struct Entry::Tally {
   CellRef cell;
   Total total;
 };
+
+// Whether adds may use more than shard 0, or soon may.
+[[nodiscard]] inline bool has_shard_count(const ShardState& state) {
+  return state.count != 1 || state.usable != 1;
+}
+// Whether its counter exists: shard 0 counts something since its last clear, or
+// says that there are other shards, which may. The others say nothing by themselves.
+[[nodiscard]] inline bool shows_counter(const ShardRef& ref, const ShardState& state) {
+  return ref.shard == 0 && (has_shard_count(state) || total(state.cells).exists);
+}
 
 // What a shard may hold. An add begins no cell beyond kMaxWriters, so two copies
 // that each have all of those still merge; only who made more than kMaxCells in

@@ -1,9 +1,9 @@
 #include "storage/executor.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
+#include "protocol/check.h"
 #include "protocol/state_codec.h"
 #include "storage/fetch_ahead.h"
 #include "storage/stored_keys.h"
@@ -160,7 +160,7 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
 // commit that lies between its last change and this one. It never had a sum under that
 // commit, so no copy disagrees, and no reset has named a later one.
 void Executor::start_again(Cell& cell) {
-  if (cell.commit == sealed_) seal();
+  if (cell.commit == sealed_) seal(Step::none);
   cell = Cell{cell.actor, {}, 0, sealed_, 0};
 }
 
@@ -168,7 +168,7 @@ void Executor::start_again(Cell& cell) {
 void Executor::reset(const Change& change, const Placement& placement) {
   Entry* entry = map_.find(placement, change.ref);
   if (entry == nullptr) return;
-  if (entry->has(Entry::kOpen)) seal();
+  if (entry->has(Entry::kOpen)) seal(Step::none);
   map_.read(placement, change.ref, scratch_);
   if (clear(scratch_)) map_.put(placement, change.ref, scratch_, Entry::kLocal | Entry::kWhole);
 }
@@ -260,7 +260,7 @@ void Executor::push_open(Record& record, ShardList& local) {
       record.aliased.push_back({entry.alias(), changed.sum()});
       return;
     }
-    map_.unpack(entry, state);
+    map_.index().unpack(entry, state);
     if (!whole) keep_changed(state, commit);
     const Alias alias = state.cells.size() == 1 ? entry.alias() : Alias{};
     entry.set_journaled(alias != Alias{} ? checkpoint_.alias() : Entry::Journaled::by_name);
@@ -290,7 +290,9 @@ void Executor::put_actors(Batch& batch) {
   }
 }
 
-void Executor::seal() {
+void Executor::seal() { seal(Step::one); }
+
+void Executor::seal(Step step) {
   Sealed& sealed = out_.emplace_back();
   sealed.commit = next(sealed_);
   Record record{Delta(sealed.commit), tokens_.take_open(sealed.commit)};
@@ -305,8 +307,7 @@ void Executor::seal() {
   for (std::string& name : std::exchange(deletes_, {}))
     sealed.batch.deletes.push_back(std::move(name));
 
-  // One step for all that seals in one event: a batch of resets may do so each.
-  if (out_.size() == 1) {
+  if (step == Step::one) {
     meta_changed_ |=
         checkpoint_.step(sealed.commit, map_, tokens_, sealed.batch, meta_.journal_first);
   }
@@ -314,13 +315,10 @@ void Executor::seal() {
   sealed_ = sealed.commit;
 }
 
-void Executor::found(HashKey placement) {
-  assert(map_.size() == 0);
-  map_.rekey(placement);
-}
+void Executor::found(HashKey placement) { map_.rekey(placement); }
 
 void Executor::become(StoreId store) {
-  if (has_open()) seal();
+  if (has_open()) seal(Step::none);
   for (std::uint16_t p = 0; p < kPartitions; ++p) forget_actor(Partition{p});
   Meta& meta = edit_meta();
   meta.store = store;
@@ -333,13 +331,13 @@ void Executor::become(StoreId store) {
 // batch. Records in the journal may bring its states back after a restart; they
 // are then offered to the owners and dropped again, which changes nothing.
 void Executor::drop(Partition partition) {
-  if (has_open()) seal();
-  map_.for_each(partition, [&](const Entry* entry) {
-    deletes_.push_back(stored::shard(map_.place(entry->ref()), entry->ref()));
+  if (has_open()) seal(Step::none);
+  map_.index().for_each(partition, [&](const Entry& entry) {
+    deletes_.push_back(stored::shard(map_.place(entry.ref()), entry.ref()));
   });
   map_.drop(partition);
   forget_actor(partition);
-  seal();
+  seal(Step::none);
 }
 
 bool Executor::replay(const Record& record, JournalAliases& aliases, std::size_t bytes) {
@@ -385,7 +383,7 @@ bool Executor::merge_cell(const JournalAliases::Target& target, Commit commit, s
   Entry& entry = *target.entry->current();
   Entry::CellRef cell = entry.find(target.actor);
   if (cell && commit > cell.commit() && cell.holds(commit, sum)) {
-    assert(entry.dirty());  // as all are that records made
+    QUIPU_CHECK(entry.dirty(), "what a record made is dirty until it is put", commit);
     const bool shown = entry.shows_counter();
     cell.set(commit, sum);
     if (!shown) map_.revived(map_.place(entry.ref()), entry);
@@ -400,7 +398,7 @@ bool Executor::merge_cell(const JournalAliases::Target& target, Commit commit, s
 // What records brought first is not all of it.
 bool Executor::load(const ShardRef& ref, const ShardState& state) {
   const Placement placement = map_.place(ref);
-  if (!map_.has_entry(placement, ref)) {
+  if (map_.index().find(placement, ref) == nullptr) {
     map_.load(ref, state);
     return true;
   }

@@ -97,10 +97,11 @@ class Executor {
   // The commit that makes all that memory now holds durable.
   [[nodiscard]] Commit covering() const { return has_open() ? next(sealed_) : sealed_; }
   [[nodiscard]] Commit sealed() const { return sealed_; }
-  // Whether a checkpoint waits to go on, or should begin, though nothing may be open.
-  [[nodiscard]] bool checkpointing() const { return checkpoint_.running() || map_.dirty_enough(); }
-  // Closes the open record, and takes a checkpoint a step further, at most once for
-  // each time that the records are taken.
+  // Whether a checkpoint waits to go on, or memory waits for one, though nothing may be open.
+  [[nodiscard]] bool checkpointing() const {
+    return checkpoint_.running() || map_.eviction().dirty_enough();
+  }
+  // Closes the open record, which may be empty, and takes a checkpoint a step further.
   void seal();
   // Records since the last call, oldest first; some changes seal by themselves.
   [[nodiscard]] std::vector<Sealed> take_sealed() { return std::exchange(out_, {}); }
@@ -159,6 +160,10 @@ class Executor {
                                 std::int64_t sum);
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
   ActorId own_actor(Partition partition);
+  // Some changes need a record of their own. A batch may bring many of them, so that these
+  // take no checkpoint further: the next seal() does.
+  enum class Step { none, one };
+  void seal(Step step);
   [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }
   void push_open(Record& record, ShardList& local);
   void put_meta(Batch& batch);

@@ -132,7 +132,7 @@ Status replay_records(Store& store, Executor& executor) {
 // Before the founding nobody knows where a counter belongs, so nothing is counted.
 Status check_founded(Store&, Executor& executor) {
   const Pins& pins = executor.meta().pins;
-  if ((pins.founded && !pins.founding.empty()) || executor.map().size() == 0) return {};
+  if ((pins.founded && !pins.founding.empty()) || executor.map().ledger().size() == 0) return {};
   return {Code::corrupt, "the store holds counters, though it was never founded"};
 }
 

@@ -291,7 +291,7 @@ void Coordinator::take(const Job& job, Code refuse) {
   }
   const ShardRef shard{op.key, op.shard};
   const ShardMap& map = parts_.executor.map();
-  if (refuse == Code::ok && !map.all_resident() && !map.resident(job.placement, shard))
+  if (refuse == Code::ok && !map.eviction().all_resident() && !map.resident(job.placement, shard))
     return park(job, op.shard);
   const Change change{op.kind, shard, op.amount, op.token, refuse};
   conclude(job, parts_.executor.apply(change, job.placement));

@@ -29,14 +29,14 @@ bool Residency::resident(const Needs& needs) const {
   return std::all_of(needs.shards.begin(), needs.shards.end(),
                      [&](const ShardKey& shard) { return is_resident(map, shard); }) &&
          std::all_of(needs.leaves.begin(), needs.leaves.end(),
-                     [&](LeafId leaf) { return map.resident(leaf); });
+                     [&](LeafId leaf) { return map.eviction().resident(leaf); });
 }
 
 void Residency::hold(Needs needs, Turn turn, std::optional<MemberIndex> from, Then then) {
   const ShardMap& map = executor_.map();
   if (turn == Turn::first) {
     std::erase_if(needs.shards, [&](const ShardKey& shard) { return is_resident(map, shard); });
-    std::erase_if(needs.leaves, [&](LeafId leaf) { return map.resident(leaf); });
+    std::erase_if(needs.leaves, [&](LeafId leaf) { return map.eviction().resident(leaf); });
   }
   needs.bytes += kHeldBytes;
   held_bytes_ += needs.bytes;
@@ -89,8 +89,8 @@ void Residency::on_loaded(Instant now, const Loaded& loaded) {
 
 void Residency::finish_event(Commit durable, Effects& effects) {
   if (!loading_) ask(durable, effects);
-  if (executor_.map().crowded()) make_room(durable);
-  inserted_ = executor_.map().inserted();
+  if (executor_.map().eviction().crowded()) make_room(durable);
+  inserted_ = executor_.map().index().inserted();
 }
 
 void Residency::ask(Commit durable, Effects& effects) {
@@ -108,16 +108,16 @@ void Residency::ask(Commit durable, Effects& effects) {
 void Residency::make_room(Commit durable) {
   const ShardMap& map = executor_.map();
   const Commit safe = std::min(durable, asked_at_);
-  const std::size_t inserted = map.inserted() - inserted_;
+  const std::size_t inserted = map.index().inserted() - inserted_;
   const std::size_t most = kLooksPerEvent + kLooksPerInserted * inserted;
   std::size_t looked = 0;
   for (std::size_t i = 0; i < kPartitions && looked < most; ++i) {
     const Partition partition{static_cast<std::uint16_t>(hand_++ % kPartitions)};
     looked += 1;
-    if (!map.entries_in().contains(partition)) continue;
-    looked += map.in_memory(partition);
+    if (!map.index().occupied().contains(partition)) continue;
+    looked += map.index().size(partition);
     executor_.evict(partition, safe);
-    if (!map.crowded()) return;
+    if (!map.eviction().crowded()) return;
   }
 }
 

@@ -291,7 +291,7 @@ void Collector::finish(RoundId id, Code code) {
 
 void Collector::tell(Instant now, const std::shared_ptr<Result>& result, Residency::Turn turn) {
   const Finished& finished = result->finished;
-  if (!executor_.map().all_resident()) {
+  if (!executor_.map().eviction().all_resident()) {
     Needs needs{finished.shards, {}, 0};
     for (std::size_t i = 0; i < finished.shards.size(); ++i)
       needs.bytes += state_bytes(finished.shards[i], finished.states[i]);

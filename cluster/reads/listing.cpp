@@ -32,7 +32,7 @@ std::uint32_t place_of(const Placement& placement) {
 // What an owner may answer: clients that ask for little may all wait at once.
 std::size_t cost(std::size_t prefix, std::uint32_t limit) { return prefix + limit * kMaxKey; }
 
-using EntryIterator = std::vector<Entry*>::const_iterator;
+using EntryIterator = std::vector<const Entry*>::const_iterator;
 
 // Of the leaf that `at` stands in, and moves it behind. More than an answer may hold
 // are in one leaf only if somebody aimed them there, as any client can: of those the
@@ -78,13 +78,13 @@ void Listing::advance(Walk walk) {
 Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
                              std::uint32_t limit) const {
   Found found{{}, cursor};
-  std::vector<Entry*> entries;
+  std::vector<const Entry*> entries;
   while (found.next < end && can_tell(found.next)) {
     const Partition partition = partition_at(found.next);
     entries.clear();
-    if (executor_.map().counters(partition) != 0) {
-      executor_.map().collect_from(partition, static_cast<std::uint8_t>(found.next % kLeaves),
-                                   entries);
+    if (executor_.map().ledger().counters(partition) != 0) {
+      executor_.map().index().collect_from(
+          partition, static_cast<std::uint8_t>(found.next % kLeaves), entries);
     }
     const std::uint32_t told = end_of_memory(found.next);
     for (EntryIterator at = entries.begin(); at != entries.end();) {
@@ -104,14 +104,15 @@ Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std:
 
 bool Listing::can_tell(std::uint32_t cursor) const {
   const Partition partition = partition_at(cursor);
-  return view_.tells_of(partition) && executor_.map().resident(leaf_at(cursor));
+  return view_.tells_of(partition) && executor_.map().eviction().resident(leaf_at(cursor));
 }
 
 // In front of the next leaf of the partition that is in the store alone, or at its end.
 std::uint32_t Listing::end_of_memory(std::uint32_t cursor) const {
   const std::uint32_t end = end_of_partition(cursor);
-  if (executor_.map().all_resident()) return end;  // else a list would ask for a million leaves
-  while (cursor < end && executor_.map().resident(leaf_at(cursor))) ++cursor;
+  if (executor_.map().eviction().all_resident())
+    return end;  // else a list would ask for a million leaves
+  while (cursor < end && executor_.map().eviction().resident(leaf_at(cursor))) ++cursor;
   return cursor;
 }
 

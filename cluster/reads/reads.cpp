@@ -211,7 +211,7 @@ Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
     piece.total = entry->total();
     if (entry->has(Entry::kCounted)) {
       ShardState state;
-      executor_.map().unpack(*entry, state);
+      executor_.map().index().unpack(*entry, state);
       piece.count = state.count;
       piece.usable = state.usable;
     }

@@ -6,8 +6,8 @@ std::uint64_t Sizing::counters_here() const { return counters_in(view_.owned());
 
 std::uint64_t Sizing::counters_in(const Partitions& partitions) const {
   std::uint64_t counters = 0;
-  for (const Partition partition : executor_.map().held_in()) {
-    if (partitions.contains(partition)) counters += executor_.map().counters(partition);
+  for (const Partition partition : executor_.map().ledger().held_in()) {
+    if (partitions.contains(partition)) counters += executor_.map().ledger().counters(partition);
   }
   return counters;
 }

@@ -77,7 +77,7 @@ void AntiEntropy::begin(Instant now, MemberIndex peer) {
   ++counts_.pulls;
   pulling.stage = Stage::root;
   pulling.next = now;
-  if (executor_.map().dirty() > kDirtyForRoot) {
+  if (executor_.map().ledger().dirty() > kDirtyForRoot) {
     pulling.stage = Stage::partitions;
     all_shared(peer, pulling.partitions);
   }
@@ -209,7 +209,7 @@ void AntiEntropy::compare_partitions(MemberIndex peer, const Pulled& answer) {
   drop_front(pulling.partitions, answer.answered);
   for (const PartitionDigest& theirs : answer.partitions) {
     if (!view_.owned(theirs.partition)) continue;
-    if (executor_.map().digest(theirs.partition) != theirs.hash)
+    if (executor_.map().ledger().digest(theirs.partition) != theirs.hash)
       pulling.differing.push_back(theirs.partition);
   }
 }
@@ -221,7 +221,7 @@ void AntiEntropy::compare_leaves(Pulling& pulling, const Pulled& answer) {
   for (const LeafDigest& theirs : answer.leaves) {
     if (at != theirs.leaf.partition) {
       at = theirs.leaf.partition;
-      mine = executor_.map().leaves(*at);
+      mine = executor_.map().ledger().leaves(*at);
     }
     if (mine[theirs.leaf.leaf] != theirs.hash) pulling.leaves.push_back(theirs.leaf);
   }
@@ -236,7 +236,8 @@ void AntiEntropy::compare_keys(Pulling& pulling, const Pulled& answer) {
   const ShardMap& map = executor_.map();
   for (const ShardDigest& theirs : answer.shards) {
     const Entry* mine = map.find(map.place(theirs.shard), theirs.shard);
-    if (mine == nullptr || map.hash(*mine) != theirs.hash) pulling.shards.push_back(theirs.shard);
+    if (mine == nullptr || map.ledger().hash(*mine) != theirs.hash)
+      pulling.shards.push_back(theirs.shard);
   }
 }
 

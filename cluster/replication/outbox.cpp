@@ -6,7 +6,7 @@
 namespace quipu {
 
 Outbox::Item* Outbox::find(const PlacedRef& shard) {
-  const auto number = names_.find(shard.placement, [&](std::uint32_t one) {
+  const auto number = names_.find(shard.placement.hash, [&](std::uint32_t one) {
     return PlacedRef(waiting_[one - first_]) == shard;
   });
   return number ? &waiting_[*number - first_] : nullptr;
@@ -14,7 +14,7 @@ Outbox::Item* Outbox::find(const PlacedRef& shard) {
 
 bool Outbox::push(const PlacedRef& shard, Commit since) {
   if (find(shard) != nullptr) return true;
-  names_.insert(shard.placement, first_ + static_cast<std::uint32_t>(waiting_.size()));
+  names_.insert(shard.placement.hash, first_ + static_cast<std::uint32_t>(waiting_.size()));
   waiting_.emplace_back(shard, since);
   if (size() <= limit_) return true;
   clear();
@@ -28,8 +28,8 @@ void Outbox::take(std::size_t count, Commit as_of) {
   sent.as_of = as_of;
   sent.items.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    if (kAhead < waiting_.size()) names_.prefetch(waiting_[kAhead].placement);
-    names_.erase(waiting_.front().placement, first_++);
+    if (kAhead < waiting_.size()) names_.prefetch(waiting_[kAhead].placement.hash);
+    names_.erase(waiting_.front().placement.hash, first_++);
     sent.items.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
@@ -56,7 +56,7 @@ void Outbox::relink() {
       if (Item* const waiting = find(*item)) {
         waiting->since = std::min(waiting->since, item->since);
       } else {
-        names_.insert(item->placement, --first_);
+        names_.insert(item->placement.hash, --first_);
         waiting_.push_front(std::move(*item));
       }
     }

@@ -18,8 +18,8 @@
 #include <map>
 #include <vector>
 
-#include "cluster/replication/number_table.h"
 #include "cluster/replication/placed_shard.h"
+#include "storage/number_table.h"
 
 namespace quipu {
 
@@ -37,7 +37,7 @@ class Outbox {
   // False: it was full and is now empty; all that it held is lost to the peer.
   [[nodiscard]] bool push(const PlacedRef& shard, Commit since);
   // The memory that push() of it will look at.
-  void prefetch(const Placement& placement) const { names_.prefetch(placement); }
+  void prefetch(const Placement& placement) const { names_.prefetch(placement.hash); }
 
   // ---- the next frame ----
   [[nodiscard]] bool can_take() const { return !waiting_.empty() && frames_.size() < max_frames_; }

@@ -1,12 +1,6 @@
 // placed_shard.h: a shard by its name and its place, whose hash is computed once.
-//
-// What hash tables of shards are keyed by. Clients know the key that places are computed with,
-// so a table scatters them once more, by a secret of this process: nobody can aim at one
-// bucket. Nothing that leaves the node may depend on a table's order.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <string>
 
 #include "protocol/ids.h"
@@ -31,18 +25,5 @@ struct PlacedShard {
 [[nodiscard]] inline bool operator==(const PlacedRef& a, const PlacedRef& b) {
   return a.placement.hash == b.placement.hash && a.shard == b.shard;
 }
-
-// 48 bits. REQUIRES: the secret is odd.
-[[nodiscard]] inline std::uint64_t scattered(const Placement& placement, std::uint64_t secret) {
-  return placement.hash * secret >> 16;
-}
-
-struct PlacedHash {
-  using is_transparent = void;
-  std::uint64_t secret;
-  std::size_t operator()(const PlacedRef& one) const noexcept {
-    return scattered(one.placement, secret);
-  }
-};
 
 }  // namespace quipu

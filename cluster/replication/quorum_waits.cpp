@@ -53,7 +53,7 @@ QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
     again.name.shard.shard = shard.shard.shard;
     again.name.placement = shard.placement;
   }
-  names_.insert(shard.placement, number);
+  names_.insert(shard.placement.hash, number);
   return number;
 }
 
@@ -69,7 +69,7 @@ void QuorumWaits::forget_answered(Number number) {
 
 void QuorumWaits::release(Number number) {
   Shard& shard = shards_[number];
-  names_.erase(shard.name.placement, number);
+  names_.erase(shard.name.placement.hash, number);
   free_.push_back(number);
   std::ranges::push_heap(free_, std::greater<>());
   shard.waits.clear();

@@ -16,9 +16,9 @@
 
 #include "cluster/gates/outbound.h"
 #include "cluster/membership/view.h"
-#include "cluster/replication/number_table.h"
 #include "cluster/replication/placed_shard.h"
 #include "protocol/instant.h"
+#include "storage/number_table.h"
 
 namespace quipu {
 
@@ -44,7 +44,7 @@ class QuorumWaits {
     return size_ > 0 && find(shard).has_value();
   }
   // What the next call that names the shard will look at.
-  void prefetch(const Placement& placement) const { names_.prefetch(placement); }
+  void prefetch(const Placement& placement) const { names_.prefetch(placement.hash); }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
@@ -70,7 +70,7 @@ class QuorumWaits {
   using Number = std::uint32_t;  // in shards_
 
   [[nodiscard]] std::optional<Number> find(const PlacedRef& shard) const {
-    return names_.find(shard.placement,
+    return names_.find(shard.placement.hash,
                        [&](Number one) { return PlacedRef(shards_[one].name) == shard; });
   }
   [[nodiscard]] Number find_or_add(const PlacedRef& shard);

@@ -93,8 +93,8 @@ void Replica::on_pull(MemberIndex from, const Pull& pull) {
 
 Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex a, MemberIndex b) {
   Hash128 root;
-  for (const Partition partition : map.held_in()) {
-    if (view.owns(a, partition) && view.owns(b, partition)) root += map.digest(partition);
+  for (const Partition partition : map.ledger().held_in()) {
+    if (view.owns(a, partition) && view.owns(b, partition)) root += map.ledger().digest(partition);
   }
   return root;
 }
@@ -103,8 +103,8 @@ Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex 
 // asker owns: then the asker must look closer in any case.
 void Replica::pull_root(MemberIndex from, Pulled& answer) const {
   const ShardMap& map = executor_.map();
-  if (map.dirty() > kDirtyForRoot) return;
-  for (const Partition partition : map.held_in()) {
+  if (map.ledger().dirty() > kDirtyForRoot) return;
+  for (const Partition partition : map.ledger().held_in()) {
     if (!view_.owned(partition)) return;
   }
   answer.root = shared_root(view_, map, from, view_.self());
@@ -114,8 +114,8 @@ void Replica::pull_root(MemberIndex from, Pulled& answer) const {
 void Replica::pull_partitions(MemberIndex from, const Pull& pull, Pulled& answer) const {
   for (const Partition partition : pull.partitions) {
     ++answer.answered;
-    if (executor_.map().size(partition) == 0 || !view_.owns(from, partition)) continue;
-    answer.partitions.push_back({partition, executor_.map().digest(partition)});
+    if (executor_.map().ledger().size(partition) == 0 || !view_.owns(from, partition)) continue;
+    answer.partitions.push_back({partition, executor_.map().ledger().digest(partition)});
     if (answer.partitions.size() == kPartitionsPerPull) return;
   }
 }
@@ -124,7 +124,7 @@ void Replica::pull_leaves(const Pull& pull, Pulled& answer) const {
   for (const Partition partition : pull.partitions) {
     if (answer.answered == kLeafPartitionsPerPull) return;
     ++answer.answered;
-    const Digest::Leaves leaves = executor_.map().leaves(partition);
+    const Digest::Leaves leaves = executor_.map().ledger().leaves(partition);
     for (std::size_t i = 0; i < kLeaves; ++i) {
       if (leaves[i] != Hash128{})
         answer.leaves.push_back({{partition, static_cast<std::uint8_t>(i)}, leaves[i]});
@@ -136,16 +136,16 @@ void Replica::pull_leaves(const Pull& pull, Pulled& answer) const {
 // makes the repair take more questions, not answer less.
 void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
   const ShardMap& map = executor_.map();
-  std::vector<Entry*> entries;
+  std::vector<const Entry*> entries;
   const ShardKey* after = pull.shards.empty() ? nullptr : &pull.shards.front();
   std::size_t bytes = 0;
   for (const LeafId& leaf : pull.leaves) {
-    map.collect_leaf(leaf.partition, leaf.leaf, entries);
+    map.index().collect_leaf(leaf.partition, leaf.leaf, entries);
     for (const Entry* entry : entries) {
       const ShardRef ref = entry->ref();
       if (after != nullptr && ref <= ShardRef(*after)) continue;
       if (bytes > answer_bytes_) return;
-      answer.shards.push_back({{std::string(ref.key), ref.shard}, map.hash(*entry)});
+      answer.shards.push_back({{std::string(ref.key), ref.shard}, map.ledger().hash(*entry)});
       bytes += ref.key.size() + kDigestBytes;
     }
     after = nullptr;

@@ -44,7 +44,7 @@ void Replicator::offer_foreign() {
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     const Partition partition{p};
     if (view_.owned(partition)) continue;
-    executor_.map().for_each(partition, [this](const Entry* entry) { offer(entry->ref()); });
+    executor_.map().index().for_each(partition, [this](const Entry& entry) { offer(entry.ref()); });
   }
 }
 
@@ -127,7 +127,7 @@ std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
 // False: a load will. What waits for a peer that is away may have been evicted meanwhile.
 bool Replicator::bring_back(MemberIndex member) {
   Peer& peer = peers_[member];
-  if (executor_.map().all_resident()) return true;
+  if (executor_.map().eviction().all_resident()) return true;
   if (peer.loading) return false;
   Needs shown;
   for (std::size_t i = 0; i < peer.outbox.next_size(); ++i)

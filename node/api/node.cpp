@@ -153,7 +153,7 @@ Status Node::Impl::start(const NodeOptions& options) {
     if (recovered->recovered.room.ok()) (void)unit->directory.remember(unit->settings);
     const Executor& executor = *recovered->recovered.executor;
     log_.info("store recovered", {{"store", unit->directory.store().string()},
-                                  {"shards", std::to_string(executor.map().size())},
+                                  {"shards", std::to_string(executor.map().ledger().size())},
                                   {"commit", std::to_string(raw(executor.sealed()))}});
     stores.push_back(std::move(*recovered));
   }

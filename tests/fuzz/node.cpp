@@ -427,8 +427,8 @@ Node::Print Node::print(const Executor& executor) const {
   const ShardMap& map = executor.map();
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     const Partition partition{p};
-    if (map.size(partition) != 0 && config_.owners.owns(kSelf, partition))
-      print.digests.emplace_back(partition, map.digest(partition));
+    if (map.ledger().size(partition) != 0 && config_.owners.owns(kSelf, partition))
+      print.digests.emplace_back(partition, map.ledger().digest(partition));
   }
   print.sealed = executor.sealed();
   print.open = executor.has_open();

@@ -27,14 +27,15 @@ std::string World::who_differs() const {
     const auto owners = config_.owners.of(partition);
     for (MemberIndex node = 0; node < nodes_.size(); ++node) {
       const bool owned = config_.owners.owns(node, partition);
-      if (owned && map(node).digest(partition) != map(owners[0]).digest(partition))
+      if (owned &&
+          map(node).ledger().digest(partition) != map(owners[0]).ledger().digest(partition))
         return nodes_[node]->name() + " and " + nodes_[owners[0]]->name() +
                " differ in partition " + std::to_string(p);
       // What others executed meanwhile is with the owners, and given up.
       std::string held;
       if (!owned) {
-        map(node).for_each(partition, [&](const Entry* entry) {
-          held += " " + std::string(entry->ref().key) + "/" + std::to_string(entry->ref().shard);
+        map(node).index().for_each(partition, [&](const Entry& entry) {
+          held += " " + std::string(entry.ref().key) + "/" + std::to_string(entry.ref().shard);
         });
       }
       if (!held.empty())
@@ -66,9 +67,9 @@ std::string World::who_keeps_what_it_gave_up() const {
 std::string World::who_is_crowded() const {
   for (const SimNode* node : nodes_) {
     const ShardMap& map = node->core()->executor().map();
-    if (!map.crowded()) continue;
-    return node->name() + " has " + std::to_string(map.footprint()) + " bytes in memory, " +
-           std::to_string(map.dirty_bytes()) + " of them dirty";
+    if (!map.eviction().crowded()) continue;
+    return node->name() + " has " + std::to_string(map.index().footprint()) + " bytes in memory, " +
+           std::to_string(map.ledger().dirty_bytes()) + " of them dirty";
   }
   return {};
 }

@@ -53,7 +53,8 @@ struct Filled {
       add(*executor, {key(i), 0}, static_cast<std::int64_t>(i) + 1);
       if (i % 50 == 0) write(disk, seal(*executor));
     }
-    while (executor->map().dirty() > 0 || executor->checkpointing()) write(disk, seal(*executor));
+    while (executor->map().ledger().dirty() > 0 || executor->checkpointing())
+      write(disk, seal(*executor));
   }
 };
 
@@ -62,7 +63,7 @@ TEST(Eviction, keeps_what_no_checkpoint_has_put) {
   const auto executor = std::move(*start(disk, with_limit(std::size_t{1} << 20)));
   add(*executor, {"likes", 0}, 5);
   write(disk, seal(*executor));
-  ASSERT_EQ(executor->map().dirty(), 1u);
+  ASSERT_EQ(executor->map().ledger().dirty(), 1u);
   evict_all(*executor, executor->sealed());
   EXPECT_TRUE(resident(*executor, {"likes", 0}));
   EXPECT_EQ(value(*executor, {"likes", 0}), 5);
@@ -95,17 +96,17 @@ TEST(Eviction, leaves_what_is_held_and_its_digest_as_they_were) {
   std::map<Partition, Digest::Leaves> leaves;
   std::size_t counters = 0;
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    digests[Partition{p}] = executor.map().digest(Partition{p});
-    leaves[Partition{p}] = executor.map().leaves(Partition{p});
+    digests[Partition{p}] = executor.map().ledger().digest(Partition{p});
+    leaves[Partition{p}] = executor.map().ledger().leaves(Partition{p});
   }
-  const std::size_t full = executor.map().footprint();
+  const std::size_t full = executor.map().index().footprint();
   evict_all(executor, executor.sealed());
-  EXPECT_EQ(executor.map().footprint(), 0u) << "of " << full;
-  EXPECT_EQ(executor.map().size(), 300u);
+  EXPECT_EQ(executor.map().index().footprint(), 0u) << "of " << full;
+  EXPECT_EQ(executor.map().ledger().size(), 300u);
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    counters += executor.map().counters(Partition{p});
-    EXPECT_EQ(executor.map().digest(Partition{p}), digests[Partition{p}]);
-    EXPECT_EQ(executor.map().leaves(Partition{p}), leaves[Partition{p}]);
+    counters += executor.map().ledger().counters(Partition{p});
+    EXPECT_EQ(executor.map().ledger().digest(Partition{p}), digests[Partition{p}]);
+    EXPECT_EQ(executor.map().ledger().leaves(Partition{p}), leaves[Partition{p}]);
   }
   EXPECT_EQ(counters, 300u);
 }
@@ -122,7 +123,7 @@ TEST(Eviction, is_undone_by_a_load) {
     if (i % 2 != 0) continue;
     EXPECT_EQ(value(executor, {key(i), 0}), static_cast<std::int64_t>(i) + 1);
   }
-  EXPECT_EQ(executor.map().size(), 50u);
+  EXPECT_EQ(executor.map().ledger().size(), 50u);
 }
 
 TEST(Eviction, knows_from_a_load_what_is_not_held) {
@@ -134,17 +135,17 @@ TEST(Eviction, knows_from_a_load_what_is_not_held) {
   for (std::size_t i = 1000; resident(executor, stranger = {name = key(i), 0}); ++i) {
   }
   const LeafId leaf = leaf_of(executor, stranger);
-  const Hash128 digest = executor.map().digest(leaf.partition);
+  const Hash128 digest = executor.map().ledger().digest(leaf.partition);
   load(filled.disk, executor, {1, {{name, 0}}, {}});
   EXPECT_TRUE(resident(executor, stranger));
   EXPECT_FALSE(exists(executor, stranger));
-  EXPECT_EQ(executor.map().size(), 50u);
-  EXPECT_EQ(executor.map().digest(leaf.partition), digest);
-  std::vector<Entry*> entries;
-  executor.map().collect_leaf(leaf.partition, leaf.leaf, entries);
+  EXPECT_EQ(executor.map().ledger().size(), 50u);
+  EXPECT_EQ(executor.map().ledger().digest(leaf.partition), digest);
+  std::vector<const Entry*> entries;
+  executor.map().index().collect_leaf(leaf.partition, leaf.leaf, entries);
   EXPECT_TRUE(entries.empty());
   EXPECT_EQ(add(executor, stranger, 7).total, 7);
-  EXPECT_EQ(executor.map().size(), 51u);
+  EXPECT_EQ(executor.map().ledger().size(), 51u);
 }
 
 TEST(Eviction, is_undone_for_a_whole_leaf) {
@@ -152,12 +153,12 @@ TEST(Eviction, is_undone_for_a_whole_leaf) {
   Executor& executor = *filled.executor;
   evict_all(executor, executor.sealed());
   const LeafId leaf = leaf_of(executor, {key(7), 0});
-  ASSERT_FALSE(executor.map().resident(leaf));
+  ASSERT_FALSE(executor.map().eviction().resident(leaf));
   load(filled.disk, executor, {1, {}, {leaf}});
-  EXPECT_TRUE(executor.map().resident(leaf));
+  EXPECT_TRUE(executor.map().eviction().resident(leaf));
   EXPECT_EQ(value(executor, {key(7), 0}), 8);
-  std::vector<Entry*> entries;
-  executor.map().collect_leaf(leaf.partition, leaf.leaf, entries);
+  std::vector<const Entry*> entries;
+  executor.map().index().collect_leaf(leaf.partition, leaf.leaf, entries);
   EXPECT_FALSE(entries.empty());
 }
 
@@ -183,7 +184,7 @@ TEST(Eviction, is_not_undone_for_what_was_dropped_meanwhile) {
   executor.drop(partition_of(executor, {key(1), 0}));
   executor.restore(early);
   EXPECT_FALSE(exists(executor, {key(1), 0}));
-  EXPECT_EQ(executor.map().size(), 2u);
+  EXPECT_EQ(executor.map().ledger().size(), 2u);
   EXPECT_EQ(add(executor, {key(1), 0}, 7).total, 7);
 }
 
@@ -192,11 +193,11 @@ TEST(Eviction, lets_a_checkpoint_begin_when_too_much_is_dirty) {
   ExecutorOptions options = with_limit(10'000);
   options.checkpoint.journal_bytes = std::size_t{1} << 40;
   const auto executor = std::move(*start(disk, options));
-  for (std::size_t i = 0; executor->map().dirty_bytes() <= 10'000 / 8; ++i)
+  for (std::size_t i = 0; executor->map().ledger().dirty_bytes() <= 10'000 / 8; ++i)
     add(*executor, {key(i), 0}, 1);
   EXPECT_TRUE(executor->checkpointing());
   while (executor->checkpointing()) write(disk, seal(*executor));
-  EXPECT_EQ(executor->map().dirty(), 0u);
+  EXPECT_EQ(executor->map().ledger().dirty(), 0u);
 }
 
 TEST(Eviction, never_touches_what_others_own) {
@@ -205,7 +206,7 @@ TEST(Eviction, never_touches_what_others_own) {
   auto executor = std::move(*start(disk, options));
   add(*executor, {"likes", 0}, 5);
   const Partition foreign = partition_of(*executor, {"likes", 0});
-  while (executor->map().dirty() > 0) write(disk, seal(*executor));
+  while (executor->map().ledger().dirty() > 0) write(disk, seal(*executor));
   options.memory.evictable.erase(foreign);
   executor = std::move(*start(disk, options));
   evict_all(*executor, executor->sealed());
@@ -217,16 +218,18 @@ TEST(Eviction, never_touches_what_others_own) {
 TEST(Eviction, holds_at_a_start_what_there_is_room_for) {
   Filled filled(500);
   const auto again = std::move(*start(filled.disk, with_limit(10'000)));
-  EXPECT_EQ(again->map().size(), 500u);
-  EXPECT_LE(again->map().footprint(), 10'000u);
-  EXPECT_GT(again->map().footprint(), 5'000u);
+  EXPECT_EQ(again->map().ledger().size(), 500u);
+  EXPECT_LE(again->map().index().footprint(), 10'000u);
+  EXPECT_GT(again->map().index().footprint(), 5'000u);
   std::size_t here = 0;
   for (std::size_t i = 0; i < 500; ++i) here += resident(*again, {key(i), 0}) ? 1 : 0;
   EXPECT_GT(here, 50u);
   EXPECT_LT(here, 200u);
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
-    EXPECT_EQ(again->map().digest(Partition{p}), filled.executor->map().digest(Partition{p}));
-    EXPECT_EQ(again->map().leaves(Partition{p}), filled.executor->map().leaves(Partition{p}));
+    EXPECT_EQ(again->map().ledger().digest(Partition{p}),
+              filled.executor->map().ledger().digest(Partition{p}));
+    EXPECT_EQ(again->map().ledger().leaves(Partition{p}),
+              filled.executor->map().ledger().leaves(Partition{p}));
   }
 }
 
@@ -238,9 +241,9 @@ TEST(Eviction, catches_up_with_what_is_dirty_after_a_start) {
   auto executor = std::move(*start(disk, options));
   for (std::size_t i = 0; i < 2000; ++i) add(*executor, {key(i), 0}, 1);
   write(disk, seal(*executor));
-  EXPECT_GT(executor->map().dirty_bytes(), 40'000u);
+  EXPECT_GT(executor->map().ledger().dirty_bytes(), 40'000u);
   executor = std::move(*start(disk, with_limit(10'000)));
-  EXPECT_EQ(executor->map().dirty_excess(), 0u);
+  EXPECT_EQ(executor->map().eviction().dirty_excess(), 0u);
 }
 
 // Whatever is added, put, evicted, brought back and started anew: as if all of it had
@@ -295,7 +298,7 @@ RC_GTEST_PROP(Eviction, changes_no_answer, ()) {
   }
   std::size_t counters = 0;
   for (std::uint16_t p = 0; p < kPartitions; ++p)
-    counters += executor->map().counters(Partition{p});
+    counters += executor->map().ledger().counters(Partition{p});
   RC_ASSERT(counters == model.size());
 }
 

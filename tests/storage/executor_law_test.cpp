@@ -85,7 +85,7 @@ class Trio {
         RC_ASSERT(total.exists == expected_exists);
         const ShardMap& map = executors_[who].map();
         const Partition partition = map.place(name).partition();
-        RC_ASSERT(map.counters(partition) == counters_walked(map, partition));
+        RC_ASSERT(map.ledger().counters(partition) == counters_walked(map, partition));
       }
     }
   }
@@ -95,8 +95,10 @@ class Trio {
       RC_ASSERT(state(executors_[0], name) == state(executors_[1], name));
       RC_ASSERT(state(executors_[0], name) == state(executors_[2], name));
       const Partition partition = partition_of(executors_[0], name);
-      RC_ASSERT(executors_[0].map().digest(partition) == executors_[1].map().digest(partition));
-      RC_ASSERT(executors_[0].map().digest(partition) == executors_[2].map().digest(partition));
+      RC_ASSERT(executors_[0].map().ledger().digest(partition) ==
+                executors_[1].map().ledger().digest(partition));
+      RC_ASSERT(executors_[0].map().ledger().digest(partition) ==
+                executors_[2].map().ledger().digest(partition));
     }
   }
 

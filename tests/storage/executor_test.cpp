@@ -104,9 +104,9 @@ TEST(Executor, counts_on_where_a_sum_outgrows_its_place_in_memory) {
     EXPECT_EQ(cells[0].sum, sign * (k47 + 2));
     EXPECT_EQ(cells[0].commit, executor.sealed());
     EXPECT_EQ(executor.open_bytes(), 0u);
-    const std::size_t wide = executor.map().footprint();
+    const std::size_t wide = executor.map().index().footprint();
     add(executor, kLikes, -sign);
-    EXPECT_EQ(executor.map().footprint(), wide) << "in its place";
+    EXPECT_EQ(executor.map().index().footprint(), wide) << "in its place";
   }
 }
 
@@ -352,7 +352,7 @@ TEST(Executor, changes_nothing_by_resetting_what_is_not_there_or_clear_already) 
   Executor executor = fresh_executor(1);
   EXPECT_EQ(reset(executor, kLikes).code, Code::ok);
   EXPECT_FALSE(executor.has_open());
-  EXPECT_EQ(executor.map().size(), 0u);
+  EXPECT_EQ(executor.map().ledger().size(), 0u);
 
   add(executor, kLikes, 1);
   const Applied first = reset(executor, kLikes);

@@ -109,10 +109,10 @@ inline Partition partition_of(const Executor& executor, ShardRef ref) {
 inline std::size_t counters_walked(const ShardMap& map, Partition partition) {
   std::size_t counters = 0;
   ShardState state;
-  map.for_each(partition, [&](const Entry* entry) {
-    map.unpack(*entry, state);
+  map.index().for_each(partition, [&](const Entry& entry) {
+    map.index().unpack(entry, state);
     const bool spread = state.count != 1 || state.usable != 1;
-    if (entry->ref().shard == 0 && (spread || total(state.cells).exists)) ++counters;
+    if (entry.ref().shard == 0 && (spread || total(state.cells).exists)) ++counters;
   });
   return counters;
 }

@@ -26,8 +26,9 @@ class Replay : public testing::Test {
   }
   std::size_t counters(const ShardKey& shard) {
     const Partition partition = partition_of(executor_, shard);
-    EXPECT_EQ(executor_.map().counters(partition), counters_walked(executor_.map(), partition));
-    return executor_.map().counters(partition);
+    EXPECT_EQ(executor_.map().ledger().counters(partition),
+              counters_walked(executor_.map(), partition));
+    return executor_.map().ledger().counters(partition);
   }
 
   Executor executor_ = fresh_executor(1);

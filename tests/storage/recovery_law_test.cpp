@@ -179,10 +179,11 @@ class Node {
     for (const ShardKey& name : names_) {
       const Partition partition = executor.map().place(name).partition();
       Hash128 expected;
-      executor.map().for_each(partition,
-                              [&](const Entry* entry) { expected += executor.map().hash(*entry); });
-      RC_ASSERT(executor.map().digest(partition) == expected);
-      RC_ASSERT(executor.map().counters(partition) == counters_walked(executor.map(), partition));
+      executor.map().index().for_each(
+          partition, [&](const Entry& entry) { expected += executor.map().ledger().hash(entry); });
+      RC_ASSERT(executor.map().ledger().digest(partition) == expected);
+      RC_ASSERT(executor.map().ledger().counters(partition) ==
+                counters_walked(executor.map(), partition));
     }
   }
 

@@ -43,7 +43,7 @@ TEST(Recovery, starts_a_new_store_at_its_first_commit) {
   const auto executor = std::move(*start(disk));
   EXPECT_EQ(executor->sealed(), Commit{1});
   EXPECT_FALSE(executor->has_open());
-  EXPECT_EQ(executor->map().size(), 0u);
+  EXPECT_EQ(executor->map().ledger().size(), 0u);
   ASSERT_EQ(executor->meta().lineage.size(), 1u);
   EXPECT_EQ(executor->meta().lineage[0].first, Commit{1});
   EXPECT_FALSE(executor->meta().marked);
@@ -303,7 +303,7 @@ TEST(Recovery, for_reads_needs_no_room_and_takes_no_place_in_the_lineage) {
   EXPECT_EQ(disk.durable, before);
   disk.fault = MemoryDisk::Fault::none;
   const auto executor = std::move(*start(disk, kTiny));
-  EXPECT_EQ((*reader)->map().size(), executor->map().size());
+  EXPECT_EQ((*reader)->map().ledger().size(), executor->map().ledger().size());
   EXPECT_EQ(next((*reader)->sealed()), executor->sealed());
   EXPECT_EQ((*reader)->meta().lineage.size() + 1, executor->meta().lineage.size());
 }

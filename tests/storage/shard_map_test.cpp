@@ -94,8 +94,8 @@ TEST(ShardMap, holds_nothing_at_first) {
   EXPECT_FALSE(map.read({"likes", 0}, state));
   EXPECT_EQ(state, ShardState{});
   EXPECT_FALSE(map.total({"likes", 0}).exists);
-  EXPECT_EQ(map.size(), 0u);
-  EXPECT_EQ(map.dirty(), 0u);
+  EXPECT_EQ(map.ledger().size(), 0u);
+  EXPECT_EQ(map.ledger().dirty(), 0u);
   EXPECT_FALSE(map.has_open());
 }
 
@@ -108,7 +108,7 @@ RC_GTEST_PROP(ShardMap, gives_back_what_was_put, ()) {
     model[name] = some_state();
     put_state(map, name, model[name]);
   }
-  RC_ASSERT(map.size() == model.size());
+  RC_ASSERT(map.ledger().size() == model.size());
   for (const auto& [name, expected] : model) {
     ShardState held;
     RC_ASSERT(map.read(name, held));
@@ -177,20 +177,20 @@ TEST(ShardMap, collects_the_flags_of_all_changes_until_the_seal) {
 TEST(ShardMap, is_dirty_from_a_change_to_its_checkpoint) {
   ShardMap map(kKey);
   map.load({"loaded", 0}, one_cell(1, 1, 1));
-  EXPECT_EQ(map.dirty(), 0u) << "what was loaded is on disk";
+  EXPECT_EQ(map.ledger().dirty(), 0u) << "what was loaded is on disk";
   EXPECT_FALSE(map.has_open());
 
   put_state(map, {"new", 0}, one_cell(1, 2, 1));
   touch_and_add(map, {"loaded", 0}, ActorId{1}, 1, Commit{2});
   touch_and_add(map, {"loaded", 0}, ActorId{1}, 1, Commit{2});
-  EXPECT_EQ(map.dirty(), 2u);
+  EXPECT_EQ(map.ledger().dirty(), 2u);
   (void)taken(map);
-  EXPECT_EQ(map.dirty(), 2u) << "a seal is not a checkpoint";
+  EXPECT_EQ(map.ledger().dirty(), 2u) << "a seal is not a checkpoint";
 
   checkpoint_all(map);
-  EXPECT_EQ(map.dirty(), 0u);
+  EXPECT_EQ(map.ledger().dirty(), 0u);
   put_state(map, {"new", 0}, one_cell(1, 3, 2));
-  EXPECT_EQ(map.dirty(), 1u);
+  EXPECT_EQ(map.ledger().dirty(), 1u);
 }
 
 TEST(ShardMap, collects_dirty_entries_in_the_order_of_their_stored_keys) {
@@ -222,10 +222,10 @@ TEST(ShardMap, collects_a_leaf_by_key_and_index) {
     const Placement placement = map.place(name);
     expected[{placement.partition(), placement.leaf()}].push_back(name);
   }
-  std::vector<Entry*> entries;
+  std::vector<const Entry*> entries;
   for (auto& [where, names] : expected) {
     std::sort(names.begin(), names.end());
-    map.collect_leaf(where.first, where.second, entries);
+    map.index().collect_leaf(where.first, where.second, entries);
     std::vector<ShardKey> collected;
     for (const Entry* entry : entries) {
       collected.push_back({std::string(entry->ref().key), entry->ref().shard});
@@ -249,10 +249,10 @@ TEST(ShardMap, forgets_a_dropped_partition_and_no_other) {
   (void)taken(map);
   map.drop(gone);
 
-  EXPECT_EQ(map.size(), kept.size());
-  EXPECT_EQ(map.size(gone), 0u);
-  EXPECT_EQ(map.dirty(), 0u);
-  EXPECT_EQ(map.digest(gone), Hash128{});
+  EXPECT_EQ(map.ledger().size(), kept.size());
+  EXPECT_EQ(map.ledger().size(gone), 0u);
+  EXPECT_EQ(map.ledger().dirty(), 0u);
+  EXPECT_EQ(map.ledger().digest(gone), Hash128{});
   ShardState held;
   EXPECT_FALSE(map.read({"k0", 0}, held));
   for (const auto& [name, state] : kept) {
@@ -268,32 +268,32 @@ TEST(ShardMap, counts_the_counters_that_exist_by_their_first_shard) {
   const Partition partition = map.place({"likes", 0}).partition();
   const ShardState cleared{.cells = {{ActorId{1}, Commit{1}, 5, Commit{1}, 5}}};
   put_state(map, {"likes", 0}, cleared);
-  EXPECT_EQ(map.counters(partition), 0u) << "counts nothing since its clear";
+  EXPECT_EQ(map.ledger().counters(partition), 0u) << "counts nothing since its clear";
   touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{2});
-  EXPECT_EQ(map.counters(partition), 1u) << "counts again";
+  EXPECT_EQ(map.ledger().counters(partition), 1u) << "counts again";
   touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{3});
   put_state(map, {"likes", 0}, one_cell(1, 4, 3));
-  EXPECT_EQ(map.counters(partition), 1u) << "exists all the while";
+  EXPECT_EQ(map.ledger().counters(partition), 1u) << "exists all the while";
   put_state(map, {"likes", 0}, cleared);
-  EXPECT_EQ(map.counters(partition), 0u);
+  EXPECT_EQ(map.ledger().counters(partition), 0u);
 
   ShardState spread = cleared;
   spread.count = 2;
   put_state(map, {"likes", 0}, spread);
-  EXPECT_EQ(map.counters(partition), 1u) << "its other shards may count";
+  EXPECT_EQ(map.ledger().counters(partition), 1u) << "its other shards may count";
   touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{2});
-  EXPECT_EQ(map.counters(partition), 1u);
+  EXPECT_EQ(map.ledger().counters(partition), 1u);
 
   const ShardKey second{"likes", 1};
   put_state(map, second, one_cell(1, 1, 1));
-  EXPECT_EQ(map.counters(map.place(second).partition()),
+  EXPECT_EQ(map.ledger().counters(map.place(second).partition()),
             map.place(second).partition() == partition ? 1u : 0u)
       << "is told by the first";
   map.take_open([](const Entry&) {});
   map.drop(partition);
-  EXPECT_EQ(map.counters(partition), 0u);
+  EXPECT_EQ(map.ledger().counters(partition), 0u);
   map.load({"likes", 0}, one_cell(1, 1, 1));
-  EXPECT_EQ(map.counters(partition), 1u);
+  EXPECT_EQ(map.ledger().counters(partition), 1u);
 }
 
 // ---- digest ----
@@ -312,8 +312,8 @@ void expect_digests(const ShardMap& map, const std::vector<ShardKey>& names, con
   }
   for (const ShardKey& name : names) {
     const Partition partition = map.place(name).partition();
-    RC_ASSERT(map.digest(partition) == sums[partition]);
-    RC_ASSERT(map.leaves(partition) == leaves[partition]);
+    RC_ASSERT(map.ledger().digest(partition) == sums[partition]);
+    RC_ASSERT(map.ledger().leaves(partition) == leaves[partition]);
   }
 }
 
@@ -387,7 +387,7 @@ TEST(Digest, is_the_same_of_few_and_of_many) {
   constexpr Partition kCrowded{0};
   const ShardMap any(kKey);
   std::vector<ShardKey> names;
-  for (int i = 0; names.size() < ShardMap::kFew + 50; ++i) {
+  for (int i = 0; names.size() < DigestLedger::kFew + 50; ++i) {
     const ShardKey name{"k" + std::to_string(i), 0};
     if (any.place(name).partition() == kCrowded) names.push_back(name);
   }
@@ -410,13 +410,13 @@ TEST(Digest, is_the_same_of_few_and_of_many) {
       const Hash128 hash = hash_state(digest_key(), names[n], state);
       leaves[map.place(names[n]).leaf()] += hash;
       sum += hash;
-      if (n % 50 != 0 && n + 5 < ShardMap::kFew) continue;
-      ASSERT_EQ(map.digest(kCrowded), sum) << "of " << n;
-      ASSERT_EQ(map.leaves(kCrowded), leaves) << "of " << n;
+      if (n % 50 != 0 && n + 5 < DigestLedger::kFew) continue;
+      ASSERT_EQ(map.ledger().digest(kCrowded), sum) << "of " << n;
+      ASSERT_EQ(map.ledger().leaves(kCrowded), leaves) << "of " << n;
     }
     checkpoint_all(map);
-    EXPECT_EQ(map.digest(kCrowded), sum);
-    EXPECT_EQ(map.leaves(kCrowded), leaves);
+    EXPECT_EQ(map.ledger().digest(kCrowded), sum);
+    EXPECT_EQ(map.ledger().leaves(kCrowded), leaves);
   }
 }
 

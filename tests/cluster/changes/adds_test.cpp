@@ -272,7 +272,7 @@ TEST(Adds, WithoutAReachableOwnerAreExecutedHereOfferedAndDropped) {
   nodes.connect(0);
   nodes.pass(1s);
   for (const MemberIndex owner : nodes.owners(key)) EXPECT_EQ(nodes.held(owner, key), 4) << owner;
-  EXPECT_EQ(nodes.core(0).executor().map().size(nodes.partition(key)), 0u);
+  EXPECT_EQ(nodes.core(0).executor().map().ledger().size(nodes.partition(key)), 0u);
   EXPECT_EQ(nodes.stat(0, "partitions_dropped"), 1u);
 }
 

@@ -41,8 +41,8 @@ TEST(Reset, AtQuorumLeavesNoCopyWithWhoeverOwnsNothingThoughItIsRefused) {
   EXPECT_EQ(nodes.code(nodes.reset(0, first, ask)), Code::ok);
   EXPECT_EQ(nodes.code(nodes.reset(0, second, ask)), Code::token_reused);
   nodes.pass(2s);
-  EXPECT_EQ(nodes.core(0).executor().map().size(nodes.partition(first)), 0u);
-  EXPECT_EQ(nodes.core(0).executor().map().size(nodes.partition(second)), 0u);
+  EXPECT_EQ(nodes.core(0).executor().map().ledger().size(nodes.partition(first)), 0u);
+  EXPECT_EQ(nodes.core(0).executor().map().ledger().size(nodes.partition(second)), 0u);
   EXPECT_EQ(nodes.total(nodes.owners(second).front(), second, ReadLevel::strong), 3);
 }
 

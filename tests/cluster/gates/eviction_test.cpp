@@ -33,7 +33,7 @@ HandDriven filled(std::size_t nodes = 3) {
   for (std::int64_t i = 0; i < kCounters; ++i) all.add(0, counter(i), i);
   all.pass(30s);
   for (const MemberIndex node : all.all()) {
-    EXPECT_LE(all.core(node).executor().map().footprint(), 1000u);
+    EXPECT_LE(all.core(node).executor().map().index().footprint(), 1000u);
     EXPECT_EQ(all.stat(node, "counters"), static_cast<std::uint64_t>(kCounters));
   }
   return all;
@@ -297,7 +297,7 @@ TEST(Evicted, CountersLeaveMemoryAsFastAsOthersCome) {
     std::vector<std::string> names;
     for (int i = 0; i < 5000; ++i) names.push_back(counter(round * 5000 + i));
     nodes.add_all(0, names);
-    most = std::max(most, nodes.core(0).executor().map().footprint());
+    most = std::max(most, nodes.core(0).executor().map().index().footprint());
   }
   EXPECT_LT(most, 4 * kLimit);
 }

@@ -134,8 +134,8 @@ TEST_F(Crossings, WhatAnotherReactorOwnsIsCountedThereAndAnsweredHere) {
   EXPECT_THAT(done(),
               testing::UnorderedElementsAre(std::pair(1u, Code::ok), std::pair(2u, Code::ok),
                                             std::pair(3u, Code::ok)));
-  EXPECT_EQ(here_.port.core->executor().map().size(), 1u);
-  EXPECT_EQ(there_.port.core->executor().map().size(), 2u);
+  EXPECT_EQ(here_.port.core->executor().map().ledger().size(), 1u);
+  EXPECT_EQ(there_.port.core->executor().map().ledger().size(), 2u);
   EXPECT_TRUE(here_.crossing.quiet() && there_.crossing.quiet());
 }
 
@@ -244,7 +244,7 @@ TEST_F(Crossings, OneThatDoesNotServeSaysSoItself) {
                                            std::pair(3u, Code::in_doubt)));
   ASSERT_EQ(here_.answers.size(), 3u);
   EXPECT_EQ(std::get<Values>(here_.answers.back()).values.front().code, Code::unavailable);
-  EXPECT_EQ(here_.port.core->executor().map().size(), 0u);
+  EXPECT_EQ(here_.port.core->executor().map().ledger().size(), 0u);
 }
 
 TEST_F(Crossings, NobodyIsReadWhileAnotherIsBehind) {

@@ -1,4 +1,4 @@
-#include "cluster/replication/number_table.h"
+#include "storage/number_table.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,9 +11,9 @@ constexpr std::size_t kKept = 4096;
 
 }  // namespace
 
-void NumberTable::insert(const Placement& placement, std::uint32_t number) {
+void NumberTable::insert(std::uint64_t hash, std::uint32_t number) {
   if (2 * (size_ + 1) > slots_.size()) grow();
-  place({tag_of(placement), number});
+  place({tag_of(hash), number});
   ++size_;
 }
 
@@ -32,9 +32,9 @@ void NumberTable::grow() {
 }
 
 // What follows moves into the gap unless it would come to stand before its home.
-void NumberTable::erase(const Placement& placement, std::uint32_t number) {
-  std::size_t gap = home(tag_of(placement));
-  while (slots_[gap].tag != tag_of(placement) || slots_[gap].number != number) gap = after(gap);
+void NumberTable::erase(std::uint64_t hash, std::uint32_t number) {
+  std::size_t gap = home(tag_of(hash));
+  while (slots_[gap].tag != tag_of(hash) || slots_[gap].number != number) gap = after(gap);
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = after(gap); slots_[at].tag != 0; at = after(at)) {
     const std::size_t from_home = (at - home(slots_[at].tag)) & mask;

@@ -1,44 +1,50 @@
-// number_table.h: the numbers of a queue's items, by the hashes of their names; whoever
-// looks resolves a number to its item.
+// number_table.h: the numbers of a list's items, by the hashes of their names. The caller
+// resolves a number to its item.
 //
 // Open addressing over slots of 8 bytes, linear probing, at most half full.
 // Removing closes the gap (Knuth, The Art of Computer Programming 6.4, algorithm R), so
 // there are no tombstones. A look costs one cache miss, which prefetch() can hide: that of
 // std::unordered_map takes three, a third of all CPU of a node that has peers.
+//
+// Clients know the key that places are computed with, so the table scatters hashes once
+// more, by a secret of this process: a client cannot aim at one slot. Nothing that leaves
+// the node may depend on a table's order.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "cluster/replication/placed_shard.h"
+#include "protocol/check.h"
 #include "storage/fetch_ahead.h"
 
 namespace quipu {
 
 class NumberTable {
  public:
-  // `secret`: placed_shard.h's.
-  explicit NumberTable(std::uint64_t secret) : secret_(secret) {}
+  // `secret`: odd.
+  explicit NumberTable(std::uint64_t secret) : secret_(secret) {
+    QUIPU_CHECK(secret % 2 == 1, "an even secret would lose bits of each hash", secret);
+  }
 
   // The number under this hash for which `is(number)` holds.
   template <class Is>
-  [[nodiscard]] std::optional<std::uint32_t> find(const Placement& placement, Is&& is) const {
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t hash, Is&& is) const {
     if (slots_.empty()) return std::nullopt;
-    const std::uint32_t tag = tag_of(placement);
+    const std::uint32_t tag = tag_of(hash);
     for (std::size_t at = home(tag); slots_[at].tag != 0; at = after(at)) {
       if (slots_[at].tag == tag && is(slots_[at].number)) return slots_[at].number;
     }
     return std::nullopt;
   }
   // REQUIRES: it is not in the table.
-  void insert(const Placement& placement, std::uint32_t number);
+  void insert(std::uint64_t hash, std::uint32_t number);
   // REQUIRES: it is.
-  void erase(const Placement& placement, std::uint32_t number);
+  void erase(std::uint64_t hash, std::uint32_t number);
   void clear();
 
-  void prefetch(const Placement& placement) const {
-    if (!slots_.empty()) fetch_ahead(&slots_[home(tag_of(placement))]);
+  void prefetch(std::uint64_t hash) const {
+    if (!slots_.empty()) fetch_ahead(&slots_[home(tag_of(hash))]);
   }
 
  private:
@@ -47,8 +53,8 @@ class NumberTable {
     std::uint32_t number = 0;
   };
 
-  [[nodiscard]] std::uint32_t tag_of(const Placement& placement) const {
-    return static_cast<std::uint32_t>(scattered(placement, secret_) >> 16) | 1;
+  [[nodiscard]] std::uint32_t tag_of(std::uint64_t hash) const {
+    return static_cast<std::uint32_t>(hash * secret_ >> 32) | 1;
   }
   [[nodiscard]] std::size_t home(std::uint32_t tag) const { return tag >> 1 & (slots_.size() - 1); }
   [[nodiscard]] std::size_t after(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }

@@ -1,0 +1,130 @@
+#include "storage/digest_ledger.h"
+
+#include "protocol/check.h"
+
+namespace quipu {
+namespace {
+
+// Every owner must compute the same digest, so its key follows from the cluster's.
+HashKey derive_digest_key(HashKey placement) { return HashKey{hash64(placement, "digest")}; }
+
+}  // namespace
+
+DigestLedger::DigestLedger(const EntryIndex& index)
+    : index_(index), key_(derive_digest_key(index.placement_key())), parts_(kPartitions) {}
+
+void DigestLedger::rekey() {
+  QUIPU_CHECK(size_ == 0, "digests of states that are held cannot change their key", size_);
+  key_ = derive_digest_key(index_.placement_key());
+}
+
+// ---- digests ----
+
+Hash128 DigestLedger::hash(const Entry& entry) const {
+  ShardState state;
+  index_.unpack(entry, state);
+  return hash_state(key_, entry.ref(), state);
+}
+
+Hash128 DigestLedger::digest(Partition partition) const {
+  const Part& part = parts_[raw(partition)];
+  if (part.dirty == 0) return part.clean.sum();
+  if (part.summed) return part.sum;
+  part.sum = part.clean.sum();
+  index_.for_each(partition, [&](const Entry& entry) {
+    if (entry.dirty()) part.sum += hash(entry);
+  });
+  part.summed = true;
+  return part.sum;
+}
+
+Digest::Leaves DigestLedger::leaves(Partition partition) const {
+  const Part& part = parts_[raw(partition)];
+  const bool kept = part.clean.leaves() != nullptr;
+  Digest::Leaves leaves = kept ? *part.clean.leaves() : Digest::Leaves{};
+  if (kept && part.dirty == 0) return leaves;
+  add_hashes(partition, leaves, [kept](const Entry& entry) { return !kept || entry.dirty(); });
+  return leaves;
+}
+
+template <class Wanted>
+void DigestLedger::add_hashes(Partition partition, Digest::Leaves& leaves, Wanted wanted) const {
+  ShardState state;
+  index_.for_each(partition, [&](const Entry& entry) {
+    if (!wanted(entry)) return;
+    index_.unpack(entry, state);
+    leaves[entry.leaf()] += hash_state(key_, entry.ref(), state);
+  });
+}
+
+void DigestLedger::keep_leaves(Partition partition) {
+  Part& part = parts_[raw(partition)];
+  if (part.clean.leaves() != nullptr) return;
+  Digest::Leaves leaves{};
+  add_hashes(partition, leaves, [](const Entry& entry) { return !entry.dirty(); });
+  part.clean.keep(leaves);
+  leaf_bytes_ += part.clean.bytes();
+}
+
+// ---- what happens to entries ----
+
+void DigestLedger::on_held(Partition partition, bool shows_counter) {
+  Part& part = parts_[raw(partition)];
+  if (shows_counter) ++part.counters;
+  part.summed = false;
+  ++part.states;
+  ++size_;
+  held_in_.insert(partition);
+}
+
+void DigestLedger::on_gone(Partition partition, const Entry& entry) {
+  Part& part = parts_[raw(partition)];
+  QUIPU_CHECK(part.states > 0, "what goes was counted", partition, entry.ref().key);
+  if (entry.shows_counter()) --part.counters;
+  --part.states;
+  --size_;
+}
+
+void DigestLedger::on_dirty(const Placement& placement, const Entry& entry) {
+  if (!entry.is_bottom())
+    parts_[raw(placement.partition())].clean.remove(placement.leaf(), hash(entry));
+  on_new_dirty(placement.partition(), entry);
+}
+
+void DigestLedger::on_new_dirty(Partition partition, const Entry& entry) {
+  ++parts_[raw(partition)].dirty;
+  ++dirty_;
+  dirty_bytes_ += entry.size();
+  dirty_in_.insert(partition);
+}
+
+void DigestLedger::on_clean(Partition partition, const Entry& entry) {
+  Part& part = parts_[raw(partition)];
+  QUIPU_CHECK(part.dirty > 0 && dirty_bytes_ >= entry.size(), "what is put was dirty", partition,
+              part.dirty, dirty_bytes_);
+  dirty_bytes_ -= entry.size();
+  part.clean.add(entry.leaf(), hash(entry));
+  part.summed = false;
+  --dirty_;
+  if (--part.dirty == 0) dirty_in_.erase(partition);
+}
+
+void DigestLedger::on_loaded(const Placement& placement, const ShardRef& ref,
+                             const ShardState& state) {
+  parts_[raw(placement.partition())].clean.add(placement.leaf(), hash_state(key_, ref, state));
+}
+
+void DigestLedger::drop(Partition partition) {
+  Part& part = parts_[raw(partition)];
+  index_.for_each(partition, [this](const Entry& entry) {
+    if (entry.dirty()) dirty_bytes_ -= entry.size();
+  });
+  size_ -= part.states;
+  dirty_ -= part.dirty;
+  leaf_bytes_ -= part.clean.bytes();
+  part = Part{};
+  held_in_.erase(partition);
+  dirty_in_.erase(partition);
+}
+
+}  // namespace quipu

@@ -1,0 +1,109 @@
+// digest_ledger.h: for each partition, how many shards are held, how many of them show a
+// counter, which are dirty, and the digest of all of them.
+//
+// The kept digest covers the clean shards, in memory or not. What is dirty is added when a
+// digest is asked for: its state changes with every add, and nobody may ask for long. The
+// sum is kept until the next change, for who asks again.
+//
+// Invariant: what is held is counted once, and the digest of a partition is the sum of the
+// hashes of the states that it holds, whether clean or dirty, in memory or not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "protocol/partitions.h"
+#include "storage/digest.h"
+#include "storage/entry_index.h"
+
+namespace quipu {
+
+class DigestLedger {
+ public:
+  // In a partition with no more entries, the leaves of its digest are not kept but told
+  // from all of them (100 us), unless some are in the store alone.
+  static constexpr std::size_t kFew = 512;
+
+  // `index` must outlive it.
+  explicit DigestLedger(const EntryIndex& index);
+  void rekey();
+
+  // ---- digests: of what is in memory, so seal first ----
+  // Costs a hash for each dirty entry, or nothing if none changed since the last time.
+  [[nodiscard]] Hash128 digest(Partition partition) const;
+  [[nodiscard]] Digest::Leaves leaves(Partition partition) const;
+  [[nodiscard]] Hash128 hash(const Entry& entry) const;
+
+  // ---- what is held ----
+  // How many shards, in memory or not.
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t size(Partition partition) const {
+    return parts_[raw(partition)].states;
+  }
+  // The partitions of which any is.
+  [[nodiscard]] const Partitions& held_in() const { return held_in_; }
+  // Exactly how many of those held show a counter (Entry::shows_counter).
+  [[nodiscard]] std::size_t counters(Partition partition) const {
+    return parts_[raw(partition)].counters;
+  }
+
+  // ---- what is dirty: changed since a checkpoint last put it ----
+  [[nodiscard]] std::size_t dirty() const { return dirty_; }
+  [[nodiscard]] std::size_t dirty(Partition partition) const {
+    return parts_[raw(partition)].dirty;
+  }
+  // The partitions of which any is.
+  [[nodiscard]] const Partitions& dirty_in() const { return dirty_in_; }
+  [[nodiscard]] std::size_t dirty_bytes() const { return dirty_bytes_; }
+
+  [[nodiscard]] std::size_t bytes() const { return leaf_bytes_; }
+  // The memory of the leaf that touching a clean entry writes to.
+  void prefetch(const Placement& placement) const {
+    parts_[raw(placement.partition())].clean.prefetch(placement.leaf());
+  }
+
+  // ---- what ShardMap does to entries ----
+  // The state of one changes, or it comes or goes.
+  void on_change(Partition partition) { parts_[raw(partition)].summed = false; }
+  // A state that was not held is, and the other way round.
+  void on_held(Partition partition, bool shows_counter);
+  void on_gone(Partition partition, const Entry& entry);
+  // A state that is held shows a counter from now on.
+  void on_revived(Partition partition) { ++parts_[raw(partition)].counters; }
+  // Before a clean entry changes, or when one comes that is dirty.
+  void on_dirty(const Placement& placement, const Entry& entry);
+  void on_new_dirty(Partition partition, const Entry& entry);
+  void on_resized(std::size_t before, std::size_t now) { dirty_bytes_ += now - before; }
+  void on_clean(Partition partition, const Entry& entry);
+  // A clean state comes from the store.
+  void on_loaded(const Placement& placement, const ShardRef& ref, const ShardState& state);
+  // From now on the leaves are kept, since not all of them can be told from memory.
+  // REQUIRES: what the digest covers is in memory.
+  void keep_leaves(Partition partition);
+  // Forgets the partition; its entries are still there.
+  void drop(Partition partition);
+
+ private:
+  struct Part {
+    std::uint32_t dirty = 0;
+    std::uint32_t states = 0;
+    std::uint32_t counters = 0;
+    mutable bool summed = false;  // nothing has changed since `sum`
+    Digest clean;
+    mutable Hash128 sum;  // the last digest()
+  };
+  template <class Wanted>
+  void add_hashes(Partition partition, Digest::Leaves& leaves, Wanted wanted) const;
+
+  const EntryIndex& index_;
+  HashKey key_;
+  std::vector<Part> parts_;
+  std::size_t leaf_bytes_ = 0;
+  std::size_t size_ = 0;
+  std::size_t dirty_ = 0;
+  std::size_t dirty_bytes_ = 0;
+  Partitions held_in_, dirty_in_;
+};
+
+}  // namespace quipu

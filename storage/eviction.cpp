@@ -1,0 +1,47 @@
+#include "storage/eviction.h"
+
+#include "protocol/check.h"
+
+namespace quipu {
+
+Eviction::Eviction(const MemoryLimit& limit, EntryIndex& index, DigestLedger& ledger)
+    : limit_(limit), index_(index), ledger_(ledger), evicted_(kPartitions), put_by_(kPartitions) {}
+
+bool Eviction::room_to_load(Partition partition) const {
+  if (!limited() || !limit_.evictable.contains(partition)) return true;
+  return index_.footprint() <= limit_.bytes - limit_.bytes / 4;
+}
+
+void Eviction::evict(Partition partition, Commit durable) {
+  if (!limit_.evictable.contains(partition) || put_by_[raw(partition)] > durable) return;
+  if (ledger_.dirty(partition) == index_.size(partition)) return;
+  index_.retain(partition, [&](Entry& entry) {
+    if (entry.dirty()) return true;
+    if (entry.take_used()) return true;
+    if (!entry.is_bottom()) mark({partition, entry.leaf()});
+    return false;
+  });
+}
+
+void Eviction::mark(LeafId leaf) {
+  auto& leaves = evicted_[raw(leaf.partition)];
+  if (leaves == nullptr) {
+    ledger_.keep_leaves(leaf.partition);
+    leaves = std::make_unique<Leaves>();
+  }
+  leaves->set(leaf.leaf);
+  any_ = true;
+}
+
+void Eviction::set_resident(LeafId leaf) {
+  if (const auto& leaves = evicted_[raw(leaf.partition)]; leaves != nullptr)
+    leaves->reset(leaf.leaf);
+}
+
+void Eviction::drop(Partition partition) {
+  QUIPU_CHECK(evicted_[raw(partition)] == nullptr, "states in the store alone cannot be dropped",
+              partition);
+  put_by_[raw(partition)] = {};
+}
+
+}  // namespace quipu
