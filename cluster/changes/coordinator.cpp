@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -153,7 +155,8 @@ void Coordinator::on_storage_full(bool full) {
 void Coordinator::open_session(const Job& job) {
   const auto& [op, placement, origin, deadline] = job;
   const StoreId own = parts_.executor.meta().store;
-  if (!tokened(op) && !op.key.empty()) {
+  const bool from_member = origin.kind == Origin::Kind::member;
+  if (!from_member && !tokened(op) && !op.key.empty()) {
     const auto owner = parts_.view.owner_with_room(placement.partition());
     if (owner && *owner != parts_.view.self()) {
       Job there = job;
@@ -161,8 +164,7 @@ void Coordinator::open_session(const Job& job) {
       return forward(there, *owner);
     }
   }
-  if (swamped_ && origin.kind == Origin::Kind::member)
-    return refuse(origin, Code::overloaded, text(Code::overloaded));
+  if (swamped_ && from_member) return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {
     if (parts_.view.edge())
       return refuse(origin, tokened(op) ? Code::executor_gone : Code::unavailable, kEdge);
@@ -171,7 +173,7 @@ void Coordinator::open_session(const Job& job) {
     const Serial serial = parts_.executor.issue_session();
     parts_.out.answer_session(origin, {0, Code::ok, {}, 0, own, serial},
                               parts_.executor.covering());
-  } else if (const auto member = parts_.view.holder(op.token.store); !member) {
+  } else if (const auto member = parts_.view.holder(op.token.store); !member || from_member) {
     refuse(origin, Code::executor_gone, "no member holds that store");
   } else if (!parts_.view.up(*member)) {
     refuse(origin, Code::unavailable, "the member that holds that store is down");
@@ -200,6 +202,8 @@ void Coordinator::forward(const Job& job, MemberIndex executor) {
     refuse(job.origin, Code::overloaded, text(Code::overloaded));
     return;
   }
+  QUIPU_CHECK(executor != parts_.view.self() && job.origin.kind != Origin::Kind::member,
+              "another member's copy of a request never travels on", job.op.key, executor);
   ++counts_.forwarded;
   parts_.forwarder.forward(job.op, executor, job.origin, job.deadline);
 }
@@ -293,6 +297,8 @@ void Coordinator::take(const Job& job, Code refuse) {
   const ShardMap& map = parts_.executor.map();
   if (refuse == Code::ok && !map.eviction().all_resident() && !map.resident(job.placement, shard))
     return park(job, op.shard);
+  QUIPU_CHECK(op.shard != kAnyShard && op.shard < kMaxShards, "a shard is chosen by now", op.key,
+              op.shard);
   const Change change{op.kind, shard, op.amount, op.token, refuse};
   conclude(job, parts_.executor.apply(change, job.placement));
 }
@@ -365,6 +371,7 @@ Collector::Then Coordinator::then(const Job& job, Next next) {
   ++waiting_;
   return [this, next, kept = OwnedOp(job.op), placement = job.placement, origin = job.origin,
           deadline = job.deadline](Instant now, const Collector::Finished& finished) {
+    QUIPU_CHECK(waiting_ > 0, "a job goes on once", kept.key());
     --waiting_;
     (this->*next)(now, {kept.borrow(), placement, origin, deadline}, finished);
   };
@@ -452,6 +459,8 @@ void Coordinator::on_outcome(std::uint64_t operation, Done&& done) {
   if (done.code == Code::ok) ++reset.applied;
   if (describe(done.code).outcome > describe(reset.worst.code).outcome)
     reset.worst = std::move(done);
+  QUIPU_CHECK(reset.open > 0 && reset.applied <= reset.open + reset.applied,
+              "each shard of a reset answers once", operation, reset.open);
   if (--reset.open > 0) return;
   if (reset.worst.code != Code::ok && reset.applied > 0) {
     reset.worst.code = Code::in_doubt;

@@ -23,6 +23,28 @@ TEST(Tokens, ARetryThroughAnotherNodeCountsOnce) {
   EXPECT_EQ(nodes.code(nodes.add(2, "a", 4, {.shard = 0, .token = token})), Code::token_reused);
 }
 
+// Else two members could send a request to and fro.
+TEST(Tokens, AMembersRequestForASessionGoesNoFurther) {
+  HandDriven nodes;
+  std::size_t forwarded = 0;
+  std::optional<Done> answer;
+  nodes.meddle([&](MemberIndex from, MemberIndex to, PeerMessage& message) {
+    if (from == 0 && to == 2 && std::holds_alternative<Forward>(message)) ++forwarded;
+    if (const auto* told = std::get_if<Forwarded>(&message); told != nullptr && to == 1)
+      answer = told->done.front();
+    return HandDriven::Fate::deliver;
+  });
+  Op op;
+  op.id = 77;
+  op.kind = OpKind::open_session;
+  op.token.store = nodes.meta(2).store;
+  nodes.forge(1, 0, Forward{{op}});
+  nodes.run();
+  EXPECT_EQ(forwarded, 0u);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->code, Code::executor_gone);
+}
+
 TEST(Tokens, ADuplicateIsAcknowledgedOnlyWithItsRecord) {
   HandDriven nodes;
   const Token token = nodes.session(1, 1);
