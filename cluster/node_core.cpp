@@ -1,12 +1,12 @@
 #include "cluster/node_core.h"
 
 #include <algorithm>
-#include <cassert>
 #include <memory>
 #include <utility>
 #include <variant>
 
 #include "cluster/gates/peer_traits.h"
+#include "protocol/check.h"
 
 namespace quipu {
 
@@ -280,8 +280,12 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Tur
 }
 
 // These two are about a link that is not up yet: on_link_frame has taken them.
-void NodeCore::handle(Instant, MemberIndex, const Hello&) { assert(!"of a link"); }
-void NodeCore::handle(Instant, MemberIndex, const Refusal&) { assert(!"of a link"); }
+void NodeCore::handle(Instant, MemberIndex, const Hello&) {
+  QUIPU_CHECK(false, "a message about a link is none of a member");
+}
+void NodeCore::handle(Instant, MemberIndex, const Refusal&) {
+  QUIPU_CHECK(false, "a message about a link is none of a member");
+}
 
 void NodeCore::handle(Instant, MemberIndex from, const DeltaFrame& frame) {
   replicator_.on_frame(from, frame);
@@ -355,6 +359,8 @@ void NodeCore::on_storage_full(bool full) {
 }
 
 void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
+  QUIPU_CHECK(commit <= executor_->sealed(), "only what was sealed can be durable", commit,
+              executor_->sealed());
   seals_.on_durable(commit);
   if (identity_.abandoned()) {
     effects.restart = seals_.all_durable();
@@ -445,7 +451,7 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
   if (service_ == Service::all) {
     seal_what_is_due(effects);
   } else {
-    assert(!executor_->has_open() && "a core that only reads has changed something");
+    QUIPU_CHECK(!executor_->has_open(), "a core that only reads changes nothing");
   }
   weigh_backlog(effects);
   residency_.finish_event(seals_.durable(), effects);

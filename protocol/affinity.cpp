@@ -1,7 +1,8 @@
 #include "protocol/affinity.h"
 
 #include <array>
-#include <cassert>
+
+#include "protocol/check.h"
 
 namespace quipu {
 
@@ -14,7 +15,7 @@ Affinity affinity_of(std::string_view name) {
 }
 
 ShardIndex shard_for(Affinity affinity, const Placement& first, ShardIndex usable) {
-  assert(usable > 0);
+  QUIPU_CHECK(usable > 0, "a counter has a shard that adds may use");
   if (usable == 1) return 0;
   std::array<char, sizeof(Affinity)> bytes;  // little-endian, on any machine
   for (std::size_t i = 0; i < bytes.size(); ++i)

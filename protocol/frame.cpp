@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "protocol/check.h"
 #include "protocol/keyed_hash.h"
 
 namespace quipu {
@@ -109,7 +109,7 @@ void append_frame(std::string& out, FrameType type, std::span<const std::byte> p
                   std::uint64_t salt) {
   const std::size_t length = padded(payload.size());
   const std::size_t size = kFrameHeader + length;
-  assert(size <= kMaxFrame);
+  QUIPU_CHECK(size <= kMaxFrame, "no frame is larger than its reader takes", size);
   const Header header{kFrameMagic, kFrameVersion, static_cast<std::uint16_t>(type),
                       static_cast<std::uint32_t>(length), 0};
   const std::size_t begin = out.size();

@@ -1,9 +1,10 @@
 #include "protocol/read_buffer.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <utility>
+
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -31,7 +32,7 @@ std::span<std::byte> ReadBuffer::prepare(std::size_t want) {
 }
 
 void ReadBuffer::commit(std::size_t read) {
-  assert(read <= words_.size() * 8 - end_);
+  QUIPU_CHECK(read <= words_.size() * 8 - end_, "what was read fits what was prepared", read);
   end_ += read;
 }
 

@@ -6,12 +6,13 @@
 // message aligned.
 #pragma once
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "protocol/check.h"
 
 namespace quipu {
 
@@ -29,7 +30,7 @@ class ReadBuffer {
   // For whoever must write into what it reads for a moment.
   [[nodiscard]] char* unread_bytes() { return reinterpret_cast<char*>(words_.data()) + begin_; }
   void consume(std::size_t bytes) {
-    assert(bytes <= buffered());
+    QUIPU_CHECK(bytes <= buffered(), "only what is buffered is consumed", bytes, buffered());
     begin_ += bytes;
   }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
+
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -38,10 +39,13 @@ std::uint16_t Delta::index_of(ActorId actor) {
 
 void Delta::push(const DeltaEntry& entry) {
   // Whoever decodes this refuses it otherwise, and a refused record is lost.
-  assert(!entry.ref.key.empty() && entry.ref.key.size() <= kMaxKey);
-  assert(entry.ref.shard < kMaxShards && entry.count <= kMaxShards);
-  assert(entry.usable >= 1 && entry.usable <= entry.count);
-  assert(entry.cells.size() < kNoSum);
+  QUIPU_CHECK(!entry.ref.key.empty() && entry.ref.key.size() <= kMaxKey,
+              "a key out of bounds is refused before", entry.ref.key.size());
+  QUIPU_CHECK(entry.ref.shard < kMaxShards && entry.count <= kMaxShards,
+              "so many shards are refused before", entry.ref.shard, entry.count);
+  QUIPU_CHECK(entry.usable >= 1 && entry.usable <= entry.count, "adds may use shards that exist",
+              entry.usable, entry.count);
+  QUIPU_CHECK(entry.cells.size() < kNoSum, "a larger state is refused before", entry.cells.size());
   std::uint16_t actor = kNoSum;  // of the cell that changed under this number
   for (const Cell& cell : entry.cells) {
     const bool own = actor == kNoSum && cell == Cell{cell.actor, commit_, cell.sum};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/check.h"
 #include "protocol/state_codec.h"
 #include "storage/stored_keys.h"
 
@@ -33,6 +34,8 @@ ShardKey name(const Entry& entry) { return {std::string(entry.ref().key), entry.
 
 bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& batch,
                       Commit& journal_first) {
+  QUIPU_CHECK(!map.has_open() && sealing >= journal_first,
+              "a step goes with a record that holds all that is in memory", sealing, journal_first);
   if (phase_ == Phase::idle &&
       (journal_bytes_ >= limits_.journal_bytes || map.eviction().dirty_enough())) {
     phase_ = Phase::slices;
@@ -89,12 +92,15 @@ void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTab
 }
 
 void Checkpoint::resume_cut(Commit oldest) {
+  QUIPU_CHECK(phase_ == Phase::idle, "a cut is resumed at the start", oldest);
   phase_ = Phase::cut;
   cut_ = oldest;
 }
 
 bool Checkpoint::cut(Batch& batch, Commit& journal_first) {
   const bool begins = journal_first <= first_slice_;
+  QUIPU_CHECK(begins || cut_ < journal_first, "records are cut up to the journal's first", cut_,
+              journal_first);
   if (begins) cut_ = std::exchange(journal_first, next(first_slice_));
   for (std::size_t i = 0; i < limits_.cut_records && cut_ < journal_first; ++i) {
     batch.deletes.push_back(stored::record(cut_));

@@ -5,6 +5,8 @@
 #include <memory_resource>
 #include <string>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -48,6 +50,11 @@ void Digest::remove(std::uint8_t leaf, const Hash128& hash) {
   sum_ -= hash;
 }
 
-void Digest::keep(const Leaves& leaves) { leaves_ = std::make_unique<Leaves>(leaves); }
+void Digest::keep(const Leaves& leaves) {
+  Hash128 sum;
+  for (const Hash128& leaf : leaves) sum += leaf;
+  QUIPU_CHECK(sum == sum_, "the leaves of a digest add up to it", sum.low, sum_.low);
+  leaves_ = std::make_unique<Leaves>(leaves);
+}
 
 }  // namespace quipu

@@ -31,9 +31,14 @@ Hash128 DigestLedger::digest(Partition partition) const {
   if (part.dirty == 0) return part.clean.sum();
   if (part.summed) return part.sum;
   part.sum = part.clean.sum();
+  std::size_t dirty = 0;
   index_.for_each(partition, [&](const Entry& entry) {
-    if (entry.dirty()) part.sum += hash(entry);
+    if (!entry.dirty()) return;
+    part.sum += hash(entry);
+    ++dirty;
   });
+  QUIPU_CHECK(dirty == part.dirty, "what is dirty is in memory, and counted once", partition, dirty,
+              part.dirty);
   part.summed = true;
   return part.sum;
 }
@@ -80,12 +85,16 @@ void DigestLedger::on_held(Partition partition, bool shows_counter) {
 void DigestLedger::on_gone(Partition partition, const Entry& entry) {
   Part& part = parts_[raw(partition)];
   QUIPU_CHECK(part.states > 0, "what goes was counted", partition, entry.ref().key);
-  if (entry.shows_counter()) --part.counters;
+  if (entry.shows_counter()) {
+    QUIPU_CHECK(part.counters > 0, "a counter that goes was counted", partition, entry.ref().key);
+    --part.counters;
+  }
   --part.states;
   --size_;
 }
 
 void DigestLedger::on_dirty(const Placement& placement, const Entry& entry) {
+  QUIPU_CHECK(!entry.dirty(), "an entry becomes dirty once", entry.ref().key);
   if (!entry.is_bottom())
     parts_[raw(placement.partition())].clean.remove(placement.leaf(), hash(entry));
   on_new_dirty(placement.partition(), entry);
@@ -119,6 +128,8 @@ void DigestLedger::drop(Partition partition) {
   index_.for_each(partition, [this](const Entry& entry) {
     if (entry.dirty()) dirty_bytes_ -= entry.size();
   });
+  QUIPU_CHECK(size_ >= part.states && dirty_ >= part.dirty, "the sums hold each partition's part",
+              partition, size_, part.states, dirty_, part.dirty);
   size_ -= part.states;
   dirty_ -= part.dirty;
   leaf_bytes_ -= part.clean.bytes();

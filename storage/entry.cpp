@@ -1,9 +1,10 @@
 #include "storage/entry.h"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <new>
+
+#include "protocol/check.h"
 
 namespace quipu {
 
@@ -82,7 +83,10 @@ Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
                             const ShardState& state) {
   static_assert(kMaxCells <= std::numeric_limits<std::uint16_t>::max());
   static_assert(kMaxKey < 1u << kKeyBits);
-  assert(state.cells.size() <= kMaxCells);
+  QUIPU_CHECK(state.cells.size() <= kMaxCells, "a larger state is refused before", ref.key,
+              state.cells.size());
+  QUIPU_CHECK(!ref.key.empty() && ref.key.size() <= kMaxKey && ref.shard < kMaxShards,
+              "a name out of bounds is refused before", ref.key.size(), ref.shard);
   Layout layout{.apart = ref.shard != 0 || state.cells.size() >= kApart,
                 .small = actors.size() + state.cells.size() <= kSmallActors,
                 .size = 0};
@@ -122,9 +126,12 @@ void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
     at.write((right ? guessed : actors.intern(cell.actor)) | (at.small_ ? 0 : form(cell)), cell);
     at.at_ += at.width();
   }
-  if (!has_shard_count(state)) return;
-  set(kCounted);
-  put(put(at.at_, state.count), state.usable);
+  if (has_shard_count(state)) {
+    set(kCounted);
+    at.at_ = put(put(at.at_, state.count), state.usable);
+  }
+  QUIPU_CHECK(static_cast<std::size_t>(at.at_ - bytes()) <= size(), "a state fits its entry",
+              ref().key, size());
 }
 
 // Returns where the cells end. Small ones, as nearly all are, in a loop that knows it.
@@ -156,7 +163,7 @@ void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
 }
 
 void Entry::CellRef::set(Commit commit, std::int64_t sum) {
-  assert(holds(commit, sum));
+  QUIPU_CHECK(holds(commit, sum), "a cell without room is written anew", commit, sum);
   if (!small_) return store_pair(4, commit, sum);
   put40(put40(at_ + 2, raw(commit)), static_cast<std::uint64_t>(sum));
 }
@@ -235,6 +242,8 @@ Entry::CellRef Entry::find_only(Commit commit) {
 }
 
 void Entry::move_to(Entry* now) {
+  QUIPU_CHECK(size() >= kStubPointer + sizeof now && now != this, "a stub fits where an entry was",
+              size());
   flags_ = kStub;
   put(bytes() + kStubPointer, now);
 }

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/check.h"
 #include "protocol/keyed_hash.h"
 #include "protocol/state.h"
 #include "storage/fetch_ahead.h"
@@ -34,7 +35,10 @@ namespace quipu {
 class ActorNames {
  public:
   [[nodiscard]] std::uint32_t intern(ActorId actor);
-  [[nodiscard]] ActorId name(std::uint32_t index) const { return names_[index]; }
+  [[nodiscard]] ActorId name(std::uint32_t index) const {
+    QUIPU_CHECK(index < names_.size(), "the number of an actor was given", index, names_.size());
+    return names_[index];
+  }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
   // Whether that is its number, which is cheaper to see than to find.
   [[nodiscard]] bool is(std::uint32_t index, ActorId actor) const {

@@ -38,8 +38,9 @@ void EntryIndex::rekey(HashKey placement) {
 
 Entry* EntryIndex::insert(const Placement& placement, const ShardRef& ref,
                           const ShardState& state) {
-  Entry* const entry = Entry::create(slab_, actors_, placement, ref, state);
   PartitionTable& home = table(placement);
+  QUIPU_CHECK(home.find(placement, ref) == nullptr, "a shard has one entry", ref.key, ref.shard);
+  Entry* const entry = Entry::create(slab_, actors_, placement, ref, state);
   ++inserted_;
   table_bytes_ -= home.bytes();
   home.insert(placement, entry);
@@ -49,6 +50,7 @@ Entry* EntryIndex::insert(const Placement& placement, const ShardRef& ref,
 }
 
 Entry* EntryIndex::resize(const Placement& placement, Entry* old, const ShardState& state) {
+  QUIPU_CHECK(old->has(Entry::kOpen), "stubs are freed with the open record", old->ref().key);
   Entry* const now = Entry::create(slab_, actors_, placement, old->ref(), state);
   now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kUsed));
   now->set_journaled(Entry::Journaled::by_name);  // an alias means a place in memory

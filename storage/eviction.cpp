@@ -18,6 +18,7 @@ void Eviction::evict(Partition partition, Commit durable) {
   index_.retain(partition, [&](Entry& entry) {
     if (entry.dirty()) return true;
     if (entry.take_used()) return true;
+    QUIPU_CHECK(!entry.has(Entry::kOpen), "what is evicted is in the store", entry.ref().key);
     if (!entry.is_bottom()) mark({partition, entry.leaf()});
     return false;
   });

@@ -71,6 +71,8 @@ Applied Executor::apply(const Change& change, const Placement& placement) {
 }
 
 Applied Executor::apply_new(const Change& change, const Placement& placement) {
+  QUIPU_CHECK(change.kind == OpKind::add || change.kind == OpKind::reset,
+              "other ops change no shard", change.kind, change.ref.key);
   const bool tokened = change.token.serial != Serial{};
   const std::uint32_t print = tokened ? fingerprint(change) : 0;
   if (tokened) {
@@ -92,6 +94,8 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
                  next(sealed_));
   }
   applied.commit = covering();
+  QUIPU_CHECK(applied.commit >= sealed_, "a change is held by the open record, or before it",
+              applied.commit, sealed_);
   return applied;
 }
 
@@ -122,6 +126,7 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   const Commit open = next(sealed_);
   const std::int64_t sum = mine.sum() + amount;
   if (!mine.holds(open, sum)) return add_first(ref, amount, placement);
+  QUIPU_CHECK(mine.commit() <= open, "no cell changes under a number to come", mine.commit(), open);
   map_.touch(placement, entry, Entry::kLocal);
   mine.set(open, sum);
   if (!held.exists) map_.revived(placement, *entry);
@@ -147,6 +152,8 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
   at = find_cell(state, actor);
   const bool inserted = !holds(state, at, actor);
   if (inserted) at = state.cells.insert(at, Cell{actor, {}, 0, {}, 0});
+  QUIPU_CHECK(at->commit <= next(sealed_), "no cell changes under a number to come", at->commit,
+              sealed_);
   at->commit = next(sealed_);
   at->sum += amount;
   map_.actors().expect(own(placement.partition()).index);
@@ -170,6 +177,9 @@ void Executor::reset(const Change& change, const Placement& placement) {
   if (entry == nullptr) return;
   if (entry->has(Entry::kOpen)) seal(Step::none);
   map_.read(placement, change.ref, scratch_);
+  const auto mine = find_cell(scratch_, own(placement.partition()).id);
+  QUIPU_CHECK(!holds(scratch_, mine, own(placement.partition()).id) || mine->commit <= sealed_,
+              "a reset names no number under which the sum may still grow", mine->commit, sealed_);
   if (clear(scratch_)) map_.put(placement, change.ref, scratch_, Entry::kLocal | Entry::kWhole);
 }
 
@@ -239,6 +249,7 @@ ActorId Executor::own_actor(Partition partition) {
 }
 
 void Executor::load_actor(Partition partition, ActorId actor) {
+  QUIPU_CHECK(actor != ActorId{}, "0 stands for no actor", partition);
   actors_[raw(partition)] = {actor, map_.actors().intern(actor)};
 }
 
@@ -267,6 +278,8 @@ void Executor::push_open(Record& record, ShardList& local) {
     record.delta.push(entry.ref(), state);
     record.aliases.push_back(alias);
   });
+  QUIPU_CHECK(record.aliases.size() == record.delta.size(), "each state has an alias, or none",
+              record.aliases.size(), record.delta.size());
 }
 
 void Executor::put_meta(Batch& batch) {
@@ -313,11 +326,17 @@ void Executor::seal(Step step) {
   }
   if (std::exchange(meta_changed_, false)) put_meta(sealed.batch);
   sealed_ = sealed.commit;
+  QUIPU_CHECK(!has_open(), "a seal leaves nothing open", sealed_);
+  QUIPU_CHECK(
+      out_.front().commit <= sealed_ && raw(sealed_) - raw(out_.front().commit) + 1 == out_.size(),
+      "commits are dense", out_.front().commit, sealed_, out_.size());
 }
 
 void Executor::found(HashKey placement) { map_.rekey(placement); }
 
 void Executor::become(StoreId store) {
+  QUIPU_CHECK(store != meta_.store && !meta_.lineage.empty(), "another store has another id",
+              store);
   if (has_open()) seal(Step::none);
   for (std::uint16_t p = 0; p < kPartitions; ++p) forget_actor(Partition{p});
   Meta& meta = edit_meta();
@@ -410,6 +429,9 @@ bool Executor::load(const ShardRef& ref, const ShardState& state) {
 void Executor::restore(const Loaded& loaded) {
   for (const auto& [shard, state] : loaded.shards) map_.restore(shard, state);
   for (const LeafId leaf : loaded.leaves) map_.set_resident(leaf);
+  for (const auto& [shard, state] : loaded.shards) {
+    QUIPU_CHECK(map_.resident(map_.place(shard), shard), "what was loaded is in memory", shard.key);
+  }
 }
 
 void Executor::start(BootId boot) {

@@ -1,8 +1,11 @@
 #include "storage/journal_aliases.h"
 
+#include "protocol/check.h"
+
 namespace quipu {
 
 void JournalAliases::give(Alias alias, const Target& target) {
+  QUIPU_CHECK(alias != Alias{} && target.entry != nullptr, "an alias stands for an entry", alias);
   const std::size_t page = raw(alias) / kPage;
   if (page >= pages_.size()) pages_.resize(page + 1);
   if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();

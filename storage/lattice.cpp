@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "protocol/check.h"
+
 namespace quipu {
+
 Merged merge(Cell& into, const Cell& from) {
+  QUIPU_CHECK(into.actor == from.actor, "only cells of one actor are joined", into.actor,
+              from.actor);
   Merged merged;
   merged.conflict = into.commit == from.commit && into.sum != from.sum;
   if (std::tie(into.commit, into.sum) < std::tie(from.commit, from.sum)) {
@@ -18,6 +23,9 @@ Merged merge(Cell& into, const Cell& from) {
     into.cleared_sum = from.cleared_sum;
     merged.changed = true;
   }
+  QUIPU_CHECK(into.commit >= from.commit && into.cleared_commit >= from.cleared_commit,
+              "a join is no less than what was joined", into.commit, from.commit,
+              into.cleared_commit, from.cleared_commit);
   return merged;
 }
 
@@ -40,6 +48,9 @@ Merged merge(ShardState& into, const DeltaEntry& from) {
     const auto by_actor = [](const Cell& a, const Cell& b) { return a.actor < b.actor; };
     std::inplace_merge(into.cells.begin(), into.cells.begin() + static_cast<std::ptrdiff_t>(held),
                        into.cells.end(), by_actor);
+    QUIPU_CHECK(std::ranges::adjacent_find(into.cells, std::ranges::equal_to{}, &Cell::actor) ==
+                    into.cells.end(),
+                "a state has one cell of each actor", into.cells.size());
     merged.changed = true;
   }
   if (from.count > into.count || from.usable > into.usable) {
@@ -77,6 +88,7 @@ bool clear(ShardState& state) {
     cleared.cleared_sum = cell.sum;
     changed |= merge(cell, cleared).changed;
   }
+  QUIPU_CHECK(!total(state.cells).exists, "nothing counts that was observed", state.cells.size());
   return changed;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -56,6 +58,7 @@ bool merge_sightings(std::vector<Sighting>& held, std::span<const Sighting> seen
       changed |= take_in(held, sighting);
     }
   }
+  QUIPU_CHECK(held.size() <= kMaxSightings, "what is remembered of stores is bounded", held.size());
   return changed;
 }
 

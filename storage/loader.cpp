@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
 #include "protocol/state_codec.h"
 #include "storage/entry.h"
 #include "storage/stored_keys.h"
@@ -28,6 +29,7 @@ Load::Load(HashKey placement, LoadRequest request)
 }
 
 Status Load::step(Store& store, std::size_t reads) {
+  QUIPU_CHECK(!finished() && reads > 0, "each step goes on", shard_, leaf_, reads);
   const std::size_t end = std::min(request_.shards.size(), shard_ + reads);
   for (; shard_ < end; ++shard_) {
     if (Status read = read_shard(store, request_.shards[shard_]); !read.ok()) return read;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/check.h"
 #include "protocol/keyed_hash.h"
 #include "protocol/state.h"
 #include "storage/store.h"
@@ -39,7 +40,10 @@ class Load {
     return shard_ == request_.shards.size() && leaf_ == request_.leaves.size();
   }
   // REQUIRES: finished().
-  [[nodiscard]] Loaded take() { return std::move(loaded_); }
+  [[nodiscard]] Loaded take() {
+    QUIPU_CHECK(finished(), "a load that is taken brings all that was asked for", shard_, leaf_);
+    return std::move(loaded_);
+  }
 
  private:
   [[nodiscard]] Status read_shard(Store& store, const ShardKey& shard);

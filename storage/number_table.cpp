@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -15,6 +17,8 @@ void NumberTable::insert(std::uint64_t hash, std::uint32_t number) {
   if (2 * (size_ + 1) > slots_.size()) grow();
   place({tag_of(hash), number});
   ++size_;
+  QUIPU_CHECK(2 * size_ <= slots_.size(), "half of the slots are free, so that probes end", size_,
+              slots_.size());
 }
 
 void NumberTable::place(Slot slot) {
@@ -33,8 +37,12 @@ void NumberTable::grow() {
 
 // What follows moves into the gap unless it would come to stand before its home.
 void NumberTable::erase(std::uint64_t hash, std::uint32_t number) {
+  QUIPU_CHECK(size_ > 0, "what is erased is in the table", hash, number);
   std::size_t gap = home(tag_of(hash));
-  while (slots_[gap].tag != tag_of(hash) || slots_[gap].number != number) gap = after(gap);
+  while (slots_[gap].tag != tag_of(hash) || slots_[gap].number != number) {
+    QUIPU_CHECK(slots_[gap].tag != 0, "what is erased is in the table", hash, number);
+    gap = after(gap);
+  }
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = after(gap); slots_[at].tag != 0; at = after(at)) {
     const std::size_t from_home = (at - home(slots_[at].tag)) & mask;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
 #include "storage/fetch_ahead.h"
 
 namespace quipu {
@@ -18,6 +19,8 @@ Entry* PartitionTable::find(const Placement& placement, const ShardRef& ref) con
 void PartitionTable::insert(const Placement& placement, Entry* entry) {
   if (std::uint64_t{size_ + 1} * 8 > std::uint64_t{capacity_} * 7)
     resize(std::max<std::uint32_t>(8, capacity_ + capacity_ / 2));
+  QUIPU_CHECK(pointer(make(placement, entry)) == entry, "an entry's address fits a slot",
+              reinterpret_cast<std::uintptr_t>(entry));
   place(make(placement, entry));
   ++size_;
 }
@@ -31,11 +34,16 @@ void PartitionTable::place(Slot slot) {
 void PartitionTable::replace(const Placement& placement, Entry* old, Entry* now) {
   const Slot wanted = make(placement, old);
   std::uint32_t i = home(wanted);
-  while (slots_[i] != wanted) i = after(i);
+  while (slots_[i] != wanted) {
+    QUIPU_CHECK(slots_[i] != 0, "what is replaced is in the table", placement.hash);
+    i = after(i);
+  }
   slots_[i] = make(placement, now);
 }
 
 void PartitionTable::resize(std::uint32_t capacity) {
+  QUIPU_CHECK(capacity == 0 ? size_ == 0 : capacity > size_, "a slot is free, so that probes end",
+              capacity, size_);
   const std::unique_ptr<Slot[]> before = std::move(slots_);
   const std::uint32_t count = capacity_;
   capacity_ = capacity;

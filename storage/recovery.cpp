@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "protocol/check.h"
 #include "protocol/state_codec.h"
 #include "storage/loader.h"
 #include "storage/stored_keys.h"
@@ -118,6 +119,8 @@ Status replay_records(Store& store, Executor& executor) {
     if (commit != expected) return missing(expected, commit);
     expected = next(expected);
     if (commit < first) return {};
+    QUIPU_CHECK(commit == next(executor.sealed()), "records are replayed without a gap", commit,
+                executor.sealed());
     if (!executor.replay(*record, aliases, value.size())) {
       return {Code::corrupt, "record " + std::to_string(raw(commit)) +
                                  " has more cells of a shard than any may have, or an alias that"

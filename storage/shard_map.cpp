@@ -39,6 +39,8 @@ ShardIndex ShardMap::told_usable(const Placement& placement, const ShardRef& ref
 // ---- changing ----
 
 void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flags) {
+  QUIPU_CHECK((flags & ~(Entry::kWhole | Entry::kLocal)) == 0, "a change is whole, local or both",
+              flags);
   ledger_.on_change(placement.partition());
   if (!entry->dirty()) {
     ledger_.on_dirty(placement, *entry);
@@ -120,6 +122,8 @@ void ShardMap::load(const ShardRef& ref, const ShardState& state) {
 void ShardMap::restore(const ShardRef& ref, const std::optional<ShardState>& state) {
   const Placement placement = place(ref);
   if (resident(placement, ref)) return;
+  QUIPU_CHECK(!state || state->cells.size() <= kMaxCells,
+              "a stored state was checked when it was read", ref.key);
   insert(placement, ref, state.value_or(ShardState{}));
 }
 

@@ -121,6 +121,7 @@ class ShardMap {
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (i + kAhead < open_.size()) open_[i + kAhead]->prefetch();
       Entry& entry = *open_[i]->current();
+      QUIPU_CHECK(entry.has(Entry::kOpen), "an open entry is listed once", entry.ref().key);
       visit(entry);
       entry.clear(Entry::kOpen | Entry::kWhole | Entry::kLocal);
     }

@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -38,6 +40,7 @@ std::byte* map(std::size_t size) {
 }  // namespace
 
 void* Slab::allocate(std::size_t size) {
+  QUIPU_CHECK(size == rounded(size), "pieces have sizes from rounded()", size);
   used_ += size;
   if (size >= kLarge) {
     auto bytes = std::make_unique_for_overwrite<std::byte[]>(size);
@@ -82,10 +85,13 @@ std::uint32_t Slab::number(const void* piece) {
 void Slab::Unmap::operator()(std::byte* chunk) const { ::munmap(chunk, size); }
 
 void Slab::free(void* piece, std::size_t size) {
+  QUIPU_CHECK(size == rounded(size) && size <= used_, "a piece is freed with the size that it has",
+              size, used_);
   used_ -= size;
   if (size >= kLarge) {
     reserved_ -= size;
-    large_.erase(piece);
+    const std::size_t erased = large_.erase(piece);
+    QUIPU_CHECK(erased == 1, "a large piece is freed once", size);
     return;
   }
   void*& last = free_[size / kUnit];

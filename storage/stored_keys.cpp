@@ -1,5 +1,8 @@
 #include "storage/stored_keys.h"
 
+#include "protocol/check.h"
+#include "protocol/state.h"
+
 namespace quipu::stored {
 namespace {
 
@@ -48,12 +51,15 @@ std::string actor(Partition partition) {
 }
 
 std::string record(Commit commit) {
+  QUIPU_CHECK(commit != Commit{}, "commits count from 1");
   std::string key{letter(Kind::record)};
   append(key, raw(commit));
   return key;
 }
 
 std::string shard(const Placement& placement, const ShardRef& ref) {
+  QUIPU_CHECK(!ref.key.empty() && ref.key.size() <= kMaxKey && ref.shard < kMaxShards,
+              "a name out of bounds is refused before", ref.key.size(), ref.shard);
   std::string key{letter(Kind::shard)};
   key.reserve(kShardPrefix + ref.key.size() + kShardSuffix);
   append(key, raw(placement.partition()));
@@ -64,6 +70,7 @@ std::string shard(const Placement& placement, const ShardRef& ref) {
 }
 
 std::string token(Serial serial, std::uint8_t lane) {
+  QUIPU_CHECK(serial != Serial{} && lane < kLanes, "a lane of a session", serial, lane);
   std::string key{letter(Kind::token)};
   append(key, raw(serial));
   append(key, lane);

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "protocol/check.h"
 #include "protocol/state_codec.h"
 #include "storage/stored_keys.h"
 
@@ -29,6 +30,8 @@ TokenTable::Session& TokenTable::obtain(Serial serial) {
 // False for a session with an open note: it is in use now, and its note must
 // reach the record.
 bool TokenTable::drop_oldest() {
+  QUIPU_CHECK(sessions_.size() == by_use_.size() && !by_use_.empty(), "each session is listed once",
+              sessions_.size(), by_use_.size());
   const Serial oldest = by_use_.front();
   if (sessions_.at(oldest).open) return false;
   drop(oldest);
@@ -75,6 +78,8 @@ void TokenTable::forget_below_floor(Session& session) {
   const auto end = lower(session, session.floor);
   for (auto at = session.held.begin(); at != end; ++at) mark_dirty(session, at->entry.lane);
   session.held.erase(session.held.begin(), end);
+  QUIPU_CHECK(session.held.empty() || session.held.front().entry.number >= session.floor,
+              "nothing below the floor is remembered", session.serial, session.floor);
 }
 
 TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprint, bool confirmed) {
@@ -99,7 +104,15 @@ TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprin
 
 void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) {
   Session& session = sessions_.at(token.serial);
-  session.held.insert(lower(session, entry.number), Held{entry, open});
+  const auto at = lower(session, entry.number);
+  QUIPU_CHECK(entry.number == token.number && entry.number >= session.floor && entry.lane < kLanes,
+              "what is noted was found fresh", token.number, entry.number, session.floor,
+              entry.lane);
+  QUIPU_CHECK(at == session.held.end() || at->entry.number != entry.number,
+              "a number is applied once", token.serial, entry.number);
+  QUIPU_CHECK(entry.number - session.floor < limits_.window, "a session's window is bounded",
+              entry.number, session.floor);
+  session.held.insert(at, Held{entry, open});
   mark_dirty(session, entry.lane);
   mark_open(session);
   open_bytes_ += sizeof(Held);
@@ -107,6 +120,7 @@ void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) 
 
 Serial TokenTable::issue() {
   const Serial serial{raw(first_) + issued_++};
+  QUIPU_CHECK(!sessions_.contains(serial), "a serial is issued once", serial);
   Session& session = obtain(serial);
   mark_dirty(session, 0);
   mark_open(session);
@@ -120,9 +134,12 @@ std::vector<TokenRecord> TokenTable::take_open(Commit sealing) {
   records.reserve(open_.size() + just_dropped_.size());
   for (const Serial serial : open_) {
     Session& session = sessions_.at(serial);
+    QUIPU_CHECK(session.open, "an open session is listed once", serial);
     session.open = false;
     TokenRecord& record = records.emplace_back(TokenRecord{serial, session.floor, {}});
     for (const Held& held : session.held) {
+      QUIPU_CHECK(held.commit <= sealing, "what is noted goes with the open record", serial,
+                  held.commit, sealing);
       if (held.commit == sealing) record.entries.push_back(held.entry);
     }
   }
@@ -171,6 +188,7 @@ std::size_t TokenTable::put(Serial serial, Batch& batch) {
     return put_lanes(at->second, batch);
   const auto at = dropped_.find(serial);
   if (at == dropped_.end()) return 0;
+  QUIPU_CHECK(at->second != 0, "only what is at rest is deleted there", serial);
   for (std::uint8_t lane = 0; lane < kLanes; ++lane) {
     if ((at->second & bit(lane)) != 0) batch.deletes.push_back(stored::token(serial, lane));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cluster/retry/verdict.h"
+#include "protocol/check.h"
 #include "protocol/frame.h"
 
 namespace quipu {
@@ -32,6 +33,8 @@ std::uint32_t remaining_ms(Instant now, Instant deadline) {
 void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin,
                         Instant deadline) {
   const std::uint64_t id = next_id_++;
+  QUIPU_CHECK(executor != view_.self() && executor < peers_.size(),
+              "another member executes what is forwarded", executor);
   Pending& pending = pending_[id];
   pending.op = OwnedOp(op);
   pending.op.fields().id = id;
@@ -128,6 +131,7 @@ void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {
 
 void Forwarder::complete(std::uint64_t id, Done done) {
   const auto at = pending_.find(id);
+  QUIPU_CHECK(at != pending_.end(), "an op is answered once", id);
   settle_token(at->second);
   out_.answer(at->second.origin, std::move(done));
   pending_.erase(at);
@@ -143,6 +147,8 @@ void Forwarder::settle_token(const Pending& pending) {
 // It was certainly not applied, and may go elsewhere.
 void Forwarder::release(std::uint64_t id) {
   Pending& pending = pending_.at(id);
+  QUIPU_CHECK(pending.own_token && pending.sends <= 1,
+              "only what was never sent, or refused at once, goes elsewhere", id, pending.sends);
   settle_token(pending);
   pending.op.fields().token = Token{};
   tasks_.add([this, op = std::move(pending.op), origin = pending.origin,
@@ -161,6 +167,8 @@ void Forwarder::flush(Instant now) {
       const auto at = pending_.find(id);
       if (at == pending_.end()) continue;
       Pending& pending = at->second;
+      QUIPU_CHECK(pending.executor == member, "an op that was sent stays with its executor", id,
+                  pending.executor, member);
       ++pending.sends;
       Op& op = pending.op.fields();
       op.timeout_ms = remaining_ms(now, pending.deadline);

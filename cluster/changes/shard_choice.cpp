@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "protocol/affinity.h"
+#include "protocol/check.h"
 
 namespace quipu {
 
 std::optional<ShardIndex> ShardChoice::choose(Instant now, const Op& op, const Placement& first) {
+  QUIPU_CHECK(op.shard == kAnyShard && executor_.map().resident(first, {op.key, 0}),
+              "a shard is chosen once, where the first one can be looked at", op.key, op.shard);
   if (op.affinity == Affinity{}) return choose_local(op.key, first);
   if (!view_.owned(first.partition())) {
     if (const auto usable = reads_.usable(now, op.key))

@@ -1,8 +1,8 @@
 #include "cluster/client/links.h"
 
 #include <algorithm>
-#include <cassert>
 
+#include "protocol/check.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -24,7 +24,7 @@ ClientLinks::ClientLinks(const ClientSettings& settings)
       addresses_(settings.seeds),
       failures_(addresses_.size()),
       backoff_(settings.backoff_first) {
-  assert(!addresses_.empty());
+  QUIPU_CHECK(!addresses_.empty(), "the settings name a seed");
   describe_trouble();
 }
 

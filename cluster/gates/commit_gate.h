@@ -15,6 +15,7 @@
 #include <deque>
 #include <utility>
 
+#include "protocol/check.h"
 #include "protocol/ids.h"
 
 namespace quipu {
@@ -23,6 +24,7 @@ template <class Item>
 class CommitGate {
  public:
   void hold(Item item, Commit until) {
+    QUIPU_CHECK(until != Commit{}, "what rests on no commit need not wait");
     held_.push_back({std::max(until, last()), std::move(item)});
   }
 
@@ -30,8 +32,11 @@ class CommitGate {
   template <class Go>
   void release(Commit durable, Go&& go) {
     while (!held_.empty() && held_.front().until <= durable) {
+      const Commit until = held_.front().until;
       Item item = std::move(held_.front().item);
       held_.pop_front();
+      QUIPU_CHECK(held_.empty() || until <= held_.front().until,
+                  "what waits for a later commit goes later", until);
       go(std::move(item));
     }
   }
@@ -52,8 +57,11 @@ class CommitGate {
   }
 
   [[nodiscard]] bool empty() const { return held_.empty(); }
-  // REQUIRES of both: not empty.
-  [[nodiscard]] const Item& front() const { return held_.front().item; }
+  // REQUIRES: not empty.
+  [[nodiscard]] const Item& front() const {
+    QUIPU_CHECK(!held_.empty(), "an empty gate holds nothing");
+    return held_.front().item;
+  }
   // What the newest item waits for; 0 if there is none.
   [[nodiscard]] Commit last() const { return held_.empty() ? Commit{} : held_.back().until; }
   void clear() { held_.clear(); }

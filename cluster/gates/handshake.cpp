@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
 #include "protocol/message_codec.h"
 #include "storage/recovery.h"
 
@@ -35,6 +36,7 @@ void Greeting::start() {
 }
 
 void Greeting::conclude_founding() {
+  QUIPU_CHECK(!executor_.meta().pins.founded, "a cluster is founded once");
   found(executor_.edit_meta().pins);
   executor_.found(placement_key(executor_.meta().pins));
 }
@@ -238,6 +240,7 @@ void Greeting::raise(LinkId id, Link& link, Met& met) {
   if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id ||
       id != newest(member))
     return;
+  QUIPU_CHECK(member != view_.self(), "a node has no link to itself", member);
   up_[member] = id;
   view_.set_up(member, true);
   met.up = member;

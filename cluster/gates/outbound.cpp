@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cluster/gates/peer_traits.h"
+#include "protocol/check.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -85,9 +86,12 @@ void Outbound::put(Item item, Commit after) {
 void Outbound::release(Commit durable) {
   durable_ = std::max(durable_, durable);
   held_.release(durable_, [this](Item&& item) {
-    held_bytes_ -= bytes(item);
+    const std::size_t size = bytes(item);
+    QUIPU_CHECK(size <= held_bytes_, "what goes was counted", size, held_bytes_);
+    held_bytes_ -= size;
     let_go(std::move(item));
   });
+  QUIPU_CHECK(!held_.empty() || held_bytes_ == 0, "an empty gate holds no bytes", held_bytes_);
 }
 
 void Outbound::let_go(Item&& item) {
@@ -107,6 +111,8 @@ void Outbound::let_go(Item&& item) {
         replies_.push_back({ClientId{origin.who}, std::move(outcome->done)});
         break;
       case Origin::Kind::member:
+        QUIPU_CHECK(origin.who < forwarded_.size() && origin.who != view_.self(),
+                    "a forwarded op comes from another member", origin.who);
         forwarded_[origin.who].push_back(std::move(outcome->done));
         break;
       case Origin::Kind::operation:
@@ -136,6 +142,8 @@ void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effe
     done.clear();
   }
   for (const ToMember& send : sends_) {
+    QUIPU_CHECK(send.to < links.size() && send.to != view_.self(),
+                "each member but this one may have a link", send.to, links.size());
     if (!links[send.to]) continue;
     std::string frame;
     encode_peer(frame, *send.message, view_.config().id);

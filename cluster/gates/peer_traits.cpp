@@ -1,7 +1,8 @@
 #include "cluster/gates/peer_traits.h"
 
-#include <cassert>
 #include <type_traits>
+
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -52,7 +53,7 @@ void call_stale(PeerMessage& message) {
         if constexpr (requires { Traits<decltype(one)>::call_stale(one); }) {
           Traits<decltype(one)>::call_stale(one);
         } else {
-          assert(!"an answer to a fenced request can say stale_config");
+          QUIPU_CHECK(false, "an answer to a fenced request can say stale_config");
         }
       },
       message);

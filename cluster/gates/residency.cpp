@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -38,6 +40,8 @@ void Residency::hold(Needs needs, Turn turn, std::optional<MemberIndex> from, Th
     std::erase_if(needs.shards, [&](const ShardKey& shard) { return is_resident(map, shard); });
     std::erase_if(needs.leaves, [&](LeafId leaf) { return map.eviction().resident(leaf); });
   }
+  QUIPU_CHECK(!needs.shards.empty() || !needs.leaves.empty(),
+              "what is held waits for a shard or a leaf", needs.bytes);
   needs.bytes += kHeldBytes;
   held_bytes_ += needs.bytes;
   Held held{from, needs.bytes, std::move(then)};
@@ -82,6 +86,7 @@ void Residency::on_loaded(Instant now, const Loaded& loaded) {
   executor_.restore(loaded);
   shards_loaded_ += loaded.shards.size();
   for (const Held& held : std::exchange(held_, {})) {
+    QUIPU_CHECK(held.bytes <= held_bytes_, "what goes on was counted", held.bytes, held_bytes_);
     held_bytes_ -= held.bytes;
     held.then(now);
   }
@@ -96,6 +101,7 @@ void Residency::finish_event(Commit durable, Effects& effects) {
 void Residency::ask(Commit durable, Effects& effects) {
   asked_at_ = durable;
   if (held_for_next_.empty()) return;
+  QUIPU_CHECK(held_.empty(), "one load is under way at a time", number_);
   loading_ = true;
   asked_ = std::exchange(next_, {});
   asked_.number = ++number_;
@@ -108,6 +114,8 @@ void Residency::ask(Commit durable, Effects& effects) {
 void Residency::make_room(Commit durable) {
   const ShardMap& map = executor_.map();
   const Commit safe = std::min(durable, asked_at_);
+  QUIPU_CHECK(safe <= executor_.sealed(), "what is evicted is in the store, and in the next load",
+              safe, executor_.sealed());
   const std::size_t inserted = map.index().inserted() - inserted_;
   const std::size_t most = kLooksPerEvent + kLooksPerInserted * inserted;
   std::size_t looked = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -23,6 +25,9 @@ void SealPolicy::seal_if_due(bool waited_for) {
 
 void SealPolicy::on_record(const Sealed& sealed) {
   const std::size_t bytes = sealed.batch.bytes();
+  QUIPU_CHECK(sealed.commit > durable_ &&
+                  (unsynced_.empty() || sealed.commit == next(unsynced_.back().first)),
+              "records go to the store in order, without a gap", sealed.commit, durable_);
   unsynced_.emplace_back(sealed.commit, bytes);
   unsynced_bytes_ += bytes;
 }
@@ -33,6 +38,8 @@ void SealPolicy::on_durable(Commit commit) {
     unsynced_bytes_ -= unsynced_.front().second;
     unsynced_.pop_front();
   }
+  QUIPU_CHECK(durable_ <= executor_.sealed() && (!unsynced_.empty() || unsynced_bytes_ == 0),
+              "only what was sealed can be durable", durable_, executor_.sealed(), unsynced_bytes_);
 }
 
 }  // namespace quipu

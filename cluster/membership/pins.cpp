@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -92,6 +94,8 @@ StoreId founding_store(const Pins& pins, NodeId node) {
 }
 
 void found(Pins& mine) {
+  QUIPU_CHECK(!mine.founded && founding_known(mine),
+              "a cluster is founded once, by all its members");
   mine.founded = true;
   mine.current = mine.founding;
 }
@@ -126,6 +130,10 @@ PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
   // Who was replaced must know it for good, whatever comes of this link.
   if (!verdict.refusal.empty() && (!mine.founded || !retired(next, self.store))) return verdict;
   verdict.changed = next != mine;
+  QUIPU_CHECK(!mine.founded || (next.founded && same_stores(next.founding, mine.founding)),
+              "a founding never changes", hello.node);
+  QUIPU_CHECK(next.retired.size() >= mine.retired.size(), "a retired store stays retired",
+              next.retired.size(), mine.retired.size());
   mine = std::move(next);
   return verdict;
 }

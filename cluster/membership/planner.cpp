@@ -3,7 +3,6 @@
 #include "cluster/membership/planner.h"
 
 #include <algorithm>
-#include <cassert>
 #include <functional>
 #include <limits>
 #include <map>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "protocol/check.h"
 #include "protocol/keyed_hash.h"
 
 namespace quipu {
@@ -122,12 +122,13 @@ class Planner {
   }
 
   void keep(const OwnerTable& present, const std::vector<Member>& before) {
-    assert(present.rows().size() == kPartitions * present.replication());
+    QUIPU_CHECK(present.rows().size() == kPartitions * present.replication(),
+                "a table has the owners of every partition", present.rows().size());
     std::vector<Seat> seats;  // of the members before
     for (const Member& member : before) seats.push_back(seat_of(member.id));
     for (std::size_t p = 0; p < kPartitions; ++p) {
       for (const MemberIndex member : present.of(Partition{static_cast<std::uint16_t>(p)})) {
-        assert(member < before.size());
+        QUIPU_CHECK(member < before.size(), "an owner is a member", member, before.size());
         if (seats[member] == kNobody) continue;
         rows_[p].push_back(seats[member]);
         ++owners_[seats[member]].load;
@@ -157,7 +158,7 @@ class Planner {
           const bool can = fits(seat, rows_[p], kNobody);
           if (can && (best == kNobody || emptier(seat, best, p))) best = seat;
         }
-        assert(best != kNobody);
+        QUIPU_CHECK(best != kNobody, "a row within the zone limit can be completed", p);
         rows_[p].push_back(best);
         ++owners_[best].load;
       }
@@ -187,6 +188,8 @@ class Planner {
       std::ranges::sort(row, std::greater{}, [&](Seat s) { return std::pair(score(s, p), s); });
       for (const Seat seat : row) members.push_back(owners_[seat].member);
     }
+    QUIPU_CHECK(members.size() == kPartitions * replication_, "each partition has all its owners",
+                members.size(), replication_);
     return {static_cast<std::uint8_t>(replication_), std::move(members)};
   }
 
@@ -231,7 +234,8 @@ class Planner {
   }
 
   void move(std::size_t partition, Seat giver, Seat taker) {
-    assert(holds(rows_[partition], giver) && fits(taker, rows_[partition], giver));
+    QUIPU_CHECK(holds(rows_[partition], giver) && fits(taker, rows_[partition], giver),
+                "a move keeps to the zone limit", partition, giver, taker);
     std::replace(rows_[partition].begin(), rows_[partition].end(), giver, taker);
     --owners_[giver].load;
     ++owners_[taker].load;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
+
 namespace quipu {
 
 StoreIdentity::StoreIdentity(const View& view, Executor& executor, Instant settle_by)
@@ -32,10 +34,13 @@ void StoreIdentity::settle(Instant now) {
   const bool all = std::all_of(confirmed_.begin(), confirmed_.end(), [](bool one) { return one; });
   if (!all && now < settle_by_) return;
   settled_ = true;
+  QUIPU_CHECK(!abandoned_, "a store that was abandoned executes nothing");
   for (const Partition partition : Partitions::all()) {
     const bool confirmed = confirmed_by_owners(partition);
     executor_.set_confirmed(partition, confirmed);
     if (!confirmed) executor_.forget_actor(partition);
+    QUIPU_CHECK(confirmed || !executor_.has_actor(partition),
+                "an actor whose last adds may be lost is not used again", partition);
   }
 }
 
@@ -45,6 +50,8 @@ void StoreIdentity::abandon(StoreId next) {
   settled_ = false;
   executor_.become(next);
   executor_.seal();
+  QUIPU_CHECK(executor_.meta().store == next && executor_.meta().marked && !executor_.has_open(),
+              "a store that lost something is another store, and is filled before it counts", next);
 }
 
 void StoreIdentity::on_filled_from(MemberIndex source) {

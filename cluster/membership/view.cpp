@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cluster/membership/pins.h"
+#include "protocol/check.h"
 
 namespace quipu {
 
@@ -84,6 +85,8 @@ bool View::adopt(const Meta& meta) {
   for (const Pin& pin : meta.pins.current) {
     if (const auto member = config_.find(pin.node)) stores_[*member] = pin.store;
   }
+  QUIPU_CHECK(!retired_ || quipu::retired(meta.pins, meta.store), "a retired store stays retired",
+              meta.store);
   const Fence fence = fence_of(meta.pins);
   return std::exchange(fence_, fence) != fence;
 }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "cluster/replication/state_size.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -55,6 +56,8 @@ void Collector::join(RoundId round, Then then) {
 
 RoundId Collector::start(Round round, Then then) {
   const RoundId id{next_id_++};
+  QUIPU_CHECK(!round.shards.empty() && round.shards.size() == round.work.size(),
+              "a round asks for something", round.shards.size(), round.work.size());
   round.askers.push_back(std::move(then));
   for (std::size_t i = 0; i < round.shards.size(); ++i) {
     round.work[i].partition = executor_.map().place(round.shards[i]).partition();
@@ -190,10 +193,13 @@ void Collector::forget_answered_asks() {
 }
 
 void Collector::count(Shard& shard, Round& round, MemberIndex member) {
+  QUIPU_CHECK(bit(shard, member) != 0, "only owners count towards a majority", member,
+              shard.partition);
   shard.holders |= bit(shard, member);
   const bool enough = round.phase == Phase::one ||
                       static_cast<std::size_t>(std::popcount(shard.holders)) >= view_.majority();
   if (shard.resolved || !enough) return;
+  QUIPU_CHECK(round.unresolved > 0, "each shard is resolved once", round.unresolved);
   shard.resolved = true;
   --round.unresolved;
 }
@@ -284,6 +290,7 @@ void Collector::finish(RoundId id, Code code) {
   done.asked = round.asked;
   done.age_ms = round.age_ms;
   done.complete = round.complete;
+  QUIPU_CHECK(!result->askers.empty(), "somebody has asked for each round", id);
   rounds_.erase(id);
   ended_[id] = result;
   tasks_.add([this, result](Instant now) { tell(now, result, Residency::Turn::first); });
@@ -301,7 +308,8 @@ void Collector::tell(Instant now, const std::shared_ptr<Result>& result, Residen
       return;
     }
   }
-  ended_.erase(finished.round);
+  const std::size_t told = ended_.erase(finished.round);
+  QUIPU_CHECK(told == 1, "a round is told once", finished.round);
   for (const Then& asker : result->askers) asker(now, finished);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -67,6 +69,8 @@ void Listing::on_list(Instant now, ClientId client, const List& list) {
 // Through what this node can tell, up to an answer or to whom it must ask. What waits
 // for others has found nothing yet, so that it takes little memory.
 void Listing::advance(Walk walk) {
+  QUIPU_CHECK(walk.begin <= walk.cursor && walk.cursor <= kListEnd, "a walk goes forward",
+              walk.begin, walk.cursor);
   Found found = held(walk.prefix, walk.cursor, walk.end, walk.limit);
   walk.cursor = found.next;
   if (!found.keys.empty() || walk.cursor >= walk.end) return answer(walk, std::move(found.keys));
@@ -133,7 +137,9 @@ void Listing::wait(Walk walk) {
 Listing::Walk Listing::take(Walks::iterator at) {
   Walk walk = std::move(at->second);
   walks_.erase(at);
-  bytes_ -= cost(walk.prefix.size(), walk.limit);
+  const std::size_t bytes = cost(walk.prefix.size(), walk.limit);
+  QUIPU_CHECK(bytes <= bytes_, "what ends was counted", bytes, bytes_);
+  bytes_ -= bytes;
   return walk;
 }
 

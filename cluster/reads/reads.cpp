@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -152,11 +154,13 @@ bool Reads::may_wait(Operation& operation) {
 }
 
 void Reads::erase(Operations::iterator at) {
+  QUIPU_CHECK(at->second.bytes <= bytes_, "what ends was counted", at->second.bytes, bytes_);
   bytes_ -= at->second.bytes;
   operations_.erase(at);
 }
 
 void Reads::advance(Instant now, Operations::iterator at) {
+  QUIPU_CHECK(at != operations_.end(), "only a read that waits goes on");
   Operation& operation = at->second;
   while (operation.failed == Code::ok && operation.waiting.empty()) {
     if (cost(operation) > settings_.pending_read_bytes) {

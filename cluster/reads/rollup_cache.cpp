@@ -1,5 +1,7 @@
 #include "cluster/reads/rollup_cache.h"
 
+#include "protocol/check.h"
+
 namespace quipu {
 
 std::optional<Piece> RollupCache::read(Instant now, const ShardKey& shard) {
@@ -28,6 +30,8 @@ RollupCache::Entry& RollupCache::touch(const ShardKey& shard) {
 }
 
 void RollupCache::forget_oldest() {
+  QUIPU_CHECK(by_use_.size() == entries_.size() && !by_use_.empty(), "each entry is listed once",
+              by_use_.size(), entries_.size());
   const auto at = entries_.find(by_use_.front());
   if (at->second.due) due_.erase(*at->second.due);
   entries_.erase(at);
@@ -51,6 +55,7 @@ std::vector<ShardKey> RollupCache::take_due() {
     if (!entry.asking) due.push_back(std::move(shard));
   }
   due_.clear();
+  QUIPU_CHECK(due.size() <= entries_.size(), "a shard is due once", due.size(), entries_.size());
   return due;
 }
 

@@ -1,5 +1,7 @@
 #include "cluster/reads/sizing.h"
 
+#include "protocol/check.h"
+
 namespace quipu {
 
 std::uint64_t Sizing::counters_here() const { return counters_in(view_.owned()); }
@@ -75,6 +77,7 @@ void Sizing::ask(std::uint64_t number, const Shares& shares) {
 
 Sizing::Question Sizing::take(Questions::iterator at) {
   Question question = at->second;
+  QUIPU_CHECK(sums_.at(question.sum).questions > 0, "each question is of a sum", question.sum);
   --sums_.at(question.sum).questions;
   questions_.erase(at);
   return question;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "cluster/replication/replica.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -74,6 +75,7 @@ void AntiEntropy::all_shared(MemberIndex peer, std::deque<Partition>& partitions
 
 void AntiEntropy::begin(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
+  QUIPU_CHECK(peer != view_.self() && !pulling.asked, "one pull from a peer at a time", peer);
   ++counts_.pulls;
   pulling.stage = Stage::root;
   pulling.next = now;
@@ -86,6 +88,7 @@ void AntiEntropy::begin(Instant now, MemberIndex peer) {
 
 void AntiEntropy::ask(MemberIndex peer) {
   Pulling& pulling = peers_[peer];
+  QUIPU_CHECK(!pulling.asked && view_.up(peer), "one question is open at a time", peer);
   Pull& pull = pulling.asked.emplace();
   pull.id = next_id_++;
   switch (pulling.stage) {
@@ -273,6 +276,8 @@ void AntiEntropy::advance(Instant now, MemberIndex peer) {
 
 void AntiEntropy::finish(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
+  QUIPU_CHECK(pulling.shards.empty() && pulling.leaves.empty() && pulling.differing.empty(),
+              "a pull ends when nothing is left to be fetched", peer, pulling.shards.size());
   if (pulling.urgent)
     merged_.push_back({{peer, pulling.epoch, pulling.whole}, executor_.covering()});
   pulling = Pulling{};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -22,6 +24,8 @@ Beat Freshness::beat(Instant now, MemberIndex to, const Replicator& replicator) 
             view_.full(view_.self())};
   peer.sent.push_back({beat.number, now});
   if (peer.sent.size() > kRememberedBeats) peer.sent.pop_front();
+  QUIPU_CHECK(peer.covered <= peer.newest, "only a beat that came is covered", to, peer.covered,
+              peer.newest);
   return beat;
 }
 
@@ -35,6 +39,7 @@ void Freshness::mark(Peer& peer) const {
   if (peer.marker != 0 || peer.newest <= peer.covered) return;
   peer.marker = peer.newest;
   peer.marker_commit = executor_.covering();
+  QUIPU_CHECK(peer.marker > peer.covered, "each marker covers more", peer.marker, peer.covered);
 }
 
 void Freshness::on_beat(MemberIndex from, const Beat& beat) {
@@ -68,6 +73,7 @@ void Freshness::on_replaced(MemberIndex member) {
 
 std::optional<Duration> Freshness::age_of(Instant now, MemberIndex member) const {
   if (!peers_[member].as_of) return std::nullopt;
+  QUIPU_CHECK(*peers_[member].as_of <= now, "what is known of a peer is of the past", member);
   return now - *peers_[member].as_of;
 }
 

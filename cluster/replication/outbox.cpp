@@ -1,7 +1,8 @@
 #include "cluster/replication/outbox.h"
 
-#include <cassert>
 #include <utility>
+
+#include "protocol/check.h"
 
 namespace quipu {
 
@@ -18,12 +19,14 @@ bool Outbox::push(const PlacedRef& shard, Commit since) {
   waiting_.emplace_back(shard, since);
   if (size() <= limit_) return true;
   clear();
+  QUIPU_CHECK(empty(), "a full outbox is dropped as a whole");
   return false;
 }
 
 void Outbox::take(std::size_t count, Commit as_of) {
   constexpr std::size_t kAhead = 8;
-  assert(count > 0 && count <= next_size());
+  QUIPU_CHECK(count > 0 && count <= next_size() && can_take(), "a frame shows what waits", count,
+              next_size());
   Acked& sent = frames_[next_number_++];
   sent.as_of = as_of;
   sent.items.reserve(count);
@@ -41,6 +44,8 @@ Outbox::Acked Outbox::acked(std::uint64_t number) {
   if (at == frames_.end()) return {};
   Acked acked = std::move(at->second);
   frames_.erase(at);
+  QUIPU_CHECK(acked.items.size() <= in_flight_, "what is acknowledged was in flight",
+              acked.items.size(), in_flight_);
   in_flight_ -= acked.items.size();
   return acked;
 }
@@ -61,6 +66,8 @@ void Outbox::relink() {
       }
     }
   }
+  QUIPU_CHECK(frames_.empty() && size() <= limit_, "what was in flight waits again, once", size(),
+              limit_);
 }
 
 void Outbox::clear() {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -34,7 +36,7 @@ void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& orig
   ++size_;
   if (commit <= std::max(durable_, entry.own)) return;
   entry.own = commit;
-  own_.emplace_back(commit, number);
+  own_.hold(number, commit);
 }
 
 QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
@@ -69,6 +71,7 @@ void QuorumWaits::forget_answered(Number number) {
 
 void QuorumWaits::release(Number number) {
   Shard& shard = shards_[number];
+  QUIPU_CHECK(shard.waiting().empty(), "a shard that is waited for stays", shard.name.shard.key);
   names_.erase(shard.name.placement.hash, number);
   free_.push_back(number);
   std::ranges::push_heap(free_, std::greater<>());
@@ -101,6 +104,8 @@ void QuorumWaits::hold(Number number, MemberIndex owner, Commit commit) {
   note(shard, owner, commit);
   for (Wait& wait : shard.waiting()) {
     if (!met(shard, wait.commit)) break;
+    QUIPU_CHECK(size_ > 0 && shard.answered < shard.waits.size(), "each wait is answered once",
+                size_, shard.answered);
     out_.answer(wait.origin, std::move(wait.done));
     ++shard.answered;
     --size_;
@@ -114,13 +119,12 @@ void QuorumWaits::on_held(const PlacedRef& shard, MemberIndex owner, Commit comm
 }
 
 void QuorumWaits::on_durable(Commit commit) {
+  QUIPU_CHECK(commit >= durable_, "what is durable stays durable", commit, durable_);
   durable_ = commit;
-  while (!own_.empty() && own_.front().first <= commit) {
-    const Number number = own_.front().second;
-    own_.pop_front();
+  own_.release(commit, [&](Number number) {
     if (number < shards_.size() && !shards_[number].waits.empty())
       hold(number, view_.self(), commit);
-  }
+  });
 }
 
 template <class Wanted>

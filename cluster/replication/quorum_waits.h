@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/gates/commit_gate.h"
 #include "cluster/gates/outbound.h"
 #include "cluster/membership/view.h"
 #include "cluster/replication/placed_shard.h"
@@ -90,9 +91,9 @@ class QuorumWaits {
   std::vector<Number> free_;  // nobody waits for them; a heap, the least first
   std::size_t size_ = 0;
   Commit durable_{};
-  // Not durable here yet, ascending. A number may mean another shard by then, of which this
-  // node's copy is as durable, or none.
-  std::deque<std::pair<Commit, Number>> own_;
+  // Of which this node's copy is not durable yet. A number may mean another shard by then, of
+  // which this node's copy is as durable, or none.
+  CommitGate<Number> own_;
 };
 
 }  // namespace quipu

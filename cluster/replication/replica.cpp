@@ -4,6 +4,7 @@
 
 #include "cluster/membership/testimony.h"
 #include "cluster/replication/state_size.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -36,6 +37,7 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   answer.states.sightings = testimony(executor_);
   answer.boot = executor_.meta().lineage.back().boot;
   answer.unfilled = view_.unfilled(std::move(partitions));
+  QUIPU_CHECK(!executor_.has_open(), "an answer shows sealed states only");
   const Age age = freshness_.age(now);
   answer.age_ms = milliseconds(age);
   answer.complete = age.complete && answer.unfilled.empty();
@@ -92,6 +94,7 @@ void Replica::on_pull(MemberIndex from, const Pull& pull) {
 }
 
 Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex a, MemberIndex b) {
+  QUIPU_CHECK(a != b, "two members compare what both own", a);
   Hash128 root;
   for (const Partition partition : map.ledger().held_in()) {
     if (view.owns(a, partition) && view.owns(b, partition)) root += map.ledger().digest(partition);

@@ -6,6 +6,7 @@
 
 #include "cluster/membership/testimony.h"
 #include "cluster/replication/state_size.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -49,6 +50,8 @@ void Replicator::offer_foreign() {
 }
 
 void Replicator::on_sealed(const Sealed& sealed) {
+  QUIPU_CHECK(sealed.commit == next(queued_), "records go to the outboxes in order, each once",
+              sealed.commit, queued_);
   queued_ = sealed.commit;
   if (view_.size() == 1) return;  // nobody is to be told
   std::vector<PlacedRef> shards;
@@ -73,6 +76,7 @@ void Replicator::offer(const ShardRef& ref) {
 // Whoever waits for a lost shard may still be answered by the other owners, and
 // is in doubt at its deadline otherwise.
 void Replicator::push(MemberIndex member, const PlacedRef& shard, Commit since) {
+  QUIPU_CHECK(member != view_.self(), "a node keeps no outbox for itself", member);
   Peer& peer = peers_[member];
   if (peer.outbox.push(shard, since)) return;
   ++peer.lost_epoch;
@@ -96,6 +100,7 @@ void Replicator::send_frames(MemberIndex member) {
     Outbox& outbox = peers_[member].outbox;
     DeltaFrame message{outbox.next_number(), view_.fence(), Delta(as_of)};
     outbox.take(show(outbox, message.delta), as_of);
+    QUIPU_CHECK(!executor_.has_open(), "a frame shows sealed states only", as_of);
     message.delta.sightings = testimony(executor_);
     out_.send(member, std::move(message), as_of);
     ++counts_.frames_sent;
@@ -200,6 +205,7 @@ bool Replicator::settled(Partition partition) const {
 void Replicator::drop_settled_foreign() {
   if (foreign_.empty() || queued_ != executor_.covering()) return;
   std::erase_if(foreign_, [this](Partition partition) {
+    QUIPU_CHECK(!view_.owned(partition), "what this node owns is never dropped", partition);
     if (!settled(partition)) return false;
     executor_.drop(partition);
     ++counts_.partitions_dropped;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <cassert>
 #include <utility>
 
 #include "node/base/entropy.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -252,7 +252,7 @@ void ClientThread::complete(ClientEffects::Completion completion) {
   } else if (auto* keys = std::get_if<Keys>(&completion.answer)) {
     answer(call, std::move(*keys));
   } else {
-    assert(false && "the config was asked for by a question for the status");
+    QUIPU_CHECK(false, "the config was asked for by a question for the status");
   }
 }
 

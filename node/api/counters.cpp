@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cassert>
 #include <utility>
 
 #include "node/api/call_forms.h"
@@ -11,6 +10,7 @@
 #include "node/base/version.h"
 #include "node/cores/counter_backend.h"
 #include "protocol/affinity.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -132,7 +132,7 @@ constexpr auto as_result = [](Status why) { return Result<ClusterStatus>(std::mo
 
 Counters::Counters(std::vector<std::shared_ptr<CounterBackend>> backends)
     : backends_(std::move(backends)) {
-  assert(!backends_.empty());
+  QUIPU_CHECK(!backends_.empty(), "a node has a reactor");
 }
 
 Counters::~Counters() = default;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <cassert>
 #include <iterator>
 #include <utility>
 
 #include "node/base/clock.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -34,7 +34,9 @@ Crossing::Crossing(asio::io_context& io, CorePort& port, Deliver deliver)
 
 void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& members,
                     const ClusterConfig& config, std::size_t self) {
-  assert(all.size() == members.size() && all.size() <= 256);
+  QUIPU_CHECK(all.size() == members.size() && all.size() <= 256,
+              "each reactor is a member, and an id has a byte for its number", all.size(),
+              members.size());
   if (all.size() < 2) return;
   self_ = self;
   others_.resize(all.size());
@@ -304,7 +306,7 @@ std::uint64_t Crossing::admit(std::size_t from, const Mail::Question& question) 
 }
 
 Crossing::Guest Crossing::dismiss(std::uint64_t at) {
-  assert(guests_[at].here);
+  QUIPU_CHECK(guests_[at].here, "an answer belongs to a call that waits", at);
   guests_[at].here = false;
   free_guests_.push_back(at);
   --here_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <cassert>
 #include <utility>
 
 #include "node/cores/core_router.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -231,7 +231,7 @@ void LocalCalls::finish(std::size_t slot, const Answer& told) {
   } else if (const auto* keys = std::get_if<Keys>(&told)) {
     answer(ended.call, *keys);
   } else {
-    assert(false && "nobody asks here how many counters there are");
+    QUIPU_CHECK(false, "the library does not ask how many counters there are");
   }
 }
 

@@ -1,7 +1,8 @@
 #include "node/cores/mail.h"
 
-#include <cassert>
 #include <utility>
+
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -19,7 +20,7 @@ void Mail::ask(ClientId client, const Op& op) {
 }
 
 void Mail::ask(ClientId client, const Read& read) {
-  assert(!read.keys.empty());
+  QUIPU_CHECK(!read.keys.empty(), "a read names a key");
   questions_.push_back({.client = client,
                         .id = read.id,
                         .keys = static_cast<std::uint32_t>(read.keys.size()),
@@ -38,7 +39,7 @@ void Mail::tell(ClientId client, std::uint64_t id, Done done) {
 }
 
 void Mail::tell(ClientId client, std::uint64_t id, std::span<const Value> values) {
-  assert(!values.empty());
+  QUIPU_CHECK(!values.empty(), "a read of a key has a value");
   replies_.push_back({client, id, static_cast<std::uint32_t>(values.size())});
   values_.insert(values_.end(), values.begin(), values.end());
 }

@@ -1,11 +1,11 @@
 // How a reactor begins, begins anew, fails and stops.
 #include <algorithm>
 #include <asio/post.hpp>
-#include <cassert>
 #include <future>
 #include <utility>
 
 #include "node/reactor/reactor.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -301,7 +301,7 @@ void Reactor::begin_stop() {
 void Reactor::stop() {
   calls_->close({Code::unavailable, "the node is closed"});
   if (!thread_.joinable()) return;
-  assert(!calls_->on_own_thread());
+  QUIPU_CHECK(!calls_->on_own_thread(), "a reactor cannot wait for itself");
   begin_stop();
   thread_.join();
 }

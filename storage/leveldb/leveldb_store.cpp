@@ -4,10 +4,10 @@
 #include <leveldb/filter_policy.h>
 #include <leveldb/write_batch.h>
 
-#include <cassert>
 #include <string>
 #include <utility>
 
+#include "protocol/check.h"
 #include "storage/leveldb/leveldb_env.h"
 #include "storage/leveldb/leveldb_files.h"
 #include "storage/leveldb/leveldb_recovery.h"
@@ -169,7 +169,7 @@ Status LevelDbStore::reopen() {
 Status LevelDbStore::write(const Batch& batch) {
   if (refusal_.code() == Code::storage_full) refusal_ = reopen();
   if (!refusal_.ok()) return refusal_;
-  assert(scratch_ == nullptr);  // what is written there is not durable
+  QUIPU_CHECK(scratch_ == nullptr, "what is written to a scratch directory is not durable");
   leveldb::WriteBatch updates;
   for (const auto& [key, value] : batch.puts) updates.Put(key, value);
   for (const std::string& key : batch.deletes) updates.Delete(key);

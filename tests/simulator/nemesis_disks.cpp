@@ -260,7 +260,7 @@ void Nemesis::watch_swapped() {
   const auto told = [](const PeerStatus& peer) {
     return peer.state.find("this node's store is not") != std::string::npos;
   };
-  if (serves && std::ranges::any_of(node.core()->status({}, 0).peers, told)) {
+  if (serves && std::ranges::any_of(node.core()->status(node.clock().now(), 0).peers, told)) {
     shared_.trace.fail(shared_.time.now(), Invariant::replaced_store_ends,
                        node.name() + " goes on with a store that it was told is replaced");
   }

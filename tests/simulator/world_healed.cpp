@@ -85,7 +85,7 @@ void World::check_converged() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i]->running() && !nemesis_->is_whole(i)) {
         std::string peers;
-        for (const PeerStatus& peer : nodes_[i]->core()->status(Instant{}, 0).peers)
+        for (const PeerStatus& peer : nodes_[i]->core()->status(nodes_[i]->clock().now(), 0).peers)
           peers += "; " + peer.name + ": " + peer.state;
         fail(Invariant::all_ready_after_healing,
              nodes_[i]->name() + " is not: " + nodes_[i]->core()->state() + peers);

@@ -93,7 +93,7 @@ class PackedEntry : public testing::Test {
 TEST_F(PackedEntry, holds_what_it_was_given) {
   for (int i = 0; i < 100; ++i) {
     const std::string key(1 + random_.below(kMaxKey), 'k');
-    live({key, static_cast<ShardIndex>(random_.below(2) * random_.below(65'536))});
+    live({key, static_cast<ShardIndex>(random_.below(2) * random_.below(kMaxShards))});
   }
   EXPECT_EQ(slab_.used(), 0U);
 }

@@ -38,6 +38,7 @@ void touch_and_add(ShardMap& map, ShardRef ref, ActorId actor, std::int64_t amou
 }
 
 void checkpoint_all(ShardMap& map) {
+  map.take_open([](const Entry&) {});  // only what is sealed is put
   std::vector<Entry*> dirty;
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     map.collect_dirty(Partition{p}, std::nullopt, dirty);

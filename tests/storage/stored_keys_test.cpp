@@ -60,15 +60,17 @@ TEST(StoredKeys, GiveBackPartitionsAndCommits) {
   for (const std::uint16_t partition : std::initializer_list<std::uint16_t>{0, 1, 255, 256, 4095}) {
     EXPECT_EQ(stored::parse_actor(stored::actor(Partition{partition})), Partition{partition});
   }
-  for (const std::uint64_t commit : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
+  for (const std::uint64_t commit : {std::uint64_t{1}, std::uint64_t{2}, ~std::uint64_t{0}}) {
     EXPECT_EQ(stored::parse_record(stored::record(Commit{commit})), Commit{commit});
   }
 }
 
 TEST(StoredKeys, RefuseWhatIsNone) {
+  std::string beyond = shard("a", kMaxShards - 1);
+  beyond.replace(beyond.size() - 2, 2, "\x04\x00"s);  // kMaxShards
   for (const std::string& key :
-       {""s, "s"s, "s\0\0\0\0\0"s, shard(std::string(kMaxKey, 'x'), 0) + "x",
-        shard("a", kMaxShards), "s\x10\0\0a\0\0"s, "x\0\0\0a\0\0"s}) {
+       {""s, "s"s, "s\0\0\0\0\0"s, shard(std::string(kMaxKey, 'x'), 0) + "x", beyond,
+        "s\x10\0\0a\0\0"s, "x\0\0\0a\0\0"s}) {
     EXPECT_FALSE(stored::parse_shard(key).has_value()) << key.size();
   }
   for (const std::string& key : {""s, "a"s, "a\0"s, "a\0\0\0"s, "b\0\0"s, "a\x10\0"s}) {
