@@ -1,8 +1,12 @@
-// What somebody outside writes: embeds a node, and counts in it and from outside of it.
+// What somebody outside writes: embeds a node, and counts in it and from outside of it, also
+// by a program that has the remote client alone.
+//   outside DATA_DIRECTORY REMOTE_PROGRAM
 #include <quipu/client.h>
 #include <quipu/node.h>
 
+#include <cstdlib>
 #include <iostream>
+#include <string>
 
 // Each struct that a caller may fill in, with one number of it. A compiler that warns of
 // missing initialisers finds every other member that has no default.
@@ -63,7 +67,7 @@ bool use(quipu::Counter counter) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   auto node = quipu::Node::open({.data_directory = argv[1], .client_address = "127.0.0.1:0"});
   if (!node.ok() || !(*node)->wait_ready(std::chrono::seconds(10))) return 1;
   if (!use((*node)->counter("likes:42")) || !use(**node)) return 1;
@@ -73,6 +77,8 @@ int main(int argc, char** argv) {
   if (!(*client)->counter("likes:42").add(-4).ok()) return 1;
   const auto total = (*client)->counter("likes:42").read({.level = quipu::ReadLevel::strong});
   if (!total.ok()) return 1;
-  std::cout << total->value << '\n';
+  std::cout << total->value << std::endl;
+  const std::string remote = argv[2];
+  if (std::system((remote + ' ' + (*node)->client_address()).c_str()) != 0) return 1;
   return (*node)->close().ok() ? 0 : 1;
 }
