@@ -38,6 +38,11 @@ ShardIndex ShardMap::told_usable(const Placement& placement, const ShardRef& ref
 
 // ---- changing ----
 
+inline void ShardMap::list_open(Entry* entry) {
+  open_.push_back(entry);
+  open_bytes_ += entry->size();
+}
+
 void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flags) {
   QUIPU_CHECK((flags & ~(Entry::kWhole | Entry::kLocal)) == 0, "a change is whole, local or both",
               flags);
@@ -46,14 +51,7 @@ void ShardMap::touch(const Placement& placement, Entry* entry, std::uint8_t flag
     ledger_.on_dirty(placement, *entry);
     entry->set_journaled(Entry::Journaled::by_name);
   }
-  open(entry, flags);
-}
-
-void ShardMap::open(Entry* entry, std::uint8_t flags) {
-  if (!entry->has(Entry::kOpen)) {
-    open_.push_back(entry);
-    open_bytes_ += entry->size();
-  }
+  if (!entry->has(Entry::kOpen)) list_open(entry);
   entry->set(static_cast<std::uint8_t>(Entry::kOpen | flags));
 }
 
@@ -65,7 +63,8 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
     entry->mark_used();
     entry->set_journaled(Entry::Journaled::by_name);
     ledger_.on_new_dirty(placement.partition(), *entry);
-    open(entry, flags);
+    list_open(entry);
+    entry->set(static_cast<std::uint8_t>(Entry::kOpen | flags));
   } else {
     touch(placement, entry, flags);
     if (!entry->is_bottom()) ledger_.on_gone(placement.partition(), *entry);

@@ -167,7 +167,7 @@ class ShardMap {
   [[nodiscard]] ShardIndex told_usable(const Placement& placement, const ShardRef& ref) const;
   Entry* insert(const Placement& placement, const ShardRef& ref, const ShardState& state);
   void held(const Placement& placement, const ShardRef& ref, const ShardState& state);
-  void open(Entry* entry, std::uint8_t flags);
+  void list_open(Entry* entry);
 
   EntryIndex index_;
   DigestLedger ledger_;
