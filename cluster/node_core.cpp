@@ -99,8 +99,8 @@ void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
 }
 
 void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& effects) {
-  // What an earlier start wrote and did not sync may still be lost, so a core that only
-  // reads vouches for nothing.
+  // Records that an earlier start wrote and did not sync may still be lost, so the answers of a
+  // core that only reads are not complete.
   if (serves_reads() && (service_ == Service::all || read.level == ReadLevel::local)) {
     reads_.on_read(now, client, read);
   } else {
@@ -145,7 +145,7 @@ bool NodeCore::dials(MemberIndex member) const {
 
 void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
                             Effects& effects) {
-  // A peer that heard the new name, or this start's, would pin it, and a crash may yet undo it.
+  // A peer that saw the new name, or this start's, would pin it, and a crash may still undo it.
   if (identity_.abandoned() || service_ == Service::reads) {
     effects.closes.push_back({link, state()});
     return;
@@ -217,7 +217,7 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
   pull(now, member);
 }
 
-// Not before it agrees; then its next beat asks for it again.
+// Not before the peer agrees. Then its next heartbeat asks for it again.
 void NodeCore::pull(Instant now, MemberIndex member) {
   if (greeting_.agrees(member)) anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
 }
@@ -235,8 +235,8 @@ void NodeCore::adopt_pins(Instant now) {
   }
 }
 
-// What the old store sent to others and not to us, they tell us if asked once they take
-// nothing from it any more. (One that owns nothing has executed nothing.)
+// Members have states from the old store that this node did not get. They send them if asked,
+// once they accept nothing more from it. (A store that owns nothing has executed nothing.)
 void NodeCore::on_replaced(Instant now, MemberIndex member) {
   on_link_lost(member);
   if (config_.members[member].weight == 0) return;
@@ -248,8 +248,8 @@ void NodeCore::on_replaced(Instant now, MemberIndex member) {
   }
 }
 
-// Another store was pinned in place of this one. What it executed from now on would count
-// nowhere, so it tells its peers nothing any more.
+// Another store was pinned in place of this one. Further changes here would count nowhere, so
+// this node sends its peers nothing more.
 void NodeCore::part_from_all(Effects& effects) {
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {
     if (member != self_ && view_.up(member)) on_link_lost(member);
@@ -260,7 +260,7 @@ void NodeCore::part_from_all(Effects& effects) {
 // ---- peer messages ----
 
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn) {
-  // What was held has its room already.
+  // A held message has its room already.
   if (backpressure_.peers_wait() && turn == Turn::first && needs_room(message)) {
     backpressure_.on_dropped(from);
     return;
@@ -279,12 +279,12 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Tur
   std::visit([&](const auto& one) { handle(now, from, one); }, message);
 }
 
-// These two are about a link that is not up yet: on_link_frame has taken them.
+// These two are about a link that is not up yet: on_link_frame has handled them.
 void NodeCore::handle(Instant, MemberIndex, const Hello&) {
-  QUIPU_CHECK(false, "a message about a link is none of a member");
+  QUIPU_CHECK(false, "messages about a link are handled by the handshake");
 }
 void NodeCore::handle(Instant, MemberIndex, const Refusal&) {
-  QUIPU_CHECK(false, "a message about a link is none of a member");
+  QUIPU_CHECK(false, "messages about a link are handled by the handshake");
 }
 
 void NodeCore::handle(Instant, MemberIndex from, const DeltaFrame& frame) {
@@ -396,7 +396,7 @@ void NodeCore::on_tick(Instant now, Effects& effects) {
     retry_what_is_due(now);
   } else if (now >= next_gossip_) {
     next_gossip_ = now + settings_.gossip_interval;
-    // The outboxes must know of what no answer waited for before they are flushed.
+    // The outboxes must get changes that no answer waited for before they are flushed.
     if (seals_.store_is_idle() && executor_->has_open()) executor_->seal();
     take_records(effects);
     seals_.hurry();
@@ -431,7 +431,7 @@ void NodeCore::begin_closing(Instant now, Effects& effects) {
 }
 
 Instant NodeCore::deadline() const {
-  if (identity_.abandoned()) return kNever;  // all that is waited for is its last write
+  if (identity_.abandoned()) return kNever;  // only its last write is outstanding
   return std::min({next_gossip_, anti_entropy_.deadline(), identity_.deadline()});
 }
 
@@ -441,7 +441,7 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
   in_batch_ = false;
   if (!identity_.abandoned()) {
     identity_.settle(now);
-    // What a greeting waits for may have been durable all along.
+    // What a handshake waits for may be durable already.
     for (const Greeting::Met& met : greeting_.on_durable(seals_.durable(), effects))
       on_met(now, met);
     anti_entropy_.on_tick(now);
@@ -485,9 +485,9 @@ void NodeCore::weigh_backlog(Effects& effects) {
   coordinator_.on_swamped(backpressure_.peers_wait());
 }
 
-// A new link brings again what was dropped for want of room: frames in flight,
-// questions without an answer, and a look at all that differs. This node has none to
-// itself, and asks itself again.
+// A new link brings everything again that was dropped for lack of room: frames in flight,
+// unanswered questions, and a comparison of all differences. This node has no link to itself,
+// and repeats its own questions.
 void NodeCore::hear_again(MemberIndex member, Effects& effects) {
   if (member == self_) {
     collector_.on_link_lost(self_);

@@ -4,15 +4,15 @@
 //
 //   on_ops, on_read, on_list, on_size, on_link_*, on_durable, on_tick ──▶ Effects
 //
-// It only routes between its parts, each of which has a file of its own:
+// It only routes between its parts. Each has a file of its own:
 //
-//   greeting       who may talk               coordinator   how an op is carried out
-//   replicator     states on their way        forwarder     ops for other executors
+//   handshake      which links carry data     coordinator   how an op is carried out
+//   replicator     states to peers            forwarder     ops for other executors
 //   freshness      how old our view is        quorum_waits  acks that are owed
 //   anti_entropy   what replication missed    collector     states of a majority
-//   replica        what others ask of us      reads         how a read is answered
-//   listing        which counters exist       sizing        how many do
-//   outbound       what must wait for a commit   residency    … or for the store
+//   replica        answers to members         reads         how a read is answered
+//   listing        which counters exist       sizing        how many exist
+//   outbound       what waits for a commit    residency     … or for the store
 //   store_identity whose store this is        seal_policy   when a record is sealed
 //   backpressure   when clients and peers wait
 //
@@ -40,12 +40,13 @@
 
 namespace quipu {
 
-// For recover(). What others own is never evicted: it is kept until they have it.
+// For recover(). Partitions of other owners are never evicted: they stay until the owners
+// have them.
 [[nodiscard]] ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
                                                const NodeSettings& settings);
 
-// What a core does. One that only reads has a disk without room for this start: it answers
-// local reads from what it holds, opens no link, and changes nothing, not even in memory.
+// What a core does. Service::reads is for a disk without room for this start: the core answers
+// local reads from its state, opens no link, and changes nothing, not even in memory.
 enum class Service : std::uint8_t { all, reads };
 
 class NodeCore {
@@ -58,18 +59,17 @@ class NodeCore {
   NodeCore& operator=(const NodeCore&) = delete;
 
   // ---- clients ----
-  // Each op is answered by one Done with its id, now or later. Borrows only
-  // during the call. What is known at once is appended to `at_once`, if there is one,
-  // mostly in the order of `ops`, and the shell keeps it until Effects::released says so;
-  // else it is kept here. With `at_once` there are no effects before finish_batch, which
-  // may be shared by many.
+  // Each op is answered by one Done with its id, now or later. Borrows only during the call. If
+  // `at_once` is given, answers that are known at once are appended to it, mostly in the order
+  // of `ops`, and the shell keeps them until Effects::released. Otherwise they are held here.
+  // With `at_once` there are no effects before finish_batch, which many calls may share.
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
               std::vector<AtOnce>* at_once = nullptr);
   void on_read(Instant now, ClientId client, const Read& read, Effects& effects);
   void finish_batch(Instant now, Effects& effects);
   [[nodiscard]] bool in_batch() const { return in_batch_; }
-  // At `local`, without effects: Value::shards is 0 for the keys that on_read must be
-  // asked for, since the answer is not in this node's memory.
+  // At `local`, without effects. Value::shards is 0 for keys that are not in this node's memory:
+  // ask on_read for them.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
   // Answered by one Keys or one Sized with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);
@@ -77,28 +77,28 @@ class NodeCore {
   // Answered at once.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
-  // While true, read no more from client sockets: memory is filling up.
+  // While true, do not read from client sockets: memory is filling up.
   [[nodiscard]] bool paused() const { return backpressure_.clients_wait(); }
 
   // ---- peers ----
-  // The lower node id dials the higher. `dialed`: whom the shell called.
+  // The lower node id dials the higher. `dialed`: the member that the shell called.
   [[nodiscard]] bool dials(MemberIndex member) const;
   void on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects);
   void on_link_frame(Instant now, LinkId link, FrameType type, Payload payload, Effects& effects);
   void on_link_closed(Instant now, LinkId link, Effects& effects);
-  // Who is at the other end of an open link, if that is known.
+  // The node at the other end of an open link, if it is known.
   [[nodiscard]] std::optional<MemberIndex> peer_of(LinkId link) const {
     return greeting_.peer(link);
   }
-  // What the frame decoder of a peer connection must be given.
+  // The salt for the frame decoder of a peer connection.
   [[nodiscard]] std::uint64_t frame_salt() const { return raw(config_.id); }
 
   // ---- the store ----
   // All writes up to this commit are durable.
   void on_durable(Instant now, Commit commit, Effects& effects);
-  // What Effects::load asked for.
+  // The result of Effects::load.
   void on_loaded(Instant now, const Loaded& loaded, Effects& effects);
-  // The store has no room (it will try again), or has again.
+  // The store is full (it will try again), or has room again.
   void on_storage_full(bool full);
   [[nodiscard]] bool storage_full() const { return view_.full(self_); }
 
@@ -106,18 +106,18 @@ class NodeCore {
   void on_tick(Instant now, Effects& effects);
   [[nodiscard]] Instant deadline() const;
 
-  // From now on nothing that is open waits for the gossip, so that the node is soon quiet.
+  // Nothing open waits for the gossip from now on, so that the node is soon quiet.
   void begin_closing(Instant now, Effects& effects);
 
-  // Founded, settled, and so serving.
+  // Founded and settled, and so serving.
   [[nodiscard]] bool ready() const { return serves_reads() && service_ == Service::all; }
   [[nodiscard]] bool serves_reads() const { return identity_.ready(); }
   // "ready", or what it waits for, for people.
   [[nodiscard]] std::string state() const;
-  // Serving, but with a new disk that has not got everything from the other owners yet.
+  // Serving, but with a new disk that does not have everything from the other owners yet.
   [[nodiscard]] bool being_filled() const { return ready() && !view_.whole(); }
-  // Nothing is open, in flight to the store, or owed to a client; outboxes that
-  // have a link are empty. For a graceful stop.
+  // Nothing is open, on its way to the store, or owed to a client. Outboxes with a link are
+  // empty. For a graceful stop.
   [[nodiscard]] bool quiet() const;
 
   [[nodiscard]] const Executor& executor() const { return *executor_; }
@@ -194,7 +194,7 @@ class NodeCore {
   Coordinator coordinator_;
   Greeting greeting_;
 
-  bool in_batch_ = false;  // ops were taken, and their event is not finished
+  bool in_batch_ = false;  // ops came, and their event is not finished
   Instant next_gossip_;
 };
 

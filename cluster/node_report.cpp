@@ -1,4 +1,4 @@
-// node_report.cpp: what a node tells about itself and what it holds.
+// node_report.cpp: a node's status, and the answers about what it holds.
 #include <algorithm>
 
 #include "cluster/node_core.h"
@@ -26,7 +26,7 @@ std::string NodeCore::state() const {
                           : "the disk is full: waiting for room";
   }
   if (!executor_->meta().pins.founded) {
-    // A wiped disk looks as blank as a new one; the members that know better say so.
+    // A wiped disk looks as blank as a new one. The members that know better say so.
     for (MemberIndex member = 0; member < config_.members.size(); ++member) {
       if (member != self_ && greeting_.refused(member)) return greeting_.state(member);
     }
@@ -50,7 +50,7 @@ ConfigReply NodeCore::config(std::uint64_t id) const {
   if (pins.founded) reply.placement_key = executor_->map().placement_key();
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     const Member& member = config_.members[i];
-    // Before the founding, so that clients can say whom it waits for.
+    // Before the founding, so that clients can see which members it waits for.
     const StoreId store = pins.founded ? view_.pinned(i) : founding_store(pins, member.id);
     reply.members.push_back({member.id, member.name, member.client_address, store, member.weight});
   }

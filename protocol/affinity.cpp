@@ -6,8 +6,8 @@
 
 namespace quipu {
 
-// Two names that meet in one number only share a shard, so this needs no key, and may
-// be worked out by whoever speaks the protocol.
+// Two names with one number only share a shard. So this needs no key, and every client that
+// knows the protocol can compute it.
 Affinity affinity_of(std::string_view name) {
   if (name.empty()) return Affinity{};
   const std::uint64_t hash = hash64(HashKey{0}, name);

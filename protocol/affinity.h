@@ -1,9 +1,9 @@
-// affinity.h: which shard the adds of one client meet in.
+// affinity.h: the shard for all adds with one affinity.
 //
 //   "user:17" ──affinity_of──▶ 64 bits, over the wire ──shard_for(key's place)──▶ shard
 //
-// Invariant: every node and every client library chooses the same shard, as long as
-// they know the same number of shards that adds may use.
+// Invariant: every node and every client library that knows the same number of usable
+// shards chooses the same shard.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,11 @@
 
 namespace quipu {
 
-// Of a name as users give it, such as a user's id; none of an empty one.
+// The affinity of a name, such as a user's id. None for an empty name.
 [[nodiscard]] Affinity affinity_of(std::string_view name);
 
-// `first` is the place of the counter's shard 0: so two counters spread the same
-// clients differently, and nobody without the cluster's key can tell how.
+// `first` is the place of the counter's shard 0. So two counters spread the same clients
+// differently, and only a holder of the cluster's key can predict how.
 // REQUIRES: usable > 0
 [[nodiscard]] ShardIndex shard_for(Affinity affinity, const Placement& first, ShardIndex usable);
 

@@ -9,7 +9,7 @@ namespace {
 
 thread_local bool checks_throw = false;
 
-// The next of names that commas part, where those within brackets do not.
+// The next of the names separated by commas. Commas within brackets do not separate.
 std::string_view take_name(std::string_view& names) {
   int depth = 0;
   std::size_t end = 0;

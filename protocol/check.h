@@ -7,13 +7,13 @@
 //     commit = 9, sealed_ = 7
 //     storage/executor.cpp:331, in seal
 //
-// A check that fails is a bug of ours, and ends the process before the bug can spread:
-// counts that are wrong are worse than a node that is down. What comes from a peer, a disk
-// or a user never reaches one: that gets an error. The second argument says what is
-// violated, for a reader who does not know the code; the others are printed.
+// A failed check is a bug of ours, and ends the process before the bug can spread: wrong
+// counts are worse than a node that is down. Bytes from a peer, a disk or a user get an
+// error, never a check. The second argument explains the violation to a reader who does not
+// know the code. The others are printed.
 //
-// A check costs a compare and a branch that is never taken. One that would cost more than
-// the code it guards belongs into a test.
+// A check costs a compare and a branch that is never taken. A check that would cost more
+// than the code it guards belongs in a test.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +54,15 @@ class CheckValue {
 struct FailedCheck {
   const char* condition;
   const char* meaning;
-  const char* values;  // their names, as they stand in the call
+  const char* values;  // their names, as written in the call
   const char* file;
   int line;
   const char* function;
 };
 
-// Prints it, and aborts (or see ChecksThrow).
+// Prints the failure and aborts (or throws: see ChecksThrow).
 [[noreturn]] void fail_check(const FailedCheck& check, std::initializer_list<CheckValue> values);
-// What it prints.
+// The text that it prints.
 [[nodiscard]] std::string describe(const FailedCheck& check,
                                    std::initializer_list<CheckValue> values);
 
@@ -72,8 +72,8 @@ class CheckFailure : public std::logic_error {
 };
 
 // While one lives, a check that fails on this thread throws CheckFailure instead of ending
-// the process. For the simulator, which tells the seed and goes on with the next one: what
-// has thrown is in no state to be used.
+// the process. For the simulator, which reports the seed and goes on with the next one. The
+// object that failed must not be used any more.
 class ChecksThrow {
  public:
   ChecksThrow();

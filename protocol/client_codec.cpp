@@ -22,7 +22,7 @@ Offset<wire::Read> build(Builder& builder, const Read& message) {
                           message.timeout_ms, keys);
 }
 
-// As with Op, a bad key is answered by the coordinator.
+// As with Op, the coordinator answers a bad key.
 void read(Reader& in, const wire::Read& from, Read& message) {
   message.id = from.id();
   message.level = in.one_of<ReadLevel>("level", from.level());
@@ -236,7 +236,7 @@ void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
   });
 }
 
-// After the overloads, so that they find them all.
+// After the overloads, so that these find them all.
 constexpr auto build_client_message = [](Builder& builder, const auto& message) {
   return build(builder, message);
 };

@@ -1,8 +1,8 @@
-// client_messages.h: what is said on the client port, as plain structs.
+// client_messages.h: the messages of the client port, as plain structs.
 //
-// One request changes things (Op → Done), one reads (Read → Values), four look
-// around (List, Size, ConfigRequest, StatusRequest). Every message carries the `id`
-// that the asker chose; answers come in any order. Views borrow the frame.
+// One request changes a counter (Op → Done), one reads (Read → Values), four query the
+// cluster (List, Size, ConfigRequest, StatusRequest). Every message carries the `id` that
+// the asker chose. Answers come in any order. Views borrow the frame.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ inline constexpr std::size_t kMaxReadKeys = 1024;
 inline constexpr std::size_t kMaxListKeys = 1000;
 
 enum class OpKind : std::uint8_t {
-  add = 0,           // amount
-  reset = 1,         // clears what is observed
-  raise = 2,         // amount = the shard count wanted; grow-only, needs no token
-  // token.store = the executor's; 0: the node chooses, an owner of `key` if there is one.
-  // Answered with the store and a serial.
+  add = 0,    // amount
+  reset = 1,  // clears what is observed
+  raise = 2,  // amount = the wanted number of shards; grow-only, needs no token
+  // token.store = the executor's. 0: the node chooses, an owner of `key` if there is one.
+  // The answer has the store and a serial.
   open_session = 3,
 };
 
-// A server keeps what waits for others in memory, so it waits no longer than this
-// for anybody; whoever wants to, asks again.
+// A server keeps waiting requests in memory, so no request waits longer than this. A client
+// that wants to wait longer asks again.
 inline constexpr std::uint32_t kMaxTimeoutMs = 60'000;
 
 struct Op {
@@ -44,9 +44,9 @@ struct Op {
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
   std::uint32_t timeout_ms = 0;  // 0: the server's default; at most kMaxTimeoutMs arrives
-  Token token{};                 // store 0: none, so never retried by anyone
-  // Of an add to kAnyShard: it decides the shard (affinity.h). Between members, the shard
-  // stands beside it: the coordinator chose that one, knowing that adds may use it.
+  Token token{};                 // store 0: no token, so no node ever retries it
+  // For an add to kAnyShard: chooses the shard (affinity.h). Between members `shard` is set,
+  // too: the coordinator has chosen it, knowing that adds may use it.
   Affinity affinity{};
 };
 
@@ -54,11 +54,11 @@ struct Done {
   std::uint64_t id = 0;
   Code code = Code::ok;
   std::string detail{};
-  ShardIndex usable = 0;  // the counter's usable shards as the executor knows; 0: it does not
-  StoreId store{};        // open_session: whose serial this is
+  ShardIndex usable = 0;  // the counter's usable shards, as the executor knows; 0: unknown
+  StoreId store{};        // open_session: the store of the serial
   Serial serial{};
-  // A new add: what the counter counted right after it, as the executor knows; nothing
-  // if it cannot tell, since the counter has more shards or this is a retry.
+  // For a new add: the counter's total right after it, as the executor knows. Nothing if the
+  // executor cannot know it: the counter has more shards, or this is a retry.
   std::optional<std::int64_t> total{};
 };
 
@@ -74,8 +74,8 @@ struct Value {
   std::string detail{};
   std::int64_t value = 0;
   bool exists = false;
-  bool complete = false;     // nothing that was acknowledged `age` ago is missing
-  std::uint32_t age_ms = 0;  // kUnknownAge: cannot tell
+  bool complete = false;     // nothing acknowledged `age` ago is missing
+  std::uint32_t age_ms = 0;  // kUnknownAge: unknown
   ShardIndex shards = 1;
 };
 inline constexpr std::uint32_t kUnknownAge = 0xffffffff;
@@ -85,28 +85,28 @@ struct Values {
   std::vector<Value> values{};  // in the order of Read::keys
 };
 
-// The counters that exist, each as one of its owners holds it, in bounded
-// steps: start at cursor 0, go on at Keys::next, stop at kListEnd. In no order. One
-// that exists from the first step to the last is told, and told once.
+// Lists the counters that exist, as one owner of each holds it, in bounded steps. Start at
+// cursor 0, go on at Keys::next, stop at kListEnd. Unordered. A counter that exists from
+// the first step to the last is listed exactly once.
 struct List {
   std::uint64_t id = 0;
   std::string_view prefix{};
   std::uint32_t cursor = 0;            // partition × kLeaves + leaf
-  std::uint32_t limit = kMaxListKeys;  // about: a leaf is told as a whole
+  std::uint32_t limit = kMaxListKeys;  // about: a leaf is listed as a whole
   std::uint32_t timeout_ms = 0;
 };
 inline constexpr std::uint32_t kListEnd = kPartitions * kLeaves;
 
-// Not ok: `next` is where it got stuck, and where to ask again.
+// Not ok: the list stopped at `next`. Ask again there.
 struct Keys {
   std::uint64_t id = 0;
-  std::vector<std::string> keys{};  // may be none before the end
+  std::vector<std::string> keys{};  // may be empty before the end
   std::uint32_t next = kListEnd;
   Code code = Code::ok;
   std::string detail{};
 };
 
-// How many counters exist: as many as List would tell.
+// Asks for the key count: as many as List would list.
 struct Size {
   std::uint64_t id = 0;
   std::uint32_t timeout_ms = 0;
@@ -115,7 +115,7 @@ struct Size {
 struct Sized {
   std::uint64_t id = 0;
   std::uint64_t counters = 0;
-  Code code = Code::ok;  // not ok: no number at all, rather than one of a part
+  Code code = Code::ok;  // not ok: no number, rather than that of a part
   std::string detail{};
 };
 
@@ -127,16 +127,16 @@ struct MemberInfo {
   NodeId node{};
   std::string name{};
   std::string client_address{};  // host:port
-  StoreId store{};               // pinned; 0: not known yet
+  StoreId store{};               // pinned; 0: unknown
   std::uint32_t weight = 1;
 };
 
-// What a client needs to choose executors by itself.
+// All that a client needs to choose executors by itself.
 struct ConfigReply {
   std::uint64_t id = 0;
   ClusterId cluster{};
   std::string cluster_name{};
-  NodeId node{};  // who answers
+  NodeId node{};  // the node that answers
   std::uint64_t version = 0;
   bool ready = false;
   HashKey placement_key{};  // 0: the cluster is not founded yet, so no counter has a place
@@ -147,7 +147,7 @@ struct ConfigReply {
 
 struct StatusRequest {
   std::uint64_t id = 0;
-  NodeId node{};  // which of the members that answer at this address; 0: any
+  NodeId node{};  // which member to ask, of those at this address; 0: any
 };
 
 struct PeerStatus {

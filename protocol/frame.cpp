@@ -12,7 +12,7 @@
 namespace quipu {
 namespace {
 
-// As it stands on the stream. The checksum is 0 while it is computed.
+// The header as on the stream. The checksum is 0 while it is computed.
 struct Header {
   std::uint8_t magic;
   std::uint8_t version;
@@ -63,14 +63,14 @@ bool is_known(FrameType type) {
   return false;
 }
 
-// The greetings of the peer port are salted like the client port: not at all.
+// The handshake messages of the peer port have no salt, as on the client port.
 std::uint64_t salt_of(FrameType type, std::uint64_t salt) {
   return type > FrameType::hello ? salt : 0;
 }
 
-// What is hashed, bytes 0-7 and the payload, is not in one piece, and hashing in
-// pieces costs several times as much. So the header's first half stands in for
-// the checksum behind it for the while.
+// Bytes 0-7 and the payload are hashed, but they are not adjacent, and hashing in pieces costs
+// several times as much. So a copy of the header's first half takes the checksum's place in
+// the meantime.
 std::uint64_t checksum(char* frame, std::size_t size, std::uint64_t salt) {
   std::uint64_t kept;
   std::memcpy(&kept, frame + kChecksumAt, sizeof kept);
@@ -109,7 +109,7 @@ void append_frame(std::string& out, FrameType type, std::span<const std::byte> p
                   std::uint64_t salt) {
   const std::size_t length = padded(payload.size());
   const std::size_t size = kFrameHeader + length;
-  QUIPU_CHECK(size <= kMaxFrame, "no frame is larger than its reader takes", size);
+  QUIPU_CHECK(size <= kMaxFrame, "a frame fits its reader's limit", size);
   const Header header{kFrameMagic, kFrameVersion, static_cast<std::uint16_t>(type),
                       static_cast<std::uint32_t>(length), 0};
   const std::size_t begin = out.size();
@@ -125,8 +125,7 @@ Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt) {
   const std::optional<Frame> incomplete;
   if (in.buffered() == 0) return incomplete;
   char* const at = in.unread_bytes();
-  // Told by the first byte, since a stranger may wait for an answer after less
-  // than a header.
+  // Check the first byte: a stranger may wait for an answer after less than a header.
   if (static_cast<std::uint8_t>(*at) != kFrameMagic) {
     return refused("not Quipu's protocol: a frame begins with byte 0xfe");
   }

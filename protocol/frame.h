@@ -1,19 +1,18 @@
-// frame.h: how messages stand on a TCP stream, on both ports.
+// frame.h: the layout of messages on a TCP stream, on both ports.
 //
 //   0      1        2       4         8           16
 //   | 0xfe | version | type  | length  | checksum  | payload, length bytes …
 //   u8       u8       u16     u32       u64          a FlatBuffers table, zero-padded to 8
 //
-// No text begins with that first byte, so whoever serves others on the same port
-// knows from it who speaks.
+// No text begins with that first byte, so a server with two protocols on one port can tell
+// them apart.
 //
 // Little-endian. The checksum is XXH3-64 of bytes 0-7 and the payload, seeded
 // with the salt: 0 on the client port and for Hello and Refusal, the cluster id
 // for everything else between peers, so that another cluster's frames fail here.
 //
-// Invariant: a frame that is too long, of another version or with a length that
-// is not a multiple of 8 is refused from its header alone, before any of its
-// payload is buffered.
+// Invariant: a frame that is too long, of another version or with a length that is not a
+// multiple of 8 is refused from its header alone, before its payload is buffered.
 #pragma once
 
 #include <cstddef>
@@ -73,15 +72,15 @@ void append_frame(std::string& out, FrameType type, std::span<const std::byte> p
 
 struct Frame {
   FrameType type;
-  std::span<const std::byte> payload;  // 8-aligned; valid as long as the buffer's bytes
+  std::span<const std::byte> payload;  // 8-aligned; valid as long as the buffer's bytes are
 };
 
-// Cuts the next whole frame; nothing if more bytes are needed; protocol_error if
-// the stream is not ours, after which it must be closed.
-// REQUIRES: nothing but frames was consumed from `in` since it was empty.
+// Cuts the next whole frame. Nothing: more bytes are needed. protocol_error: these are not
+// our frames, and the connection must be closed.
+// REQUIRES: only frames were consumed from `in` since it was empty.
 [[nodiscard]] Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt = 0);
 
-// For a connection that brings nothing but frames.
+// For a connection that carries only frames.
 class FrameDecoder : public ReadBuffer {
  public:
   using Frame = quipu::Frame;

@@ -1,5 +1,5 @@
-// ids.h: the names that things have, as types, so that none can stand in for
-// another. All are opaque: only equality and (for sorted output) order count.
+// ids.h: identifiers as types, so that one kind cannot be used for another. All are opaque:
+// only equality and (for sorted output) order are meaningful.
 #pragma once
 
 #include <compare>
@@ -18,8 +18,8 @@ enum class Commit : std::uint64_t {};     // number of a durable record; dense p
 enum class Serial : std::uint64_t {};     // a session at one executor; 0 = none
 enum class Partition : std::uint16_t {};  // 0 … kPartitions-1
 using ShardIndex = std::uint16_t;         // which of a counter's shards
-enum class Affinity : std::uint64_t {};   // whose adds should meet in one shard; 0 = none
-enum class Alias : std::uint32_t {};      // of a shard, within a store's journal; 0 = none
+enum class Affinity : std::uint64_t {};   // adds with one affinity go to one shard; 0 = none
+enum class Alias : std::uint32_t {};      // for a shard, within a store's journal; 0 = none
 
 inline constexpr std::size_t kPartitions = 4096;  // fixed for ever: it is in the stored keys
 inline constexpr std::size_t kLeaves = 256;       // digest leaves in a partition
@@ -33,14 +33,14 @@ template <class Id>
 
 [[nodiscard]] constexpr Commit next(Commit commit) { return Commit{raw(commit) + 1}; }
 
-// One of a counter's independent pieces; owns its bytes.
+// One independent piece of a counter. Owns its bytes.
 struct ShardKey {
   std::string key;
   ShardIndex shard = 0;
   auto operator<=>(const ShardKey&) const = default;
 };
 
-// The same, borrowing them.
+// The same, but borrows its bytes.
 struct ShardRef {
   std::string_view key;
   ShardIndex shard = 0;

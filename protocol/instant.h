@@ -1,6 +1,6 @@
-// instant.h: monotonic time as the cores see it: a number that the caller
-// passes in. It has no now(), so nothing below node/ can read a clock, and
-// under the simulator it is virtual. No Instant ever crosses between nodes.
+// instant.h: monotonic time in the cores: a number that the caller passes in. It has no
+// now(), so code below node/ cannot read a clock, and the simulator's time is virtual. An
+// Instant is never sent to another node.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
-// keyed_hash.h: every hash that Quipu takes of somebody else's bytes (XXH3).
+// keyed_hash.h: all hashes of bytes from outside (XXH3).
 //
-// All are keyed, so that nobody can aim keys at one node, bucket or leaf
-// without knowing the cluster's key.
+// All are keyed, so that a client cannot aim keys at one node, bucket or leaf without
+// knowing the cluster's key.
 #pragma once
 
 #include <compare>
@@ -21,8 +21,8 @@ enum class HashKey : std::uint64_t {};
   return hash64(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-// Addable, so that a digest of a set is the sum of its members' hashes and a
-// change to one member is a subtraction and an addition.
+// Hashes can be added. A set's digest is the sum of its members' hashes, and a change to
+// one member is a subtraction and an addition.
 struct Hash128 {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -33,7 +33,7 @@ struct Hash128 {
 
 [[nodiscard]] Hash128 hash128(HashKey key, std::string_view bytes);
 
-// Where a shard lives: its bits are cut up once, here.
+// Where a shard lives. The hash is split up only here.
 //   63        52 51     44 43                    0
 //  [ partition  |  leaf   |  bucket and tag        ]
 struct Placement {
@@ -41,7 +41,7 @@ struct Placement {
 
   Placement(HashKey key, const ShardRef& shard);
   explicit Placement(std::uint64_t computed) : hash(computed) {}
-  Placement() = default;  // of nothing; for arrays
+  Placement() = default;  // of no shard; for arrays
   [[nodiscard]] Partition partition() const {
     return Partition{static_cast<std::uint16_t>(hash >> 52)};
   }
@@ -51,7 +51,7 @@ struct Placement {
 static_assert(kPartitions == std::size_t{1} << 12 && kLeaves == std::size_t{1} << 8,
               "Placement cuts 12 and 8 bits");
 
-// A 256th of a partition: the least that two replicas compare by one number.
+// 1/256 of a partition: the smallest part that two replicas compare by one digest.
 struct LeafId {
   Partition partition{};
   std::uint8_t leaf = 0;

@@ -1,11 +1,11 @@
 // message_codec.h: messages ↔ frames.
 //
-// encode appends one whole frame. REQUIRES: it fits kMaxFrame, as every message
-// within its documented bounds does. decode takes a payload from FrameDecoder and
-// trusts nothing: verifier (depth ≤ 16, tables bounded), required fields, key
-// lengths, enum ranges. A refusal is protocol_error with a text that names the
-// field. Keys of Op and Read pass at any length: the coordinator answers them.
-// Details for people are cut (message_tables.h).
+// encode appends one whole frame. REQUIRES: it fits kMaxFrame, as every message within its
+// documented bounds does. decode takes a payload from FrameDecoder and trusts nothing: it
+// checks the verifier (depth ≤ 16, tables bounded), required fields, key lengths and enum
+// ranges. A refusal is protocol_error, and its text names the field. Keys of Op and Read
+// pass at any length: the coordinator answers bad ones. Details for people are cut
+// (message_tables.h).
 #pragma once
 
 #include <cstddef>

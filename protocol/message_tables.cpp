@@ -32,8 +32,7 @@ Offset<wire::Op> build(Builder& builder, const Op& op) {
                         op.token == Token{} ? nullptr : &token, raw(op.affinity));
 }
 
-// Any key passes here: a bad one is answered for itself, by the coordinator, and
-// costs nobody the connection.
+// Any key passes here. The coordinator answers a bad one by itself, and the connection stays.
 void read(Reader& in, const wire::Op& from, Op& op) {
   op.id = from.id();
   op.kind = in.one_of<OpKind>("kind", from.kind());

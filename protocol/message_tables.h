@@ -1,5 +1,5 @@
-// message_tables.h: what the codecs of the two ports share: Op, Done, Refusal
-// and keys, and a table's way into a frame. Private to protocol/*.cpp.
+// message_tables.h: code that the codecs of the two ports share: Op, Done, Refusal and
+// keys, and framing a table. Private to protocol/*.cpp.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@ namespace quipu {
 [[nodiscard]] Offset<wire::Op> build(Builder& builder, const Op& op);
 void read(Reader& in, const wire::Op& from, Op& op);
 
-// A detail is for a person, so it is cut rather than let a frame overflow: to
-// this many bytes, fewer where `count` of them stand in one frame.
+// A detail is for a person. So it is cut rather than overflow the frame: to this many
+// bytes, and to fewer if `count` details share one frame.
 inline constexpr std::size_t kMaxDetail = 256;
 [[nodiscard]] constexpr std::size_t detail_room(std::size_t count) {
   return std::min(kMaxDetail, kMaxFrame / 4 / std::max<std::size_t>(count, 1));
 }
 [[nodiscard]] Offset<flatbuffers::String> build_detail(Builder& builder, std::string_view detail,
                                                        std::size_t room);
-// Cut like that again: the sender may be anybody, and we pass it on.
+// Cut again when received: the sender may be anyone, and we pass it on.
 [[nodiscard]] std::string read_detail(Reader& in, const flatbuffers::String* detail);
 
 [[nodiscard]] Offset<wire::Done> build(Builder& builder, const Done& done,
@@ -34,7 +34,7 @@ void read(Reader& in, const wire::Done& from, Done& done);
 [[nodiscard]] Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal);
 void read(Reader& in, const wire::Refusal& from, Refusal& refusal);
 
-// Keys one behind the other.
+// Keys, one after the other.
 template <class Key>
 Offset<wire::KeyList> build_keys(Builder& builder, const std::vector<Key>& keys) {
   std::string bytes;
@@ -58,7 +58,7 @@ void read_keys(Reader& in, const wire::KeyList* from, std::size_t limit, std::ve
   cutter.end();
 }
 
-// Appends the frame of one message, whose table `build_table` makes.
+// Appends the frame of one message. `build_table` builds its table.
 template <class Message, class BuildTable>
 void append_message(std::string& out, FrameType type, const Message& message,
                     BuildTable build_table, std::uint64_t salt = 0) {

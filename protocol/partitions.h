@@ -1,7 +1,7 @@
 // partitions.h: a set of partitions, 512 bytes large.
 //
-// The next one is found 64 at a time, so that whoever goes through those with counters
-// looks at few where counters are few. (A std::bitset has no next, and no bytes.)
+// Finding the next member looks at 64 partitions at a time, so a sparse set is fast to
+// walk. (std::bitset cannot find the next member, and has no bytes.)
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class Partitions {
     every.words_.fill(~std::uint64_t{0});
     return every;
   }
-  // As bytes() told, kBytes of them.
+  // From kBytes bytes, as bytes() returns them.
   [[nodiscard]] static Partitions from_bytes(std::string_view bytes) {
     Partitions read;
     std::memcpy(read.words_.data(), bytes.data(), kBytes);
@@ -53,7 +53,7 @@ class Partitions {
   }
   friend bool operator==(const Partitions&, const Partitions&) = default;
 
-  // The first that is no less than `from`; kPartitions: none.
+  // The first member that is not below `from`; kPartitions: none.
   [[nodiscard]] std::size_t next(std::size_t from) const {
     for (; from < kPartitions; from = (from / 64 + 1) * 64) {
       const std::uint64_t left = words_[from / 64] >> from % 64;
@@ -62,7 +62,7 @@ class Partitions {
     return kPartitions;
   }
 
-  // In order.
+  // In ascending order.
   class Iterator {
    public:
     Iterator(const Partitions& of, std::size_t at) : of_(of), at_(of.next(at)) {}

@@ -5,7 +5,7 @@
 namespace quipu {
 namespace {
 
-// ---- what several messages have ----
+// ---- parts of several messages ----
 
 using WirePartitions = Vector<std::uint16_t>;
 
@@ -50,7 +50,7 @@ void read_shards(Reader& in, const wire::ShardList* from, std::vector<ShardKey>&
   cutter.end();
 }
 
-// ---- greeting ----
+// ---- handshake ----
 
 Offset<wire::Hello> build(Builder& builder, const Hello& message) {
   const auto pins = build(builder, message.pins);
@@ -261,7 +261,7 @@ void read(Reader& in, const wire::Pulled& from, Pulled& message) {
   StateCodec::read(in, from.states(), message.states);
 }
 
-// ---- what exists ----
+// ---- existing counters ----
 
 Offset<wire::ListPart> build(Builder& builder, const ListPart& message) {
   const auto prefix = build_bytes(builder, message.prefix);
@@ -320,7 +320,7 @@ void read(Reader& in, const wire::SizedPart& from, SizedPart& message) {
   message.counters = in.within<std::uint64_t>("counters", from.counters(), 0, kMaxCounters);
 }
 
-// After the overloads, so that they find them all.
+// After the overloads, so that these find them all.
 constexpr auto build_peer_message = [](Builder& builder, const auto& message) {
   return build(builder, message);
 };

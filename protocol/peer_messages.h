@@ -1,6 +1,6 @@
-// peer_messages.h: what members say to each other, as plain structs.
+// peer_messages.h: the messages between members, as plain structs.
 //
-//   greeting      Hello, Refusal
+//   handshake     Hello, Refusal
 //   replication   DeltaFrame → DeltaAck, Beat
 //   requests      Forward → Forwarded, Collect → Collected, WriteBack → WrittenBack
 //   repair        Pull → Pulled
@@ -22,12 +22,12 @@
 
 namespace quipu {
 
-// Which config and pinned stores the sender goes by; only equality means anything.
-// Whatever is to be counted names the asker's. A replica that goes by another when
-// its answer leaves says stale_config, and is not counted. 0: by whichever.
+// The sender's config and pinned stores; compare for equality only. A request for an answer
+// that counts towards a quorum has the asker's. A replica whose pins differ when its answer
+// leaves says stale_config, and its answer does not count. 0: any.
 enum class Fence : std::uint64_t {};
 
-// Said on every new link by both sides, and again whenever `pins` change.
+// The handshake: both sides send it on every new link, and again whenever `pins` change.
 struct Hello {
   ClusterId cluster{};
   NodeId node{};
@@ -39,8 +39,8 @@ struct Hello {
   std::vector<Sighting> sightings{};
 };
 
-// Outbox frames are numbered per link and acked one by one, when what the
-// receiver now has is durable.
+// Outbox frames are numbered per link. Each is acked by itself, when the receiver's merged
+// state is durable.
 struct DeltaFrame {
   std::uint64_t number = 0;
   Fence fence{};
@@ -48,18 +48,18 @@ struct DeltaFrame {
 };
 
 struct DeltaAck {
-  Code code = Code::ok;  // stale_config: held all the same
+  Code code = Code::ok;  // stale_config: the states were merged all the same
   std::vector<std::uint64_t> numbers{};
-  std::vector<Partition> unfilled{};  // of these the sender's copy does not count yet
+  std::vector<Partition> unfilled{};  // here the sender's copy is not in sync yet
 };
 
-// Sent every gossip interval. `covered` says: all that I held when I received
-// your beat of that number, you have acked, and nothing of mine awaits repair.
+// The heartbeat, sent every gossip interval. `covered` says: you have acked all that I held
+// when I received your heartbeat of that number, and nothing of mine awaits repair.
 struct Beat {
   std::uint64_t number = 0;
   std::uint64_t covered = 0;
-  std::uint64_t lost_epoch = 0;    // counts how often my outbox to you was lost
-  std::uint64_t pulled_epoch = 0;  // the lost_epoch of yours that I have repaired
+  std::uint64_t lost_epoch = 0;    // how often my outbox to you was dropped
+  std::uint64_t pulled_epoch = 0;  // your lost_epoch that I have repaired
   bool full = false;               // my disk has no room: I execute and acknowledge nothing
 };
 
@@ -71,7 +71,7 @@ struct Forwarded {
   std::vector<Done> done{};
 };
 
-// Asks for states as they are now. Each is sealed and durable when answered.
+// Asks for the current states. Each is sealed and durable when it is answered.
 struct Collect {
   std::uint64_t id = 0;
   Fence fence{};
@@ -81,31 +81,31 @@ struct Collect {
 struct Collected {
   std::uint64_t id = 0;
   Code code = Code::ok;
-  // In the order of Collect::shards, absent ones empty; as many as there is room for.
+  // In the order of Collect::shards, absent ones empty. As many as fit the frame.
   Delta states{};
   std::vector<Partition> unfilled{};   // see DeltaAck
   std::uint32_t age_ms = kUnknownAge;  // of the answering node's own view
   bool complete = false;
-  BootId boot{};  // of the answering start
+  BootId boot{};  // of the start that answers
 };
 
-// States to be merged: the join of what owners answered, or what a raise says.
+// States to merge: the join of the owners' answers, or a raised number of shards.
 struct WriteBack {
   std::uint64_t id = 0;
   Fence fence{};
   Delta states{};
-  // The starts that answered. A member that has ended one of them may have lost what it told
-  // in it and counted on, so a replica that knows of a later start takes nothing.
+  // The starts that the states were collected from. A member whose start has ended may have
+  // lost what it answered, and gone on counting. So a replica that knows a later start refuses.
   std::vector<BootId> boots{};
 };
 
 struct WrittenBack {
   std::uint64_t id = 0;
-  Code code = Code::ok;  // stale_config, too: a start that the write-back names has ended
+  Code code = Code::ok;  // stale_config also if a start that the write-back names has ended
   std::vector<Partition> unfilled{};
 };
 
-// Anti-entropy is a pull: the asker compares and asks for what differs.
+// Anti-entropy is a pull: the asker compares digests and asks for what differs.
 struct ShardDigest {
   ShardKey shard{};
   Hash128 hash{};
@@ -118,7 +118,7 @@ struct Pull {
   PullKind kind = PullKind::root;
   std::vector<Partition> partitions{};  // kind leaves
   std::vector<LeafId> leaves{};         // kind keys
-  // Kind states: these. Kind keys: of the first leaf, only those behind this one.
+  // Kind states: these shards. Kind keys: in the first leaf, only shards behind this one.
   std::vector<ShardKey> shards{};
 };
 
@@ -132,22 +132,22 @@ struct LeafDigest {
   Hash128 hash{};
 };
 
-// An answer may stop early for size: `answered` of what was asked are in it; of keys,
-// perhaps a part of the next leaf.
+// An answer may stop early for size. It has the first `answered` items of the request and,
+// for keys, perhaps part of the next leaf.
 struct Pulled {
   std::uint64_t id = 0;
   PullKind kind = PullKind::root;
   std::uint32_t answered = 0;
-  bool whole = false;                         // the sender's copy counts wherever it is an owner
+  bool whole = false;                         // the sender's copy is in sync where it is an owner
   Hash128 root{};                             // over the partitions that the asker owns
-  std::vector<PartitionDigest> partitions{};  // those, the empty ones left out
-  std::vector<LeafDigest> leaves{};           // the empty ones left out
+  std::vector<PartitionDigest> partitions{};  // of those partitions, without empty ones
+  std::vector<LeafDigest> leaves{};           // without empty ones
   std::vector<ShardDigest> shards{};          // sorted within each leaf
   Delta states{};
 };
 
-// Asks for the keys of the counters that exist, as List does, but only for what the
-// asked one holds: it asks nobody else.
+// Asks for the keys of existing counters, as List does, but only for those that the
+// receiver holds. The receiver asks no other node.
 struct ListPart {
   std::uint64_t id = 0;
   std::string prefix{};  // at most kMaxKey
@@ -155,8 +155,8 @@ struct ListPart {
   std::uint32_t limit = kMaxListKeys;
 };
 
-// Up to `next`, in front of the first partition where the sender's copy does not
-// count; so it may be the cursor. By place, and by key within one.
+// Keys up to `next`, sorted by place, then key. The answer stops before the first partition
+// where the sender's copy is not in sync, so `next` may be the request's cursor.
 struct ListedPart {
   std::uint64_t id = 0;
   std::vector<std::string> keys{};  // at most kMaxListKeys
@@ -168,13 +168,13 @@ struct SizePart {
   Partitions partitions{};
 };
 
-// How many counters exist in those of the partitions where the sender's copy counts.
+// The key count of those partitions where the sender's copy is in sync.
 struct SizedPart {
   std::uint64_t id = 0;
   Partitions counted{};
   std::uint64_t counters = 0;  // at most kMaxCounters
 };
-// More than memory holds, and so few that what all members say never overflows.
+// More than fits into memory, but so few that the sum over all members cannot overflow.
 inline constexpr std::uint64_t kMaxCounters = std::uint64_t{1} << 40;
 
 using PeerMessage =

@@ -1,6 +1,6 @@
 // random.h: the one seeded generator (xoshiro256**, Blackman and Vigna 2018).
-// Given to a core by whoever builds it: from the operating system's entropy in
-// a daemon, from the seed in a simulation. Not for secrets.
+// The caller that builds a core passes one in: seeded from the operating system's entropy
+// in a daemon, from the run's seed in a simulation. Not for secrets.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Random {
     while (n == 0) n = next();
     return Id{n};
   }
-  // An independent generator, for a component of its own.
+  // An independent generator for a component.
   [[nodiscard]] Random split() { return Random(next()); }
 
  private:

@@ -9,7 +9,7 @@
 namespace quipu {
 namespace {
 
-// What a connection keeps while nothing is under way; a longer buffer is freed.
+// The most memory that an idle connection keeps. A longer buffer is freed.
 constexpr std::size_t kIdleBuffer = std::size_t{64} << 10;
 
 constexpr std::size_t words(std::size_t bytes) { return (bytes + 7) / 8; }
@@ -32,7 +32,7 @@ std::span<std::byte> ReadBuffer::prepare(std::size_t want) {
 }
 
 void ReadBuffer::commit(std::size_t read) {
-  QUIPU_CHECK(read <= words_.size() * 8 - end_, "what was read fits what was prepared", read);
+  QUIPU_CHECK(read <= words_.size() * 8 - end_, "a read fits the prepared room", read);
   end_ += read;
 }
 

@@ -1,9 +1,8 @@
-// read_buffer.h: bytes of one connection that came and were not understood yet.
+// read_buffer.h: the bytes of one connection that were received and not parsed yet.
 //
 //   | consumed … | unread, buffered() bytes | room, from prepare() |
 //
-// The memory is 8-aligned, so that whoever consumes multiples of 8 finds its next
-// message aligned.
+// The memory is 8-aligned, so if all messages are multiples of 8 bytes, each is aligned.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +17,23 @@ namespace quipu {
 
 class ReadBuffer {
  public:
-  // Room for at least `want` bytes to be read into; then tell how many came.
+  // Makes room to read at least `want` bytes into. Then report how many bytes arrived.
   [[nodiscard]] std::span<std::byte> prepare(std::size_t want);
   void commit(std::size_t read);
 
   [[nodiscard]] std::size_t buffered() const { return end_ - begin_; }
-  // They stand still until prepare() or fit().
+  // They do not move until prepare() or fit().
   [[nodiscard]] std::string_view unread() const {
     return {reinterpret_cast<const char*>(words_.data()) + begin_, buffered()};
   }
-  // For whoever must write into what it reads for a moment.
+  // For callers that must write into the bytes for a moment while parsing.
   [[nodiscard]] char* unread_bytes() { return reinterpret_cast<char*>(words_.data()) + begin_; }
   void consume(std::size_t bytes) {
-    QUIPU_CHECK(bytes <= buffered(), "only what is buffered is consumed", bytes, buffered());
+    QUIPU_CHECK(bytes <= buffered(), "only buffered bytes are consumed", bytes, buffered());
     begin_ += bytes;
   }
 
-  // Gives back the room that nothing is in, of a buffer that may wait for long.
+  // Frees unused room. For a buffer that may wait for long.
   void fit();
   // Bytes of memory, room included.
   [[nodiscard]] std::size_t held() const { return words_.capacity() * sizeof(std::uint64_t); }

@@ -11,9 +11,9 @@ namespace quipu {
 namespace {
 
 constexpr std::string_view kEnd = "\r\n";
-// An idle connection keeps no room for more: there may be ten thousand.
+// An idle connection keeps no more memory: there may be ten thousand.
 constexpr std::size_t kKeptWords = 256;
-// "$0\r\n\r\n": no word of an array takes less.
+// "$0\r\n\r\n": the shortest word of an array.
 constexpr std::int64_t kShortestWord = 6;
 constexpr std::int64_t kMaxLength = kMaxRespRequest;
 constexpr std::int64_t kMaxWords = kMaxLength / kShortestWord;
@@ -22,8 +22,8 @@ constexpr std::size_t kMaxNumberLine = 32;
 
 // "$14\r\n": a type, a number, the line's end.
 struct NumberLine {
-  std::size_t size;     // 0: it does not end yet
-  std::int64_t number;  // what is none is larger than all that are allowed
+  std::size_t size;     // 0: its end has not arrived yet
+  std::int64_t number;  // for invalid input; larger than all allowed numbers
 };
 
 NumberLine read_any_number(std::string_view bytes) {
@@ -33,12 +33,12 @@ NumberLine read_any_number(std::string_view bytes) {
   return {end + kEnd.size(), number.value_or(std::numeric_limits<std::int64_t>::max())};
 }
 
-// Of a byte that may be gone, so that no pointer is calculated with.
+// The address of a byte that may be gone, so that no pointer is computed from it.
 std::uintptr_t address(const char* byte) { return reinterpret_cast<std::uintptr_t>(byte); }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The same; nearly all are of one digit or two.
+// The same. Nearly all numbers have one digit or two.
 inline NumberLine read_number(std::string_view bytes) {
   if (bytes.size() >= 5) {
     const char* const at = bytes.data() + 1;
@@ -51,7 +51,7 @@ inline NumberLine read_number(std::string_view bytes) {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Fewer than is_space() takes between words.
+// Cheaper than is_space() between words.
 bool ends_word(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 int hex_digit(char c) {
@@ -61,7 +61,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// Within double quotes, behind a backslash: takes one escape off the line's front.
+// Within double quotes, behind a backslash: takes one escape from the line's front.
 char unescape(std::string_view& line) {
   const char c = line.front();
   if (c == 'x' && line.size() > 2 && hex_digit(line[1]) >= 0 && hex_digit(line[2]) >= 0) {
@@ -86,8 +86,8 @@ char unescape(std::string_view& line) {
   }
 }
 
-// Takes what is in quotes off the line's front, which is behind the opening one. False:
-// they do not end, or something stands right behind their end.
+// Takes quoted text from the line's front, which is behind the opening quote. False: the quote
+// is not closed, or text follows its end directly.
 bool unquote(std::string_view& line, char quote, char*& to) {
   while (!line.empty() && line.front() != quote) {
     const char c = line.front();
@@ -106,8 +106,8 @@ bool unquote(std::string_view& line, char quote, char*& to) {
   return line.empty() || is_space(line.front());
 }
 
-// Takes one word, which may have quoted parts, off the line's front. What is written is
-// never longer than what was taken, so that `to` may be in the line.
+// Takes one word, which may have quoted parts, from the line's front. The result is never
+// longer than the input, so `to` may be in the line.
 bool split_word(std::string_view& line, char*& to) {
   while (!line.empty() && !ends_word(line.front())) {
     const char c = line.front();
@@ -161,7 +161,7 @@ inline void RespRequests::forget_words() {
   if (words_.capacity() > kKeptWords) words_ = std::vector<std::string_view>();
 }
 
-// If the buffer was, and they are in it.
+// In case the buffer has moved, and they are in it.
 void RespRequests::move_words(const char* to) {
   if (address(to) == base_) return;
   for (std::string_view& word : words_) word = {to + (address(word.data()) - base_), word.size()};

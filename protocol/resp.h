@@ -1,12 +1,12 @@
-// resp.h: RESP2 and RESP3, what Redis clients speak: requests out of bytes, replies
-// into bytes. The format is Redis's: redis.io/docs/latest/develop/reference/protocol-spec
+// resp.h: RESP2 and RESP3, the protocol of Redis clients: parses requests and writes
+// replies. The format is Redis's: redis.io/docs/latest/develop/reference/protocol-spec
 //
 //   *2\r\n$3\r\nGET\r\n$5\r\nlikes\r\n      a request, as clients write it: RespRequests
 //   GET likes\r\n                           … and inline, as people do
 //   $2\r\n42\r\n                            its reply: RespWriter
 //
-// Invariant: a request takes at most kMaxRespRequest bytes; what will be longer is
-// refused as soon as that can be told, before it is buffered.
+// Invariant: a request takes at most kMaxRespRequest bytes. A longer one is refused as
+// soon as its length is known, before it is buffered.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ namespace quipu {
 inline constexpr std::size_t kMaxRespRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxRespInline = std::size_t{64} << 10;
 
-// As Redis reads numbers: the text that it would print, nothing else.
+// Accepts numbers as Redis does: only the text that Redis would print.
 [[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view word);
 
-// Cuts requests; one per connection, as it remembers how far it has understood a
-// request that is not whole yet.
+// Splits bytes into requests. One per connection, since it remembers how far it has parsed
+// an incomplete request.
 class RespRequests {
  public:
   using Words = std::span<const std::string_view>;  // the first names the command
 
-  // The next whole request, of no words if the line was empty; nothing if more bytes
-  // are needed, or if what came is refused(). The list of words is valid until the next
-  // call; each word, which is in the buffer (quotes are taken off in place), as long as
-  // that stands still.
+  // The next complete request; no words if the line was empty. Nothing if more bytes are
+  // needed, or if the input is refused(). The list of words is valid until the next call. The
+  // words are in the buffer (quotes are removed in place), and valid as long as its bytes do
+  // not move.
   [[nodiscard]] std::optional<Words> next(ReadBuffer& in);
-  // Redis's text for it, after which the connection must be closed; empty: it is not.
+  // Redis's error text, after which the connection must be closed. Empty: no error.
   [[nodiscard]] const std::string& refused() const { return refused_; }
 
  private:
@@ -55,16 +55,16 @@ class RespRequests {
   [[nodiscard]] Read refuse(std::string_view why);
   [[nodiscard]] Read refuse_type(char type);
 
-  // Of the request that is being read, or was read last; offsets count from its first byte.
-  std::size_t at_ = 0;              // understood up to here; 0: nothing yet
-  std::size_t missing_ = 0;         // words that are still to come
-  std::size_t length_ = kNoLength;  // of the word at at_, if it is known
+  // About the request that is read now, or was read last. Offsets count from its first byte.
+  std::size_t at_ = 0;              // parsed up to here; 0: nothing yet
+  std::size_t missing_ = 0;         // words still missing
+  std::size_t length_ = kNoLength;  // of the word at at_, if known
   std::vector<std::string_view> words_;
-  std::uintptr_t base_ = 0;  // where its first byte stood when it was last seen
+  std::uintptr_t base_ = 0;  // the address of its first byte at the last look
   std::string refused_;
 };
 
-// Appends replies. What RESP2 has no form for takes the one that Redis gives it.
+// Appends replies. Where RESP2 has no form, it uses the one that Redis uses.
 class RespWriter {
  public:
   enum class Version : std::uint8_t { resp2 = 2, resp3 = 3 };
@@ -75,13 +75,13 @@ class RespWriter {
   void error(std::string_view text);
   void integer(std::int64_t number);
   void bulk(std::string_view bytes);
-  // A number as the text that Redis would store.
+  // A number as the text that Redis would print.
   void bulk(std::int64_t number);
   void verbatim(std::string_view text);
   void boolean(bool value);
   void null();
   void null_array();
-  // So many items, or pairs of items, follow.
+  // The header of this many items, or pairs of items.
   void array(std::size_t items);
   void set(std::size_t items);
   void map(std::size_t pairs);

@@ -8,8 +8,8 @@
 namespace quipu {
 namespace {
 
-// What the encoded form takes at the most besides its elements: table, vector
-// lengths and alignment.
+// The most that the encoded form takes besides its elements: table, vector lengths and
+// alignment.
 constexpr std::size_t kDeltaFixed = 160;
 
 bool by_actor(const Cell& a, const Cell& b) { return a.actor < b.actor; }
@@ -38,14 +38,15 @@ std::uint16_t Delta::index_of(ActorId actor) {
 }
 
 void Delta::push(const DeltaEntry& entry) {
-  // Whoever decodes this refuses it otherwise, and a refused record is lost.
+  // A decoder would refuse it, and a refused record is lost.
   QUIPU_CHECK(!entry.ref.key.empty() && entry.ref.key.size() <= kMaxKey,
-              "a key out of bounds is refused before", entry.ref.key.size());
+              "a key beyond the limit was refused earlier", entry.ref.key.size());
   QUIPU_CHECK(entry.ref.shard < kMaxShards && entry.count <= kMaxShards,
-              "so many shards are refused before", entry.ref.shard, entry.count);
+              "shards beyond the limit were refused earlier", entry.ref.shard, entry.count);
   QUIPU_CHECK(entry.usable >= 1 && entry.usable <= entry.count, "adds may use shards that exist",
               entry.usable, entry.count);
-  QUIPU_CHECK(entry.cells.size() < kNoSum, "a larger state is refused before", entry.cells.size());
+  QUIPU_CHECK(entry.cells.size() < kNoSum, "a state beyond the limit was refused earlier",
+              entry.cells.size());
   std::uint16_t actor = kNoSum;  // of the cell that changed under this number
   for (const Cell& cell : entry.cells) {
     const bool own = actor == kNoSum && cell == Cell{cell.actor, commit_, cell.sum};

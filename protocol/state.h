@@ -1,7 +1,7 @@
-// state.h: the shapes of what is stored and of what replicas send each other.
+// state.h: the shapes of stored and replicated state.
 //
-// What they *mean* (merge, reset, value) is storage/lattice.h; here they are
-// plain data, so that record, gossip, write-back and handoff share one form.
+// storage/lattice.h defines what they *mean* (merge, reset, value). Here they are plain
+// data, so that records, gossip, write-backs and handoffs share one form.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace quipu {
 
-// What one actor has contributed to one shard. Only the actor's own node
-// changes (commit, sum); anybody may raise the cleared pair.
+// The contribution of one actor to one shard. Only the actor's own node changes
+// (commit, sum). Any node may raise the cleared pair.
 struct Cell {
   ActorId actor{};
   Commit commit{};
@@ -26,8 +26,8 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-// Cells are sorted by actor, each actor once. `count` and `usable` mean
-// something on shard 0 alone: how many shards reads collect and adds may use.
+// Cells are sorted by actor, each actor once. `count` and `usable` are used on shard 0
+// alone: how many shards reads collect, and how many adds may use.
 struct ShardState {
   std::vector<Cell> cells{};
   ShardIndex count = 1;
@@ -35,8 +35,8 @@ struct ShardState {
   bool operator==(const ShardState&) const = default;
 };
 
-// "Store S, in its start B, has reached commit C": what the holder of its cells
-// can testify. It is how a store that came back from an old copy is noticed.
+// "Store S, in its start B, has reached commit C", as seen by a holder of its cells. The
+// version vector is made of these. It reveals a store that came back from an old copy.
 struct Sighting {
   StoreId store{};
   BootId boot{};
@@ -44,7 +44,7 @@ struct Sighting {
   bool operator==(const Sighting&) const = default;
 };
 
-// One shard of a Delta. Borrows: valid during the call that shows it.
+// One shard of a Delta. Borrows: valid during the call that receives it.
 struct DeltaEntry {
   ShardRef ref;
   ShardIndex count;
@@ -52,9 +52,9 @@ struct DeltaEntry {
   std::span<const Cell> cells;
 };
 
-// Shard states on their way to a disk or a peer, as a structure of arrays: a
-// cell that carries the delta's own commit and was never cleared, as almost
-// every freshly changed one does, costs its sum and an index (10 B, not 40).
+// Shard states for a disk or a peer, as a structure of arrays. Almost every freshly changed
+// cell carries the delta's own commit and was never cleared. Such a cell takes its sum and an
+// index (10 B, not 40).
 class Delta {
  public:
   Delta() = default;
@@ -71,13 +71,13 @@ class Delta {
   // Approximate encoded size.
   [[nodiscard]] std::size_t bytes() const;
 
-  // In the order of push. REQUIRES of each call: there is one more.
+  // In the order of push. REQUIRES for each call: there is one more.
   class Cursor {
    public:
     explicit Cursor(const Delta& delta) : delta_(delta) {}
-    // What it shows is valid until the next call.
+    // The result is valid until the next call.
     [[nodiscard]] DeltaEntry next();
-    // Its name alone. Of one cursor, either this or next().
+    // The name alone. Call either this or next() on one cursor.
     [[nodiscard]] ShardRef next_ref();
 
    private:
@@ -103,7 +103,7 @@ class Delta {
     ShardIndex count;
     ShardIndex usable;
     std::uint16_t actor;  // index into actors_ of the packed cell; kNoSum: none
-    std::uint16_t cells;  // how many full ones follow
+    std::uint16_t cells;  // how many full cells follow
   };
 
   std::uint16_t index_of(ActorId actor);
@@ -119,26 +119,26 @@ class Delta {
 
 // ---- exactly once (RIFL, Lee et al. 2015) ----
 
-inline constexpr std::size_t kLanes = 64;  // a token lives in lane partition mod kLanes
+inline constexpr std::size_t kLanes = 64;  // a token's lane is partition mod kLanes
 
-// Names one change, so that it counts once however often it is sent.
+// Names one change, so that it counts once no matter how often it is sent.
 struct Token {
   StoreId store{};  // the executor and its memory; 0: no token
   Serial serial{};
   std::uint64_t number = 0;  // counts up from 1 in a serial
-  std::uint64_t floor = 0;   // the client will never again send a number below
+  std::uint64_t floor = 0;   // the client never sends a number below this again
   bool operator==(const Token&) const = default;
 };
 
 struct TokenEntry {
   std::uint64_t number = 0;
   std::uint32_t fingerprint = 0;  // of the arguments
-  Code code = Code::ok;           // ok, or the final refusal that a retry must meet again
+  Code code = Code::ok;           // ok, or the final refusal that a retry also gets
   std::uint8_t lane = 0;
   bool operator==(const TokenEntry&) const = default;
 };
 
-// In a record: what was added to a serial. At rest: all that one of its lanes holds.
+// In a record: what was added to a serial. At rest: everything in one of its lanes.
 struct TokenRecord {
   Serial serial{};
   std::uint64_t floor = 0;
@@ -146,13 +146,13 @@ struct TokenRecord {
   bool operator==(const TokenRecord&) const = default;
 };
 
-// One durable write of one node's changes. Replaying it is merging it.
+// One durable write of one node's changes. Replaying it means merging it.
 //
-// A name takes more than what is said of it. So a record that says of a shard only
-// what one cell has become gives it an alias, too, which stands for that cell in
-// records behind it (storage/journal_aliases.h).
+// A shard's name takes more bytes than its change. So a record with a shard in which only
+// one cell changed also gives it an alias. Later records use the alias for that cell
+// (storage/journal_aliases.h).
 struct Record {
-  // What became of a cell that an earlier record gave an alias, under this one's commit.
+  // The new sum of a cell with an alias from an earlier record, under this record's commit.
   struct Aliased {
     Alias alias{};
     std::int64_t sum = 0;
@@ -160,11 +160,11 @@ struct Record {
   };
   Delta delta{};
   std::vector<TokenRecord> tokens{};
-  std::vector<Alias> aliases{};  // of the delta's shards in order; none: Alias{}, or too few
+  std::vector<Alias> aliases{};  // for the delta's shards, in order; none: Alias{}, or too few
   std::vector<Aliased> aliased{};
 };
 
-// ---- what a store knows of itself and of its cluster ----
+// ---- what a store knows about itself and its cluster ----
 
 struct LineageStart {
   BootId boot{};
@@ -172,7 +172,7 @@ struct LineageStart {
   bool operator==(const LineageStart&) const = default;
 };
 
-// The store that a member counts with. A replacement has the next generation.
+// The store that a member counts with. Its replacement has the next generation.
 struct Pin {
   NodeId node{};
   StoreId store{};
@@ -180,7 +180,7 @@ struct Pin {
   bool operator==(const Pin&) const = default;
 };
 
-// Founding and pins: what members must agree on before and while they count.
+// Founding and pins: members must agree on these before and while they count.
 struct Pins {
   bool founded = false;
   std::vector<Pin> founding{};     // by node id; store 0 while unknown
@@ -193,11 +193,11 @@ struct Meta {
   ClusterId cluster{};
   NodeId node{};
   StoreId store{};
-  bool marked = false;  // rebuilt or rolled back: must be filled before it counts
+  bool marked = false;  // rebuilt or rolled back: must be filled to be in sync
   std::vector<LineageStart> lineage{};
   Pins pins{};
-  std::vector<NodeId> filled_from{};  // sources that a marked store has fully merged
-  Commit journal_first{1};            // the oldest record that must still be there
+  std::vector<NodeId> filled_from{};  // sources that a marked store has merged completely
+  Commit journal_first{1};            // the oldest record that must still exist
   std::vector<Sighting> sightings{};
   bool operator==(const Meta&) const = default;
 };

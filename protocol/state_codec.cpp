@@ -11,8 +11,8 @@
 namespace quipu {
 namespace {
 
-// 2: records may use aliases. 4: … with sums of 32 bits. 8: … and both as varints. A power
-// of two, so that no flipped bit makes another of it.
+// 2: records may use aliases. 4: … with sums of 32 bits. 8: … and both as varints. Powers of
+// two, so that no single flipped bit turns one into another.
 constexpr std::uint8_t kValueVersion = 8;
 
 struct ValueHeader {
@@ -22,7 +22,7 @@ struct ValueHeader {
 };
 static_assert(sizeof(ValueHeader) == 8);
 
-// The key's hash seeds the payload's, so that both count.
+// The key's hash is the payload's seed, so that the checksum covers both.
 std::uint32_t checksum(std::string_view key, std::string_view payload) {
   const HashKey of_key{hash64(HashKey{}, key)};
   return static_cast<std::uint32_t>(hash64(of_key, payload));
@@ -90,7 +90,7 @@ void read_changes(Reader& in, std::string_view changes, Record& record) {
   }
 }
 
-// Of versions 2 and 4; others have none.
+// In versions 2 and 4 only.
 void read_older_changes(Reader& in, const wire::Record& from, Record& record) {
   std::vector<Alias> aliased;
   std::vector<std::int64_t> sums;
@@ -176,7 +176,7 @@ std::string encode(std::string_view key, const Message& message) {
   return value.append(payload);
 }
 
-// What is wrong with a value before its table is looked at; empty: nothing.
+// What is wrong with a value, without a look at its table. Empty: nothing.
 std::string damage(std::string_view key, std::string_view value) {
   ValueHeader header;
   if (value.size() < sizeof header) return "cut off";
@@ -198,7 +198,7 @@ Result<Message> decode(std::string_view key, std::string_view value, const char*
     return {Code::corrupt, std::string(name) + ": " + problem};
   }
   value.remove_prefix(sizeof(ValueHeader));
-  // A store hands out bytes at any address; FlatBuffers wants an aligned one.
+  // A store returns bytes at any address. FlatBuffers needs an aligned one.
   std::vector<std::uint64_t> words(value.size() / 8 + 1);
   std::memcpy(words.data(), value.data(), value.size());
   const auto bytes = std::as_bytes(std::span(words)).first(value.size());

@@ -1,7 +1,7 @@
 // state_codec.h: stored and replicated state as bytes.
 //
-// Decoding trusts nothing: FlatBuffers' verifier, then every index, count and
-// length against its neighbours. A refusal leaves nothing half-decoded.
+// Decoding trusts nothing. FlatBuffers' verifier comes first, then a check of every index,
+// count and length. Refused input leaves nothing half-decoded.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace quipu {
 [[nodiscard]] std::string encode_token_record(std::string_view key, const TokenRecord& record);
 [[nodiscard]] Result<TokenRecord> decode_token_record(std::string_view key, std::string_view value);
 
-// The partition's own.
+// The partition's own actor.
 [[nodiscard]] std::string encode_actor(std::string_view key, ActorId actor);
 [[nodiscard]] Result<ActorId> decode_actor(std::string_view key, std::string_view value);
 

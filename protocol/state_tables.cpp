@@ -110,8 +110,7 @@ void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
   read_sightings(in, from.sightings(), delta.sightings);
 }
 
-// Whether the entries share out exactly what there is, so that a cursor stays
-// within it.
+// Whether the entries divide the cells exactly, so that a cursor stays within them.
 bool StateCodec::check_lengths(Reader& in, const Delta& delta) {
   std::size_t keys = 0, sums = 0, cells = 0;
   for (const Delta::Packed& packed : delta.entries_) {

@@ -9,16 +9,16 @@
 
 namespace quipu {
 
-// More would not fit the store's own bound by far (storage/lineage.h).
+// More would be far beyond the store's own bound (storage/lineage.h).
 inline constexpr std::size_t kMaxWireSightings = 4096;
 
 using Cells = Vector<const wire::Cell*>;
 [[nodiscard]] Offset<Cells> build_cells(Builder& builder, const std::vector<Cell>& cells);
 void read_cells(Reader& in, const char* field, const Cells* from, std::vector<Cell>& to);
-// Refuses cells that are not strictly ascending, or of no actor.
+// Refuses cells that are not strictly ascending, or have no actor.
 void check_cells(Reader& in, const char* field, std::span<const Cell> cells);
 
-// How many shards a counter has: refuses what no sound node says.
+// How many shards a counter has. Refuses numbers that no sound node sends.
 void check_counts(Reader& in, ShardIndex count, ShardIndex usable);
 
 using Sightings = Vector<const wire::Sighting*>;
@@ -29,7 +29,7 @@ void read_sightings(Reader& in, const Sightings* from, std::vector<Sighting>& to
 [[nodiscard]] Offset<wire::Pins> build(Builder& builder, const Pins& pins);
 void read(Reader& in, const wire::Pins* from, Pins& pins);  // absent: none
 
-// Delta's friend: sees how it is packed.
+// A friend of Delta: it knows how a Delta is packed.
 struct StateCodec {
   [[nodiscard]] static Offset<wire::Delta> build(Builder& builder, const Delta& delta);
   static void read(Reader& in, const wire::Delta* from, Delta& delta);  // absent: empty

@@ -10,7 +10,7 @@
 
 namespace quipu {
 
-// Small numbers of either sign as small ones without: 0, -1, 1, -2 … as 0, 1, 2, 3 …
+// Maps small numbers of either sign to small unsigned ones: 0, -1, 1, -2 … to 0, 1, 2, 3 …
 [[nodiscard]] constexpr std::uint64_t zigzag(std::int64_t number) {
   return static_cast<std::uint64_t>(number) << 1 ^ static_cast<std::uint64_t>(number >> 63);
 }
@@ -22,14 +22,14 @@ namespace quipu {
   return static_cast<std::size_t>(std::bit_width(number | 1) + 6) / 7;
 }
 
-// Fills varint_size(number) bytes, and returns where they end.
+// Writes varint_size(number) bytes, and returns their end.
 inline std::uint8_t* write_varint(std::uint8_t* to, std::uint64_t number) {
   for (; number >= 0x80; number >>= 7) *to++ = static_cast<std::uint8_t>(number | 0x80);
   *to++ = static_cast<std::uint8_t>(number);
   return to;
 }
 
-// Takes one off the front. Nothing: it is cut off, or has more than 64 bits.
+// Takes one varint off the front. Nothing if it is cut off or has more than 64 bits.
 [[nodiscard]] inline std::optional<std::uint64_t> take_varint(std::string_view& from) {
   std::uint64_t number = 0;
   for (unsigned i = 0, shift = 0; i < from.size() && shift < 64; ++i, shift += 7) {

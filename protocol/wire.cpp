@@ -44,8 +44,8 @@ bool Reader::pay(const char* field, std::size_t bytes) {
   return true;
 }
 
-// The verifier asserts that it is not given 2 GiB, and reads its arguments
-// through pointers that must be aligned.
+// The verifier asserts that its input is below 2 GiB, and reads it through pointers that must
+// be aligned.
 bool Reader::admissible() const {
   constexpr std::size_t kLongest = std::size_t{1} << 30;
   const bool aligned =

@@ -1,14 +1,13 @@
-// wire.h: what all codecs share: building FlatBuffers tables, and reading them
-// without trusting them. Private to protocol/*.cpp; nobody else sees FlatBuffers.
+// wire.h: code that all codecs share: builds FlatBuffers tables, and reads them without
+// trusting them. Private to protocol/*.cpp. No other code sees FlatBuffers.
 //
-// FlatBuffers' verifier makes a table safe to walk, no more. It lets pass: bytes
-// behind the message, structs of 8-byte fields at addresses of 4, absent fields,
-// any number in an enum, and a vector that a thousand tables share. Reader adds
-// what is missing.
+// FlatBuffers' verifier makes a table safe to walk, no more. It accepts bytes behind the
+// message, structs of 8-byte fields at addresses of 4, absent fields, any number in an
+// enum, and a vector that a thousand tables share. Reader adds the missing checks.
 #pragma once
 
-// Makes the verifier tell where the message ends. It changes inline functions, so
-// it must be the same everywhere: no other file includes a FlatBuffers header.
+// Makes the verifier report the end of the message. This changes inline functions, so it
+// must be the same everywhere: no other file includes a FlatBuffers header.
 #ifdef FLATBUFFERS_VERIFIER_H_
 #error "include protocol/wire.h instead of FlatBuffers' own headers"
 #endif
@@ -24,7 +23,7 @@
 #include <vector>
 
 #include "protocol/ids.h"
-#include "protocol/peer_generated.h"  // and with it, those of state.fbs and client.fbs
+#include "protocol/peer_generated.h"  // includes those of state.fbs and client.fbs
 #include "quipu/status.h"
 
 namespace quipu {
@@ -91,11 +90,11 @@ template <class Table, class Items, class Build>
 
 // ---- reading ----
 
-// Reads one message. Keeps the first refusal and goes on harmlessly after it, so
-// that the code that reads fields need not branch; result() tells.
+// Reads one message. Keeps the first refusal and goes on harmlessly after it, so that the
+// code that reads fields need not branch. result() returns it.
 class Reader {
  public:
-  // `name` is what the message is called in refusals, `refusal` their code.
+  // `name` is the name of the message in refusals, `refusal` their code.
   Reader(std::span<const std::byte> bytes, const char* name, Code refusal)
       : bytes_(bytes), name_(name), refusal_(refusal), unpaid_(bytes.size()) {}
 
@@ -105,13 +104,13 @@ class Reader {
     if (!admissible()) return refuse("message", "is empty, misaligned or too long"), nullptr;
     flatbuffers::Verifier::Options options;
     options.max_depth = 16;
-    // Even an empty table takes 8 bytes, with the offset that leads to it.
+    // Even an empty table takes 8 bytes, including the offset to it.
     options.max_tables = static_cast<flatbuffers::uoffset_t>(bytes_.size() / 8);
     const auto* const data = reinterpret_cast<const std::uint8_t*>(bytes_.data());
     flatbuffers::Verifier verifier(data, bytes_.size(), options);
     if (!verifier.VerifyBuffer<Table>(nullptr)) return refuse("message", "is malformed"), nullptr;
     if (!only_padding(verifier.GetComputedSize())) {
-      return refuse("message", "is followed by bytes that are not its own"), nullptr;
+      return refuse("message", "is followed by extra bytes"), nullptr;
     }
     return flatbuffers::GetRoot<Table>(data);
   }
@@ -138,7 +137,7 @@ class Reader {
   ShardIndex shard(const char* field, std::uint16_t value) {
     return within<ShardIndex>(field, value, 0, kMaxShards - 1);
   }
-  // A key's length, where a bad key is no user's doing.
+  // Checks a key's length where no user supplied the key, so a bad one is a protocol error.
   std::size_t key_length(const char* field, std::size_t value) {
     return within<std::size_t>(field, value, 1, kMaxKey);
   }
@@ -155,7 +154,7 @@ class Reader {
     to.reserve(to.size() + from->size());
     for (flatbuffers::uoffset_t i = 0; i < from->size(); ++i) to.push_back(make(from->Get(i)));
   }
-  // The same for ids and numbers; as a whole, where they are stored as they are kept.
+  // The same for ids and numbers. Copies them as a whole if they are stored as in memory.
   template <class To, class Scalar>
   void copy(const char* field, const Vector<Scalar>* from, std::vector<To>& to) {
     if constexpr (std::is_same_v<To, Scalar>) {
@@ -165,8 +164,8 @@ class Reader {
     }
   }
 
-  // What is copied is paid for with bytes of the message, each of them once: else
-  // a thousand tables that share a long text would cost a thousand copies of it.
+  // Each copied byte must be paid for with a byte of the message. Else a thousand tables that
+  // share a long text would cost a thousand copies of it.
   [[nodiscard]] bool pay(const char* field, std::size_t bytes);
 
   template <class Message>
@@ -178,7 +177,7 @@ class Reader {
  private:
   [[nodiscard]] bool admissible() const;
   [[nodiscard]] bool only_padding(std::size_t from) const;
-  // Whether there is something to be copied, which may be.
+  // Whether there is anything to copy, and copying it is allowed.
   template <class Element>
   [[nodiscard]] bool payable(const char* field, const Vector<Element>* from) {
     using Stored = std::remove_cv_t<std::remove_pointer_t<Element>>;
@@ -210,7 +209,7 @@ template <class Table, class Message, class ReadTable>
   return in.result(std::move(message));
 }
 
-// Cuts keys that stand one behind the other.
+// Splits keys that lie one after the other.
 class KeyCutter {
  public:
   KeyCutter(Reader& in, const char* field, const Bytes* keys)

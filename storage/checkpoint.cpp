@@ -10,15 +10,15 @@
 namespace quipu {
 namespace {
 
-constexpr std::size_t kTokenBytes = 16;  // of an entry, in a record and at rest
-// Of states, in one record, while memory has too little room for those that change.
+constexpr std::size_t kTokenBytes = 16;  // per entry, in a record and at rest
+// The most states in one record while memory is too small for the changing ones.
 constexpr std::size_t kExcessBytes = std::size_t{4} << 20;
-// A state takes up to three times as much at rest as what says in a record that it is dirty.
+// A state at rest takes up to three times the bytes that mark it dirty in a record.
 constexpr std::size_t kFaster = 3;
-// For each slice its partition is looked through as a whole: so many times at most.
+// Each slice looks through its whole partition: at most this many times.
 constexpr std::size_t kCollections = 8;
 
-// Returns the bytes that it takes.
+// Returns its size in bytes.
 std::size_t put_state(const ShardMap& map, const Entry& entry, ShardState& state, Batch& batch) {
   map.index().unpack(entry, state);
   std::string key = stored::shard(map.place(entry.ref()), entry.ref());
@@ -51,8 +51,8 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
     return false;
   }
   owed_ = 0;
-  // The cut stands in a later batch than the last slice; batches become durable
-  // in order, each as a whole, so it never shows without them.
+  // The cut is in a later batch than the last slice. Batches become durable in order, each as a
+  // whole, so the cut is never visible without the slices.
   return phase_ == Phase::cut && cut(batch, journal_first);
 }
 

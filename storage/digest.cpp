@@ -19,7 +19,7 @@ void append(std::pmr::string& bytes, T value) {
 
 }  // namespace
 
-// A counter that was only raised or cleared has a state too, and it counts here.
+// A counter that was only raised or cleared has a state, too, and is part of the digest.
 Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state) {
   // On the stack for almost every shard: this runs once per change after a checkpoint.
   std::array<std::byte, 1024> stack;

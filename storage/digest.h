@@ -1,6 +1,6 @@
-// digest.h: a partition in 256 numbers, so that two replicas find in four short
-// questions which shards differ (a Merkle tree of fixed depth, as Dynamo's and
-// Riak's, whose inner nodes are sums instead of hashes).
+// digest.h: a partition in 256 numbers, so that two replicas find in four short questions
+// which shards differ. (A Merkle tree of fixed depth, as in Dynamo and Riak, but with sums
+// in place of hashes in its inner nodes.)
 //
 // A leaf is the sum of the 128-bit keyed hashes of its shards' states, so one
 // shard's change is a subtraction and an addition.
@@ -23,10 +23,10 @@ class Digest {
 
   void add(std::uint8_t leaf, const Hash128& hash);
   void remove(std::uint8_t leaf, const Hash128& hash);
-  // From now on the leaves are kept, 4 KiB; until then, only their sum.
-  // REQUIRES: it is the sum of these.
+  // Keeps the leaves from now on, 4 KiB. Until then only their sum is kept.
+  // REQUIRES: the leaves add up to that sum.
   void keep(const Leaves& leaves);
-  // Brings the leaf into the cache.
+  // Prefetches the leaf.
   void prefetch(std::uint8_t leaf) const {
     if (leaves_) fetch_ahead(&(*leaves_)[leaf]);
   }

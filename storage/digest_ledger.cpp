@@ -5,7 +5,7 @@
 namespace quipu {
 namespace {
 
-// Every owner must compute the same digest, so its key follows from the cluster's.
+// Every owner must compute the same digest, so its key is derived from the cluster's key.
 HashKey derive_digest_key(HashKey placement) { return HashKey{hash64(placement, "digest")}; }
 
 }  // namespace
@@ -14,7 +14,7 @@ DigestLedger::DigestLedger(const EntryIndex& index)
     : index_(index), key_(derive_digest_key(index.placement_key())), parts_(kPartitions) {}
 
 void DigestLedger::rekey() {
-  QUIPU_CHECK(size_ == 0, "digests of states that are held cannot change their key", size_);
+  QUIPU_CHECK(size_ == 0, "the digest key changes only while no state is held", size_);
   key_ = derive_digest_key(index_.placement_key());
 }
 
@@ -71,7 +71,7 @@ void DigestLedger::keep_leaves(Partition partition) {
   leaf_bytes_ += part.clean.bytes();
 }
 
-// ---- what happens to entries ----
+// ---- changes of entries ----
 
 void DigestLedger::on_held(Partition partition, bool shows_counter) {
   Part& part = parts_[raw(partition)];
@@ -86,7 +86,8 @@ void DigestLedger::on_gone(Partition partition, const Entry& entry) {
   Part& part = parts_[raw(partition)];
   QUIPU_CHECK(part.states > 0, "what goes was counted", partition, entry.ref().key);
   if (entry.shows_counter()) {
-    QUIPU_CHECK(part.counters > 0, "a counter that goes was counted", partition, entry.ref().key);
+    QUIPU_CHECK(part.counters > 0, "a removed counter was in the key count", partition,
+                entry.ref().key);
     --part.counters;
   }
   --part.states;

@@ -1,12 +1,12 @@
 // digest_ledger.h: for each partition, how many shards are held, how many of them show a
-// counter, which are dirty, and the digest of all of them.
+// counter, which are dirty, and the digest of all.
 //
-// The kept digest covers the clean shards, in memory or not. What is dirty is added when a
-// digest is asked for: its state changes with every add, and nobody may ask for long. The
-// sum is kept until the next change, for who asks again.
+// The kept digest covers the clean shards, in memory or not. Dirty shards are added when a
+// digest is needed, since their state changes with every add, and a digest may not be needed
+// for long. The result is kept until the next change.
 //
-// Invariant: what is held is counted once, and the digest of a partition is the sum of the
-// hashes of the states that it holds, whether clean or dirty, in memory or not.
+// Invariant: each held state is counted once. The digest of a partition is the sum of the
+// hashes of its held states, whether clean or dirty, in memory or not.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace quipu {
 
 class DigestLedger {
  public:
-  // In a partition with no more entries, the leaves of its digest are not kept but told
-  // from all of them (100 us), unless some are in the store alone.
+  // In a partition with no more entries than this, the digest's leaves are not kept but computed
+  // from all entries (100 us), unless some are in the store alone.
   static constexpr std::size_t kFew = 512;
 
   // `index` must outlive it.
@@ -41,7 +41,7 @@ class DigestLedger {
   [[nodiscard]] std::size_t size(Partition partition) const {
     return parts_[raw(partition)].states;
   }
-  // The partitions of which any is.
+  // The partitions that hold any.
   [[nodiscard]] const Partitions& held_in() const { return held_in_; }
   // Exactly how many of those held show a counter (Entry::shows_counter).
   [[nodiscard]] std::size_t counters(Partition partition) const {
@@ -53,35 +53,35 @@ class DigestLedger {
   [[nodiscard]] std::size_t dirty(Partition partition) const {
     return parts_[raw(partition)].dirty;
   }
-  // The partitions of which any is.
+  // The partitions with any dirty state.
   [[nodiscard]] const Partitions& dirty_in() const { return dirty_in_; }
   [[nodiscard]] std::size_t dirty_bytes() const { return dirty_bytes_; }
 
   [[nodiscard]] std::size_t bytes() const { return leaf_bytes_; }
-  // The memory of the leaf that touching a clean entry writes to.
+  // Prefetches the leaf that touching a clean entry writes to.
   void prefetch(const Placement& placement) const {
     parts_[raw(placement.partition())].clean.prefetch(placement.leaf());
   }
 
   // ---- what ShardMap does to entries ----
-  // The state of one changes, or it comes or goes.
+  // The state of an entry changes, or an entry comes or goes.
   void on_change(Partition partition) { parts_[raw(partition)].summed = false; }
-  // A state that was not held is, and the other way round.
+  // A state becomes held, and the reverse.
   void on_held(Partition partition, bool shows_counter);
   void on_gone(Partition partition, const Entry& entry);
   // A state that is held shows a counter from now on.
   void on_revived(Partition partition) { ++parts_[raw(partition)].counters; }
-  // Before a clean entry changes, or when one comes that is dirty.
+  // Before a clean entry changes, or a dirty one comes.
   void on_dirty(const Placement& placement, const Entry& entry);
   void on_new_dirty(Partition partition, const Entry& entry);
   void on_resized(std::size_t before, std::size_t now) { dirty_bytes_ += now - before; }
   void on_clean(Partition partition, const Entry& entry);
-  // A clean state comes from the store.
+  // A clean state was read from the store.
   void on_loaded(const Placement& placement, const ShardRef& ref, const ShardState& state);
-  // From now on the leaves are kept, since not all of them can be told from memory.
-  // REQUIRES: what the digest covers is in memory.
+  // Keeps the leaves from now on, since memory alone no longer has all of their states.
+  // REQUIRES: the states that the digest covers are in memory.
   void keep_leaves(Partition partition);
-  // Forgets the partition; its entries are still there.
+  // Forgets the partition. Its entries still exist.
   void drop(Partition partition);
 
  private:

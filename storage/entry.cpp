@@ -78,13 +78,13 @@ std::uint32_t Entry::form(const Cell& cell) {
   return (was_cleared(cell) ? kClearedBit : 0) | (narrow ? 0 : kWideBit);
 }
 
-// Small, while the number of any actor is: to look up those of the cells takes longer.
+// Small if all actor numbers are small: looking up those of the cells takes longer.
 Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
                             const ShardState& state) {
   static_assert(kMaxCells <= std::numeric_limits<std::uint16_t>::max());
   static_assert(kMaxKey < 1u << kKeyBits);
-  QUIPU_CHECK(state.cells.size() <= kMaxCells, "a larger state is refused before", ref.key,
-              state.cells.size());
+  QUIPU_CHECK(state.cells.size() <= kMaxCells, "a state beyond the limit was refused earlier",
+              ref.key, state.cells.size());
   QUIPU_CHECK(!ref.key.empty() && ref.key.size() <= kMaxKey && ref.shard < kMaxShards,
               "a name out of bounds is refused before", ref.key.size(), ref.shard);
   Layout layout{.apart = ref.shard != 0 || state.cells.size() >= kApart,
@@ -113,8 +113,7 @@ std::size_t Entry::large_cells_end() const {
   return static_cast<std::size_t>(for_each_cell([](const CellRef&) {}) - bytes());
 }
 
-// What stands behind the key. guess(cell): what the actor of the cell to be written there
-// may be called.
+// The part behind the key. guess(cell): a guess at the number of the cell's actor.
 template <class Guess>
 void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
   set_cells(state.cells.size());
@@ -134,7 +133,7 @@ void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
               ref().key, size());
 }
 
-// Returns where the cells end. Small ones, as nearly all are, in a loop that knows it.
+// Returns the end of the cells. Small cells, as nearly all are, have a loop of their own.
 template <class Visit>
 const char* Entry::for_each_cell(Visit&& visit) const {
   char* at = const_cast<Entry*>(this)->first_cell();
@@ -163,7 +162,7 @@ void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
 }
 
 void Entry::CellRef::set(Commit commit, std::int64_t sum) {
-  QUIPU_CHECK(holds(commit, sum), "a cell without room is written anew", commit, sum);
+  QUIPU_CHECK(holds(commit, sum), "a cell changes in place only if it has room", commit, sum);
   if (!small_) return store_pair(4, commit, sum);
   put40(put40(at_ + 2, raw(commit)), static_cast<std::uint64_t>(sum));
 }

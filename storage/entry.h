@@ -1,20 +1,20 @@
 // entry.h: one shard's state in memory, packed.
 //
 //   | lengths 2 | flags 1 | leaf 1 | shard 2, cells 2 | key | cells | count 2, usable 2 |
-//   lengths:        10 bits of the key; 6 of how many cells, or kApart: then that and the
-//                   shard stand behind. The shard is 0 otherwise
+//   lengths:        10 bits of the key; 6 of how many cells, or kApart: then the number of
+//                   cells and the shard follow. Otherwise the shard is 0
 //   a cell:         actor index 2, commit 5, sum 5, if all of the entry's fit (kSmall); else
 //                   actor index 4, commit 6, sum 6  (8 and 8 if one of its numbers needs it),
 //                   where cleared: commit and sum once more
-//   count, usable:  only where set
+//   count, usable:  only if set
 //
-// A counter with one cell and a 16-byte key takes 32 bytes; in a general-purpose map
-// it takes well over 100. Nothing within is aligned.
+// A counter with one cell and a 16-byte key takes 32 bytes. A general-purpose map would take
+// well over 100. Nothing inside is aligned.
 //
-// The plain form is ShardState; only the hot path works on the packed one. An
-// entry that must change its size is written anew elsewhere (see
-// PartitionTable::replace). Its old piece then serves entries of that size alone, so a
-// number that many counters outgrow would cost them twice: 2^39 is beyond most sums.
+// The plain form is ShardState. Only the hot path works on the packed one. An entry that must
+// change its size is written again elsewhere (see PartitionTable::replace). Its old piece then
+// serves only entries of its size. So a number that many counters outgrow would cost their
+// memory twice: 2^39 is beyond most sums.
 #pragma once
 
 #include <cstring>
@@ -31,21 +31,21 @@
 
 namespace quipu {
 
-// Actors by a small number, in the order in which they were first met.
+// Actors by a small number, in the order in which they were first seen.
 class ActorNames {
  public:
   [[nodiscard]] std::uint32_t intern(ActorId actor);
   [[nodiscard]] ActorId name(std::uint32_t index) const {
-    QUIPU_CHECK(index < names_.size(), "the number of an actor was given", index, names_.size());
+    QUIPU_CHECK(index < names_.size(), "an actor's number exists", index, names_.size());
     return names_[index];
   }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
-  // Whether that is its number, which is cheaper to see than to find.
+  // Whether that is its number. This is cheaper than finding the number.
   [[nodiscard]] bool is(std::uint32_t index, ActorId actor) const {
     return index < names_.size() && names_[index] == actor;
   }
-  // A guess at the next number: the last that was interned, since neighbours mostly have the
-  // same writer, or what expect() said.
+  // A guess at the next number: the last one that was interned (neighbours mostly have the same
+  // writer), or the one given to expect().
   [[nodiscard]] std::uint32_t expected() const { return expected_; }
   void expect(std::uint32_t index) { expected_ = index; }
 
@@ -59,15 +59,15 @@ class Entry {
  public:
   enum Flag : std::uint8_t {
     kOpen = 1,   // changed since the last seal
-    kWhole = 2,  // … in more than the own cell
-    kLocal = 4,  // … by this node, so the peers must be told
+    kWhole = 2,  // … in more than its own cell
+    kLocal = 4,  // … by this node, so the peers must get it
     kCounted = 8,
-    kUsed = 16,  // looked up since eviction last came by
+    kUsed = 16,  // looked up since eviction last passed it
     kSmall = 32,
   };
-  // What the journal has of it since it was last put by a checkpoint; where not nothing,
-  // it is dirty. An alias is in use until the next checkpoint but one begins, so that two
-  // ways to say so are enough.
+  // What the journal has of the entry since a checkpoint last put it. If this is not nothing, the
+  // entry is dirty. An alias is used until the next checkpoint but one begins, so two
+  // generations of aliases are enough.
   enum class Journaled : std::uint8_t {
     nothing = 0,
     by_name = 64,
@@ -78,10 +78,10 @@ class Entry {
   static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement,
                        const ShardRef& ref, const ShardState& state);
   void destroy(Slab& slab) { slab.free(this, size()); }
-  // Holds that state from now on; false, and nothing happens, if it needs another size.
+  // Takes that state. Returns false, and changes nothing, if it needs another size.
   [[nodiscard]] bool rewrite(ActorNames& actors, const ShardState& state);
 
-  // Most entries stand on one line of the cache, or two.
+  // Most entries are on one line of the cache, or two.
   void prefetch() const {
     fetch_ahead(this);
     fetch_ahead(bytes() + 32);
@@ -103,11 +103,11 @@ class Entry {
   void set(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ | flags); }
   void clear(std::uint8_t flags) { flags_ = static_cast<std::uint8_t>(flags_ & ~flags); }
   [[nodiscard]] std::uint8_t flags() const { return flags_; }
-  // It was looked up: a hint for eviction, and no part of what the entry says.
+  // Marks it as looked up: a hint for eviction, not part of its state.
   void mark_used() const {
     if (!has(kUsed)) flags_ = static_cast<std::uint8_t>(flags_ | kUsed);
   }
-  // Whether it was, since this was last asked.
+  // Whether it was looked up since the last call.
   [[nodiscard]] bool take_used() {
     const bool used = has(kUsed);
     clear(kUsed);
@@ -118,14 +118,14 @@ class Entry {
     flags_ = static_cast<std::uint8_t>((flags_ & ~kJournaled) | static_cast<std::uint8_t>(how));
   }
   [[nodiscard]] bool dirty() const { return journaled() != Journaled::nothing; }
-  // What no other entry of its slab has, or none.
+  // A number that no other entry of its slab has, or none.
   [[nodiscard]] Alias alias() const {
     return Alias{size() < Slab::kLarge ? Slab::number(this) : 0};
   }
 
   void unpack(const ActorNames& actors, ShardState& state) const;
   [[nodiscard]] Total total() const;
-  // Holds nothing: it stands for a shard that is known not to be in the store.
+  // Holds nothing: it says that the shard is known not to be in the store.
   [[nodiscard]] bool is_bottom() const { return cells() == 0 && !has(kCounted); }
   // See shows_counter() below.
   [[nodiscard]] bool shows_counter() const {
@@ -152,7 +152,7 @@ class Entry {
    private:
     friend class Entry;
     CellRef(char* at, bool small) : at_(at), small_(small) {}
-    // Of so many bits, with their sign.
+    // A number of this many bits, with its sign.
     template <int kBits>
     static std::int64_t extended(std::uint64_t low) {
       return static_cast<std::int64_t>(low << (64 - kBits)) >> (64 - kBits);
@@ -188,7 +188,7 @@ class Entry {
       if (has(kWideBit)) return load<std::int64_t>(offset);
       return extended<48>(load48(offset));
     }
-    // Of one pair of commit and sum, of which a cleared cell has two.
+    // The size of one pair of commit and sum. A cleared cell has two.
     static std::size_t pair_width(std::uint32_t head) { return (head & kWideBit) != 0 ? 16 : 12; }
     static std::size_t width(std::uint32_t head) {
       return 4 + pair_width(head) * ((head & kClearedBit) != 0 ? 2 : 1);
@@ -207,15 +207,15 @@ class Entry {
   };
   // The cell of an actor; false if it has none.
   [[nodiscard]] CellRef find(std::uint32_t actor);
-  // The same, and what all of them count.
+  // The same, and the total of all cells.
   struct Tally;
   [[nodiscard]] Tally tally(std::uint32_t actor);
-  // The cell of that commit; false if it has none, or two by chance.
+  // The cell with that commit. False if there is none, or by chance two.
   [[nodiscard]] CellRef find_only(Commit commit);
 
-  // Leaves a stub here for whoever still points at this entry.
+  // Leaves a stub here, for pointers to this entry.
   void move_to(Entry* now);
-  // Itself, or what it moved to.
+  // Itself, or the entry that replaced it.
   [[nodiscard]] Entry* current();
 
  private:
@@ -227,10 +227,10 @@ class Entry {
   static constexpr unsigned kKeyBits = 10;
   static constexpr std::uint16_t kApart = 63;
   static constexpr std::uint8_t kJournaled = 192;
-  static constexpr std::uint8_t kStub = kWhole;  // alone, as an entry never has it
+  static constexpr std::uint8_t kStub = kWhole;  // alone, which no entry has
   static constexpr std::size_t kStubPointer = 8;
 
-  // How a state is laid out.
+  // The layout of a state.
   struct Layout {
     bool apart;
     bool small;
@@ -276,16 +276,16 @@ struct Entry::Tally {
 [[nodiscard]] inline bool has_shard_count(const ShardState& state) {
   return state.count != 1 || state.usable != 1;
 }
-// Whether its counter exists: shard 0 counts something since its last clear, or
-// says that there are other shards, which may. The others say nothing by themselves.
+// Whether its counter exists: shard 0 counts something since its last clear, or says that
+// there are other shards, which may count something. Other shards alone do not show it.
 [[nodiscard]] inline bool shows_counter(const ShardRef& ref, const ShardState& state) {
   return ref.shard == 0 && (has_shard_count(state) || total(state.cells).exists);
 }
 
-// What a shard may hold. An add begins no cell beyond kMaxWriters, so two copies
-// that each have all of those still merge; only who made more than kMaxCells in
-// sum, apart, is refused. Far beyond any real shard: a cell begins when a store
-// does, or after a start that its peers did not confirm.
+// The limits of a shard. An add begins no cell beyond kMaxWriters, so two copies with that
+// many cells each can still merge. A merge is refused only beyond kMaxCells together. Real
+// shards are far below this: a cell begins with a store, or after a start that its peers did
+// not confirm.
 inline constexpr std::size_t kMaxWriters = 4096;
 inline constexpr std::size_t kMaxCells = 8192;
 static_assert(2 * kMaxWriters <= kMaxCells);

@@ -7,7 +7,7 @@
 namespace quipu {
 namespace {
 
-// The order in which a partition is walked: nearly that of its stored keys.
+// The order in which a partition is visited: nearly that of its stored keys.
 struct EntryName {
   std::uint8_t leaf;
   ShardRef ref;

@@ -30,7 +30,7 @@ class EntryIndex {
   [[nodiscard]] const Entry* find(const Placement& placement, const ShardRef& ref) const {
     return table(placement).find(placement, ref);
   }
-  // The memory of some that will be looked at: each step fetches what the next looks at.
+  // Prefetches the memory of entries that will be looked up. Each step fetches what the next uses.
   void prefetch(std::span<const Placement> group) const {
     for (const Placement& one : group) fetch_ahead(&table(one));
     for (const Placement& one : group) table(one).prefetch_slot(one);
@@ -39,10 +39,10 @@ class EntryIndex {
 
   // REQUIRES: find() gives nothing.
   Entry* insert(const Placement& placement, const ShardRef& ref, const ShardState& state);
-  // Writes the entry anew, with that state and the same flags, and leaves a stub.
+  // Writes the entry again, with that state and the same flags, and leaves a stub.
   Entry* resize(const Placement& placement, Entry* old, const ShardState& state);
   void free_stubs();
-  // Destroys those of the partition that `keep` says false of.
+  // Destroys those of the partition for which `keep` is false.
   template <class Keep>
   void retain(Partition partition, Keep&& keep) {
     PartitionTable& all = tables_[raw(partition)];
@@ -65,7 +65,7 @@ class EntryIndex {
     tables_[raw(partition)].for_each([&](const Entry* entry) { visit(*entry); });
   }
 
-  // Those of the partition that hold something, by leaf, key and index:
+  // The partition's entries that hold something, by leaf, key and index:
   // all that are dirty, or those of them behind `after`;
   void collect_dirty(Partition partition, const std::optional<ShardKey>& after,
                      std::vector<Entry*>& entries);
@@ -76,15 +76,15 @@ class EntryIndex {
   void collect_leaf(Partition partition, std::uint8_t leaf,
                     std::vector<const Entry*>& entries) const;
 
-  // How many shards have an entry, or are known not to be held.
+  // How many shards have an entry, including those known not to be held.
   [[nodiscard]] std::size_t size(Partition partition) const {
     return tables_[raw(partition)].size();
   }
-  // The partitions of which any has.
+  // The partitions with any entry.
   [[nodiscard]] const Partitions& occupied() const { return occupied_; }
   // How many entries were ever made.
   [[nodiscard]] std::uint64_t inserted() const { return inserted_; }
-  // Bytes that entries and tables take, about; and with what is free in the slab.
+  // Bytes of entries and tables (about), and the same with the slab's free room.
   [[nodiscard]] std::size_t footprint() const { return slab_.used() + table_bytes_; }
   [[nodiscard]] std::size_t bytes() const { return slab_.reserved() + table_bytes_; }
 

@@ -1,10 +1,10 @@
-// eviction.h: which states are in the store alone, and which go there when memory is short.
+// eviction.h: which states are in the store alone, and which to evict when memory is short.
 //
-// Clean states that were not looked up for a round go first: the clock of second chances
-// (CLOCK, Corbató 1968), whose hand moves from partition to partition. A leaf that lacks
-// some is marked, since memory cannot say of such a leaf "there is no such shard".
+// Clean states that were not looked up for a round are evicted first: the clock of second
+// chances (CLOCK, Corbató 1968), whose hand moves from partition to partition. A leaf with
+// evicted states is marked, since memory cannot know that such a leaf lacks a shard.
 //
-// Invariant: only what a durable checkpoint holds is evicted, so that the store has it.
+// Invariant: only states in a durable checkpoint are evicted, so the store has them.
 #pragma once
 
 #include <bitset>
@@ -19,8 +19,8 @@
 namespace quipu {
 
 struct MemoryLimit {
-  std::size_t bytes = 0;  // of entries and tables, about; 0: none
-  // Of these, beyond it, clean states are in the store alone.
+  std::size_t bytes = 0;  // about, for entries and tables; 0: no limit
+  // Beyond this number of bytes, clean states are in the store alone.
   Partitions evictable{};
 };
 
@@ -29,7 +29,7 @@ class Eviction {
   // Both must outlive it.
   Eviction(const MemoryLimit& limit, EntryIndex& index, DigestLedger& ledger);
 
-  // Whether memory can tell what is held of the shard, or of the whole leaf.
+  // Whether memory knows what is held of the shard, or of the whole leaf.
   [[nodiscard]] bool resident(const Placement& placement, const ShardRef& ref) const {
     return !any_ || !marked({placement.partition(), placement.leaf()}) ||
            const_index().find(placement, ref) != nullptr;
@@ -38,29 +38,29 @@ class Eviction {
   // Nothing was ever evicted.
   [[nodiscard]] bool all_resident() const { return !any_; }
 
-  // About the memory of entries and tables is beyond the limit.
+  // The memory of entries and tables is beyond the limit (about).
   [[nodiscard]] bool crowded() const { return limited() && index_.footprint() > limit_.bytes; }
-  // A state of the partition that comes from the store at the start has room in memory.
-  // (A quarter is left for what is needed first.)
+  // Memory has room for a state of the partition that the start reads from the store. (A quarter
+  // stays free for what is needed first.)
   [[nodiscard]] bool room_to_load(Partition partition) const;
-  // So much of the limit is dirty that it is time for a checkpoint.
+  // So much of the limit is dirty that a checkpoint is due.
   [[nodiscard]] bool dirty_enough() const {
     return limited() && ledger_.dirty_bytes() > limit_.bytes / 8;
   }
-  // Of what is dirty, the bytes beyond a quarter of the limit: there should be none.
+  // Dirty bytes beyond a quarter of the limit. There should be none.
   [[nodiscard]] std::size_t dirty_excess() const {
     const std::size_t usual = limit_.bytes / 4;
     return limited() && ledger_.dirty_bytes() > usual ? ledger_.dirty_bytes() - usual : 0;
   }
 
-  // A state of the partition was put by the write of that commit.
+  // The write of that commit put a state of the partition.
   void on_put(Partition partition, Commit put_by) { put_by_[raw(partition)] = put_by; }
-  // Frees the partition's clean states that were not looked up since the last time, unless
-  // it is not evictable, or one of them was put by a later write than `durable`.
+  // Frees the partition's clean states that were not looked up since the last time. Does nothing
+  // if it is not evictable, or a write later than `durable` put one of them.
   void evict(Partition partition, Commit durable);
-  // Memory lacks a state of that leaf.
+  // Memory lacks a state of that leaf from now on.
   void mark(LeafId leaf);
-  // All that the store holds of the leaf has been restored.
+  // All states of the leaf in the store have been restored.
   void set_resident(LeafId leaf);
   // REQUIRES: nothing of the partition is evicted.
   void drop(Partition partition);
@@ -79,7 +79,7 @@ class Eviction {
   DigestLedger& ledger_;
   std::vector<std::unique_ptr<Leaves>> evicted_;  // by partition: leaves that lack some
   std::vector<Commit> put_by_;                    // by partition: the last write that put any
-  bool any_ = false;                              // ever, anything
+  bool any_ = false;                              // anything was ever evicted
 };
 
 }  // namespace quipu

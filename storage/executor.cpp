@@ -32,17 +32,16 @@ bool holds(const ShardState& state, std::vector<Cell>::const_iterator at, ActorI
   return at != state.cells.end() && at->actor == actor;
 }
 
-// Of a state where only the own cell changed: it bears the number of the record
-// (as another may by chance; then both are kept).
+// For a state where only the own cell changed: that cell has the record's number. (Another cell
+// may have it by chance. Then both are kept.)
 void keep_changed(ShardState& state, Commit sealing) {
   std::erase_if(state.cells, [sealing](const Cell& cell) { return cell.commit != sealing; });
 }
 
-// Far from 2^64, so that it never comes round to 0, which is no serial.
+// Far from 2^64, so that it never wraps to 0, which is no serial.
 Serial first_serial(Random& random) { return Serial{raw(random.id<Serial>()) >> 1 | 1}; }
 
-// It counts nothing, under a number that is sealed. (Only a peer that is out of its mind
-// clears another.)
+// It counts nothing, under a sealed number. (Only a faulty peer clears another.)
 bool may_start_again(const Cell& cell, Commit sealed) {
   const bool fully_cleared = cell.commit == cell.cleared_commit && cell.sum == cell.cleared_sum;
   return fully_cleared && cell.sum != 0 && cell.commit <= sealed;
@@ -63,7 +62,7 @@ Executor::Executor(Meta meta, ExecutorOptions options, Random random)
 
 Applied Executor::apply(const Change& change, const Placement& placement) {
   Applied applied = apply_new(change, placement);
-  // What an earlier start applied needs no look at the shard, which may not be here.
+  // A change that an earlier start applied needs no look at the shard, which may not be in memory.
   if (applied.code == Code::ok && applied.usable == 0 && change.ref.shard == 0 &&
       map_.resident(placement, change.ref))
     applied.usable = map_.usable(placement, change.ref);
@@ -87,7 +86,7 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
   } else {
     applied = add(change.ref, change.amount, placement);
   }
-  // A refusal for good is noted too, or a delayed copy of it might yet succeed.
+  // A final refusal is noted, too. Otherwise a delayed copy of the change might still succeed.
   if (tokened) {
     tokens_.note(change.token,
                  {change.token.number, print, applied.code, lane(placement.partition())},
@@ -126,7 +125,8 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   const Commit open = next(sealed_);
   const std::int64_t sum = mine.sum() + amount;
   if (!mine.holds(open, sum)) return add_first(ref, amount, placement);
-  QUIPU_CHECK(mine.commit() <= open, "no cell changes under a number to come", mine.commit(), open);
+  QUIPU_CHECK(mine.commit() <= open, "no cell has a commit after the open one", mine.commit(),
+              open);
   map_.touch(placement, entry, Entry::kLocal);
   mine.set(open, sum);
   if (!held.exists) map_.revived(placement, *entry);
@@ -134,7 +134,7 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   return {Code::ok, open, 1, narrow(held.sum + amount)};
 }
 
-// The cell is missing, or has no room as it is, or starts again: work on the plain form.
+// The cell is missing, has too little room, or starts again: work on the plain form.
 Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Placement& placement) {
   ShardState& state = scratch_;
   (void)map_.read(placement, ref, state);
@@ -152,7 +152,7 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
   at = find_cell(state, actor);
   const bool inserted = !holds(state, at, actor);
   if (inserted) at = state.cells.insert(at, Cell{actor, {}, 0, {}, 0});
-  QUIPU_CHECK(at->commit <= next(sealed_), "no cell changes under a number to come", at->commit,
+  QUIPU_CHECK(at->commit <= next(sealed_), "no cell has a commit after the open one", at->commit,
               sealed_);
   at->commit = next(sealed_);
   at->sum += amount;
@@ -162,16 +162,16 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
   return {Code::ok, next(sealed_), 1, narrow(held_sum + amount)};
 }
 
-// A cell that counts nothing starts again from 0, so that no sum of the past makes an add
-// overflow. Only its writer may do so. The cell says that it was cleared at 0, under a
-// commit that lies between its last change and this one. It never had a sum under that
-// commit, so no copy disagrees, and no reset has named a later one.
+// A cell that counts nothing starts again from 0, so that an old sum cannot make an add
+// overflow. Only its writer may do so. The cell says that it was cleared at 0, under a commit
+// between its last change and this one. It never had a sum under that commit, so no copy
+// disagrees, and no reset has named a later one.
 void Executor::start_again(Cell& cell) {
   if (cell.commit == sealed_) seal(Step::none);
   cell = Cell{cell.actor, {}, 0, sealed_, 0};
 }
 
-// What it names must be sealed: no cell may change under that number again.
+// A reset names cells by number. They must be sealed: no cell may change under that number again.
 void Executor::reset(const Change& change, const Placement& placement) {
   Entry* entry = map_.find(placement, change.ref);
   if (entry == nullptr) return;
@@ -204,8 +204,8 @@ std::vector<Partition> Executor::merge(const Delta& delta) {
   return refused;
 }
 
-// A peer that holds more of our own cell than we do, or another sum under its
-// number, has it from a life that this memory lost: the actor is not ours any more.
+// A peer has more of our own cell than we have, or another sum under its number. Then it is from
+// a life that this memory lost: the actor is not ours any more.
 void Executor::doubt_actor(const DeltaEntry& theirs, const Placement& placement) {
   const OwnActor& actor = own(placement.partition());
   const auto told = std::lower_bound(theirs.cells.begin(), theirs.cells.end(), actor.id, before);
@@ -249,11 +249,11 @@ ActorId Executor::own_actor(Partition partition) {
 }
 
 void Executor::load_actor(Partition partition, ActorId actor) {
-  QUIPU_CHECK(actor != ActorId{}, "0 stands for no actor", partition);
+  QUIPU_CHECK(actor != ActorId{}, "an actor is not 0", partition);
   actors_[raw(partition)] = {actor, map_.actors().intern(actor)};
 }
 
-// At rest too, or a restart would bring it back.
+// At rest, too. Otherwise a restart would bring it back.
 void Executor::forget_actor(Partition partition) {
   if (!has_actor(partition)) return;
   actors_[raw(partition)] = {};
@@ -346,9 +346,9 @@ void Executor::become(StoreId store) {
   meta.lineage = {{meta.lineage.back().boot, next(sealed_)}};
 }
 
-// Sealed at once, so that no delete can meet a later put of the same name in one
-// batch. Records in the journal may bring its states back after a restart; they
-// are then offered to the owners and dropped again, which changes nothing.
+// Sealed at once, so that no delete meets a later put of the same name in one batch. After a
+// restart, records in the journal may bring the partition's states back. They are then offered
+// to the owners and dropped again, which changes nothing.
 void Executor::drop(Partition partition) {
   if (has_open()) seal(Step::none);
   map_.index().for_each(partition, [&](const Entry& entry) {
@@ -397,12 +397,12 @@ bool Executor::replay_aliased(const Record& record, const JournalAliases& aliase
   return true;
 }
 
-// As merge_entry() of that cell: in place, if it is newer and there is room.
+// Like merge_entry() for that cell: in place, if it is newer and there is room.
 bool Executor::merge_cell(const JournalAliases::Target& target, Commit commit, std::int64_t sum) {
   Entry& entry = *target.entry->current();
   Entry::CellRef cell = entry.find(target.actor);
   if (cell && commit > cell.commit() && cell.holds(commit, sum)) {
-    QUIPU_CHECK(entry.dirty(), "what a record made is dirty until it is put", commit);
+    QUIPU_CHECK(entry.dirty(), "a replayed entry is dirty until it is put", commit);
     const bool shown = entry.shows_counter();
     cell.set(commit, sum);
     if (!shown) map_.revived(map_.place(entry.ref()), entry);
@@ -414,7 +414,7 @@ bool Executor::merge_cell(const JournalAliases::Target& target, Commit commit, s
   return merge_entry({ref, told.count, told.usable, told.cells}, map_.place(ref), 0);
 }
 
-// What records brought first is not all of it.
+// The states that records brought first are not complete.
 bool Executor::load(const ShardRef& ref, const ShardState& state) {
   const Placement placement = map_.place(ref);
   if (map_.index().find(placement, ref) == nullptr) {

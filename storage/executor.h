@@ -3,14 +3,14 @@
 //
 //   apply, reset, merge ──▶ memory (open) ──seal──▶ record ──store──▶ durable
 //
-// Nothing here waits: each change answers at once with the commit that will hold
-// it, and whoever must not speak before it is durable waits for that commit.
+// Nothing here waits. Each change answers at once with the commit that will hold it. A
+// caller that may reply only when it is durable waits for that commit.
 //
 // Invariants
-//   1. Only the own actor's (commit, sum) changes here; merge does the rest.
-//   2. A cell never changes under a number once that number was sealed, nor
-//      under one that a reset has named.
-//   3. A change and its token are in one record; so are a cell and the sighting
+//   1. Only the own actor's (commit, sum) changes here. Merge does the rest.
+//   2. A cell never changes under a number once that number was sealed, or once a reset has
+//      named it.
+//   3. A change and its token are in one record. So are a cell and the version vector's entry
 //      of the store that wrote it.
 //   4. Commits are dense: each seal takes the next number.
 #pragma once
@@ -39,32 +39,32 @@ struct ExecutorOptions {
   TokenLimits tokens;
   CheckpointLimits checkpoint;
   MemoryLimit memory{};
-  bool has_peers = true;  // who must be told: else Sealed::local stays empty
+  bool has_peers = true;  // peers need the changes; else Sealed::local stays empty
 };
 
-// An add or a reset of one shard. Borrows; with or without a token.
+// An add or a reset of one shard, with or without a token. Borrows.
 struct Change {
   OpKind kind = OpKind::add;
   ShardRef ref;
   std::int64_t amount = 0;
   Token token;
-  // Not ok: a new change is refused with it, while a retry is still answered.
+  // Not ok: a new change gets this refusal. A retry is still answered.
   Code refuse = Code::ok;
 };
 
-// Durable when `commit` is. Not ok: nothing was changed, now.
+// Durable when `commit` is. Not ok: nothing was changed now.
 struct Applied {
   Code code = Code::ok;
   Commit commit{};
   ShardIndex usable = 0;  // of shard 0: how many shards adds may use
-  // Of a new add: what the counter counts now, where this shard is all of it.
+  // For a new add: the counter's total now, if the counter has only this shard.
   std::optional<std::int64_t> total{};
 };
 
 struct Sealed {
   Commit commit{};
   Batch batch;      // for the store, in the order of commits
-  ShardList local;  // what this node itself changed: the peers must be told
+  ShardList local;  // what this node itself changed: the peers need it
 };
 
 class Executor {
@@ -72,38 +72,38 @@ class Executor {
   Executor(Meta meta, ExecutorOptions options, Random random);
 
   // ---- changes ----
-  // `placement`: of the change's shard. Many are faster if their memory is fetched ahead
-  // (ShardMap::for_each_fetched).
+  // `placement`: that of the change's shard. Many changes are faster if their memory is
+  // prefetched (ShardMap::for_each_fetched).
   Applied apply(const Change& change, const Placement& placement);
-  // An add without a token, which nobody refuses. `usable` may be left out.
+  // An add without a token that cannot be refused. `usable` may be left out.
   Applied add(const ShardRef& ref, std::int64_t amount, const Placement& placement);
-  // Takes over what another node knows. Returns the partitions, ascending, of the
-  // states that would have had more than kMaxCells: of these nothing was taken, so
-  // this copy must not count for them.
+  // Merges states from another node. Returns, ascending, the partitions with states that would
+  // have more than kMaxCells. Nothing was merged of these states, so this copy is not in sync
+  // for these partitions.
   std::vector<Partition> merge(const Delta& delta);
-  // How many states were refused so, or conflicted with what was held: an alarm, as
-  // there are none in a sound cluster.
+  // How many states were refused so, or conflicted with this node's. A sound cluster has none, so
+  // this is an alarm.
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
   // A new session; usable once the open commit is durable.
   [[nodiscard]] Serial issue_session() { return tokens_.issue(); }
-  // What the store knows of itself; the change is in the open record's write.
+  // The store's knowledge about itself. A change is in the write of the open record.
   Meta& edit_meta();
   [[nodiscard]] const Meta& meta() const { return meta_; }
 
   // ---- seals ----
   [[nodiscard]] bool has_open() const;
-  // About what the open record keeps in memory; with a disk that hangs, it grows.
+  // About how much memory the open record keeps. It grows while a disk hangs.
   [[nodiscard]] std::size_t open_bytes() const { return map_.open_bytes() + tokens_.open_bytes(); }
-  // The commit that makes all that memory now holds durable.
+  // The commit that makes everything in memory now durable.
   [[nodiscard]] Commit covering() const { return has_open() ? next(sealed_) : sealed_; }
   [[nodiscard]] Commit sealed() const { return sealed_; }
-  // Whether a checkpoint waits to go on, or memory waits for one, though nothing may be open.
+  // Whether a checkpoint waits to go on, or memory for one, even if nothing is open.
   [[nodiscard]] bool checkpointing() const {
     return checkpoint_.running() || map_.eviction().dirty_enough();
   }
   // Closes the open record, which may be empty, and takes a checkpoint a step further.
   void seal();
-  // Records since the last call, oldest first; some changes seal by themselves.
+  // Records since the last call, oldest first. Some changes seal by themselves.
   [[nodiscard]] std::vector<Sealed> take_sealed() { return std::exchange(out_, {}); }
 
   // ---- identity ----
@@ -116,10 +116,10 @@ class Executor {
   // The partition's next add draws a new actor.
   void forget_actor(Partition partition);
   [[nodiscard]] bool has_actor(Partition partition) const { return own(partition).id != ActorId{}; }
-  // This memory lost something: it is another store from now on, to be filled
-  // before it counts.
+  // This memory lost something: it is another store from now on, and must be filled to be in
+  // sync.
   void become(StoreId store);
-  // Deletes all that is held of a partition, actor included.
+  // Deletes everything held of a partition, including its actor.
   void drop(Partition partition);
 
   // ---- memory: see ShardMap ----
@@ -129,11 +129,11 @@ class Executor {
   // ---- recovery: in this order, before anything else ----
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
-  // False, of this and the next: it cannot be what an executor wrote.
-  // `aliases`: of the records before it, which were all replayed here. `bytes`: its size.
+  // Both return false if the input cannot be an executor's. `aliases`: those of the records
+  // before, which were all replayed here. `bytes`: the record's size.
   [[nodiscard]] bool replay(const Record& record, JournalAliases& aliases, std::size_t bytes);
   [[nodiscard]] bool load(const ShardRef& ref, const ShardState& state);
-  // Of the records before the journal's first, if any are left: the oldest.
+  // The oldest record before the journal's first, if a cut left any.
   void resume_cut(Commit oldest) { checkpoint_.resume_cut(oldest); }
   void start(BootId boot);
 
@@ -160,8 +160,8 @@ class Executor {
                                 std::int64_t sum);
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
   ActorId own_actor(Partition partition);
-  // Some changes need a record of their own. A batch may bring many of them, so that these
-  // take no checkpoint further: the next seal() does.
+  // For changes that need a record of their own. A batch may bring many of them, so these seals
+  // take no checkpoint further. The next seal() does.
   enum class Step { none, one };
   void seal(Step step);
   [[nodiscard]] const OwnActor& own(Partition partition) const { return actors_[raw(partition)]; }

@@ -5,7 +5,8 @@
 namespace quipu {
 
 void JournalAliases::give(Alias alias, const Target& target) {
-  QUIPU_CHECK(alias != Alias{} && target.entry != nullptr, "an alias stands for an entry", alias);
+  QUIPU_CHECK(alias != Alias{} && target.entry != nullptr,
+              "an alias is not 0 and refers to an entry", alias);
   const std::size_t page = raw(alias) / kPage;
   if (page >= pages_.size()) pages_.resize(page + 1);
   if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();

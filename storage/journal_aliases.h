@@ -1,16 +1,16 @@
-// journal_aliases.h: what the aliases in a journal stand for, while a start replays it.
+// journal_aliases.h: resolves the aliases in a journal while a start replays it.
 //
-// Most records of a busy node change what a recent one changed, in one cell: the own
-// one of this store. To name the shard each time would take most of a record, and of
-// what LevelDB then compresses, moves and forgets. So the record that names it gives it
-// an alias, and those behind it a sum for that. (Dictionary coding, as in LZ78.)
+// Most records of a busy node change one cell of a recently changed shard: this store's own.
+// Naming the shard each time would take most of the record, and of what LevelDB then
+// compresses, moves and deletes. So the record that names the shard gives it an alias, and
+// later records hold the alias and a sum. (Dictionary coding, as in LZ78.)
 //
-// Who writes (Executor::seal) sees to it that
-//   1. an alias is given in a record that stays as long as those that use it: with each
-//      checkpoint that begins, all are given anew (Checkpoint::alias);
-//   2. one that is given again, to whichever shard, means that one from then on.
-// So it is enough to read records in their order, from the first that there is, and to
-// know of each alias where in memory its cell is.
+// The writer (Executor::seal) guarantees that
+//   1. the record with an alias stays as long as the records that use it: each checkpoint
+//      that begins makes the writer give all aliases anew (Checkpoint::alias);
+//   2. an alias that is given again means its new shard from then on.
+// So it is enough to read the records in order, from the first one left, and to remember for
+// each alias the place of its cell in memory.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@ namespace quipu {
 class JournalAliases {
  public:
   struct Target {
-    Entry* entry = nullptr;   // as it was then (Entry::current); null: it was never given
-    std::uint32_t actor = 0;  // whose cell, by its number in ActorNames
+    Entry* entry = nullptr;   // at that time (Entry::current); null: never given
+    std::uint32_t actor = 0;  // the cell's actor, by its number in ActorNames
   };
 
   void give(Alias alias, const Target& target);
-  // Null, too: it was never given. Does not look at what it leads to.
+  // Null if it was never given. Does not look at the entry itself.
   [[nodiscard]] const Target* find(Alias alias) const;
 
  private:

@@ -43,7 +43,7 @@ Merged merge(ShardState& into, const DeltaEntry& from) {
     merged.changed |= one.changed;
     merged.conflict |= one.conflict;
   }
-  // The new ones stand behind, in order; one by one they would cost a move each.
+  // New cells are at the end, in order. Inserting them one by one would cost a move each.
   if (into.cells.size() > held) {
     const auto by_actor = [](const Cell& a, const Cell& b) { return a.actor < b.actor; };
     std::inplace_merge(into.cells.begin(), into.cells.begin() + static_cast<std::ptrdiff_t>(held),
@@ -88,14 +88,15 @@ bool clear(ShardState& state) {
     cleared.cleared_sum = cell.sum;
     changed |= merge(cell, cleared).changed;
   }
-  QUIPU_CHECK(!total(state.cells).exists, "nothing counts that was observed", state.cells.size());
+  QUIPU_CHECK(!total(state.cells).exists, "an observed reset clears everything",
+              state.cells.size());
   return changed;
 }
 
 bool fits(std::int64_t own_sum, Wide held, std::int64_t amount) {
   if (!narrow(Wide{own_sum} + amount)) return false;
   const Wide after = held + amount;
-  // From outside the range, only towards it.
+  // From outside the range, adds may only move towards it.
   return narrow(after) || (after > 0 ? amount <= 0 : amount >= 0);
 }
 

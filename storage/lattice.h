@@ -1,17 +1,17 @@
-// lattice.h: what a shard's state means. Everything is merge.
+// lattice.h: the meaning of a shard's state. Everything is merge.
 //
 //   cell  = {commit, sum, cleared_commit, cleared_sum}, one per actor
 //   value = Σ (sum − cleared_sum), added in 128 bits
 //   merge = per actor, the greater (commit, sum) and the greater cleared pair,
-//           compared lexicographically: a join for any input whatever
-//   reset = cleared := (commit, sum) as observed, so that what it did not see
-//           survives, two concurrent resets merge, and a repeated one is the same
+//           compared lexicographically: a join for any input
+//   reset = cleared := (commit, sum) as observed. So adds that it did not see survive, two
+//           concurrent resets merge, and a repeated reset changes nothing
 //
-// A PN-counter (Shapiro et al. 2011) whose per-actor parts are numbered by their
-// durable commit, plus an observed-reset as in Riak's and Akka's counters.
+// A PN-counter (Shapiro et al. 2011) whose per-actor parts are numbered by their durable
+// commit, plus an observed-reset as in Riak's and Akka's counters.
 //
-// Invariant: equal (actor, commit) means equal sum everywhere. `conflict` tells
-// of input that breaks it; merge stays a join all the same.
+// Invariant: equal (actor, commit) means equal sum everywhere. `conflict` reports input
+// that breaks it. Merge is a join even then.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ Merged merge(ShardState& into, const ShardState& from);
 
 struct Total {
   Wide sum = 0;
-  bool exists = false;  // some cell counts after its last clear
+  bool exists = false;  // some cell has a count after its last clear
   Total& operator+=(const Total& other);
 };
 [[nodiscard]] Total total(std::span<const Cell> cells);
 
-// The sum as callers get it; nothing if it left int64 (merge never wraps).
+// The sum as callers get it. Nothing if it left int64 (merge never wraps).
 [[nodiscard]] inline std::optional<std::int64_t> narrow(Wide sum) {
   const auto low = static_cast<std::int64_t>(sum);
   return low == sum ? std::optional(low) : std::nullopt;
@@ -49,8 +49,8 @@ struct Total {
 // Observed reset of all cells. True if anything changed.
 bool clear(ShardState& state);
 
-// Whether `amount` may be added to an actor's cell of a shard whose total is
-// `held`: neither may leave int64, nor a total that already left move further.
+// Whether `amount` may be added to an actor's cell, in a shard with the total `held`. Neither
+// the cell nor the total may leave int64, and a total that has left it may not move further.
 [[nodiscard]] bool fits(std::int64_t own_sum, Wide held, std::int64_t amount);
 
 }  // namespace quipu

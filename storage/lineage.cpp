@@ -16,8 +16,8 @@ bool within(std::span<const LineageStart> lineage, Commit last, const Sighting& 
   return false;
 }
 
-// Takes in a boot that is not held yet. Without room it replaces its store's
-// oldest, if it is later than that. True if it was taken.
+// Adds a boot that is not held yet. Without room it replaces its store's oldest boot, if it is
+// later. True if it was added.
 bool take_in(std::vector<Sighting>& held, const Sighting& fresh) {
   std::size_t boots = 0;
   auto oldest = held.end();
@@ -58,7 +58,7 @@ bool merge_sightings(std::vector<Sighting>& held, std::span<const Sighting> seen
       changed |= take_in(held, sighting);
     }
   }
-  QUIPU_CHECK(held.size() <= kMaxSightings, "what is remembered of stores is bounded", held.size());
+  QUIPU_CHECK(held.size() <= kMaxSightings, "the version vector is bounded", held.size());
   return changed;
 }
 

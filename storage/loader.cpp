@@ -11,13 +11,13 @@ namespace quipu {
 
 Result<StoredState> decode_stored(HashKey placement, std::string_view key, std::string_view value) {
   const auto name = stored::parse_shard(key);
-  // Elsewhere than where it belongs, it would stand beside the one that is there.
+  // A misplaced state would exist beside the one in the right place.
   if (!name || key != stored::shard({placement, name->ref}, name->ref))
-    return Status{Code::corrupt, "a stored state has a name that it cannot have"};
+    return Status{Code::corrupt, "a stored state has an impossible name"};
   Result<ShardState> state = decode_shard_state(key, value);
   if (!state.ok()) return state.status();
   if (state->cells.size() > kMaxCells)
-    return Status{Code::corrupt, "a stored state has more cells than any may have"};
+    return Status{Code::corrupt, "a stored state has too many cells"};
   if (*state == ShardState{}) return Status{Code::corrupt, "a stored state holds nothing"};
   return StoredState{name->ref, std::move(*state)};
 }
@@ -29,13 +29,13 @@ Load::Load(HashKey placement, LoadRequest request)
 }
 
 Status Load::step(Store& store, std::size_t reads) {
-  QUIPU_CHECK(!finished() && reads > 0, "each step goes on", shard_, leaf_, reads);
+  QUIPU_CHECK(!finished() && reads > 0, "each step has work to do", shard_, leaf_, reads);
   const std::size_t end = std::min(request_.shards.size(), shard_ + reads);
   for (; shard_ < end; ++shard_) {
     if (Status read = read_shard(store, request_.shards[shard_]); !read.ok()) return read;
   }
   if (shard_ < request_.shards.size()) return {};
-  // A leaf is a seek and a few neighbours: about as much as a few reads.
+  // A leaf is a seek and a few neighbours: about the cost of a few reads.
   constexpr std::size_t kReadsPerLeaf = 8;
   const std::size_t last = std::min(request_.leaves.size(), leaf_ + reads / kReadsPerLeaf + 1);
   for (; leaf_ < last; ++leaf_) {

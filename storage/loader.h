@@ -1,7 +1,7 @@
-// loader.h: reads what is in the store alone back into memory (ShardMap::evict).
+// loader.h: reads evicted states back from the store into memory (ShardMap::evict).
 //
-// Of a shard that the store does not hold, that too is told: from then on memory
-// knows. Reads only, so it may stand between any two writes.
+// It also reports a shard that the store does not hold, so that memory knows it from then
+// on. It only reads, so it may run between any two writes.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +17,31 @@
 namespace quipu {
 
 struct LoadRequest {
-  std::uint64_t number = 0;  // that the asker chose
+  std::uint64_t number = 0;  // chosen by the asker
   std::vector<ShardKey> shards;
-  std::vector<LeafId> leaves;  // whole
+  std::vector<LeafId> leaves;  // all shards of these leaves
 };
 
 struct Loaded {
   std::uint64_t number = 0;
   std::vector<std::pair<ShardKey, std::optional<ShardState>>> shards;  // nothing: not held
-  std::vector<LeafId> leaves;  // whose shards are all among them
+  std::vector<LeafId> leaves;  // every shard of these leaves is in `shards`
 };
 
-// One request, a few reads at a time, so that writes need not wait for all of it.
+// One request, read in small steps, so that writes need not wait for all of it.
 class Load {
  public:
   Load(HashKey placement, LoadRequest request);
 
-  // Goes on for about so many reads. corrupt: damage, or a value that no executor wrote;
-  // storage_full: the store is closed for want of room, so the same again later.
+  // Goes on for about this many reads. corrupt: damage, or a value that no executor wrote.
+  // storage_full: the store is closed because the disk is full; call again later.
   [[nodiscard]] Status step(Store& store, std::size_t reads);
   [[nodiscard]] bool finished() const {
     return shard_ == request_.shards.size() && leaf_ == request_.leaves.size();
   }
   // REQUIRES: finished().
   [[nodiscard]] Loaded take() {
-    QUIPU_CHECK(finished(), "a load that is taken brings all that was asked for", shard_, leaf_);
+    QUIPU_CHECK(finished(), "a load is taken when it is complete", shard_, leaf_);
     return std::move(loaded_);
   }
 
@@ -52,11 +52,11 @@ class Load {
   HashKey placement_;
   LoadRequest request_;
   Loaded loaded_;
-  std::size_t shard_ = 0;  // the next
-  std::size_t leaf_ = 0;   // the next, behind all shards
+  std::size_t shard_ = 0;  // the next shard to read
+  std::size_t leaf_ = 0;   // the next leaf to read, after all shards
 };
 
-// A state as it stands in the store, with its name, which borrows `key`.
+// A state at rest. Its name borrows `key`.
 struct StoredState {
   ShardRef ref;
   ShardState state;

@@ -1,5 +1,5 @@
-// memory_store.h: a disk made of two maps: what would survive a power loss now,
-// and the writes that are on their way. For simulation and tests.
+// memory_store.h: a simulated disk: one map of what would survive a power loss now, and the
+// writes in flight. For simulation and tests.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace quipu {
 
-// The bytes on the platter: outlives the MemoryStore that is open on it, as a
-// disk outlives a process.
+// The bytes on the platter. They outlive the MemoryStore that is open on them, as a disk
+// outlives a process.
 struct MemoryDisk {
   std::map<std::string, std::string, std::less<>> durable;
   enum class Fault { none, full, failed_sync } fault = Fault::none;
@@ -30,7 +30,7 @@ class MemoryStore final : public Store {
 
  private:
   MemoryDisk& disk_;
-  std::map<std::string, std::string, std::less<>> seen_;  // where nothing is synced
+  std::map<std::string, std::string, std::less<>> seen_;  // used if nothing is synced
   bool failed_ = false;
 };
 

@@ -8,7 +8,7 @@
 namespace quipu {
 namespace {
 
-// An empty table gives back what is larger: it may have been full once.
+// An empty table frees a larger array: it may have been full once.
 constexpr std::size_t kKept = 4096;
 
 }  // namespace
@@ -35,7 +35,7 @@ void NumberTable::grow() {
   }
 }
 
-// What follows moves into the gap unless it would come to stand before its home.
+// The following slots move into the gap, unless that would put them before their home.
 void NumberTable::erase(std::uint64_t hash, std::uint32_t number) {
   QUIPU_CHECK(size_ > 0, "what is erased is in the table", hash, number);
   std::size_t gap = home(tag_of(hash));

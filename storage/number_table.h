@@ -1,14 +1,14 @@
 // number_table.h: the numbers of a list's items, by the hashes of their names. The caller
 // resolves a number to its item.
 //
-// Open addressing over slots of 8 bytes, linear probing, at most half full.
-// Removing closes the gap (Knuth, The Art of Computer Programming 6.4, algorithm R), so
-// there are no tombstones. A look costs one cache miss, which prefetch() can hide: that of
-// std::unordered_map takes three, a third of all CPU of a node that has peers.
+// Open addressing over slots of 8 bytes, linear probing, at most half full. Removing closes
+// the gap (Knuth, The Art of Computer Programming 6.4, algorithm R), so there are no
+// tombstones. A lookup costs one cache miss, which prefetch() can hide. std::unordered_map
+// would take three, a third of all CPU of a node with peers.
 //
-// Clients know the key that places are computed with, so the table scatters hashes once
-// more, by a secret of this process: a client cannot aim at one slot. Nothing that leaves
-// the node may depend on a table's order.
+// Clients know the key of the placement hash. So the table scatters hashes once more, by a
+// secret of this process, and a client cannot aim at one slot. Nothing that leaves the node
+// may depend on a table's order.
 #pragma once
 
 #include <cstdint>

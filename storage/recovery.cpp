@@ -34,10 +34,10 @@ Result<Meta> read_meta(Store& store) {
       });
   if (!scanned.ok()) return scanned;
   if (!meta) return {Code::corrupt, "the store has lost its identity"};
-  // From there on no store reaches the end of the numbers.
+  // From a number below this, no store reaches the end of the numbers.
   constexpr std::uint64_t kLatest = std::numeric_limits<std::uint64_t>::max() / 2;
   if (meta->journal_first == Commit{} || raw(meta->journal_first) > kLatest)
-    return {Code::corrupt, "the store's first record has a number that none can have"};
+    return {Code::corrupt, "the store's first record has an impossible number"};
   return std::move(*meta);
 }
 
@@ -103,7 +103,7 @@ Result<Record> read_record(std::string_view key, std::string_view value) {
   return record;
 }
 
-// What a cut left, up to the first that counts, must be sound and whole as well.
+// Records that a cut left, up to the first that is needed, must be sound and complete, too.
 Status replay_records(Store& store, Executor& executor) {
   const Commit first = executor.meta().journal_first;
   Commit expected = first;
@@ -132,7 +132,7 @@ Status replay_records(Store& store, Executor& executor) {
   return replayed.ok() && expected < first ? missing(expected, first) : replayed;
 }
 
-// Before the founding nobody knows where a counter belongs, so nothing is counted.
+// Before the founding no counter has a place, so nothing is counted.
 Status check_founded(Store&, Executor& executor) {
   const Pins& pins = executor.meta().pins;
   if ((pins.founded && !pins.founding.empty()) || executor.map().ledger().size() == 0) return {};
@@ -194,7 +194,7 @@ Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
                                           ExecutorOptions options, Random& random) {
   auto executor = read_all(store, owner, options, random);
   if (!executor.ok()) return executor;
-  // Also makes durable whatever the last process wrote and never synced.
+  // This also makes durable what the last process wrote and never synced.
   (*executor)->start(random.id<BootId>());
   (*executor)->seal();
   for (const Sealed& sealed : (*executor)->take_sealed()) {
@@ -207,7 +207,7 @@ Result<std::unique_ptr<Executor>> recover_for_reads(Store& store, const StoreOwn
                                                     ExecutorOptions options, Random& random) {
   auto executor = read_all(store, owner, options, random);
   if (executor.ok() && (*executor)->meta().lineage.empty())
-    return {Code::storage_full, "the store was never used, and there is no room to begin"};
+    return {Code::storage_full, "the store was never used, and there is no room to create it"};
   return executor;
 }
 

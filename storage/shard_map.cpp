@@ -97,7 +97,7 @@ void ShardMap::mark_clean(Partition partition, Entry* entry, Commit put_by) {
 }
 
 void ShardMap::drop(Partition partition) {
-  QUIPU_CHECK(!has_open(), "what is open must be sealed before a partition is dropped", partition);
+  QUIPU_CHECK(!has_open(), "open entries are sealed before a partition is dropped", partition);
   eviction_.drop(partition);
   ledger_.drop(partition);
   index_.retain(partition, [](const Entry&) { return false; });
@@ -114,7 +114,7 @@ void ShardMap::load(const ShardRef& ref, const ShardState& state) {
     eviction_.mark({placement.partition(), placement.leaf()});
   }
   held(placement, ref, state);
-  // Last, since either may begin to keep the leaves of what was there before.
+  // Last, since either may begin to keep the leaves of the earlier states.
   ledger_.on_loaded(placement, ref, state);
 }
 

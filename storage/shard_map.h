@@ -1,21 +1,21 @@
-// shard_map.h: the states of the shards that this node holds, and what has to be done
-// about each.
+// shard_map.h: the states of the shards that this node holds, and the work that is due for
+// each.
 //
 //   clean ──touch──▶ dirty, open ──take_open──▶ dirty ──mark_clean──▶ clean
 //     └──evict──▶ in the store alone ──restore──▶ clean
 //
 // open:  changed since the last seal, so the next record must hold it
-// dirty: changed since a checkpoint last put it; the journal has it
+// dirty: changed since a checkpoint last put it, so the journal has it
 //
-// It is made of three parts, each with one idea, and sees to it that all of them learn of
-// each step above: the entries by name (index), how many there are and their digests
-// (ledger), and which are in the store alone (eviction).
+// It has three parts, each with one idea, and informs all of them of each step above: the
+// entries by name (index), their numbers and digests (ledger), and the states that are in
+// the store alone (eviction).
 //
 // Invariants
-//   1. A state is changed only after touch() (or by put(), which touches), and what
-//      that makes exist is told by revived() (or by put() itself).
-//   2. An entry holds all that is known of its shard. Of a shard without one, memory
-//      can tell only if it is resident(): then it is not held.
+//   1. A caller changes a state only after touch() (or by put(), which touches), and calls
+//      revived() if that makes the state exist (put() does it itself).
+//   2. An entry holds everything known of its shard. If a shard has no entry, memory knows
+//      whether it is held only if it is resident(): then it is not held.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class ShardMap {
   ShardMap(const ShardMap&) = delete;
   ShardMap& operator=(const ShardMap&) = delete;
 
-  // Only while empty: the key is known once the cluster is founded.
+  // Only while the map is empty: the key is known once the cluster is founded.
   void rekey(HashKey placement);
 
   [[nodiscard]] const EntryIndex& index() const { return index_; }
@@ -62,18 +62,18 @@ class ShardMap {
   bool read(const ShardRef& ref, ShardState& state) const { return read(place(ref), ref, state); }
   bool read(const Placement& placement, const ShardRef& ref, ShardState& state) const;
   [[nodiscard]] Total total(const ShardRef& ref) const;
-  // Of shard 0: how many shards adds may use. 1 if it is not held.
+  // For shard 0: how many shards adds may use. 1 if it is not held.
   [[nodiscard]] ShardIndex usable(const Placement& placement, const ShardRef& ref) const {
     return spread_.contains(placement.partition()) ? told_usable(placement, ref) : 1;
   }
-  // The memory of some that will be looked at.
+  // Prefetches the memory of shards that will be looked up.
   void prefetch(std::span<const Placement> group) const {
     index_.prefetch(group);
     for (const Placement& one : group) ledger_.prefetch(one);
   }
-  // visit(i, placement) for each i below `count`, in order, of the shard that ref_of(i)
-  // names. In groups whose memory is fetched ahead, so that a batch waits for it once,
-  // not once for each shard.
+  // Calls visit(i, placement) for each i below `count`, in order, with the shard that ref_of(i)
+  // names. It prefetches memory in groups, so that a batch waits for it once, not once for
+  // each shard.
   template <class RefOf, class Visit>
   void for_each_fetched(std::size_t count, RefOf ref_of, Visit visit) const {
     constexpr std::size_t kGroup = 16;
@@ -87,12 +87,12 @@ class ShardMap {
   }
 
   // ---- changing ----
-  // Before a change in place. `flags`: kWhole and kLocal as they apply.
+  // Call before a change in place. `flags`: kWhole and kLocal as they apply.
   void touch(const Placement& placement, Entry* entry, std::uint8_t flags);
   // Inserts or overwrites, and touches.
   void put(const Placement& placement, const ShardRef& ref, const ShardState& state,
            std::uint8_t flags);
-  // After a change in place of an entry that did not exist before.
+  // Call after a change in place that makes an entry exist.
   void revived(const Placement& placement, const Entry& entry) {
     if (entry.shows_counter() && !entry.has(Entry::kCounted))
       ledger_.on_revived(placement.partition());
@@ -103,18 +103,18 @@ class ShardMap {
 
   // ---- the open record ----
   [[nodiscard]] bool has_open() const { return !open_.empty(); }
-  // About what the open entries keep in memory until they are sealed, the copies
-  // that they outgrew included.
+  // About how much memory the open entries keep until they are sealed, including the old
+  // copies of those that were rewritten.
   [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }
-  // The open entries in the order of their first change; they are no longer open
-  // afterwards. `visit` sees each one's flags as they were.
+  // Visits the open entries in the order of their first change, with their old flags. They
+  // are no longer open afterwards.
   template <class Visit>
   void take_open(Visit&& visit) {
     close_open(visit);
     index_.free_stubs();
   }
-  // The same, but until that is called, an entry that was outgrown leads on to the one in
-  // its place (Entry::current).
+  // The same. But until take_open() is called, a rewritten entry leads to its new place
+  // (Entry::current).
   template <class Visit>
   void close_open(Visit&& visit) {
     constexpr std::size_t kAhead = 8;
@@ -135,21 +135,21 @@ class ShardMap {
                      std::vector<Entry*>& entries) {
     index_.collect_dirty(partition, after, entries);
   }
-  // It is put by the write of that commit.
+  // The write of that commit puts the entry.
   void mark_clean(Partition partition, Entry* entry, Commit put_by);
 
   // ---- what is in the store alone ----
-  // A state from a finished checkpoint, of a shard without an entry. Only its hash
-  // stays in memory if there is little room.
+  // A state of a shard without an entry, from a finished checkpoint. Only its hash stays in
+  // memory if there is little room.
   void load(const ShardRef& ref, const ShardState& state);
-  // What the store holds of a shard, or nothing. What memory knows by itself it knows
-  // better, also that a shard is not held (any more).
+  // What the store holds of a shard, or nothing. What memory already knows takes precedence,
+  // also if it knows that a shard is not held.
   void restore(const ShardRef& ref, const std::optional<ShardState>& state);
   void set_resident(LeafId leaf) { eviction_.set_resident(leaf); }
   // See Eviction.
   void evict(Partition partition, Commit durable) { eviction_.evict(partition, durable); }
 
-  // Bytes of all, with what is free.
+  // The bytes of everything, including free room.
   [[nodiscard]] std::size_t bytes() const { return index_.bytes() + ledger_.bytes(); }
 
  private:
@@ -172,7 +172,7 @@ class ShardMap {
   EntryIndex index_;
   DigestLedger ledger_;
   Eviction eviction_;
-  Partitions spread_;         // a state of it had more than one shard, once
+  Partitions spread_;         // a state of it once had more than one shard
   std::vector<Entry*> open_;  // may point at stubs
   std::size_t open_bytes_ = 0;
 };

@@ -16,15 +16,15 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 constexpr std::size_t kSmallSlab = 8 * kChunk;
 constexpr std::size_t kHugePage = 2 * kChunk;  // of x86-64, and of AArch64 with 4 KiB pages
 
-// A piece's number: that of its chunk, and in which 16 bytes of it it begins. No other
-// begins there, as none is smaller.
+// A piece's number: its chunk, and the 16 bytes in which it begins. No other piece begins
+// there, since none is smaller.
 constexpr std::size_t kChunkHeader = Slab::kLeast;
 constexpr unsigned kPlaceBits = 17;
 static_assert(kHugePage / Slab::kLeast == std::size_t{1} << kPlaceBits);
 constexpr std::uint32_t kNumbered = std::uint32_t{1} << (32 - kPlaceBits);  // chunks: 64 GiB
 
-// `size` bytes from a multiple of a huge page on. The ends of what is mapped to find one
-// go back. aligned_alloc would keep them, and the system may make huge pages of them, too.
+// `size` bytes, aligned to a huge page. The unused ends of the mapping are returned.
+// aligned_alloc would keep them, and the system may make huge pages of them, too.
 std::byte* map(std::size_t size) {
   void* const mapped =
       ::mmap(nullptr, 2 * kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -10,7 +10,7 @@ constexpr char letter(Kind kind) { return static_cast<char>(kind); }
 
 bool is(std::string_view key, Kind kind) { return !key.empty() && key.front() == letter(kind); }
 
-// Before the counter's key: tag, partition, leaf. Behind it: shard.
+// Before the counter's key: tag, partition, leaf. After it: shard.
 constexpr std::size_t kShardPrefix = 1 + sizeof(std::uint16_t) + 1;
 constexpr std::size_t kShardSuffix = sizeof(ShardIndex);
 
@@ -70,7 +70,8 @@ std::string shard(const Placement& placement, const ShardRef& ref) {
 }
 
 std::string token(Serial serial, std::uint8_t lane) {
-  QUIPU_CHECK(serial != Serial{} && lane < kLanes, "a lane of a session", serial, lane);
+  QUIPU_CHECK(serial != Serial{} && lane < kLanes, "a token's serial is not 0, and its lane exists",
+              serial, lane);
   std::string key{letter(Kind::token)};
   append(key, raw(serial));
   append(key, lane);

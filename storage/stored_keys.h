@@ -1,5 +1,5 @@
-// stored_keys.h: how things are named at rest. Big-endian, so that a partition
-// is one range; parsed from the end, since a counter's key may hold any byte.
+// stored_keys.h: the keys of stored values. Big-endian, so that a partition is one range.
+// Parsed from the end, since a counter's key may hold any byte.
 //
 //   m                                             → Meta
 //   a | partition u16                             → the partition's own ActorId
@@ -17,10 +17,10 @@
 
 namespace quipu::stored {
 
-// What every key begins with.
+// The first byte of every key.
 enum class Kind : char { meta = 'm', actor = 'a', record = 'j', shard = 's', token = 't' };
 
-// All keys of a kind, as Store::scan takes them.
+// All keys of a kind, as a range for Store::scan.
 struct KeyRange {
   std::string from;
   std::string to;

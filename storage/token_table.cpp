@@ -11,7 +11,7 @@
 namespace quipu {
 namespace {
 
-// A recorded floor that no number reaches: the session was dropped.
+// A recorded floor above all numbers: the session was dropped.
 constexpr std::uint64_t kDropped = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::uint64_t bit(std::uint8_t lane) { return std::uint64_t{1} << lane; }
@@ -27,8 +27,8 @@ TokenTable::Session& TokenTable::obtain(Serial serial) {
   return at->second;
 }
 
-// False for a session with an open note: it is in use now, and its note must
-// reach the record.
+// False for a session with an open note: it is in use now, and its note must get into the
+// record.
 bool TokenTable::drop_oldest() {
   QUIPU_CHECK(sessions_.size() == by_use_.size() && !by_use_.empty(), "each session is listed once",
               sessions_.size(), by_use_.size());
@@ -83,7 +83,7 @@ void TokenTable::forget_below_floor(Session& session) {
 }
 
 TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprint, bool confirmed) {
-  // Whatever this start has issued, it knows; the rest another life may know better.
+  // This start knows every serial that it issued. Another life may know more about the others.
   const bool certain = confirmed || issued_now(token.serial);
   const auto at = sessions_.find(token.serial);
   if (at == sessions_.end()) return {certain ? Verdict::expired : Verdict::doubtful};
@@ -156,8 +156,8 @@ void TokenTable::take_in(Session& session, const TokenEntry& entry) {
   session.held.insert(at, Held{entry, Commit{}});
 }
 
-// No session is dropped for want of room here and in replay(): records to come
-// would bring a part of it back.
+// Here and in replay(), no session is dropped for lack of room: later records would bring
+// back part of it.
 void TokenTable::load(const TokenRecord& lane) {
   Session& session = obtain(lane.serial);
   session.lanes |= bit(0);
@@ -182,13 +182,13 @@ void TokenTable::replay(const TokenRecord& record) {
   forget_below_floor(session);
 }
 
-// Returns about how many entries that took.
+// Returns how many entries that was, about.
 std::size_t TokenTable::put(Serial serial, Batch& batch) {
   if (const auto at = sessions_.find(serial); at != sessions_.end())
     return put_lanes(at->second, batch);
   const auto at = dropped_.find(serial);
   if (at == dropped_.end()) return 0;
-  QUIPU_CHECK(at->second != 0, "only what is at rest is deleted there", serial);
+  QUIPU_CHECK(at->second != 0, "only a session at rest is deleted there", serial);
   for (std::uint8_t lane = 0; lane < kLanes; ++lane) {
     if ((at->second & bit(lane)) != 0) batch.deletes.push_back(stored::token(serial, lane));
   }
@@ -196,7 +196,7 @@ std::size_t TokenTable::put(Serial serial, Batch& batch) {
   return 1;
 }
 
-// Lane 0 stays for the floor; another that was emptied goes.
+// Lane 0 stays for the floor. Any other lane is deleted when it is empty.
 std::size_t TokenTable::put_lanes(Session& session, Batch& batch) {
   std::array<TokenRecord, kLanes> lanes;
   for (const Held& held : session.held) lanes[held.entry.lane].entries.push_back(held.entry);

@@ -1,20 +1,20 @@
-// token_table.h: what this executor has applied, so that a retry counts once.
+// token_table.h: remembers the changes that this executor applied, so that a retry counts once.
 //
-// A session is a serial issued here, with the numbers at or above its floor that
-// were applied (RIFL, Lee et al. 2015, with the window bounded). What is noted
-// goes into the same record as the change that it stands for.
+// A session is a serial issued here, and the applied numbers at or above its floor (RIFL,
+// Lee et al. 2015, with a bounded window). A noted token goes into the same record as its
+// change.
 //
 //   check ── fresh ──▶ apply ──▶ note ──▶ take_open (at the seal)
 //     └── duplicate / reused / expired / doubtful / window_full: nothing applied
 //
 // Invariants
 //   1. A number is noted at most once, and never after its floor passed it.
-//   2. A session is held whole or not at all: with some of its numbers forgotten,
-//      they would pass for new. So that it was dropped is recorded too.
-//   3. A serial is issued once, by any life of any store: each start counts from a
-//      64-bit number of its own, at random, so a disk that came back from an old
-//      copy does not meet its other life's serials. It also tells which serials
-//      this start has issued: what it does not hold of those, it dropped.
+//   2. A session is held whole or not at all. If it had forgotten some of its numbers, they
+//      would pass for new. So dropping a session is recorded, too.
+//   3. A serial is issued once, by all lives of all stores. Each start counts from a random
+//      64-bit number of its own, so a disk that came back from an old copy does not reuse the
+//      serials of its other life. The number also shows which serials this start has issued:
+//      if it does not hold one of these, it has dropped it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace quipu {
 
 struct TokenLimits {
   std::size_t window = 1024;     // numbers above a session's floor
-  std::size_t sessions = 65536;  // the least recently used go first
+  std::size_t sessions = 65536;  // the least recently used are dropped first
 };
 
 class TokenTable {
@@ -47,32 +47,31 @@ class TokenTable {
   };
   struct Found {
     Verdict verdict;
-    Code code = Code::ok;  // duplicate: what the first attempt met
+    Code code = Code::ok;  // duplicate: the result of the first attempt
     Commit commit{};       // duplicate: its record
   };
 
-  // Takes over the token's floor. `confirmed`: every other owner testified that
-  // this store lost nothing.
+  // Also applies the token's floor. `confirmed`: the version vectors of all other owners show
+  // that this store lost nothing.
   [[nodiscard]] Found check(const Token& token, std::uint32_t fingerprint, bool confirmed);
   // REQUIRES: check() found it fresh.
   void note(const Token& token, const TokenEntry& entry, Commit open);
 
-  // A new session; its empty record is part of the open one.
+  // Opens a session; its empty record is part of the open one.
   [[nodiscard]] Serial issue();
 
   [[nodiscard]] bool has_open() const { return !open_.empty() || !just_dropped_.empty(); }
-  // About what was noted since the last take_open, and cannot be shed before.
+  // About how much was noted since the last take_open, and so cannot be dropped yet.
   [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }
   // What was noted since the last call, for the record with that number.
   [[nodiscard]] std::vector<TokenRecord> take_open(Commit sealing);
 
-  // After a start: first the lanes at rest, then what records say, in order.
+  // For a start: call it for the lanes at rest, then for what records contain, in order.
   void load(const TokenRecord& lane);
   void replay(const TokenRecord& record);
 
-  // Puts the lanes that had changed when this round of calls began, and deletes
-  // those of dropped sessions, about `limit` entries at the most. True if that was
-  // the last call of the round.
+  // Puts the lanes that had changed when this round of calls began, and deletes those of dropped
+  // sessions, at most about `limit` entries. True if this call was the last of the round.
   bool checkpoint(Batch& batch, std::size_t limit);
 
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
@@ -86,7 +85,7 @@ class TokenTable {
     Serial serial{};
     std::uint64_t floor = 0;
     std::vector<Held> held;   // ascending by number
-    std::uint64_t lanes = 0;  // that have a record at rest; 0 always has, for the floor
+    std::uint64_t lanes = 0;  // that have a record at rest; lane 0 always does, for the floor
     std::uint64_t dirty = 0;  // lanes to be put
     bool open = false;        // noted since the last take_open
     std::list<Serial>::iterator use;
@@ -107,15 +106,15 @@ class TokenTable {
 
   TokenLimits limits_;
   Serial first_;
-  std::uint64_t issued_ = 0;                      // by this start: the serials from first_ on
+  std::uint64_t issued_ = 0;                      // serials issued by this start, from first_ on
   std::unordered_map<Serial, Session> sessions_;  // never iterated: see by_use_
   std::list<Serial> by_use_;                      // least recently used first
   std::vector<Serial> open_;
   std::size_t open_bytes_ = 0;
   std::vector<Serial> just_dropped_;                   // since the last take_open
   std::unordered_map<Serial, std::uint64_t> dropped_;  // their lanes at rest; never iterated
-  // Sessions, dropped ones too, that differ from what is at rest. `putting_` is
-  // what this round must put, or traffic would keep it from ending.
+  // Sessions, including dropped ones, that differ from their state at rest. `putting_` is
+  // this round's part of them: otherwise traffic would keep the round from ending.
   std::vector<Serial> dirty_;
   std::vector<Serial> putting_;
 };

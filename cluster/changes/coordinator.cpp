@@ -34,7 +34,7 @@ const char* text(Code code) {
   }
 }
 
-// Of any shard, the first.
+// For any shard: the first.
 ShardRef shard_of(const Op& op) {
   return {op.key, op.shard == kAnyShard ? ShardIndex{0} : op.shard};
 }
@@ -46,11 +46,11 @@ constexpr const char* kEdge = "an edge node executes nothing: ask an owner";
 
 bool tokened(const Op& op) { return op.token.store != StoreId{}; }
 
-// A coordinator, here or at another member, has chosen one that adds may use. How many
-// those are never shrinks, so the executor need not know of all of them yet.
+// A coordinator, here or at another member, has chosen a shard that adds may use. The number of
+// these never shrinks, so the executor need not know all of them yet.
 bool shard_is_chosen(const Op& op) { return op.affinity != Affinity{} && op.shard != kAnyShard; }
 
-// As nearly all are: of what decides the way of an op, it has nothing.
+// A plain op, as nearly all are: it has no field that influences its route.
 bool is_plain(const Op& op) {
   return op.kind == OpKind::add && op.shard == kAnyShard && op.token == Token{} &&
          op.affinity == Affinity{} && op.ack != Ack::quorum && !op.key.empty() &&
@@ -103,8 +103,8 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
       });
 }
 
-// A plain add of a client, if nobody else is needed and no shard must be chosen. Where it
-// says false nothing has happened. route() comes to the same, by a longer way.
+// Executes a plain add of a client, if no other node is needed and no shard must be chosen. If
+// it returns false, nothing has happened. route() has the same result in a longer way.
 bool Coordinator::add_here(const Op& op, const Placement& placement, const Origin& origin) {
   const ShardMap& map = parts_.executor.map();
   const ShardRef shard{op.key, 0};
@@ -151,7 +151,7 @@ void Coordinator::on_storage_full(bool full) {
   if (full) parts_.out.refuse_sessions({0, Code::storage_full, text(Code::storage_full)});
 }
 
-// Without a store, of a live owner of the key that has room, if there is a key.
+// Without a store, but with a key: opens it at a live owner of the key that has room.
 void Coordinator::open_session(const Job& job) {
   const auto& [op, placement, origin, deadline] = job;
   const StoreId own = parts_.executor.meta().store;
@@ -182,7 +182,7 @@ void Coordinator::open_session(const Job& job) {
   }
 }
 
-// Another member's copy of a request never travels on: its sender chose us.
+// Another member's copy of a request is never forwarded again: its sender chose this node.
 void Coordinator::route_by_token(Instant now, const Job& job) {
   if (job.op.token.store == parts_.executor.meta().store) {
     if (parts_.view.edge()) return refuse(job.origin, Code::executor_gone, kEdge);
@@ -240,11 +240,11 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
   }
 }
 
-// This node is the executor. A reset of a shard that nobody may use yet does no harm,
-// and a raise that stopped half-way must not keep the counter from being reset.
+// This node is the executor. A reset of a shard that adds may not use yet does no harm, and
+// a raise that stopped half-way must not prevent a reset of the counter.
 void Coordinator::execute(Instant now, const Job& job) {
   const Op& op = job.op;
-  if (storage_full_) return apply(job);  // asks nobody before it refuses
+  if (storage_full_) return apply(job);  // without a quorum check before a refusal
   if (op.kind == OpKind::add && op.shard > 0 && !shard_is_chosen(op))
     return add_if_usable(now, job);
   if (op.kind == OpKind::reset && op.ack == Ack::quorum) return observe_and_reset(now, job);
@@ -277,7 +277,7 @@ Code Coordinator::reason_to_refuse(const Job& job) const {
   return full() ? Code::overloaded : Code::ok;
 }
 
-// `refuse` goes by the token table too: a retry of what was applied is answered.
+// `refuse` also checks the token table: a retry of an applied change is answered.
 void Coordinator::apply(const Job& job, Code refuse) {
   if (refuse == Code::ok) refuse = reason_to_refuse(job);
   if (refuse == Code::ok && swamped_ && job.origin.kind == Origin::Kind::member)
@@ -285,8 +285,8 @@ void Coordinator::apply(const Job& job, Code refuse) {
   take(job, refuse);
 }
 
-// Who is refused waits for nothing. What was on its way here when another store took
-// this one's place would count nowhere.
+// A refused op waits for nothing. If another store has replaced this one meanwhile, the op
+// would count nowhere.
 void Coordinator::take(const Job& job, Code refuse) {
   const Op& op = job.op;
   if (parts_.view.retired()) {
@@ -316,7 +316,7 @@ void Coordinator::park(const Job& job, ShardIndex shard) {
                         });
 }
 
-// It was let in when it was parked, so there is room for it; what else it needs may be gone.
+// It was admitted when it was parked, so there is room for it. Other conditions may have changed.
 void Coordinator::go_on(Instant now, Job&& job) {
   if (job.op.shard == kAnyShard) {
     route_by_owner(now, std::move(job));
@@ -345,8 +345,8 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
       parts_.out.answer(job.origin, std::move(done), applied.commit);
       break;
     case Ack::quorum: {
-      // A new change was refused for that before; of what was applied long ago, a
-      // client may ask as often as it likes.
+      // New changes were refused for that before. A client may retry a change that was applied
+      // long ago at any time.
       if (parts_.waits.size() >= parts_.settings.pending_operations) {
         parts_.out.answer(job.origin, {0, Code::in_doubt,
                                        "applied, perhaps not durable yet: too many operations "
@@ -356,8 +356,8 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
       const ShardRef shard = shard_of(job.op);
       parts_.waits.wait({shard, job.placement}, applied.commit, job.origin, std::move(done),
                         job.deadline);
-      // What an earlier record holds may have been acked before anybody waited, and
-      // a reset that found nothing to clear is in none.
+      // A change in an earlier record may have been acked before any operation waited for it. And a
+      // reset that found nothing to clear is in no record.
       if (job.op.kind == OpKind::reset || applied.commit <= parts_.executor.sealed())
         parts_.replicator.offer(shard);
       break;
@@ -365,13 +365,13 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
   }
 }
 
-// ---- rounds, and what follows them ----
+// ---- rounds, and the jobs that continue after them ----
 
 Collector::Then Coordinator::then(const Job& job, Next next) {
   ++waiting_;
   return [this, next, kept = OwnedOp(job.op), placement = job.placement, origin = job.origin,
           deadline = job.deadline](Instant now, const Collector::Finished& finished) {
-    QUIPU_CHECK(waiting_ > 0, "a job goes on once", kept.key());
+    QUIPU_CHECK(waiting_ > 0, "a job continues once", kept.key());
     --waiting_;
     (this->*next)(now, {kept.borrow(), placement, origin, deadline}, finished);
   };
@@ -383,7 +383,7 @@ void Coordinator::collect(Instant now, Collector::Mode mode, ShardIndex shard, c
                            then(job, next));
 }
 
-// That the counter has so many shards, of which adds may use `usable`.
+// Writes that the counter has this many shards, and that adds may use `usable` of them.
 void Coordinator::write_count(const Job& job, ShardIndex usable, Next next) {
   const auto count = static_cast<ShardIndex>(job.op.amount);
   parts_.collector.write({{std::string(job.op.key), 0}}, {ShardState{{}, count, usable}},
@@ -423,14 +423,14 @@ void Coordinator::choose_as_told(Instant now, const Job& job,
 }
 
 void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Finished& observed) {
-  // Only what a majority has may be kept: an owner other than its writer can then tell the
-  // writer that its disk went back.
+  // Only what a majority has may be kept: then another owner than its writer can detect that the
+  // writer's disk went back.
   if (observed.code == Code::ok) {
     Delta states;
     states.push(observed.shards[0], observed.states[0]);
     states.sightings = observed.sightings;
     parts_.executor.merge(states);
-    // Whatever becomes of the reset, this copy must find its way to the owners, and go.
+    // Even if the reset fails, this copy must get to the owners, and then be dropped.
     if (!parts_.view.owned(job.placement.partition())) parts_.replicator.offer(observed.shards[0]);
   }
   apply(job, observed.code);

@@ -1,15 +1,15 @@
-// coordinator.h: carries out what changes things.
+// coordinator.h: carries out changes.
 //
-//   op ─▶ which shard? ─▶ who executes? ─▶ here: executor ─▶ memory / disk / quorum
-//                                      └─▶ elsewhere: forwarder
+//   op ─▶ which shard? ─▶ which executor? ─▶ here: executor ─▶ memory / disk / quorum
+//                                         └─▶ elsewhere: forwarder
 //
-// Adds and resets of one shard with a token go to the executor that the token
-// names, and to no other. Without one, this node executes for the shards that it
-// owns, forwards to a live owner of the others, and executes by itself if no owner
-// is to be reached: any member may hold any shard's state.
+// Adds and resets of one shard with a token go to the executor that the token names, and to
+// no other. Without a token, this node executes for the shards that it owns, forwards to a
+// live owner of the others, and executes by itself if it can reach no owner: any member may
+// hold any shard's state.
 //
-// Larger things are made of these: a reset of a whole counter is one reset per
-// shard; a raised shard count is two writes to a majority.
+// Larger changes are made of these: a reset of a whole counter is one reset per shard, and a
+// raised number of shards is two writes to a majority.
 #pragma once
 
 #include <map>
@@ -47,12 +47,12 @@ class Coordinator {
 
   // The ops of one client, or of one Forward; each is answered by one Done.
   void on_ops(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
-  // Its executor went away before it was sent, or has no room: it may go elsewhere.
+  // Its executor went away before the op was sent, or its disk is full: it may go elsewhere.
   void reroute(Instant now, const OwnedOp& op, const Origin& origin, Instant deadline);
   // The outcome of an op whose origin is an operation of this coordinator.
   void on_outcome(std::uint64_t operation, Done&& done);
   void on_storage_full(bool full);
-  // Memory is filling up: clients are not read, and what is forwarded is refused.
+  // Memory is filling up: clients are not read, and forwarded ops are refused.
   void on_swamped(bool swamped) { swamped_ = swamped; }
 
   [[nodiscard]] std::size_t size() const { return waiting_ + resets_.size(); }
@@ -62,14 +62,14 @@ class Coordinator {
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  // An op on its way to whoever executes it.
+  // An op on its way to its executor.
   struct Job {
     Op op;
-    Placement placement;  // of its shard; of any shard: of the first
+    Placement placement;  // of its shard; if it may be any shard: of the first
     Origin origin;
     Instant deadline{};
   };
-  // What goes on with a job once the round that it waits for has ended.
+  // How a job continues once the round that it waits for has ended.
   using Next = void (Coordinator::*)(Instant now, const Job& job,
                                      const Collector::Finished& finished);
   // A reset of all shards of a counter.
@@ -95,7 +95,7 @@ class Coordinator {
   void go_on(Instant now, Job&& job);
   void conclude(const Job& job, const Applied& applied);
 
-  // Rounds, and what follows them.
+  // Rounds, and the jobs that continue after them.
   [[nodiscard]] Collector::Then then(const Job& job, Next next);
   void collect(Instant now, Collector::Mode mode, ShardIndex shard, const Job& job, Next next);
   void write_count(const Job& job, ShardIndex usable, Next next);
@@ -126,7 +126,7 @@ class Coordinator {
   Counts counts_;
 };
 
-// What is wrong with an op whoever is to execute it; nullptr: nothing.
+// Why an op is invalid on every executor; nullptr: it is valid.
 [[nodiscard]] const char* objection(const Op& op);
 
 }  // namespace quipu

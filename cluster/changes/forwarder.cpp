@@ -51,7 +51,7 @@ void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin
   }
 }
 
-// Gives session numbers to the ops that wait for one, as far as they go.
+// Numbers waiting ops in the session, as long as there are numbers.
 void Forwarder::number(MemberIndex member) {
   Peer& peer = peers_[member];
   while (!peer.unnumbered.empty()) {
@@ -98,7 +98,7 @@ void Forwarder::on_session(MemberIndex from, const Done& done) {
   }
 }
 
-// At quorum, it may be other owners that have no room.
+// At quorum, the full disk may be that of another owner.
 bool Forwarder::goes_elsewhere(const Pending& pending, Code refusal) {
   return refusal == Code::storage_full && pending.own_token && pending.sends == 1 &&
          pending.op.fields().ack != Ack::quorum;
@@ -117,8 +117,8 @@ void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {
       view_.set_full(from, true);
       release(done.id);
     } else if (pending.own_token && done.code == Code::token_expired) {
-      // The executor drops sessions that are not used, and with one all that it knew of its
-      // numbers: a copy of this may have been carried out. The client knows of no token.
+      // The executor drops unused sessions, with everything that it knew of their numbers. So an
+      // earlier copy of this may have been executed. The client does not know the token.
       std::erase_if(peers_[from].sessions, is_of(pending.op.fields().token));
       complete(done.id, {0, Code::in_doubt, "its executor has dropped this node's session"});
     } else if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
@@ -144,7 +144,7 @@ void Forwarder::settle_token(const Pending& pending) {
     window->settle(token.number);
 }
 
-// It was certainly not applied, and may go elsewhere.
+// It was certainly not applied, and may go to another executor.
 void Forwarder::release(std::uint64_t id) {
   Pending& pending = pending_.at(id);
   QUIPU_CHECK(pending.own_token && pending.sends <= 1,
@@ -181,7 +181,7 @@ void Forwarder::flush(Instant now) {
   }
 }
 
-// What was numbered but never sent is in `outgoing` already.
+// Ops that were numbered but never sent are in `outgoing` already.
 void Forwarder::resend(MemberIndex member, Resend which) {
   for (auto& [id, pending] : pending_) {
     if (pending.executor != member || pending.sends == 0 ||
@@ -210,7 +210,7 @@ void Forwarder::on_link_lost(MemberIndex member) {
     complete(id, {0, Code::in_doubt, "the link to the executor was lost"});
 }
 
-// What was never sent may be refused; what was sent stays in doubt.
+// Ops that were never sent may be refused. Ops that were sent stay in doubt.
 void Forwarder::on_tick(Instant now) {
   std::vector<std::uint64_t> late;
   for (const auto& [id, pending] : pending_) {

@@ -1,13 +1,12 @@
 // forwarder.h: ops that another node must execute.
 //
 //   with the client's token   sent once; the client itself retries
-//   without one               given a token of this node's own session there, and
-//                             sent again with it until the executor answers
+//   without a token           sent with a token of this node's own session there, again and
+//                             again until the executor answers
 //
-// Rule: once sent, an op is bound to its executor. If its link breaks, its outcome
-// is unknown, and only the same token at the same store may ask again. A "not
-// applied" counts only if it answers the only sending: an earlier copy may still
-// be on its way.
+// Rule: once sent, an op is bound to its executor. If its link breaks, its outcome is
+// unknown, and only the same token at the same store may ask again. "Not applied" is final
+// only if it answers the only sending: an earlier copy may still arrive.
 #pragma once
 
 #include <deque>
@@ -25,8 +24,8 @@ namespace quipu {
 
 class Forwarder {
  public:
-  // Takes an op that is bound to no executor: a lost link kept it from being sent, or its
-  // executor has no room and refused the only copy.
+  // Takes an op that is bound to no executor: a lost link prevented its sending, or its
+  // executor's disk is full and it refused the only copy.
   using Reroute =
       std::function<void(Instant now, const OwnedOp& op, const Origin& origin, Instant deadline)>;
   // All must outlive it.
@@ -44,7 +43,7 @@ class Forwarder {
   void on_link_up(MemberIndex member);
   void on_link_lost(MemberIndex member);
   void on_tick(Instant now);
-  // At the end of the event, directly before what leaves is encoded: what is sent borrows
+  // Call it at the end of the event, directly before messages are encoded: sent ops borrow
   // the ops that wait here. One batch for each executor.
   void flush(Instant now);
 
@@ -58,13 +57,13 @@ class Forwarder {
     Instant deadline{};
     bool own_token = false;
     unsigned sends = 0;
-    bool again = false;  // its last answer settled nothing
+    bool again = false;  // its last answer did not settle it
   };
   struct Peer {
     std::vector<TokenWindow> sessions;
     std::uint64_t opening = 0;             // id of the question; 0: none
-    bool refused = false;                  // so not to be asked again before the next tick
-    std::deque<std::uint64_t> unnumbered;  // wait for a session
+    bool refused = false;                  // so do not ask it again before the next tick
+    std::deque<std::uint64_t> unnumbered;  // ops that wait for a session
     std::vector<std::uint64_t> outgoing;
   };
 

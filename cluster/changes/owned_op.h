@@ -1,7 +1,7 @@
-// owned_op.h: an op that outlives the bytes that it was decoded from.
+// owned_op.h: an op that outlives the bytes it was decoded from.
 //
-// An Op borrows its key. One that waits, for a round or for its executor, owns it: the key
-// and the op are kept apart, and an Op that borrows is made whenever one is needed.
+// An Op borrows its key. An op that waits, for a round or for its executor, owns it: key and
+// op are stored separately, and a borrowing Op is made when it is needed.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ class OwnedOp {
   OwnedOp() = default;
   explicit OwnedOp(const Op& op) : key_(op.key), op_(op) { op_.key = {}; }
 
-  // Borrows this object's key: valid as long as this object is, and stays where it is.
+  // Borrows this object's key: valid while this object lives and does not move.
   [[nodiscard]] Op borrow() const {
     Op op = op_;
     op.key = key_;
     return op;
   }
   [[nodiscard]] const std::string& key() const { return key_; }
-  // All of the op but its key.
+  // The op without its key.
   [[nodiscard]] const Op& fields() const { return op_; }
   [[nodiscard]] Op& fields() { return op_; }
 

@@ -14,7 +14,7 @@ std::optional<ShardIndex> ShardChoice::choose(Instant now, const Op& op, const P
   if (!view_.owned(first.partition())) {
     if (const auto usable = reads_.usable(now, op.key))
       return shard_for(op.affinity, first, *usable);
-    // An eventual add needs nobody.
+    // An eventual add needs no other node.
     if (view_.live_owner(first.partition())) return std::nullopt;
   }
   return shard_for(op.affinity, first, executor_.map().usable(first, {op.key, 0}));

@@ -1,10 +1,10 @@
-// shard_choice.h: which shard of its counter an add goes to, if it names none.
+// shard_choice.h: chooses the shard for an add that names none.
 //
-//   local   no affinity: one that this node owns, so that the add needs no hop
-//   hash    of the affinity: the same one through any node, whoever owns it
+//   local   no affinity: a shard that this node owns, so that the add needs no hop
+//   hash    with an affinity: the same shard through any node, with any owner
 //
-// Invariant: a shard that was chosen may be used. How many may be never shrinks, so
-// whoever knew of fewer when it chose, or knows of fewer later, does no harm.
+// Invariant: a chosen shard may be used. The number of usable shards never shrinks, so a
+// node that knows a lower number, when it chooses or later, does no harm.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,11 @@ class ShardChoice {
   ShardChoice(const View& view, const Executor& executor, Reads& reads, Random random)
       : view_(view), executor_(executor), reads_(reads), random_(random) {}
 
-  // `first`: the place of the counter's shard 0. Nothing: an owner of that has to be
-  // asked how many shards there are (Reads::ask_usable).
+  // `first`: the place of the counter's shard 0. Nothing: an owner of it must say how many
+  // shards there are (Reads::ask_usable).
   // REQUIRES: shard 0 is resident
   [[nodiscard]] std::optional<ShardIndex> choose(Instant now, const Op& op, const Placement& first);
-  // The answer came, or nobody answered: then what is known here has to do.
+  // The answer came, or there was none: then what is known here must be enough.
   [[nodiscard]] ShardIndex choose_as_told(const Op& op, const Collector::Finished& finished) const;
 
  private:

@@ -1,5 +1,5 @@
-// change.h: an add, or a reset of one shard, on its way. It is in exactly one list,
-// and which one it is says how far it got.
+// change.h: an add, or a reset of one shard, on its way. It is in exactly one list, and the
+// list shows how far it is.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ struct ClientChange {
   std::uint64_t ticket = 0;  // for the journal
   OpKind kind = OpKind::add;
   std::string key;
-  std::optional<ShardIndex> only;  // a reset's; an add goes where it likes,
-  Affinity affinity{};             // or where this says
+  std::optional<ShardIndex> only;  // for a reset; an add goes to any shard,
+  Affinity affinity{};             // or to this affinity's
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
   Instant deadline{};
 
-  // Bound from the first send on: `sends` > 0 exactly while there is a token.
+  // Bound from its first sending on: `sends` > 0 exactly while there is a token.
   ShardIndex shard = 0;
   Token token;
   std::size_t sends = 0;
   bool doubtful = false;  // a link broke, or in_doubt was answered, since it was bound
 
-  // Why it waits, for the caller in the end.
+  // Why it waits, for the final answer to the caller.
   Code reason = Code::ok;
   std::string detail;
   Instant wake{};

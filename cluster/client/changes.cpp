@@ -10,7 +10,7 @@
 namespace quipu {
 namespace {
 
-// Another executor may well be able to do what this one cannot.
+// Another executor may be able to do what this one cannot.
 bool speaks_for_executor(Code code) {
   return code == Code::unavailable || code == Code::storage_full || code == Code::executor_gone;
 }
@@ -54,7 +54,7 @@ void ClientChanges::assign(Instant now, Entry entry, ClientEffects& effects) {
   flush(now, to, effects);
 }
 
-// What is known is asked for again now and then, but nobody waits for that.
+// A known number of shards is refreshed now and then, but no add waits for that.
 bool ClientChanges::wait_for_shards(Instant now, Entry entry, ClientEffects& effects) {
   const auto knowledge = directory_.knows_usable(now, entry->key);
   if (knowledge == ClientDirectory::Knowledge::recent) return false;
@@ -75,7 +75,7 @@ ClientChanges::Ask& ClientChanges::ask_shards(const std::string& key, ClientEffe
   return asks_.emplace(read.id, Ask{key}).first->second;
 }
 
-// If the node cannot tell, the counter passes for one that is not spread: adds must go on.
+// If the node does not know, the counter is treated as not spread: adds must go on.
 bool ClientChanges::on_values(Instant now, const Values& values, ClientEffects& effects) {
   const auto at = asks_.find(values.id);
   if (at == asks_.end()) return false;
@@ -166,15 +166,15 @@ bool ClientChanges::on_done(Instant now, const Done& done, ClientEffects& effect
     return false;
   }
   const Entry entry = at->second;
-  if (entry->list != &sent_) return true;  // nobody asked twice: a confused server
+  if (entry->list != &sent_) return true;  // an unexpected second answer of a confused server
   if (entry->affinity != Affinity{} || done.usable > 1)
     directory_.learn_usable(now, entry->key, done.usable);
   executor(entry->token.store).on_answered(now);
-  // An executor that has not heard of a shard yet refuses it, but for now only.
+  // An executor that does not know a shard yet refuses it, but only for now.
   const bool unheard_of = done.code == Code::invalid_argument && entry->shard > 0;
   if (unheard_of) {
     directory_.forget_usable(entry->key);
-    if (entry->affinity != Affinity{}) entry->only = 0;  // of a raise that stopped half-way, say
+    if (entry->affinity != Affinity{}) entry->only = 0;  // perhaps of an unfinished raise
   }
   switch (judge(unheard_of ? Code::stale_config : done.code, entry->sends)) {
     case Verdict::complete:
@@ -202,7 +202,7 @@ void ClientChanges::on_refused(Instant now, Entry entry, const Done& done, Clien
   const bool news = speaks_for_executor(done.code) && !directory_.suspected(who.store(), now);
   rebind(now, entry, effects);
   if (news) suspect(now, who, done, effects);
-  // At once, if that goes elsewhere; but no race through refusals of one kind.
+  // At once, if it goes to another executor. But it must not run through refusals in a loop.
   if ((session_is_bad || news) && before != done.code) {
     move(entry, unassigned_);
     if (link_) assign(now, entry, effects);
@@ -220,7 +220,7 @@ void ClientChanges::rebind(Instant now, Entry entry, ClientEffects& effects) {
   flush(now, was, effects);
 }
 
-// May have been applied, or may yet be.
+// May have been applied, or may still be.
 void ClientChanges::on_unsettled(Instant now, Entry entry, const Done& done,
                                  ClientEffects& effects) {
   entry->reason = done.code;
@@ -229,7 +229,7 @@ void ClientChanges::on_unsettled(Instant now, Entry entry, const Done& done,
   stale_ |= done.code == Code::stale_config;
   RemoteExecutor& who = executor(entry->token.store);
   rest(now, entry);
-  // The connected node says so of another, which it cannot reach.
+  // The connected node says so about another node, which it cannot reach.
   const bool unreachable = done.code == Code::in_doubt && !directory_.is_connected(who.store());
   if (unreachable || done.code == Code::storage_failed || speaks_for_executor(done.code)) {
     suspect(now, who, done, effects);
@@ -255,7 +255,7 @@ void ClientChanges::on_session(Instant now, RemoteExecutor& at, const Done& done
 
 // ---- executors ----
 
-// New changes go elsewhere; those that were sent stay bound.
+// New changes go to another executor. Those that were sent stay bound.
 void ClientChanges::suspect(Instant now, RemoteExecutor& who, ClientEffects& effects) {
   directory_.suspect(who.store(), now);
   unassign_from(now, who, effects);
@@ -311,7 +311,7 @@ void ClientChanges::on_link(Instant now, ConnectionId link, ClientEffects& effec
   on_config(now, effects);
 }
 
-// Whoever was not sent yet is assigned anew: to the connected node, if it can.
+// Changes that were not sent yet get a new executor: the connected node, if it can.
 void ClientChanges::on_config(Instant now, ClientEffects& effects) {
   if (!link_) return;
   for (auto& [store, executor] : executors_) unassign(executor.queue());
@@ -393,7 +393,7 @@ void ClientChanges::stop(Instant now, ClientEffects& effects) {
   }
 }
 
-// The caller waits no longer.
+// The caller does not wait any more.
 void ClientChanges::give_up(Instant now, Entry entry, std::string_view why,
                             ClientEffects& effects) {
   if (entry->list == &sent_) executor(entry->token.store).on_given_up();
@@ -418,7 +418,7 @@ void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffect
                            std::optional<std::int64_t> total) {
   count(*entry, status.outcome());
   const Token token = entry->token;
-  // Somebody may still retry it, after us: then its number must not be passed.
+  // A later client may still retry it. Then no floor may pass its number.
   const bool open = settings_.journaled && status.code() == Code::in_doubt;
   if (token.store != StoreId{} && !open)
     note(*entry, ClientJournalEntry::Kind::settled, status.code(), effects);

@@ -6,16 +6,16 @@
 //        └──────── resting ◀──── retry, rebind ────────────────  lost
 //
 // Invariants
-//   1. A change has a token from its first send on; that token, and with it the
-//      executor, changes only when an answer proves that nothing was applied.
+//   1. A change has a token from its first sending on. The token, and with it the executor,
+//      changes only when an answer proves that nothing was applied.
 //   2. A number is settled only when its change will never be sent again.
-//   3. Every change ends in exactly one completion, at its deadline at the latest:
-//      in_doubt if it is bound then, else the reason why it could not be sent. One that
-//      is not bound and finds no executor with room ends at once.
+//   3. Every change ends in exactly one completion, at its deadline at the latest: in_doubt if
+//      it is bound then, else the reason why it could not be sent. An unbound change that
+//      finds no executor with room ends at once.
 //
-// An add with an affinity must know how many shards its counter has before an executor
-// is chosen, for others choose by that number, too. If this client never heard, it asks,
-// and the add waits with the question.
+// For an add with an affinity, the client must know the counter's number of shards before it
+// chooses an executor, since other clients choose by that number, too. If it does not know,
+// it asks, and the add waits for the answer.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +34,16 @@ namespace quipu {
 
 struct ClientStats {
   struct PerNode {
-    std::uint64_t through = 0;   // applied changes that it answered
-    std::uint64_t executed = 0;  // applied changes that it executed
+    std::uint64_t through = 0;   // applied changes answered by it
+    std::uint64_t executed = 0;  // applied changes executed by it
   };
   std::uint64_t applied = 0;
   std::uint64_t refused = 0;
   std::uint64_t unknown = 0;
-  // Had to be asked about again, and ended applied or refused all the same.
+  // Changes that had to be sent again, and ended applied or refused.
   std::uint64_t settled_by_retry = 0;
-  // Of those, the ones whose link broke, or that were answered in_doubt; not those that
-  // were asked about again because the client chose another node.
+  // The part of these whose link broke or whose answer was in_doubt, without those that were
+  // sent again because the client chose another node.
   std::uint64_t settled_doubts = 0;
   std::map<std::string, PerNode> nodes;  // by name
 };
@@ -57,14 +57,14 @@ class ClientChanges {
 
   void submit(Instant now, ClientChange change, ClientEffects& effects);
 
-  // False: not an answer to anything here.
+  // False: it answers nothing that is open here.
   bool on_done(Instant now, const Done& done, ClientEffects& effects);
   bool on_values(Instant now, const Values& values, ClientEffects& effects);
-  // The connected node broke off: nothing can be sent until on_link, and new
-  // changes take no session of that node for granted.
+  // The connection to the node was lost: nothing can be sent until on_link, and new changes do
+  // not assume that a session of that node still exists.
   void on_lost_link(Instant now, ClientEffects& effects);
   void on_link(Instant now, ConnectionId link, ClientEffects& effects);
-  // The directory learnt something.
+  // The directory has changed.
   void on_config(Instant now, ClientEffects& effects);
   void on_tick(Instant now, ClientEffects& effects);
   [[nodiscard]] Instant deadline() const;
@@ -73,14 +73,14 @@ class ClientChanges {
 
   // The connected node owes an answer.
   [[nodiscard]] bool waiting() const;
-  // An answer said that the config moved on; told once.
+  // An answer said that the config has changed. Reported once.
   [[nodiscard]] bool take_stale() { return std::exchange(stale_, false); }
   [[nodiscard]] std::size_t size() const { return by_id_.size(); }
   [[nodiscard]] const ClientStats& stats() const { return stats_; }
 
  private:
   using Entry = ChangeList::iterator;
-  // How many shards a counter has was asked of the connected node.
+  // The connected node was asked how many shards a counter has.
   struct Ask {
     std::string key;
     ChangeList waiting{};
@@ -131,7 +131,7 @@ class ClientChanges {
   std::map<std::uint64_t, Ask> asks_;                      // by id, on link_
   std::unordered_map<std::string, std::uint64_t> asking_;  // their ids; never iterated
   ChangeList sent_;                                        // on link_, not answered
-  ChangeList lost_;                                        // bound, to be sent on the next link
+  ChangeList lost_;                                        // bound, to send on the next link
   ChangeList resting_;                                     // in the order of `wake`
   std::unordered_map<std::uint64_t, Entry> by_id_;         // never iterated
   ClientStats stats_;

@@ -31,7 +31,7 @@ bool ClientCore::has_room(CallId call, std::size_t more, ClientEffects& effects)
   return false;
 }
 
-// Checked before a key is put into a frame, which it might not fit.
+// Checked before a key is put into a frame, which it might overflow.
 std::string ClientCore::objection_to(std::string_view key) {
   if (key.empty()) return "a key has at least 1 byte";
   if (key.size() > kMaxKey) return "a key has at most 512 bytes";
@@ -206,7 +206,7 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   }
 }
 
-// Takes the completions of parts out, and puts those of whole resets in.
+// Removes the completions of parts, and adds those of whole resets.
 void ClientCore::settle_resets(Instant now, ClientEffects& effects) {
   for (;;) {
     const auto is_part = [](const auto& completion) {

@@ -1,9 +1,9 @@
-// core.h: a client of the cluster without sockets, clock or threads:
-// events in, effects out. It counts exactly once, through whichever node answers.
+// core.h: a client of the cluster without sockets, clock or threads: events in, effects out.
+// Each add counts exactly once, through any node.
 //
-//   links ── which node it talks to     directory ── who should execute what
-//   changes ── adds and resets          questions ── reads, and what may be repeated
-//   resets ── a counter's, of its shards'
+//   links ── which node to connect to    directory ── which executor for a change
+//   changes ── adds and resets           questions ── reads, and all else that is repeatable
+//   resets ── a counter's reset, of all its shards
 //
 // After each call: do the effects, then arm one timer at deadline().
 #pragma once
@@ -35,12 +35,12 @@ class ClientCore {
   // CallId: below ClientResets::kFirstPart, and not in use.
   struct Change {
     std::string key;
-    std::int64_t amount = 0;  // of an add; of a raise, the shard count
+    std::int64_t amount = 0;  // for an add; for a raise, the number of shards
     Ack ack = Ack::disk;
     Duration timeout{};
-    Affinity affinity{};  // of an add
-    // Of an add, with ClientSettings::journaled. `bound`: a client before this one may have
-    // sent it as this. The floor must be the lowest number of the session that is bound.
+    Affinity affinity{};  // for an add
+    // For an add, with ClientSettings::journaled. `bound`: an earlier client may have sent it so.
+    // Its floor must be the lowest number of the session that is still bound.
     std::uint64_t ticket = 0;
     std::optional<ClientBinding> bound{};
   };
@@ -60,11 +60,11 @@ class ClientCore {
     Duration timeout{};
   };
   void list(Instant now, CallId call, const Listing& listing, ClientEffects& effects);
-  // Who the members are, as the connected node says now.
+  // The members, as the connected node knows them now.
   void config(Instant now, CallId call, Duration timeout, ClientEffects& effects);
 
   // ---- connections ----
-  // `connection` was asked for by an effect, and is open.
+  // An effect asked for `connection`, and it is open now.
   void on_connected(Instant now, ConnectionId connection, ClientEffects& effects);
   // It could not be opened, the other side closed it, or its bytes are not frames.
   void on_closed(Instant now, ConnectionId connection, std::string why, ClientEffects& effects);
@@ -75,11 +75,11 @@ class ClientCore {
   // Also the first call of all.
   void on_tick(Instant now, ClientEffects& effects);
   [[nodiscard]] Instant deadline() const;
-  // Completes all calls: in_doubt, or unavailable. The last call of all.
+  // Completes all calls, as in_doubt or unavailable. The last call of all.
   void stop(Instant now, ClientEffects& effects);
 
   [[nodiscard]] bool connected() const { return links_.current().has_value(); }
-  // Connected, to a node of a founded cluster.
+  // Connected to a node of a founded cluster.
   [[nodiscard]] bool usable() const { return connected() && directory_.founded(); }
   // Not usable, and trying again at once would change nothing.
   [[nodiscard]] bool exhausted() const { return !usable() && links_.exhausted(); }

@@ -7,7 +7,7 @@
 namespace quipu {
 namespace {
 
-// How often a shard is drawn in the hope that the connected node owns it.
+// How many random shards to try for one that the connected node owns.
 constexpr int kDraws = 8;
 
 std::optional<MemberIndex> find_node(const std::vector<MemberInfo>& members, NodeId node) {
@@ -83,8 +83,8 @@ ShardIndex ClientDirectory::pick_shard(const ClientChange& change) {
   return shard;
 }
 
-// Of the members at the connected one's address, which are one node's reactors: the one
-// that owns the first shard, and so answers reads; the connected one if none does.
+// Among the members at the connected one's address (one node's reactors), the one that owns the
+// first shard, and so answers reads. The connected one if none does.
 MemberIndex ClientDirectory::nearest(std::string_view key) const {
   const Partition first = place(key, 0);
   const std::string& here = members_[connected_].client_address;
@@ -100,9 +100,9 @@ bool ClientDirectory::can_execute(MemberIndex member, Instant now) const {
   return info.weight != 0 && info.store != StoreId{} && !suspected(info.store, now);
 }
 
-// That a candidate has no room is what to say of all, if it is what one of them says.
+// If one candidate says that its disk is full, that is the answer for all.
 Status ClientDirectory::why_nobody(Partition partition) const {
-  Status why(Code::unavailable, "no executor is known to be there");
+  Status why(Code::unavailable, "no executor is known to be reachable");
   const auto look = [&](MemberIndex member) {
     const auto at = suspects_.find(members_[member].store);
     if (at != suspects_.end() && !at->second.why.ok()) why = at->second.why;

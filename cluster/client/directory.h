@@ -1,16 +1,16 @@
-// directory.h: what a client knows of the cluster, and so which shard an
-// add goes to and who executes it.
+// directory.h: a client's knowledge of the cluster. It chooses an add's shard and executor
+// from it.
 //
-//   shard      0 until the counter is known to be spread; then any of the usable
-//              ones at random, rather one that the nearest member owns; or the one
-//              that the add's affinity says
+//   shard      0 until the counter is known to be spread. Then a random usable shard,
+//              preferably one that the nearest member owns; or the shard of the add's
+//              affinity
 //   executor   the nearest member if it owns the shard, or the connected one, else the
-//              first owner, else the connected member anyway; never one that is suspected
-//   nearest    of the members at the connected one's address (a node's reactors) the one
+//              first owner, else the connected member anyway; never a suspected one
+//   nearest    of the members at the connected one's address (a node's reactors), the one
 //              that owns shard 0, and so answers reads; else the connected one
 //
-// Suspicion is the client's own, short, and only steers new adds. It remembers of an
-// executor that has no room what that said.
+// Suspicion is local to the client, short, and only steers new adds. The client remembers the
+// error of an executor whose disk is full.
 #pragma once
 
 #include <map>
@@ -37,25 +37,25 @@ class ClientDirectory {
 
   // Whether it makes sense in itself.
   [[nodiscard]] static bool sound(const ConfigReply& reply);
-  // Takes over what the connected node says. REQUIRES: sound(reply)
+  // Applies the connected node's answer. REQUIRES: sound(reply)
   void learn(const ConfigReply& reply);
-  // Something was learnt.
+  // Something has changed.
   [[nodiscard]] bool known() const { return owners_.replication() != 0; }
-  // The connected node's cluster is founded: before, no counter has a place.
+  // The connected node's cluster is founded. Before, no counter has a place.
   [[nodiscard]] bool founded() const { return placement_key_ != HashKey{}; }
-  // Why it is not, with the members that it waits for. REQUIRES: known()
+  // Why it is not founded, with the members that it waits for. REQUIRES: known()
   [[nodiscard]] std::string founding() const;
 
-  // How many shards of a counter adds may use; 0 says nothing.
+  // How many shards of a counter adds may use. 0: ignored.
   void learn_usable(Instant now, std::string_view key, ShardIndex usable);
-  // An executor has not heard of so many.
+  // An executor does not know of that many shards.
   void forget_usable(const std::string& key) { spreads_.erase(key); }
-  // Whether that is known, and how lately: all that an affinity needs.
+  // Whether that is known, and recently: an affinity needs no more.
   enum class Knowledge : std::uint8_t { none, old, recent };
   [[nodiscard]] Knowledge knows_usable(Instant now, const std::string& key) const;
 
   void suspect(StoreId store, Instant now) { suspect(store, now, {}); }
-  // It said that its disk is full, in these words.
+  // It answered that its disk is full, with this text.
   void suspect_full(StoreId store, Instant now, std::string detail) {
     suspect(store, now, Status(Code::storage_full, std::move(detail)));
   }
@@ -69,8 +69,8 @@ class ClientDirectory {
     ShardIndex shard = 0;
     StoreId executor{};
   };
-  // storage_full: all that could are suspected, and one of them has said that. unavailable:
-  // they are suspected or not known yet; ask again later.
+  // storage_full: all possible executors are suspected, and one of them has a full disk.
+  // unavailable: they are suspected or not known yet; ask again later.
   [[nodiscard]] Result<Choice> choose(Instant now, const ClientChange& change);
 
   [[nodiscard]] bool is_member(StoreId store) const;

@@ -1,5 +1,5 @@
-// effects.h: what the client core wants done. The core appends; its shell
-// does: journal, connects, sends, closes, then completions, and clears.
+// effects.h: the work that the client core wants done. The core appends. Its shell does it
+// (journal, connects, sends, closes, then completions) and clears.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ namespace quipu {
 
 // A TCP connection, numbered by the core, never reused.
 enum class ConnectionId : std::uint64_t {};
-// What the caller asked for, numbered by the shell.
+// A call of the caller, numbered by the shell.
 enum class CallId : std::uint64_t {};
 
-// Wire ids of whatever awaits a Done or an answer.
+// Wire ids of everything that awaits a Done or another answer.
 struct RequestIds {
   std::uint64_t last = 0;  // ClientLinks::kConfigId is never given out
   std::uint64_t take() { return ++last; }
 };
 
-// A change ends in a Status. A read, a list and a question for the config end in their
-// answer, or in a Status that is not ok.
+// A change ends in a Status. A read, a list and a question for the config end in their answer,
+// or in a Status that is not ok.
 using ClientAnswer = std::variant<Status, Values, Keys, std::shared_ptr<const ConfigReply>>;
 
 struct ClientEffects {
@@ -38,18 +38,18 @@ struct ClientEffects {
   };
   struct Send {
     ConnectionId connection;
-    std::string frames;  // whole ones
+    std::string frames;  // whole frames
   };
   struct Completion {
     CallId call;
     ClientAnswer answer;
-    std::optional<std::int64_t> total{};  // of an add that was applied: as in Done
+    std::optional<std::int64_t> total{};  // for an add that was applied: as in Done
   };
 
   std::vector<ClientJournalEntry> journal;  // durable before anything is sent
-  std::vector<Connect> connects;            // each is answered by on_connected or on_closed
+  std::vector<Connect> connects;            // each gets on_connected or on_closed
   std::vector<Send> sends;
-  std::vector<ConnectionId> closes;  // not answered
+  std::vector<ConnectionId> closes;  // no event follows
   std::vector<Completion> completions;
 
   // Where to append a frame for `connection`.

@@ -1,16 +1,16 @@
-// journal.h: what a caller keeps of its adds so that each counts once although the
-// caller itself may die.
+// journal.h: what a caller stores about its adds so that each counts once even if the caller
+// dies.
 //
 //   add, with a ticket ──▶ bound(token) ──sent──▶ settled(code)
 //                            ▲   │
 //                            └───┴─ unbound: that token certainly applied nothing
 //
-// Whoever has an add's last entry can go on with it: bound, it is submitted again with
-// that binding; else anew. Two rules make that exact; ClientCore keeps the first half of
-// each, and the shell, which sends only what follows durable entries, the other.
+// With an add's last entry, another process can go on with it. If the entry is `bound`, it
+// submits the add with that binding, else anew. Two rules make that exact. ClientCore
+// guarantees the order; the shell sends only what follows durable entries.
 //   1. A token is in the journal before it is sent.
-//   2. An add is settled or unbound in the journal before a floor above its number is
-//      sent. So the executor still remembers every number that the journal calls bound.
+//   2. An add is settled or unbound in the journal before a floor above its number is sent.
+//      So the executor still remembers every number that is bound in the journal.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace quipu {
 
-// What an add was sent as. A retry must say the same, and be sent to the same executor.
+// How an add was sent. A retry must have the same content and go to the same executor.
 struct ClientBinding {
   ShardIndex shard = 0;
   Token token{};
@@ -30,10 +30,10 @@ struct ClientBinding {
 struct ClientJournalEntry {
   enum class Kind : std::uint8_t { bound, unbound, settled };
 
-  std::uint64_t ticket = 0;  // of the add, as its caller numbered it
+  std::uint64_t ticket = 0;  // the add's number, from its caller
   Kind kind{};
-  ClientBinding binding{};  // of `bound`
-  Code code = Code::ok;     // of `settled`; never one that a retry might still change
+  ClientBinding binding{};  // for `bound`
+  Code code = Code::ok;     // for `settled`; never one that a retry might still change
 };
 
 }  // namespace quipu

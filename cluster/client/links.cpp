@@ -10,7 +10,7 @@ namespace {
 
 // More than any config has, so that a lying node cannot grow the list for ever.
 constexpr std::size_t kMaxAddresses = 1024;
-// How many addresses a sentence names.
+// How many addresses a message names.
 constexpr std::size_t kMostAddressesNamed = 8;
 
 std::string seconds(Duration duration) {
@@ -73,7 +73,7 @@ ClientLinks::Event ClientLinks::drop(Instant now, ConnectionId connection, Failu
   failures_.assign(addresses_.size(), {});
   failures_[current_->address] = std::move(failure);
   describe_trouble();
-  // The others first; this one last.
+  // The other addresses first, this one last.
   next_address_ = (current_->address + 1) % addresses_.size();
   tried_ = 0;
   dial_at_ = now;
@@ -218,7 +218,7 @@ ClientLinks::Event ClientLinks::watch_current(Instant now, ClientEffects& effect
     return give_up(now, current_->connection,
                    "no answer within " + seconds(settings_.silence_timeout), effects);
   }
-  // The ping: whoever is alive answers that at once.
+  // The ping: any node that is alive answers it at once.
   if (silent >= settings_.ping_after) ask_config(effects);
   return Event::none;
 }

@@ -1,13 +1,13 @@
-// links.h: which node a client talks to.
+// links.h: chooses the node that a client is connected to.
 //
 //   none ──dial, ConfigReply──▶ current ──lost, silent──▶ none
 //                                  ▲
 //   candidate ──ready, and better──┘     dialed while there is no current, or a
 //                                        better one could exist
 //
-// Better: the first seed, or any node that is ready if the current one is not. While
-// the current one is not ready, each other address is tried once without a pause.
-// A node of another cluster than the first that answered is never taken.
+// Better: the first seed, or any node that is ready if the current one is not. While the
+// current one is not ready, each other address is tried once without a pause. A node of
+// another cluster than that of the first node that answered is never chosen.
 #pragma once
 
 #include <optional>
@@ -29,16 +29,16 @@ class ClientLinks {
   // `settings` must outlive it.
   explicit ClientLinks(const ClientSettings& settings);
 
-  // What an event did to the current connection.
+  // The effect of an event on the current connection.
   enum class Event : std::uint8_t { none, lost, taken };
 
   void on_connected(Instant now, ConnectionId connection, ClientEffects& effects);
-  // Closed by the other side, or could not be opened. `why` is for people.
+  // The other side closed it, or it could not be opened. `why` is for people.
   [[nodiscard]] Event on_closed(Instant now, ConnectionId connection, std::string why);
   // The answer to kConfigId.
   [[nodiscard]] Event on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
                                 ClientEffects& effects);
-  // Breaks the connection off: it talked nonsense.
+  // Closes the connection: it sent nonsense.
   [[nodiscard]] Event give_up(Instant now, ConnectionId connection, std::string why,
                               ClientEffects& effects);
   void on_heard(Instant now, ConnectionId connection);
@@ -47,22 +47,22 @@ class ClientLinks {
   [[nodiscard]] Event on_tick(Instant now, ClientEffects& effects);
   [[nodiscard]] Instant deadline() const;
 
-  // Asks the current node for the config, if it is not being asked already.
+  // Asks the current node for the config, unless a question is open.
   void ask_config(ClientEffects& effects);
 
   [[nodiscard]] std::optional<ConnectionId> current() const;
   [[nodiscard]] std::size_t taken() const { return taken_; }
-  // Why nothing is connected, by address.
+  // By address: why it is not connected.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
-  // Every address but the current one was tried, and trying them again at once would
-  // fail alike. A node that only gave no answer in time may give one yet, so without
-  // a current one it keeps this false.
+  // Every address but the current one was tried, and trying again at once would fail in the same
+  // way. A node that merely gave no answer in time may still answer. So without a current node,
+  // such a node keeps this false.
   [[nodiscard]] bool exhausted() const;
 
  private:
   // Why the last attempt at an address failed.
   struct Failure {
-    std::string why;  // empty: not tried since a node that is ready was lost
+    std::string why;  // empty: not tried since the last ready node was lost
     bool may_answer = false;
   };
   struct Link {
@@ -70,7 +70,7 @@ class ClientLinks {
     std::size_t address = 0;  // into addresses_
     Instant since{};          // dialed (candidate), heard or first owing (current)
     bool ready = false;
-    bool asked = false;  // for the config
+    bool asked = false;  // asked for the config
   };
 
   [[nodiscard]] bool is_current(ConnectionId connection) const;
@@ -92,7 +92,7 @@ class ClientLinks {
   std::optional<Link> current_;
   std::optional<Link> candidate_;
   std::size_t next_address_ = 0;
-  std::size_t tried_ = 0;  // in this round
+  std::size_t tried_ = 0;  // tries in this round
   Duration backoff_;
   Instant dial_at_{};
   Instant config_at_ = kNever;

@@ -30,7 +30,7 @@ void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effec
   const Entry entry = find(values.id, Kind::read);
   if (entry == asks_.end()) return;
   if (values.values.size() != entry->second.question.values) {
-    finish(entry, Status(Code::unavailable, "the node answered for other keys than were asked"),
+    finish(entry, Status(Code::unavailable, "the node answered for other keys than requested"),
            effects);
     return;
   }
@@ -44,7 +44,7 @@ void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effec
   }
 }
 
-// A list that stopped before its end says where: that is an answer, too.
+// A list that stopped before its end says where. That is an answer, too.
 void ClientQuestions::on_keys(Instant now, Keys keys, ClientEffects& effects) {
   const Entry entry = find(keys.id, Kind::list);
   if (entry == asks_.end()) return;
@@ -68,7 +68,7 @@ void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effe
   const Entry entry = find(done.id, Kind::raise);
   if (entry == asks_.end()) return;
   Ask& ask = entry->second;
-  // As often as one likes, so it is never too late to ask again.
+  // It is repeatable, so it is never too late to ask again.
   const bool no_room = done.code == Code::storage_full && !ask.doubt;
   if (judge(done.code, 1) == Verdict::complete || no_room) {
     finish(entry, Status(done.code, done.detail), effects);

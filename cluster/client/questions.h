@@ -1,11 +1,11 @@
-// questions.h: requests that may be carried out any number of times: reads, lists,
-// raises, and questions for the config.
+// questions.h: requests that may be executed any number of times: reads, lists, raises, and
+// questions for the config.
 //
 //   asked ──answer──▶ finished        every new link: asked again, the same bytes
 //
-// Each goes to the connected node, and again if it is refused for now. It ends at its
-// deadline at the latest: with the last refusal, or as `unavailable` if there was none.
-// A raise that may have been carried out ends as `in_doubt`.
+// Each goes to the connected node, and again if it is refused for now. It ends at its deadline
+// at the latest: with the last refusal, or with `unavailable` if there was none. A raise that
+// may have been executed ends with `in_doubt`.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ class ClientQuestions {
   struct Question {
     Kind kind{};
     CallId call{};
-    std::size_t values = 0;  // of a read: how many keys it asks for
+    std::size_t values = 0;  // for a read: how many keys it has
     Instant deadline{};
     std::string frame{};  // of the request, with next_id()
   };
   [[nodiscard]] std::uint64_t next_id() { return ids_.take(); }
   void ask(std::uint64_t id, Question question, ClientEffects& effects);
 
-  // If they answer nothing here, nothing happens.
+  // If they answer nothing that is open here, nothing happens.
   void on_done(Instant now, const Done& done, ClientEffects& effects);
   void on_values(Instant now, Values values, ClientEffects& effects);
   void on_keys(Instant now, Keys keys, ClientEffects& effects);
@@ -56,9 +56,9 @@ class ClientQuestions {
   struct Ask {
     Question question;
     bool open = false;       // sent, and not answered
-    bool doubt = false;      // an earlier sending may have been carried out, or yet be
-    Instant again = kNever;  // it was refused for now
-    std::optional<ClientAnswer> refused{};  // by this answer, the last one
+    bool doubt = false;      // an earlier sending may have been executed, or still be
+    Instant again = kNever;  // set: it was refused for now
+    std::optional<ClientAnswer> refused{};  // the last refusal
   };
   using Entry = std::map<std::uint64_t, Ask>::iterator;
 
@@ -74,7 +74,7 @@ class ClientQuestions {
   RequestIds& ids_;
   std::optional<ConnectionId> link_;
   Instant next_look_ = kNever;         // at or before the first deadline or `again`
-  std::map<std::uint64_t, Ask> asks_;  // by id: in the order of asking
+  std::map<std::uint64_t, Ask> asks_;  // by id, which is the order of asking
 };
 
 }  // namespace quipu

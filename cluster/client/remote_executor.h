@@ -1,11 +1,9 @@
-// remote_executor.h: the sessions that a client has at one executor, and how that
-// behaves.
+// remote_executor.h: a client's sessions at one executor, and the executor's behaviour.
 //
-// A change waits in its executor's queue until a session has room, and only then
-// gets a token. Sessions are opened one at a time per executor, when all are full.
-// Those of an executor that fell silent are retired: what was sent stays bound to
-// them, but the next change has to open a new one first, which doubles as a probe
-// that binds nothing.
+// A change waits in its executor's queue until a session has room. Only then does it get a
+// token. When all sessions are full, one new session at a time is opened per executor. If an
+// executor falls silent, its sessions are retired: sent changes stay bound to them, but the
+// next change must first open a new session. That is also a probe which binds nothing.
 #pragma once
 
 #include <map>
@@ -27,15 +25,15 @@ class RemoteExecutor {
   [[nodiscard]] ChangeList& queue() { return queue_; }
 
   // ---- sessions ----
-  // A number in a session with room; nothing if none has any.
+  // A number in a session with room. Nothing if no session has room.
   [[nodiscard]] std::optional<Token> take();
   void settle(const Token& token);
-  // What a retry says of its session now.
+  // The session's token for a retry now.
   [[nodiscard]] std::uint64_t floor(const Token& token) const;
   void add_session(Serial serial);
   void retire(Serial serial);
   void retire_all();
-  // The open_session that is on its way, and since when.
+  // The open_session under way, and since when.
   std::uint64_t opening = 0;
   Instant opening_since{};
 
@@ -44,7 +42,7 @@ class RemoteExecutor {
   void on_answered(Instant now);
   void on_given_up() { --owed_; }
   void on_lost_connection();
-  // When it became silent although it owes something.
+  // When it became silent although it owes an answer.
   [[nodiscard]] Instant quiet_since() const;
   // Nothing here is worth keeping.
   [[nodiscard]] bool idle() const { return queue_.empty() && sessions_.empty() && opening == 0; }
@@ -59,7 +57,7 @@ class RemoteExecutor {
   StoreId store_;
   ChangeList queue_;
   std::map<Serial, Session> sessions_;
-  Serial last_{};  // where the last number came from
+  Serial last_{};  // the session of the last number
   std::size_t owed_ = 0;
   Instant quiet_since_{};
 };

@@ -1,10 +1,9 @@
-// resets.h: a reset of a counter, made of one for each of its shards.
+// resets.h: a reset of a counter, made of one reset for each of its shards.
 //
 //   asked ──how many shards──▶ one change per shard ──all done──▶ one status
 //
-// Parts are numbered like calls, in a range of their own. A reset that succeeded
-// in some shards and was refused in others is in doubt as a whole; it may be
-// asked for again at will.
+// Parts are numbered like calls, in a range of their own. If some shards were reset and others
+// refused, the reset as a whole is in doubt. It may be repeated at any time.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace quipu {
 
 class ClientResets {
  public:
-  // Calls of the shell have numbers below.
+  // The shell's calls have numbers below this.
   static constexpr std::uint64_t kFirstPart = std::uint64_t{1} << 63;
 
   struct Reset {
@@ -28,19 +27,19 @@ class ClientResets {
     std::string key;
     Ack ack = Ack::disk;
     Instant deadline{};
-    std::size_t open = 0;  // parts that did not answer yet
+    std::size_t open = 0;  // parts without an answer
     std::size_t applied = 0;
     std::size_t parts = 0;
     Status worst{};
   };
 
   [[nodiscard]] static bool is_part(CallId call) { return raw_call(call) >= kFirstPart; }
-  // The number for a reset's parts, and for the question that comes before.
+  // The number for a reset's parts, and for the question before them.
   [[nodiscard]] CallId begin(Reset reset);
   [[nodiscard]] bool empty() const { return resets_.empty(); }
-  // nullptr: it ended meanwhile.
+  // nullptr: it has ended.
   [[nodiscard]] Reset* find(CallId part);
-  // One part ended; the whole, if it was the last.
+  // One part ended. The last part ends the whole.
   [[nodiscard]] std::optional<ClientEffects::Completion> on_part(CallId part, Status status);
   // It ended before it had parts.
   [[nodiscard]] std::optional<ClientEffects::Completion> fail(CallId part, Status status);

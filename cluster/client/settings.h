@@ -15,43 +15,43 @@ namespace quipu {
 struct ClientSettings {
   std::vector<std::string> seeds;  // host:port; the first is preferred. REQUIRES: not empty
 
-  // Changes and questions together; beyond, a call is overloaded.
+  // The most changes and questions together. Beyond this, a call is overloaded.
   std::size_t max_in_flight = 65'536;
-  // From dialing a node to its ConfigReply; then the next one is tried.
+  // From dialing a node to its ConfigReply. After this, the next node is tried.
   Duration dial_timeout = std::chrono::seconds(1);
-  // After each fruitless round over all addresses, doubled up to the second one.
+  // The pause after each failed round over all addresses, doubled up to the second one.
   Duration backoff_first = std::chrono::milliseconds(50);
   Duration backoff_last = std::chrono::seconds(1);
-  // How often a better node (the preferred one, a ready one) is tried meanwhile.
+  // How often a better node (the preferred one, a ready one) is tried in the meantime.
   Duration probe_interval = std::chrono::milliseconds(500);
-  // How often a node that is not ready is asked whether it now is.
+  // How often a node that is not ready is asked for its state.
   Duration config_interval = std::chrono::seconds(1);
-  // A node that owes an answer and is silent is pinged, then given up.
+  // A node that owes an answer and is silent this long is pinged, then given up.
   Duration ping_after = std::chrono::seconds(1);
   Duration silence_timeout = std::chrono::seconds(3);
 
-  // Before a change or a session is tried again.
+  // The pause before a change or a session is tried again.
   Duration retry_interval = std::chrono::milliseconds(100);
-  // The longest that one try asks the server to wait; a retry finds out the rest.
+  // The longest wait that one try asks of the server. Retries cover the rest.
   Duration try_timeout = std::chrono::seconds(2);
-  // An executor that owes answers and gave none for so long gets no new changes …
+  // An executor that owes answers and gave none for this long gets no new changes …
   Duration executor_patience = std::chrono::milliseconds(500);
-  // … for so long.
+  // … for this long.
   Duration suspicion = std::chrono::seconds(1);
-  // A change that no executor has room for waits until its deadline for room, as one that
-  // no executor can be found for does. false: storage_full at once.
+  // true: a change for which no executor has room waits until its deadline, like a change for
+  // which no executor is known. false: it gets storage_full at once.
   bool wait_for_room = false;
-  // The effects say what a caller must make durable to go on after a crash (journal.h).
+  // The effects include what a caller must make durable to go on after a crash (journal.h).
   bool journaled = false;
-  // Counters whose shards are known; forgotten all together beyond.
+  // The most counters whose number of shards is remembered. Beyond, all are forgotten.
   std::size_t max_spread_keys = 65'536;
-  // How old that may be for an add with an affinity, which stays away from the others of
-  // its affinity if they know more; older, it is asked for.
+  // How old this number may be for an add with an affinity. If others know of more shards, the
+  // add goes to another shard than theirs. If it is older, the client asks again.
   Duration shards_age = std::chrono::seconds(1);
 };
 
-// What a server is asked to take at most: a little less than is left, so that its
-// answer is here in time. In milliseconds, as the messages have it.
+// The timeout for the server: a little less than what is left, so that its answer arrives in
+// time. In milliseconds, as in messages.
 [[nodiscard]] inline std::uint32_t server_timeout(Duration left, Duration most) {
   const auto ms = std::chrono::floor<std::chrono::milliseconds>(std::min(left - left / 8, most));
   return static_cast<std::uint32_t>(std::max<std::int64_t>(ms.count(), 1));

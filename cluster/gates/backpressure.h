@@ -1,12 +1,12 @@
-// backpressure.h: when clients and peers wait because memory fills up.
+// backpressure.h: makes clients and peers wait while memory fills up.
 //
 //   backlog > unsynced_bytes ──▶ clients are not read      (until it is half of that)
 //   backlog > backlog_bytes ───▶ peers' messages that take room are dropped
 //
-// Clients wait first. With them silent, only a disk that hangs lets the backlog grow to
-// where peers wait, too: their acks empty our outboxes, and a link that is closed for want
-// of room costs a repair. A message that was dropped is asked for again by closing the
-// link to its sender once there is room: the new link brings all of it again.
+// Clients wait first. Then only a disk that hangs lets the backlog grow until peers wait, too.
+// Dropping their messages has a price: their acks empty our outboxes, and a link that is
+// closed for lack of room costs a repair. Once there is room, the link to the sender of a
+// dropped message is closed. The new link brings everything again.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ class Backpressure {
   Backpressure(const NodeSettings& settings, std::size_t members)
       : settings_(settings), dropped_(members) {}
 
-  // About the bytes that wait for the disk, or to be told. Returns the members of whom
-  // something was dropped that can be taken now.
+  // About how many bytes wait for the disk or for sending. Returns the members with dropped
+  // messages that now have room.
   [[nodiscard]] std::vector<MemberIndex> weigh(std::size_t backlog);
 
   [[nodiscard]] bool clients_wait() const { return clients_wait_; }
   [[nodiscard]] bool peers_wait() const { return peers_wait_; }
-  // A message of that member took too much room.
+  // A message of that member needed too much room, and was dropped.
   void on_dropped(MemberIndex from) { dropped_[from] = true; }
 
  private:

@@ -1,9 +1,9 @@
-// commit_gate.h: nobody learns of a change before it is durable.
+// commit_gate.h: holds news of a change until the change is durable.
 //
-//   hold(item, commit) ──▶ in the order of their coming ──release(durable)──▶ may go
+//   hold(item, commit) ──▶ in order of arrival ──release(durable)──▶ may go
 //
-// Whatever leaves this node and rests on a commit passes such a gate: answers and peer
-// messages (outbound.h), replies encoded already in a connection's buffer
+// Everything that leaves this node and depends on a commit passes such a gate: answers and
+// peer messages (outbound.h), encoded replies in a connection's buffer
 // (node/net/socket_output.h), answers owed to another core of this node
 // (node/cores/core_router.h).
 //
@@ -24,11 +24,11 @@ template <class Item>
 class CommitGate {
  public:
   void hold(Item item, Commit until) {
-    QUIPU_CHECK(until != Commit{}, "what rests on no commit need not wait");
+    QUIPU_CHECK(until != Commit{}, "a held item waits for a commit");
     held_.push_back({std::max(until, last()), std::move(item)});
   }
 
-  // Gives `go` each item that may go now. It may hold others meanwhile.
+  // Calls `go` with each item that may go now. `go` may hold others meanwhile.
   template <class Go>
   void release(Commit durable, Go&& go) {
     while (!held_.empty() && held_.front().until <= durable) {
@@ -41,8 +41,8 @@ class CommitGate {
     }
   }
 
-  // Gives `go` each item of which `wanted` is true, at once: it says now what rests on no
-  // commit. `go` holds none here.
+  // Calls `go` at once with each item for which `wanted` is true: its content no longer depends
+  // on a commit. `go` holds none here.
   template <class Wanted, class Go>
   void take_out(Wanted&& wanted, Go&& go) {
     std::deque<Held> kept;
@@ -62,7 +62,7 @@ class CommitGate {
     QUIPU_CHECK(!held_.empty(), "an empty gate holds nothing");
     return held_.front().item;
   }
-  // What the newest item waits for; 0 if there is none.
+  // The commit of the newest item; 0 if there is none.
   [[nodiscard]] Commit last() const { return held_.empty() ? Commit{} : held_.back().until; }
   void clear() { held_.clear(); }
 

@@ -1,6 +1,6 @@
-// effects.h: what a core wants done. The core appends; its shell does, in order,
-// and clears. Everything here may be done at once: what had to wait for a commit
-// was kept back by the core until that commit was durable.
+// effects.h: the work that a core wants done. The core appends. Its shell does it, in order,
+// and clears. Everything here may be done at once: the core held back what had to wait for a
+// commit until that commit was durable.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace quipu {
 
 // A TCP connection to another member, numbered by the shell, never reused.
 enum class LinkId : std::uint64_t {};
-// Whoever asked: a client connection, or a call of the embedding program.
+// The asker: a client connection, or a call of the embedding program.
 enum class ClientId : std::uint64_t {};
 
 using Answer = std::variant<Done, Values, Keys, Sized>;  // carries the asker's id
 
-// An answer that is known at once, but may be said only when `after` is durable:
-// Effects::released tells.
+// An answer that is known at once, but may be sent only when `after` is durable:
+// Effects::released says so.
 struct AtOnce {
   AtOnce(Done&& known, Commit until) : done(std::move(known)), after(until) {}
-  // Of an add.
+  // For an add.
   AtOnce(std::uint64_t id, ShardIndex usable, std::optional<std::int64_t> total, Commit until)
       : done{.id = id, .usable = usable, .total = total}, after(until) {}
   Done done;
@@ -49,15 +49,15 @@ struct Effects {
   };
 
   std::vector<Sealed> writes;  // to the store, in order; report each as durable
-  // From the store (storage/loader.h), whatever is still to be written; one at a time.
+  // To read from the store (storage/loader.h), independent of pending writes. One at a time.
   std::optional<LoadRequest> load;
   std::vector<Send> sends;
   std::vector<Close> closes;  // after the sends
   std::vector<Reply> replies;
-  // What was told as AtOnce up to this commit may be said. 0: nothing new.
+  // AtOnce answers up to this commit may be sent. 0: nothing new.
   Commit released{};
-  // This store can no longer be trusted to be itself (lineage.h). Its new identity
-  // is durable: drop the core and recover a new one from the store.
+  // This store may not be itself any more (lineage.h). Its new identity is durable: drop the
+  // core and recover a new one from the store.
   bool restart = false;
 
   void clear() { *this = {}; }

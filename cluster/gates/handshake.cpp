@@ -63,7 +63,7 @@ void Greeting::on_heard(Instant now, LinkId link) {
   if (const auto at = open_.find(link); at != open_.end()) at->second.heard = now;
 }
 
-// Links that carry data have their beats; the others would be silent while they wait.
+// Links with data have heartbeats. The others would be silent while they wait.
 void Greeting::on_tick(Instant now, Duration timeout, Effects& effects) {
   for (auto& [id, link] : open_) {
     if (now - link.heard >= timeout) {
@@ -140,11 +140,11 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
   return met;
 }
 
-// The peer's store and ours, by what both remember. Returns why the peer is refused.
+// Compares the version vectors of the peer's store and ours. Returns why the peer is refused.
 std::string Greeting::meet_store(MemberIndex member, const Hello& hello, Met& met) {
   const Meta& meta = executor_.meta();
-  // Before anything else: does the peer remember what this disk has forgotten?
-  // (A store that was replaced meanwhile is told that instead.)
+  // First: does the peer's version vector have something of this store that the store lacks? (A
+  // store that was replaced meanwhile gets that answer instead.)
   const bool replaced = retired(meta.pins, meta.store) || retired(hello.pins, meta.store);
   met.rolled_back = !replaced && judge(meta.lineage, executor_.sealed(), meta.store,
                                        hello.sightings) == Testimony::rolled_back;
@@ -169,16 +169,16 @@ void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effec
   link.fence = view_.fence_of(hello.pins);
   link.welcomed = link.welcomed || hello.welcome;
   link.founded = hello.pins.founded;
-  // Until it welcomes us it may still hear what our last life said, over an older link.
+  // Until it welcomes us it may still receive messages of our last life, over an older link.
   if (link.welcomed) met.confirmed = member;
   if (met.pins_changed || !accepted) news_ = executor_.covering();
-  // Before this node welcomes that start: from then on it takes nothing that an earlier one told.
+  // Before this node welcomes that start: from then on it accepts nothing from an earlier one.
   if (newest(member) == id) view_.set_boot(member, hello.boot);
   keep_newest(member, effects);
   raise(id, link, met);
 }
 
-// Founded once every member, this one included, says the same complete list.
+// Founded once every member, this one included, sends the same complete list.
 void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
   foundings_[member] = hello.pins.founding;
   const Pins& mine = executor_.meta().pins;
@@ -212,8 +212,8 @@ std::optional<LinkId> Greeting::newest(MemberIndex member) const {
   return newest;
 }
 
-// A peer that lost its side of a link dials again before we notice, and what it said over
-// the old one may come even later.
+// A peer that lost its side of a link dials again before we notice. Messages over the old link
+// may arrive even later.
 void Greeting::keep_newest(MemberIndex member, Effects& effects) {
   const std::optional<LinkId> kept = newest(member);
   for (const auto& [id, other] : open_) {
@@ -252,7 +252,7 @@ void Greeting::part(const std::string& why, Effects& effects) {
   }
 }
 
-// What comes over its link from now on is not heard, though it may still come.
+// Later messages over its link are ignored, though they may still arrive.
 void Greeting::end(Link& link, LinkId id, const std::string& why, Effects& effects) {
   effects.closes.push_back({id, why});
   link.accepted = false;

@@ -60,7 +60,7 @@ void Outbound::refuse_sessions(const Done& why) {
   });
 }
 
-// Answers with states. (Frames of states are bounded by their outboxes.)
+// Answers with states. (Outboxes bound frames of states.)
 std::size_t Outbound::bytes(const Item& item) {
   const auto* send = std::get_if<ToMember>(&item);
   const std::size_t held = sizeof(Item) + sizeof(Commit);

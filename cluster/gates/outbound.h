@@ -1,11 +1,11 @@
-// outbound.h: everything that leaves a core, kept back until it may be said.
+// outbound.h: holds everything that leaves a core until it may be sent.
 //
-// Rule: nobody is told of a state or an outcome before the commit that holds it
-// is durable. A replica's answer to a fenced request is judged when it *leaves*,
-// after the sync: if this node goes by another fence by then, it says stale_config.
+// Rule: no state and no outcome leaves before the commit that holds it is durable. A replica's
+// answer to a fenced request is judged when it *leaves*, after the sync: if this node has
+// another fence by then, it says stale_config.
 //
-// Messages to this node itself take the same way and come back as tasks, so that
-// whoever asks all owners need not care whether it is one of them.
+// Messages to this node itself take the same way and come back as tasks. So a sender to all
+// owners need not know whether this node is one of them.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace quipu {
 
-// Who waits for the outcome of an op.
+// The origin of an op, which waits for its outcome.
 struct Origin {
   enum class Kind : std::uint8_t { client, member, operation } kind = Kind::client;
   std::uint64_t who = 0;  // ClientId, MemberIndex or an operation of the coordinator
@@ -30,7 +30,7 @@ struct Origin {
 
 class Outbound {
  public:
-  // Where what stays within this node goes.
+  // The destinations of what stays within this node.
   struct Inward {
     std::function<void(Instant now, PeerMessage& message)> message;
     // The outcome of an op whose origin is an operation of this node.
@@ -46,40 +46,40 @@ class Outbound {
   };
   void reply(const Request& request, PeerMessage answer, Commit after);
   void answer(const Origin& origin, Done&& done, Commit after = {});
-  // The same, of an add that was carried out.
+  // The same for an add that was executed.
   void answer(const Origin& origin, ShardIndex usable, std::optional<std::int64_t> total,
               Commit after);
   void answer(ClientId client, Answer answer);
-  // A session that was opened. Kept here in any case, so that it can be refused.
+  // A session that was opened. Always held here, so that it can be refused.
   void answer_session(const Origin& origin, Done&& done, Commit after);
-  // `why` instead of the sessions that wait. Nobody has used them, so they may be forgotten.
+  // Sends `why` in place of the waiting sessions. No client has used them, so they may be lost.
   void refuse_sessions(const Done& why);
 
-  // While one is set, what this client may be told goes there, with the commit that it
-  // waits for, instead of being kept here; null: as for everybody.
+  // While one is set, answers for this client go there, with the commit that they wait for,
+  // instead of being held here. null: they are held here, as for all clients.
   void answer_at_once(ClientId client, std::vector<AtOnce>* to) {
     at_once_client_ = client;
     at_once_ = to;
   }
 
-  // All up to `durable` may be said now.
+  // Everything up to `durable` may be sent now.
   void release(Commit durable);
 
-  // Encodes what may go. Messages for members without a link are dropped: every
-  // request is asked again when the link is back.
+  // Encodes what may be sent. Messages for members without a link are dropped: every request is
+  // sent again when the link is back.
   void flush(std::span<const std::optional<LinkId>> links, Effects& effects);
 
   [[nodiscard]] bool holding() const { return !held_.empty(); }
   // The last commit that anything waits for, or has waited for.
   [[nodiscard]] Commit awaited() const { return awaited_; }
-  // About the memory of all that is kept back.
+  // About how much memory held messages take.
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
 
  private:
   struct ToMember {
     MemberIndex to;
     Fence asked;                           // 0: any
-    std::shared_ptr<PeerMessage> message;  // far larger than the answers, which are many
+    std::shared_ptr<PeerMessage> message;  // far larger than answers, of which there are many
   };
   struct ToOrigin {
     Origin origin;

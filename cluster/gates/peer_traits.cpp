@@ -7,8 +7,8 @@
 namespace quipu {
 namespace {
 
-// Of a list, so many leaves are brought beyond the one that it must see: its next part is
-// mostly asked for.
+// A list also loads this many leaves beyond the one that it must see, since its next part is
+// usually requested.
 constexpr std::uint32_t kLeavesAhead = 16;
 
 template <class Message>

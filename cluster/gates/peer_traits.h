@@ -1,14 +1,14 @@
-// peer_traits.h: what the core must know of each kind of peer message, whoever handles it.
+// peer_traits.h: what the core must know about each kind of peer message.
 //
 // One row for each message of PeerMessage. A message without a row does not compile, nor one
 // without a NodeCore::handle(). A row says:
 //
-//   kNeedsRoom   it brings states, or is answered only after a sync: not taken while the
-//                backlog is full
+//   kNeedsRoom   it brings states, or its answer needs a sync: refused while the backlog is
+//                full
 //   states()     the states that it brings; null if none
-//   look_at()    which shards and leaves its handling looks at: they must be in memory first
-//   call_stale() makes an answer say stale_config: this node goes by another fence than
-//                the request did. Only answers to fenced requests have one
+//   look_at()    the shards and leaves that its handler uses: they must be in memory first
+//   call_stale() makes an answer say stale_config: this node has another fence than the
+//                request had. Only answers to fenced requests have it
 //
 // The rest of what a new message needs: protocol/peer.fbs, peer_messages.h, peer_codec.cpp.
 #pragma once
@@ -22,11 +22,11 @@
 
 namespace quipu {
 
-// What an event looks at.
+// What an event uses.
 struct Needs {
   std::vector<ShardKey> shards;
-  std::vector<LeafId> leaves;  // whole
-  std::size_t bytes = 0;       // about what the event takes while it is held
+  std::vector<LeafId> leaves;  // all shards of these leaves
+  std::size_t bytes = 0;       // about how much memory the event takes while it is held
   void add(const Delta& states);
 };
 
@@ -47,7 +47,7 @@ template <>
 struct PeerTraits<Refusal> : PlainPeerTraits<Refusal> {};
 template <>
 struct PeerTraits<Beat> : PlainPeerTraits<Beat> {};
-// The executor of an op learns only when it routes it which shards it uses.
+// The executor of an op learns which shards it uses only when it routes the op.
 template <>
 struct PeerTraits<Forward> : PlainPeerTraits<Forward> {};
 template <>
@@ -77,7 +77,7 @@ struct PeerTraits<Collect> : PlainPeerTraits<Collect> {
   static void look_at(const Collect& ask, Needs& needs) { needs.shards = ask.shards; }
 };
 
-// Its states are merged by the round, and looked at when that has ended.
+// The round merges its states, and they are used when it has ended.
 template <>
 struct PeerTraits<Collected> : PlainPeerTraits<Collected> {
   static const Delta* states(const Collected& answer) { return &answer.states; }
@@ -124,7 +124,7 @@ struct PeerTraits<ListPart> : PlainPeerTraits<ListPart> {
   static void look_at(const ListPart& list, Needs& needs);
 };
 
-// ---- of whichever message it is ----
+// ---- for any message ----
 
 [[nodiscard]] bool needs_room(const PeerMessage& message);
 [[nodiscard]] const Delta* states_in(const PeerMessage& message);

@@ -7,11 +7,11 @@
 namespace quipu {
 namespace {
 
-// To make room, an event looks at so many partitions and entries at the most, and at some for
-// each entry that it added: else memory would grow with the events' size.
+// To make room, an event looks at this many partitions and entries at most, and at some more
+// for each entry that it added. Otherwise memory would grow with the size of events.
 constexpr std::size_t kLooksPerEvent = 256;
 constexpr std::size_t kLooksPerInserted = 4;
-// What any event takes while it is held, besides what it names.
+// About how much memory any held event takes, besides the names in it.
 constexpr std::size_t kHeldBytes = 512;
 
 template <class T>
@@ -55,7 +55,7 @@ void Residency::hold(Needs needs, Turn turn, std::optional<MemberIndex> from, Th
   next_.leaves.insert(next_.leaves.end(), needs.leaves.begin(), needs.leaves.end());
 }
 
-// Whether the load under way brings all of it.
+// Whether the current load brings all of it.
 bool Residency::under_way(const Needs& needs) const {
   if (!loading_) return false;
   const auto brings_leaf = [this](LeafId leaf) {
@@ -86,7 +86,8 @@ void Residency::on_loaded(Instant now, const Loaded& loaded) {
   executor_.restore(loaded);
   shards_loaded_ += loaded.shards.size();
   for (const Held& held : std::exchange(held_, {})) {
-    QUIPU_CHECK(held.bytes <= held_bytes_, "what goes on was counted", held.bytes, held_bytes_);
+    QUIPU_CHECK(held.bytes <= held_bytes_, "a resumed event's bytes were counted", held.bytes,
+                held_bytes_);
     held_bytes_ -= held.bytes;
     held.then(now);
   }

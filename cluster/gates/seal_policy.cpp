@@ -7,7 +7,7 @@
 namespace quipu {
 namespace {
 
-// Of an open record that nothing waits for: beyond, sealing it would take too long at once.
+// The size of an open record that no answer waits for. Beyond this, a seal would take too long.
 constexpr std::size_t kPatientBytes = std::size_t{64} << 10;
 
 }  // namespace

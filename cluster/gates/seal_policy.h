@@ -1,11 +1,11 @@
-// seal_policy.h: when the open record is sealed, and which records the store has not
-// synced yet.
+// seal_policy.h: when to seal the open record, and which records the store has not synced
+// yet.
 //
-// The open record is sealed when the store is idle, so that it holds all that came while
-// the last one was written: load makes records larger, not more. Whatever must show state
-// to a peer seals before. What clients change at `memory`, for which no answer waits,
-// takes no sync of its own while it is little: it goes along with a record that something
-// waits for, with what a peer brings, or with the next gossip.
+// The open record is sealed when the store is idle, so that it holds everything that came
+// while the last one was written: load makes records larger, not more. A state is sealed
+// before it goes to a peer. Changes of clients at `memory` have no waiting answer, and take no
+// sync of their own while they are few: they share a record that an answer waits for, a record
+// for a peer's states, or that of the next gossip.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,17 @@ namespace quipu {
 
 class SealPolicy {
  public:
-  // Must outlive it. All that it sealed so far is durable.
+  // Must outlive it. Everything that it sealed so far is durable.
   explicit SealPolicy(Executor& executor) : executor_(executor), durable_(executor.sealed()) {}
 
-  // What is open now is sealed as soon as the store is idle, whether anything waits for it
-  // or not.
+  // Seals what is open now as soon as the store is idle, even if no answer waits for it.
   void hurry() { hurried_ = true; }
-  // From now on always, and no checkpoint begins.
+  // Always does so from now on, and no checkpoint begins.
   void begin_closing() { closing_ = true; }
 
   // `waited_for`: an answer waits for what is open.
   void seal_if_due(bool waited_for);
-  // At the end of an event, when its records were taken.
+  // Call it at the end of an event, after its records were taken.
   void finish_event() {
     if (!executor_.has_open()) hurried_ = false;
   }
@@ -40,8 +39,8 @@ class SealPolicy {
   [[nodiscard]] Commit durable() const { return durable_; }
   [[nodiscard]] std::size_t unsynced_bytes() const { return unsynced_bytes_; }
   [[nodiscard]] bool all_durable() const { return executor_.sealed() <= durable_; }
-  // No record is on its way to the disk. (Some may be sealed and not taken yet: what is
-  // sealed now goes with them.)
+  // No record is on its way to the disk. (Some may be sealed and not taken yet: records that
+  // are sealed now go with them.)
   [[nodiscard]] bool store_is_idle() const { return unsynced_.empty(); }
 
  private:

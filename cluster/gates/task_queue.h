@@ -1,5 +1,5 @@
-// task_queue.h: what the parts of a core do for each other once the event that caused it
-// has been handled: a round's result for whoever asked, a message to this node itself.
+// task_queue.h: work that the parts of a core leave for each other until the current event
+// is handled: a round's result for its askers, a message to this node itself.
 //
 // Invariant: tasks run in the order in which they were added, never within the call that
 // adds them. So no part is entered again while it is at work.
@@ -19,7 +19,7 @@ class TaskQueue {
 
   void add(Task task) { tasks_.push_back(std::move(task)); }
 
-  // Until none is left, those included that are added meanwhile. This ends because each
+  // Runs until none is left, including tasks that are added meanwhile. This ends because each
   // task uses up something: an answer, a message, a step of an operation.
   void run(Instant now) {
     while (!tasks_.empty()) {

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t kMaxMembers = std::numeric_limits<MemberIndex>::max();
 
-// How many names a sentence holds.
+// How many names a message has.
 constexpr std::size_t kMostNamesListed = 8;
 
-// Nobody knows a cluster's key before its id, so what identifies is not keyed.
+// A cluster's key is unknown before its id exists, so ids use hashes without a key.
 constexpr HashKey kPublic{0};
 
 std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
@@ -30,9 +30,9 @@ void append(std::string& bytes, std::string_view text) {
   bytes.append(text);
 }
 
-// Of all that the owner table follows from, and of where members are found: who
-// differs in any of it must not count the other's answers. `members` are sorted, so
-// that the order of the settings does not matter.
+// Hashes everything that determines the owner table, and the addresses of members: nodes that
+// differ in any of it must not count each other's answers. `members` are sorted, so that the
+// order of the settings does not matter.
 ClusterId cluster_id(std::string_view name, const std::vector<Member>& members,
                      std::uint8_t replication) {
   std::string bytes;
@@ -62,7 +62,7 @@ Status check_each(const std::vector<Member>& members) {
 Status check_distinct(const std::vector<Member>& sorted) {
   std::vector<std::string_view> addresses;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
-    // Two names with one hash count as the same: they could not be told apart.
+    // Two names with one hash count as equal: they could not be distinguished.
     if (i > 0 && sorted[i - 1].id == sorted[i].id) {
       return refuse("two members are named " + quoted(sorted[i].name));
     }

@@ -1,6 +1,6 @@
-// config.h: who is in the cluster and who owns what: one immutable value that
-// every member holds alike. (Later versions will be agreed by the config chain;
-// today there is one, founded from the settings, version 1.)
+// config.h: the members of the cluster and what each owns: one immutable value, the same on
+// every member. (The config chain will agree on later versions. Today there is only version
+// 1, founded from the settings.)
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ struct Member {
   NodeId id{};  // follows from the name
   std::string name;
   std::string peer_address;    // host:port
-  std::string client_address;  // host:port, as clients should dial it
+  std::string client_address;  // host:port that clients should dial
   std::string zone;            // replicas spread over zones; empty: all in one
   std::uint32_t weight = 1;    // share of the data; 0: an edge node, which owns nothing
 };
 
-// "n1, n2 and n3" for a sentence, sorted; of many names the first ones, and how many more.
+// "n1, n2 and n3" for a sentence, sorted. With many names: the first ones, and how many more.
 [[nodiscard]] std::string name_list(std::vector<std::string> names);
 
-// Owners of a partition: who keeps something for each has so much room.
+// The most owners of a partition: code with an array by owner has this much room.
 inline constexpr std::uint8_t kMaxReplication = 7;
 
 // owners[partition][i]: the members that should hold a partition.
@@ -58,7 +58,7 @@ class OwnerTable {
 
   std::uint8_t replication_ = 0;
   std::vector<MemberIndex> rows_;
-  std::vector<Partitions> owned_;  // the same, by member; as far as they own any
+  std::vector<Partitions> owned_;  // the same, by member; up to the last that owns any
 };
 
 struct ClusterConfig {
@@ -73,12 +73,11 @@ struct ClusterConfig {
 
 [[nodiscard]] NodeId node_id(std::string_view name);
 
-// As etcd's initial-cluster: every listed node computes the same config by
-// itself. Ids and owners do not depend on the order of `members`, nor on
-// client addresses; the cluster's id depends on all the rest. invalid_argument: no
-// members or more than 65,535, a name or peer address twice or empty, nobody with
-// weight, replication 0 or above 7. Fewer weighted members than
-// `replication`: every one of them owns everything.
+// As etcd's initial-cluster: every listed node computes the same config by itself. Ids and
+// owners do not depend on the order of `members`, nor on client addresses. The cluster's id
+// depends on everything else. invalid_argument: no members or more than 65,535; a name or
+// peer address that is empty or used twice; no member with a weight; replication 0 or above
+// 7. With fewer weighted members than `replication`, each of them owns everything.
 [[nodiscard]] Result<ClusterConfig> found_config(std::string name, std::vector<Member> members,
                                                  std::uint8_t replication);
 

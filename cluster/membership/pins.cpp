@@ -38,21 +38,20 @@ std::string stranger(const char* whose) {
          "that node with --rebuild to fill a new store from its peers";
 }
 
-// The greater generation wins; the node in question settles a tie by saying hello.
+// The greater generation wins. In a tie, the node itself decides by its Hello.
 void merge_current(Pins& mine, const Pins& theirs) {
   for (const StoreId store : theirs.retired) retire(mine, store);
   for (const Pin& pin : theirs.current) {
     const auto held = find_pin(mine.current, pin.node);
     if (held != mine.current.end() && pin.generation > held->generation) {
-      // Who saw more replacements counts higher, also for the same store.
+      // The one that saw more replacements is the higher, also for the same store.
       if (held->store != pin.store) retire(mine, held->store);
       *held = pin;
     }
   }
 }
 
-// Whether `one` may count for its node, by these pins; pins it if it is a
-// replacement.
+// Whether `one` may count for its node, by these pins. Pins it if it is a replacement.
 bool admit(Pins& pins, const ClaimedStore& one) {
   const auto pin = find_pin(pins.current, one.node);
   if (pin == pins.current.end() || retired(pins, one.store)) return false;
@@ -127,7 +126,7 @@ PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
   } else if (!admit(next, peer)) {
     verdict.refusal = stranger("the peer's");
   }
-  // Who was replaced must know it for good, whatever comes of this link.
+  // A replaced store must know it for good, even if this link is refused.
   if (!verdict.refusal.empty() && (!mine.founded || !retired(next, self.store))) return verdict;
   verdict.changed = next != mine;
   QUIPU_CHECK(!mine.founded || (next.founded && same_stores(next.founding, mine.founding)),

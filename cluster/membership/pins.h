@@ -2,16 +2,16 @@
 //
 //   blank ──every member has pinned the same stores──▶ founded ──replacements──▶ …
 //
-// Founding, as etcd's initial-cluster: every listed node pins each other's store
-// id, and is founded once all say the same list (or one says that it is founded
-// with this list). The placement of all keys is keyed by that list.
+// Founding is like etcd's initial-cluster: every listed node pins the other nodes' store ids.
+// It is founded once all send the same list (or one says that it is founded with this list).
+// That list is the key of every placement.
 //
-// Afterwards a member counts only with the store that is pinned. A store that
-// says of itself that it is a replacement (marked) is pinned in place of the old
-// one, which is refused from then on; an unmarked stranger is refused.
+// Afterwards a member counts only with its pinned store. If a store says that it is a
+// replacement (marked), it is pinned in place of the old one, and the old one is refused from
+// then on. An unmarked stranger is refused.
 //
-// Invariants: a founding never changes; a generation never decreases; a retired
-// store is never pinned again. Pure functions over Pins, which meta holds.
+// Invariants: a founding never changes. A generation never decreases. A retired store is never
+// pinned again. Pure functions over Pins, which are in meta.
 #pragma once
 
 #include <span>
@@ -22,34 +22,34 @@
 
 namespace quipu {
 
-// Which store is speaking, on either side.
+// The store that sends, on either side.
 struct ClaimedStore {
   NodeId node{};
   StoreId store{};
   bool marked = false;
 };
 
-// The pins of a store that has met nobody.
+// The pins of a store that has met no other.
 [[nodiscard]] Pins blank_pins(const ClusterConfig& config, const ClaimedStore& self);
 
 struct PinVerdict {
-  bool changed = false;  // also where it refuses: that our store was replaced
-  std::string refusal;   // not empty: close the link, and say this
+  bool changed = false;  // also if it refuses because our store was replaced
+  std::string refusal;   // not empty: close the link with this text
 };
 
-// Takes over what a peer's Hello says, as far as it may; if it refuses, nothing but
+// Merges the pins of a peer's Hello as far as allowed. If it refuses, it merges only the fact
 // that our own store was replaced.
 [[nodiscard]] PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello);
 
-// Every listed member has said `mine`: the cluster is founded.
+// Every listed member has sent `mine`: the cluster is founded.
 void found(Pins& mine);
 
 [[nodiscard]] bool founding_known(const Pins& pins);
 
-// The store that `node` joins the founding with; 0: it was not met yet.
+// The store with which `node` joins the founding. 0: not met yet.
 [[nodiscard]] StoreId founding_store(const Pins& pins, NodeId node);
 
-// Another store was pinned in place of this one: it counts nowhere any more.
+// Another store was pinned in place of this one: it is never in sync again.
 [[nodiscard]] bool retired(const Pins& pins, StoreId store);
 
 }  // namespace quipu

@@ -1,5 +1,5 @@
-// A seat is a position, by node id, among the members that may own something:
-// no result depends on the order of members, nor (all integers) on the processor.
+// A seat is a position, by node id, among the members that may own something. So no result
+// depends on the order of members. All numbers are integers, so none depends on the processor.
 #include "cluster/membership/planner.h"
 
 #include <algorithm>
@@ -34,8 +34,8 @@ struct Owner {
   MemberIndex member = 0;
   std::uint32_t weight = 0;
   std::size_t zone = 0;
-  std::int64_t target = 0;  // what it should hold
-  std::int64_t load = 0;    // what it holds, in replicas
+  std::int64_t target = 0;  // its target
+  std::int64_t load = 0;    // its current number of replicas
 
   [[nodiscard]] std::int64_t surplus() const { return load * kReplica - target; }
 };
@@ -56,7 +56,7 @@ std::vector<Owner> seat_owners(const std::vector<Member>& members) {
 
 using Zone = std::vector<Owner*>;
 
-// ceil(replication / zones), or the least above it that the members allow.
+// ceil(replication / zones), or the lowest higher limit that the members allow.
 std::size_t zone_limit(const std::vector<Zone>& zones, std::size_t replication) {
   for (std::size_t limit = 1;; ++limit) {
     std::size_t places = 0;
@@ -65,8 +65,8 @@ std::size_t zone_limit(const std::vector<Zone>& zones, std::size_t replication) 
   }
 }
 
-// Shares `amount` by weight. Who would get more than one replica of every
-// partition gets just that, and the others share the rest.
+// Divides `amount` by weight. A seat that would get more than one replica of every partition
+// gets exactly that, and the others divide the rest.
 void share(Zone open, std::int64_t amount) {
   auto rest = static_cast<std::uint64_t>(amount);
   for (bool capped = true; capped;) {
@@ -83,9 +83,8 @@ void share(Zone open, std::int64_t amount) {
   }
 }
 
-// The same one level up: a zone that would get more than its limit of every
-// partition gets just that. Each step raises what the others get, so that who
-// was full stays full.
+// The same one level up: a zone that would get more than its limit of every partition gets
+// exactly that. Each step raises what the others get, so full zones stay full.
 void set_targets(std::vector<Zone> open, std::size_t limit, std::size_t replication) {
   const std::int64_t zone_cap = kAllPartitions * static_cast<std::int64_t>(limit);
   std::int64_t rest = kAllPartitions * static_cast<std::int64_t>(replication);
@@ -136,7 +135,7 @@ class Planner {
     }
   }
 
-  // Fewer replicas or more zones than before: the fullest give up.
+  // Fewer replicas or more zones than before: the fullest seats give up replicas.
   void trim() {
     for (Row& row : rows_) {
       const auto crowded = [&](Seat seat) { return in_zone(row, owners_[seat].zone) > limit_; };
@@ -149,7 +148,7 @@ class Planner {
     }
   }
 
-  // Somebody always fits: any row within the zone limit can be completed.
+  // Some seat always fits: any row within the zone limit can be completed.
   void fill() {
     for (std::size_t p = 0; p < kPartitions; ++p) {
       while (rows_[p].size() < replication_) {
@@ -165,8 +164,8 @@ class Planner {
     }
   }
 
-  // The targets can be met (they are a flow, whole replicas round it), so while
-  // somebody is a replica off, a chain leads from above to below.
+  // The targets can be met (they are a flow, rounded to whole replicas). So while some seat is a
+  // replica off, a chain leads from a seat above its target to one below.
   void balance() {
     std::vector<Seat> seats(owners_.size());
     std::iota(seats.begin(), seats.end(), Seat{0});
@@ -180,7 +179,7 @@ class Planner {
              (move_one(seats.front(), seats.back()) || std::ranges::any_of(seats, gives)));
   }
 
-  // Best liking first, so that the first owners are spread like the owners.
+  // Highest preference first, so that the first owners are spread like the owners.
   [[nodiscard]] OwnerTable table() const {
     std::vector<MemberIndex> members;
     for (std::size_t p = 0; p < kPartitions; ++p) {
@@ -200,7 +199,7 @@ class Planner {
     return found ? static_cast<Seat>(at - owners_.begin()) : kNobody;
   }
 
-  // Rendezvous hashing: each seat's liking for each partition.
+  // Rendezvous hashing: each seat's preference for each partition.
   [[nodiscard]] std::uint64_t score(Seat seat, std::size_t p) const {
     const std::string bytes{static_cast<char>(p & 0xff), static_cast<char>(p >> 8)};
     return hash64(HashKey{raw(owners_[seat].id)}, bytes);
@@ -218,8 +217,8 @@ class Planner {
     return (giver != kNobody && owners_[giver].zone == zone) || in_zone(row, zone) < limit_;
   }
 
-  // By load / target with half a replica added (Webster's rule): a lowest bare
-  // quotient would fill up light members first, and balance() would undo it.
+  // By load / target with half a replica added (Webster's rule). The plain quotient would fill
+  // light members first, and balance() would undo it.
   [[nodiscard]] bool emptier(Seat a, Seat b, std::size_t partition) const {
     const std::int64_t left = (2 * owners_[a].load + 1) * owners_[b].target;
     const std::int64_t right = (2 * owners_[b].load + 1) * owners_[a].target;
@@ -241,7 +240,7 @@ class Planner {
     ++owners_[taker].load;
   }
 
-  // Looks from a place that differs from move to move, to spread what moves.
+  // Starts at a different place for each move, to spread the moved partitions.
   bool move_one(Seat giver, Seat taker) {
     const std::uint64_t start = score(taker, static_cast<std::size_t>(owners_[taker].load));
     for (std::size_t i = 0; i < kPartitions; ++i) {
@@ -253,10 +252,9 @@ class Planner {
     return false;
   }
 
-  // Where zones are in the way: giver → a → b → taker, each handing over another
-  // partition. Breadth first: moves of a shortest chain that clashed in a partition
-  // would leave room for a shorter one. `steps` is shared, since what a fuller giver
-  // reached in vain is a dead end for the next one too.
+  // If zones are in the way: giver → a → b → taker, each passing on another partition. The
+  // search is breadth-first: if moves of a shortest chain clashed in a partition, a shorter one
+  // would exist. `steps` is shared, since a dead end for a fuller giver is one for the next, too.
   bool move_along_chain(Seat giver, std::vector<Step>& steps) {
     if (steps[giver].giver != kNobody) return false;
     std::vector<Seat> reached{giver};

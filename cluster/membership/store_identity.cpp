@@ -21,7 +21,7 @@ bool StoreIdentity::confirmed_by_owners(Partition partition) const {
                      [this](MemberIndex owner) { return confirmed_[owner]; });
 }
 
-// Also after the store has settled: tokens of the partition can then be answered again.
+// Also after the store has settled: then tokens of the partition can be answered again.
 void StoreIdentity::on_confirmed(MemberIndex owner) {
   if (confirmed_[owner]) return;
   confirmed_[owner] = true;
@@ -40,7 +40,7 @@ void StoreIdentity::settle(Instant now) {
     executor_.set_confirmed(partition, confirmed);
     if (!confirmed) executor_.forget_actor(partition);
     QUIPU_CHECK(confirmed || !executor_.has_actor(partition),
-                "an actor whose last adds may be lost is not used again", partition);
+                "an actor that may have lost adds is not used again", partition);
   }
 }
 
@@ -51,7 +51,7 @@ void StoreIdentity::abandon(StoreId next) {
   executor_.become(next);
   executor_.seal();
   QUIPU_CHECK(executor_.meta().store == next && executor_.meta().marked && !executor_.has_open(),
-              "a store that lost something is another store, and is filled before it counts", next);
+              "a store that lost something becomes another store, and must be filled", next);
 }
 
 void StoreIdentity::on_filled_from(MemberIndex source) {

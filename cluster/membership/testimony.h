@@ -1,7 +1,7 @@
-// testimony.h: what goes along with every state that a node shows.
+// testimony.h: the version vector that goes along with every state that a node sends.
 //
-// Whoever takes over a cell must also learn how far its writer had come, or it
-// could not contradict that store after a rollback (storage/lineage.h).
+// A node that merges a cell must also learn how far the cell's writer had come. Else it
+// could not detect a rollback of that store (storage/lineage.h).
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace quipu {
 
-// Of all stores whose cells are held here, this node's own as of its last seal.
+// For all stores with cells held here. This node's own entry is as of its last seal.
 [[nodiscard]] inline std::vector<Sighting> testimony(const Executor& executor) {
   const Meta& meta = executor.meta();
   std::vector<Sighting> seen = meta.sightings;

@@ -68,7 +68,7 @@ bool View::all_current(std::span<const BootId> boots) const {
   });
 }
 
-// Called with each commit that becomes durable, when meta is nearly always what it was.
+// Called for each commit that becomes durable. Meta has rarely changed by then.
 bool View::adopt(const Meta& meta) {
   if (marked_ != meta.marked || sources_ != meta.filled_from) {
     marked_ = meta.marked;
@@ -124,9 +124,9 @@ bool View::filled(Partition partition) const {
     if (filled_from_[owner]) ++sources;
     if (filled_from_[owner] || !hollow_[owner]) ++others;
   }
-  // So many that each majority that acknowledged something, this node's lost copy
-  // perhaps among it, has one of them. Where so many disks were lost that fewer are
-  // left, those who are: replacements must not wait for each other for ever.
+  // This many: each majority that acknowledged something, perhaps including this node's lost
+  // copy, contains one of them. If too many disks were lost for that, all that are left:
+  // replacements must not wait for each other for ever.
   return sources >= std::min(owners(partition).size() - majority() + 1, others);
 }
 

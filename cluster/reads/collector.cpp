@@ -9,8 +9,8 @@
 namespace quipu {
 namespace {
 
-// One message asks about so many shards, and carries so much of states: half a
-// frame, and the largest shard, leave room for what goes with them.
+// The most shards in one question, and the most bytes of states: half a frame plus the largest
+// shard leaves room for the rest.
 constexpr std::size_t kShardsPerAsk = 32;
 constexpr std::size_t kBytesPerAsk = kMaxFrame / 2;
 static_assert(kBytesPerAsk + kMaxStateBytes < kMaxStatesBytes);
@@ -67,7 +67,7 @@ RoundId Collector::start(Round round, Then then) {
   return id;
 }
 
-// Into `phase` with nothing counted; what needs no writing is resolved already.
+// Begins `phase` with no answers counted. Shards that need no write are resolved already.
 void Collector::begin(Round& round, Phase phase) {
   round.phase = phase;
   round.unresolved = 0;
@@ -80,7 +80,7 @@ void Collector::begin(Round& round, Phase phase) {
   }
 }
 
-// What was collected may be of a start that has ended, so all of it is forgotten.
+// The collected states may be from a start that has ended, so all of them are dropped.
 void Collector::begin_anew(Round& round) {
   for (Shard& shard : round.work) {
     shard.state = {};
@@ -92,8 +92,8 @@ void Collector::begin_anew(Round& round) {
   begin(round, Phase::collecting);
 }
 
-// Of some shard, no majority is left that may take it. Who refuses may know better at the next
-// interval, so where the rest are enough they are waited for.
+// For some shard, too many refused for a majority. An owner that refuses may accept at the next
+// interval. So if the others suffice, the round waits for them.
 bool Collector::writes_in_vain(const Round& round) const {
   if (round.phase != Phase::writing || round.boots.empty()) return false;
   return std::any_of(round.work.begin(), round.work.end(), [this](const Shard& shard) {
@@ -142,7 +142,7 @@ void Collector::pursue(RoundId id, Round& round) {
 
 void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<std::size_t> shards) {
   const std::uint64_t number = next_id_++;
-  // Who asks just one may hear anybody.
+  // A round in mode one may accept any owner.
   Collect collect{number, round.phase == Phase::one ? Fence{} : view_.fence(), {}};
   WriteBack write{number, view_.fence(), Delta{}, {}};
   for (const std::size_t i : shards) {
@@ -153,7 +153,7 @@ void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<st
       collect.shards.push_back(round.shards[i]);
     }
   }
-  // What others wrote is passed on, and so is the testimony of who wrote it.
+  // States of other writers are passed on, and so is the version vector for them.
   write.states.sightings = round.sightings;
   write.boots = round.boots;
   asks_[number] = Ask{id, round.phase, member, std::move(shards)};
@@ -174,8 +174,8 @@ std::optional<Collector::Ask> Collector::take_ask(std::uint64_t id, MemberIndex 
   return ask;
 }
 
-// Whoever answered in vain, or not at all, may be asked again: not at once, since
-// a replica next door could be asked in vain for ever.
+// Owners that gave no useful answer may be asked again, but not at once: a nearby replica
+// could be asked in vain for ever.
 void Collector::forget_answered_asks() {
   for (auto& [id, round] : rounds_) {
     for (Shard& shard : round.work) shard.asked = 0;
@@ -204,7 +204,7 @@ void Collector::count(Shard& shard, Round& round, MemberIndex member) {
   --round.unresolved;
 }
 
-// False: together they are more than any node may hold.
+// False: together they exceed the limit of a node.
 bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) {
   ShardState theirs{{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable};
   ShardState joined = shard.state;
@@ -256,7 +256,7 @@ void Collector::on_written(MemberIndex from, const WrittenBack& answer) {
   advance(ask->round);
 }
 
-// Asks nobody twice: a useless answer would be asked for again at once, for ever.
+// Asks no owner twice: after a useless answer it would ask again at once, for ever.
 void Collector::advance(RoundId id) {
   Round& round = rounds_.at(id);
   if (round.unresolved == 0 && round.phase == Phase::collecting) {
@@ -290,7 +290,7 @@ void Collector::finish(RoundId id, Code code) {
   done.asked = round.asked;
   done.age_ms = round.age_ms;
   done.complete = round.complete;
-  QUIPU_CHECK(!result->askers.empty(), "somebody has asked for each round", id);
+  QUIPU_CHECK(!result->askers.empty(), "each round has an asker", id);
   rounds_.erase(id);
   ended_[id] = result;
   tasks_.add([this, result](Instant now) { tell(now, result, Residency::Turn::first); });
@@ -309,7 +309,7 @@ void Collector::tell(Instant now, const std::shared_ptr<Result>& result, Residen
     }
   }
   const std::size_t told = ended_.erase(finished.round);
-  QUIPU_CHECK(told == 1, "a round is told once", finished.round);
+  QUIPU_CHECK(told == 1, "a round reports its end once", finished.round);
   for (const Then& asker : result->askers) asker(now, finished);
 }
 
@@ -336,7 +336,7 @@ void Collector::on_fence_changed() {
   std::vector<RoundId> all;
   for (auto& [id, round] : rounds_) {
     all.push_back(id);
-    // A join is a fact whoever told it; only the counting starts anew.
+    // A join is valid from any source. Only the counting of answers starts again.
     if (round.phase == Phase::writing) {
       for (Shard& shard : round.work) shard.identical = false;
     }

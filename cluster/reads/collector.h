@@ -1,21 +1,21 @@
-// collector.h: asks owners for states, and writes states to owners.
+// collector.h: collects states from owners, and writes states to owners.
 //
 //   majority:  ask all owners ──▶ majority answered ──identical?──▶ the answer
 //                                       └──▶ write the join to a majority ──▶ the answer
-//   one:       ask a live owner ──▶ the answer; the others, too, if its link is lost
-//              or it says nothing for an interval
+//   one:       ask a live owner ──▶ the answer; ask the others, too, if its link is lost
+//              or it is silent for an interval
 //   write:     write given states to a majority
 //
-// The write-back is ABD's rule (Attiya, Bar-Noy, Dolev 1995) on a lattice: after
-// it, no later collect can see less. Overlapping collects may each see an add that
-// the other does not, so this is monotone in real time but not linearizable.
+// The write-back is ABD's rule (Attiya, Bar-Noy, Dolev 1995) on a lattice: after it, no later
+// collect can see less. Overlapping collects may each see an add that the other does not. So
+// this is monotone in real time but not linearizable.
 //
-// An answer counts towards a majority only from a replica that goes by our fence,
-// and whose copy counts. Whoever did not answer usefully, or not all, is asked again
-// each interval until the deadline. When our own fence moves, all is asked anew.
+// An answer counts towards a majority only if the replica has our fence and its copy is in
+// sync. Owners without a complete, useful answer are asked again each interval until the
+// deadline. When our own fence changes, everything is asked again.
 //
-// A write-back names the starts that answered. Where replicas refuse it because one of
-// these has ended, so that no majority is left, the round collects anew.
+// A write-back names the starts that answered. If replicas refuse it because one of these has
+// ended, and no majority is left, the round collects again.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class Collector {
   Collector(const View& view, const Executor& executor, Outbound& out, Residency& residency,
             TaskQueue& tasks);
 
-  // In the order of `shards`. no_quorum: the deadline passed. A round in mode one
-  // never fails; what no live owner answered is missing.
+  // In the order of `shards`. no_quorum: the deadline passed. A round in mode one never fails;
+  // states that no live owner answered are missing.
   struct Finished {
     RoundId round;
     Code code = Code::ok;
@@ -49,27 +49,27 @@ class Collector {
     std::vector<ShardState> states;
     std::vector<bool> missing;
     std::vector<Sighting> sightings;  // of the stores that wrote these states
-    // mode one: the worst of the answering nodes' own views, as of when they were asked
+    // mode one: the worst of the answering nodes' own views, as of the time of asking
     Instant asked{};
     std::uint32_t age_ms = 0;
     bool complete = true;
   };
 
-  // A round knows who asked. When it ends it calls each, as a task, once what this node
-  // holds of its shards is in memory: that may be newer than what a peer said.
+  // A round knows its askers. When it ends it calls each, as a task, once this node's states of
+  // its shards are in memory: they may be newer than a peer's answer.
   using Then = std::function<void(Instant now, const Finished& finished)>;
   enum class Mode { one, majority };
   RoundId collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline,
                   Then then);
   RoundId write(std::vector<ShardKey> shards, std::vector<ShardState> states, Instant deadline,
                 Then then);
-  // One more who asks the same. REQUIRES: those who asked before were not called yet.
+  // One more asker of the same. REQUIRES: the earlier askers were not called yet.
   void join(RoundId round, Then then);
 
   void on_collected(MemberIndex from, const Collected& answer);
   void on_written(MemberIndex from, const WrittenBack& answer);
   void on_link_lost(MemberIndex member);
-  // Config or pins moved: discards every answer that came, and asks anew.
+  // Config or pins changed: discards all answers, and asks again.
   void on_fence_changed();
   void on_tick(Instant now);
 
@@ -83,8 +83,8 @@ class Collector {
     bool answered = false;
     bool identical = true;      // all counted answers were the same
     std::uint64_t holders = 0;  // bits: owner positions that answered, or hold the join
-    std::uint64_t asked = 0;    // bits: owner positions with an ask outstanding
-    std::uint64_t refused = 0;  // bits: owner positions that took no write in this interval
+    std::uint64_t asked = 0;    // bits: owner positions with an open question
+    std::uint64_t refused = 0;  // bits: owner positions that refused a write in this interval
     bool resolved = false;
   };
   struct Round {
@@ -93,7 +93,7 @@ class Collector {
     std::vector<ShardKey> shards;
     std::vector<Shard> work;
     std::vector<Sighting> sightings;
-    std::vector<BootId> boots;  // of the starts that told the states; none: they were given
+    std::vector<BootId> boots;  // of the starts that answered; empty: the states were given
     std::size_t unresolved = 0;
     std::uint32_t age_ms = 0;
     bool complete = true;
@@ -104,7 +104,7 @@ class Collector {
   };
   struct Ask {
     RoundId round{};
-    Phase phase{};  // an answer to an earlier phase's question says nothing in this one
+    Phase phase{};  // answers to questions of an earlier phase are ignored
     MemberIndex member = 0;
     std::vector<std::size_t> shards;  // positions in the round
   };
@@ -136,7 +136,7 @@ class Collector {
   Residency& residency_;
   TaskQueue& tasks_;
   Rounds rounds_;
-  std::map<RoundId, std::shared_ptr<Result>> ended_;  // whose askers were not called yet
+  std::map<RoundId, std::shared_ptr<Result>> ended_;  // their askers were not called yet
   std::map<std::uint64_t, Ask> asks_;
   std::uint64_t next_id_;
 };

@@ -8,7 +8,7 @@
 namespace quipu {
 namespace {
 
-// So many are walked for one question: bounds the work where little matches.
+// The most entries visited for one question: bounds the work if little matches.
 constexpr std::uint32_t kPlacesPerCall = 64 * std::uint32_t{kLeaves};
 
 Partition partition_at(std::uint32_t cursor) {
@@ -31,14 +31,14 @@ std::uint32_t place_of(const Placement& placement) {
   return raw(placement.partition()) * std::uint32_t{kLeaves} + placement.leaf();
 }
 
-// What an owner may answer: clients that ask for little may all wait at once.
+// The limit of an owner's answer: all clients with small limits may wait at once.
 std::size_t cost(std::size_t prefix, std::uint32_t limit) { return prefix + limit * kMaxKey; }
 
 using EntryIterator = std::vector<const Entry*>::const_iterator;
 
-// Of the leaf that `at` stands in, and moves it behind. More than an answer may hold
-// are in one leaf only if somebody aimed them there, as any client can: of those the
-// last are not told, rather than that an answer outgrows its frame.
+// Lists the leaf at `at`, and moves `at` behind it. A leaf has more keys than an answer may hold
+// only if someone aimed them there, as any client can. The last of these keys are left out,
+// rather than let the answer outgrow its frame.
 std::vector<std::string> names_in_leaf(EntryIterator& at, EntryIterator end,
                                        std::string_view prefix) {
   std::vector<std::string> names;
@@ -58,7 +58,7 @@ void Listing::on_list(Instant now, ClientId client, const List& list) {
   walk.id = list.id;
   walk.limit = std::clamp<std::uint32_t>(list.limit, 1, kMaxListKeys);
   walk.deadline = settings_.deadline(now, list.timeout_ms);
-  // No key is as long as a longer prefix.
+  // No key can begin with a longer prefix.
   walk.begin = list.prefix.size() > kMaxKey ? kListEnd : std::min(list.cursor, kListEnd);
   if (walk.begin < kListEnd) walk.prefix = list.prefix;
   walk.cursor = walk.begin;
@@ -66,8 +66,8 @@ void Listing::on_list(Instant now, ClientId client, const List& list) {
   advance(std::move(walk));
 }
 
-// Through what this node can tell, up to an answer or to whom it must ask. What waits
-// for others has found nothing yet, so that it takes little memory.
+// Visits what this node can list, up to an answer, or to an owner that it must ask. A list that
+// waits for others has found nothing yet, so it takes little memory.
 void Listing::advance(Walk walk) {
   QUIPU_CHECK(walk.begin <= walk.cursor && walk.cursor <= kListEnd, "a walk goes forward",
               walk.begin, walk.cursor);
@@ -77,8 +77,8 @@ void Listing::advance(Walk walk) {
   wait(std::move(walk));
 }
 
-// In whole leaves, so that a cursor is a place: the first whatever it holds, those
-// behind it as far as they fit.
+// Whole leaves only, so that a cursor is a place: the first leaf at any size, the next ones
+// while they fit.
 Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
                              std::uint32_t limit) const {
   Found found{{}, cursor};
@@ -111,7 +111,7 @@ bool Listing::can_tell(std::uint32_t cursor) const {
   return view_.tells_of(partition) && executor_.map().eviction().resident(leaf_at(cursor));
 }
 
-// In front of the next leaf of the partition that is in the store alone, or at its end.
+// Before the next leaf of the partition that is in the store alone, or at the end.
 std::uint32_t Listing::end_of_memory(std::uint32_t cursor) const {
   const std::uint32_t end = end_of_partition(cursor);
   if (executor_.map().eviction().all_resident())
@@ -120,7 +120,7 @@ std::uint32_t Listing::end_of_memory(std::uint32_t cursor) const {
   return cursor;
 }
 
-// ---- others ----
+// ---- other owners ----
 
 void Listing::wait(Walk walk) {
   const std::size_t bytes = cost(walk.prefix.size(), walk.limit);
@@ -138,7 +138,7 @@ Listing::Walk Listing::take(Walks::iterator at) {
   Walk walk = std::move(at->second);
   walks_.erase(at);
   const std::size_t bytes = cost(walk.prefix.size(), walk.limit);
-  QUIPU_CHECK(bytes <= bytes_, "what ends was counted", bytes, bytes_);
+  QUIPU_CHECK(bytes <= bytes_, "an ended operation's bytes were counted", bytes, bytes_);
   bytes_ -= bytes;
   return walk;
 }
@@ -149,13 +149,13 @@ std::uint64_t Listing::bit(const Walk& walk, MemberIndex member) const {
   return at == owners.end() ? 0 : std::uint64_t{1} << (at - owners.begin());
 }
 
-// One more owner. If there is none, and none is asked already, the walk waits for the
-// next interval, unless it has something to say as it is.
+// Asks one more owner. If there is none, and no question is open, the walk waits for the next
+// interval, unless it already has something to answer.
 void Listing::ask(Walks::iterator at) {
   Walk& walk = at->second;
   for (const MemberIndex owner : view_.owners(partition_at(walk.cursor))) {
     const std::uint64_t position = bit(walk, owner);
-    // Itself only for what it must fetch from its store; it may have come since.
+    // It asks itself only for leaves in its store. They may be in memory by now.
     const bool mine = owner == view_.self();
     if (mine && can_tell(walk.cursor)) return advance(take(at));
     if (mine && !view_.tells_of(partition_at(walk.cursor))) continue;
@@ -173,8 +173,8 @@ void Listing::on_list_part(MemberIndex from, const ListPart& ask) {
   out_.send(from, ListedPart{ask.id, std::move(found.keys), found.next});
 }
 
-// A peer may say anything; what is passed on lies behind the cursor, in partitions
-// that it owns, each key where it belongs, and once.
+// A peer may send anything. Only keys that lie behind the cursor, in partitions that it owns,
+// each in its place and once, are passed on.
 bool Listing::sound(const Walk& walk, MemberIndex from, const ListedPart& answer) const {
   if (answer.next <= walk.cursor || answer.next > kListEnd) return false;
   for (std::uint32_t at = walk.cursor; at < answer.next; at = end_of_partition(at)) {
@@ -240,7 +240,7 @@ void Listing::answer(const Walk& walk, std::vector<std::string> keys) {
   out_.answer(walk.client, Keys{walk.id, std::move(keys), walk.cursor});
 }
 
-// Not if the walk has got further: then where it got to is the answer.
+// Not if the walk is already further: then its own position is the answer.
 void Listing::refuse(const Walk& walk, Code code, std::string why) {
   if (walk.cursor > walk.begin) return answer(walk, {});
   out_.answer(walk.client, Keys{walk.id, {}, walk.cursor, code, std::move(why)});

@@ -1,18 +1,17 @@
-// listing.h: answers which counters exist, across owners.
+// listing.h: answers lists of counters, across owners.
 //
 //   cursor ──own partitions, in memory──▶ another's ──ListPart──▶ one of its live
 //            owners ──ListedPart──▶ the answer, or on from there if it has no keys
 //
-// What stands in the own store alone is asked of oneself, like another's.
+// For states in the own store alone, this node asks itself, like another owner.
 //
-// Partitions are walked in their order, so that a cursor means the same on every
-// node. An owner tells only of partitions where its copy counts, and asks nobody: it
-// stops at the first other one. Of several owners any will do, so one is asked, and
-// another if its link is lost, if it answers in vain, or is silent for an interval.
+// Partitions are visited in order, so that a cursor means the same on every node. An owner
+// lists only partitions where its copy is in sync, and asks no other node: it stops at the
+// first other partition. Any owner will do, so one is asked. If its link is lost, it cannot
+// answer, or it is silent for an interval, another one is asked.
 //
-// Rule: nothing is left out in silence. Where nobody answers until the deadline, the
-// answer ends in front of that partition; if it would say nothing at all, it says
-// `unavailable`.
+// Rule: nothing is left out silently. If no owner answers before the deadline, the answer ends
+// before that partition. If it would be empty, it says `unavailable`.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ class Listing {
         next_number_(view.first_number()) {}
 
   void on_list(Instant now, ClientId client, const List& list);
-  // What a peer asks of this node's memory.
+  // A peer's question about this node's memory.
   void on_list_part(MemberIndex from, const ListPart& ask);
   void on_listed_part(MemberIndex from, const ListedPart& answer);
   void on_link_lost(MemberIndex member);
@@ -52,16 +51,16 @@ class Listing {
     std::string prefix;
     std::uint32_t limit = 0;
     Instant deadline{};
-    std::uint32_t begin = 0;   // as the client asked
-    std::uint32_t cursor = 0;  // there is nothing to tell from begin to here
-    std::uint32_t end = 0;     // at the latest, it is answered here
+    std::uint32_t begin = 0;   // the client's cursor
+    std::uint32_t cursor = 0;  // there is no key between begin and this
+    std::uint32_t end = 0;     // the answer ends here at the latest
     // Bits: positions among the owners of the cursor's partition.
-    std::uint64_t asked = 0;  // they have not answered yet
-    std::uint64_t vain = 0;   // they did, since the last interval, and could not tell
+    std::uint64_t asked = 0;  // have not answered yet
+    std::uint64_t vain = 0;   // answered since the last interval, and could not list
     bool ticked = false;      // an interval has ended since the first was asked
   };
-  // By the number of the question that is out: all who are asked the same get the
-  // same one, and a walk that went on has another.
+  // By the number of the open question. All owners that get the same question get the same
+  // number. A walk that went on has another.
   using Walks = std::map<std::uint64_t, Walk>;
 
   struct Found {
@@ -86,7 +85,7 @@ class Listing {
   Outbound& out_;
   const NodeSettings& settings_;
   Walks walks_;
-  std::size_t bytes_ = 0;  // that their answers may take
+  std::size_t bytes_ = 0;  // of all their answers, at most
   std::uint64_t next_number_;
 };
 

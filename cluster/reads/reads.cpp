@@ -14,7 +14,7 @@ std::uint32_t to_ms(Duration age) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
 }
 
-// As old as when it was asked for: the answer may have waited for a disk since.
+// Its age is as of the question: the answer may have waited for a disk since.
 Piece from_round(const Collector::Finished& finished, std::size_t i, const ShardState& state) {
   Piece piece{total(state.cells), state.count, state.usable, finished.missing[i]};
   piece.age_unknown = finished.age_ms == kUnknownAge;
@@ -45,7 +45,7 @@ void Reads::refuse(const Read& read, ClientId client, Code code, const char* why
   out_.answer(client, std::move(values));
 }
 
-// What a counter's shards come to, piece_of(shard) each. Of a strong read, no age is told.
+// The sum of a counter's shards, piece_of(shard) each. A strong read reports no age.
 template <class PieceOf>
 Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piece_of) const {
   Value value;
@@ -76,7 +76,7 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
 void Reads::read_now(Instant now, std::span<const std::string_view> keys,
                      std::span<Value> values) const {
   const ShardMap& map = executor_.map();
-  // All are as old as what memory has of a counter that does not exist.
+  // All are as old as memory's view of a counter that does not exist.
   const Piece nothing = held(now, freshness_.age(now), nullptr);
   const Value absent =
       value(now, ReadLevel::local, 1, [&](ShardIndex) -> const Piece& { return nothing; });
@@ -131,7 +131,7 @@ void Reads::on_read(Instant now, ClientId client, const Read& read) {
   advance(now, at);
 }
 
-// A shard's key is in the operation, in its round and in what was asked of each owner.
+// A shard's key is in the operation, in its round and in the question to each owner.
 std::size_t Reads::cost(const Operation& operation) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < operation.keys.size(); ++i) {
@@ -143,8 +143,8 @@ std::size_t Reads::cost(const Operation& operation) {
   return bytes;
 }
 
-// What is answered from memory takes room for this moment alone, so that what waits
-// never keeps it from being answered.
+// Answers from memory take room only for this moment, so that waiting reads never prevent
+// them.
 bool Reads::may_wait(Operation& operation) {
   const std::size_t bytes = cost(operation) - operation.bytes;
   if (bytes_ + bytes > settings_.pending_read_bytes) return false;
@@ -154,13 +154,14 @@ bool Reads::may_wait(Operation& operation) {
 }
 
 void Reads::erase(Operations::iterator at) {
-  QUIPU_CHECK(at->second.bytes <= bytes_, "what ends was counted", at->second.bytes, bytes_);
+  QUIPU_CHECK(at->second.bytes <= bytes_, "an ended operation's bytes were counted",
+              at->second.bytes, bytes_);
   bytes_ -= at->second.bytes;
   operations_.erase(at);
 }
 
 void Reads::advance(Instant now, Operations::iterator at) {
-  QUIPU_CHECK(at != operations_.end(), "only a read that waits goes on");
+  QUIPU_CHECK(at != operations_.end(), "only a waiting read continues");
   Operation& operation = at->second;
   while (operation.failed == Code::ok && operation.waiting.empty()) {
     if (cost(operation) > settings_.pending_read_bytes) {
@@ -207,8 +208,8 @@ std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
   return shards;
 }
 
-// The entry: what this node holds of the shard, if anything. Whether its copy counts is
-// for the caller to say, as many keys may share the rest.
+// The entry with this node's state of the shard, if any. The caller checks whether the copy is
+// in sync, since many keys may share that check.
 Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
   Piece piece;
   if (entry != nullptr) {
@@ -232,7 +233,7 @@ std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
   const ShardMap& map = executor_.map();
   const Placement placement = map.place(shard);
   if (answers_itself(placement)) {
-    // What is in the store alone it asks itself for, as it would another owner.
+    // For states in the store alone it asks itself, like another owner.
     if (!map.resident(placement, shard)) return std::nullopt;
     Piece piece = held(now, freshness_.age(now), map.find(placement, shard));
     piece.complete = piece.complete && view_.counts(placement.partition());
@@ -242,7 +243,7 @@ std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
   return cache_.read(now, shard);
 }
 
-// True if this phase's pieces are all there; else it waits for rounds, or has failed.
+// True if all pieces of this phase are there. Otherwise it waits for rounds, or has failed.
 bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
   std::vector<ShardKey> unknown;
   std::set<RoundId> shared;
@@ -282,7 +283,7 @@ void Reads::ask(Instant now, std::uint64_t number, Operation& operation,
   }
 }
 
-// Then each read is asked for anew: it must show what was added here just before.
+// Then each read asks again: it must show what was just added here.
 bool Reads::answers_itself(const Placement& shard) const {
   return view_.live_owner(shard.partition()) == view_.self();
 }
@@ -305,7 +306,7 @@ void Reads::on_finished(Instant now, Collector::Mode mode, const Collector::Fini
   for (std::size_t i = 0; i < finished.shards.size(); ++i) {
     const ShardKey& shard = finished.shards[i];
     ShardState state = finished.states[i];
-    // What this node executed for lack of an owner counts too, where no majority is asked for.
+    // Adds executed here for lack of an owner count, too, unless a majority is required.
     const Placement placement = executor_.map().place(shard);
     if (mode == Collector::Mode::one && executor_.map().read(placement, shard, own))
       merge(state, own);

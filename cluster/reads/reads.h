@@ -1,9 +1,9 @@
-// reads.h: answers reads at the level that they ask for.
+// reads.h: answers reads at their level.
 //
-//   shard 0 of every key ──its count──▶ the other shards ──▶ one sum per key
+//   shard 0 of every key ──shard count──▶ the other shards ──▶ one sum per key
 //
-//   local   own memory; what others own from the rollup cache
-//   fresh   own memory; what others own from a live owner, now
+//   local   own memory; other owners' counters from the rollup cache
+//   fresh   own memory; other owners' counters from a live owner, now
 //   strong  a majority of each shard's owners, through the collector
 //
 // Shard 0 comes first because it alone says how many shards there are.
@@ -30,15 +30,15 @@ class Reads {
         const Freshness& freshness, const NodeSettings& settings);
 
   void on_read(Instant now, ClientId client, const Read& read);
-  // At `local`, what this node's memory tells by itself; Value::shards is 0 for the keys
-  // that on_read must be asked for, and nothing else of these is set.
+  // At `local`, the values that are in this node's memory. For the other keys Value::shards is
+  // 0, and nothing else is set: ask on_read for them.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
-  // Once per gossip interval: asks again for what is being read.
+  // Once per gossip interval: asks again for counters that are being read.
   void refresh(Instant now);
 
-  // How many shards of the counter adds may use, if that is known here.
+  // How many shards of the counter adds may use, if this node knows.
   [[nodiscard]] std::optional<ShardIndex> usable(Instant now, std::string_view key);
-  // Asks an owner of its first shard for that: with the round that asks already, if one does.
+  // Asks an owner of the first shard for that. Joins a round that already asks.
   void ask_usable(Instant now, std::string_view key, Instant deadline, Collector::Then then);
 
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
@@ -54,15 +54,15 @@ class Reads {
     std::vector<Value> refused;  // by key: a code that is not ok
     std::map<ShardKey, Piece> pieces;
     std::set<RoundId> waiting;
-    std::size_t bytes = 0;  // its part of Reads::bytes_: all that it took when it waited
+    std::size_t bytes = 0;  // its part of Reads::bytes_, taken when it began to wait
     bool rest = false;      // beyond shard 0
     Code failed = Code::ok;
   };
   using Operations = std::map<std::uint64_t, Operation>;
 
-  // About the memory that the operation takes in its present phase.
+  // About how much memory the operation takes in its current phase.
   [[nodiscard]] static std::size_t cost(const Operation& operation);
-  // Whether there is room for it while it waits for others; then it is taken.
+  // Whether there is room for it while it waits for other nodes; if so, takes the room.
   [[nodiscard]] bool may_wait(Operation& operation);
   void erase(Operations::iterator at);
   void advance(Instant now, Operations::iterator at);
@@ -91,7 +91,7 @@ class Reads {
   RollupCache cache_;
   Operations operations_;
   std::multimap<RoundId, std::uint64_t> waiters_;
-  std::size_t bytes_ = 0;  // of the operations that wait, about
+  std::size_t bytes_ = 0;  // of waiting operations, about
   std::uint64_t next_ = 1;
 };
 

@@ -1,9 +1,9 @@
 // rollup_cache.h: totals of shards that other members own.
 //
-// The first read of a shard asks an owner, concurrent readers share the question,
-// and what was read since the last interval is asked again in one batch, so a hot
-// counter costs each reading node one question an interval. Bounded: those that were
-// not asked for longest go first. (What is read stays asked.)
+// The first read of a shard asks an owner, and concurrent readers share the question. Shards
+// that were read since the last interval are asked again in one batch, so a hot counter costs
+// each reading node one question an interval. Bounded: shards that were not asked for longest
+// are dropped first. (Shards that are read stay.)
 #pragma once
 
 #include <list>
@@ -17,7 +17,7 @@
 
 namespace quipu {
 
-// What one shard contributes to a read.
+// The contribution of one shard to a read.
 struct Piece {
   Total total;
   ShardIndex count = 1;
@@ -32,15 +32,15 @@ class RollupCache {
  public:
   RollupCache(std::size_t limit, Duration interval) : limit_(limit), interval_(interval) {}
 
-  // Nothing if it was never asked, or too long ago to pass for current.
+  // Nothing if it was never asked, or so long ago that it is not current.
   [[nodiscard]] std::optional<Piece> read(Instant now, const ShardKey& shard);
-  // Who asks for it at the moment.
+  // The round that asks for it now.
   [[nodiscard]] std::optional<RoundId> asking(const ShardKey& shard) const;
 
   void on_asked(const ShardKey& shard, RoundId round);
   void on_answered(Instant now, const ShardKey& shard, const Piece& piece);
 
-  // What was read since the last call and is not being asked, so asked again now.
+  // The shards that were read since the last call and have no open question: ask for them now.
   [[nodiscard]] std::vector<ShardKey> take_due();
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
@@ -58,7 +58,7 @@ class RollupCache {
   std::size_t limit_;
   Duration interval_;
   std::map<ShardKey, Entry> entries_;
-  std::list<ShardKey> by_use_;  // asked or answered least recently first
+  std::list<ShardKey> by_use_;  // least recently asked or answered first
   std::list<ShardKey> due_;     // in the order of their first read
 };
 

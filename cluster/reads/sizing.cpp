@@ -32,7 +32,7 @@ void Sizing::on_size(Instant now, ClientId client, const Size& size) {
   ask(number, others);
 }
 
-// ---- whom to ask ----
+// ---- which owners to ask ----
 
 std::optional<MemberIndex> Sizing::owner_for(const Sum& sum, Partition partition) const {
   for (const MemberIndex owner : view_.owners(partition)) {
@@ -77,13 +77,13 @@ void Sizing::ask(std::uint64_t number, const Shares& shares) {
 
 Sizing::Question Sizing::take(Questions::iterator at) {
   Question question = at->second;
-  QUIPU_CHECK(sums_.at(question.sum).questions > 0, "each question is of a sum", question.sum);
+  QUIPU_CHECK(sums_.at(question.sum).questions > 0, "each question belongs to a sum", question.sum);
   --sums_.at(question.sum).questions;
   questions_.erase(at);
   return question;
 }
 
-// ---- what becomes of it ----
+// ---- answers ----
 
 void Sizing::on_size_part(MemberIndex from, const SizePart& ask) {
   SizedPart answer;
@@ -93,7 +93,7 @@ void Sizing::on_size_part(MemberIndex from, const SizePart& ask) {
   out_.send(from, answer);
 }
 
-// A peer may say anything; what counts is at most what it was asked.
+// A peer may send anything. At most the partitions that it was asked for count.
 void Sizing::on_sized_part(MemberIndex from, const SizedPart& answer) {
   const auto at = questions_.find(answer.id);
   if (at == questions_.end() || at->second.member != from) return;
@@ -123,8 +123,8 @@ void Sizing::on_link_lost(MemberIndex member) {
   }
 }
 
-// Whoever is silent has its partitions taken from it, if others can tell of them all:
-// it may be slow for a good reason, and then it is better than nobody.
+// A silent owner loses its partitions to other owners, if those can answer for all of them. It
+// may be slow for a good reason, and is then better than none.
 void Sizing::on_tick(Instant now) {
   std::vector<std::uint64_t> late, slow;
   for (const auto& [number, sum] : sums_) {

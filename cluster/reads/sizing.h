@@ -1,12 +1,12 @@
-// sizing.h: answers how many counters exist, across owners.
+// sizing.h: answers key counts, across owners.
 //
 //   each partition ──▶ one owner: this node, or a live one ──SizePart──▶ its counters
 //                                                          ◀──SizedPart─┘    ──▶ the sum
 //
-// Rule: a partition is counted once or not at all, and then the answer is no number
-// but `unavailable`. An owner counts only where its copy counts, and says which those
-// are; the others, and all of one whose link is lost, go to other owners, and all of
-// one that is silent for an interval, if others there are.
+// Rule: a partition is counted exactly once, or the answer is `unavailable` and has no number.
+// An owner counts only partitions where its copy is in sync, and says which these are. The
+// others go to other owners. So do all partitions of an owner whose link is lost, or which is
+// silent for an interval while another owner is there.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ class Sizing {
         next_number_(view.first_number()) {}
 
   void on_size(Instant now, ClientId client, const Size& size);
-  // What a peer asks of this node's memory.
+  // A peer's question about this node's memory.
   void on_size_part(MemberIndex from, const SizePart& ask);
   void on_sized_part(MemberIndex from, const SizedPart& answer);
   void on_link_lost(MemberIndex member);
   void on_tick(Instant now);
 
   [[nodiscard]] std::size_t size() const { return sums_.size(); }
-  // How many exist in the partitions that this node owns, whole or not.
+  // The key count of the partitions that this node owns, in sync or not.
   [[nodiscard]] std::uint64_t counters_here() const;
 
  private:
@@ -47,8 +47,8 @@ class Sizing {
     ClientId client{};
     std::uint64_t id = 0;
     Instant deadline{};
-    std::uint64_t counters = 0;  // of what was counted so far
-    std::set<MemberIndex> vain;  // could not tell of all that they were asked
+    std::uint64_t counters = 0;  // the key count so far
+    std::set<MemberIndex> vain;  // could not answer for everything
     std::size_t questions = 0;
   };
   using Sums = std::map<std::uint64_t, Sum>;
@@ -63,7 +63,7 @@ class Sizing {
 
   [[nodiscard]] std::optional<MemberIndex> owner_for(const Sum& sum, Partition partition) const;
   [[nodiscard]] std::uint64_t counters_in(const Partitions& partitions) const;
-  // Nothing if one of them has no owner to ask; `missing` is the first such.
+  // Nothing if one partition has no owner to ask. `missing` is the first such partition.
   [[nodiscard]] std::optional<Shares> share_out(const Sum& sum, const Partitions& partitions,
                                                 Partition& missing) const;
   void ask(std::uint64_t number, const Partitions& partitions);

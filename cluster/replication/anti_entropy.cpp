@@ -49,7 +49,7 @@ void AntiEntropy::schedule(Instant now, Pulling& pulling) {
 
 void AntiEntropy::urge(Instant now, MemberIndex peer, std::uint64_t epoch) {
   Pulling& pulling = peers_[peer];
-  // What was lost meanwhile is pulled after this one, which would else never end.
+  // Losses in the meantime are pulled after this pull. Otherwise it would never end.
   if (pulling.stage != Stage::idle && pulling.urgent) return;
   pulling = Pulling{};
   pulling.urgent = true;
@@ -57,16 +57,16 @@ void AntiEntropy::urge(Instant now, MemberIndex peer, std::uint64_t epoch) {
   begin(now, peer);
 }
 
-// What was pulled over it says nothing of who answers over the next one.
+// What was pulled over the old link says nothing about the node at the next one.
 void AntiEntropy::on_link_lost(MemberIndex peer) {
   std::erase_if(merged_, [peer](const Merged& one) { return one.repaired.peer == peer; });
   peers_[peer] = Pulling{};
-  peers_[peer].next = kNever;  // the next link urges
+  peers_[peer].next = kNever;  // the next link makes it urgent
 }
 
 void AntiEntropy::all_shared(MemberIndex peer, std::deque<Partition>& partitions) const {
   partitions.clear();
-  // Without ownership there, it may still hold what it executed meanwhile.
+  // Even if this node owns nothing there, it may still hold what it executed meanwhile.
   const bool all = peers_[peer].urgent;
   for (const Partition partition : view_.config().owners.owned_by(view_.self())) {
     if (all || view_.owns(peer, partition)) partitions.push_back(partition);
@@ -118,9 +118,9 @@ void AntiEntropy::ask(MemberIndex peer) {
   out_.send(peer, pull);
 }
 
-// Of the kind asked for, in the order asked, and about nothing but the part that it
-// claims (`begun`: and of the next, whose rest is asked for again). None of it at all
-// would go on for ever; only a root may say so.
+// The answer must have the kind and order of the question, and contain only the part that it
+// claims (`begun`: and some of the next item, whose rest is asked for again). An empty part
+// would repeat for ever; only a root may be empty.
 bool AntiEntropy::answers(const Pull& asked, const Pulled& answer) const {
   if (answer.kind != asked.kind) return false;
   const auto names = [&](const auto& questions, const auto& told, auto&& question_of,
@@ -250,8 +250,8 @@ std::size_t AntiEntropy::take_states(Pulling& pulling, const Pulled& answer) {
   return answer.states.size();
 }
 
-// Depth first: what was found is fetched before more is looked for, so that the
-// queues stay short however much differs.
+// Depth first: differences are fetched before more are looked for, so that the queues stay
+// short with any number of differences.
 void AntiEntropy::advance(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
   const bool looked = pulling.partitions.empty();

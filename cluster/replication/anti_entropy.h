@@ -1,19 +1,19 @@
 // anti_entropy.h: finds and fetches what replication missed.
 //
-// Each node pulls from each peer that it shares partitions with; the peer pulls
-// for itself. So each side only ever asks, compares and merges:
+// Each node pulls from each peer with which it shares partitions. The peer pulls for itself.
+// So each side only asks, compares and merges:
 //
 //   idle ─▶ root ─differs─▶ partitions ─(a second look later)─▶ leaves ─▶ keys ─▶ states ─▶ idle
 //
-// A routine pull follows only what still differs a second later, since under load
-// replicas differ all the time by what is on its way. An urgent one (after a new
-// link, or when the peer lost its outbox) follows everything at once, and when it
-// ends, all that the peer held when it began is durable here. That is also how a
-// new owner is filled and how a rebuilt node heals.
+// A routine pull follows only differences that remain a second later, since under load
+// replicas always differ by what is on its way. An urgent pull (after a new link, or when the
+// peer lost its outbox) follows everything at once. When it ends, everything that the peer
+// held when it began is durable here. A new owner is filled, and a rebuilt node heals, in the
+// same way.
 //
-// One question is open at a time, and questions are spaced so that answers take no
-// more than the set share of the link. What does not answer the open question ends
-// the pull, unfinished: nothing counts as repaired by an answer to something else.
+// One question is open at a time, and questions are spaced so that answers take no more than
+// the configured share of the link. A message that does not answer the open question ends the
+// pull, unfinished: an answer to another question repairs nothing.
 #pragma once
 
 #include <deque>
@@ -34,21 +34,21 @@ class AntiEntropy {
   AntiEntropy(Instant now, const View& view, Executor& executor, Outbound& out,
               const NodeSettings& settings, Random random);
 
-  // Everything that this peer holds must be here; `epoch` is what to report when
-  // it is (Freshness). Restarts what is going on with this peer.
+  // Everything that this peer holds must be pulled. `epoch` is what to report afterwards
+  // (Freshness). Restarts a pull that is under way with this peer.
   void urge(Instant now, MemberIndex peer, std::uint64_t epoch);
   void on_link_lost(MemberIndex peer);
   void on_pulled(Instant now, MemberIndex from, const Pulled& answer);
   void on_tick(Instant now);
 
-  // An urgent pull that ended, whose last merge is durable.
+  // An urgent pull that ended, and its last merge is durable.
   struct Repaired {
     MemberIndex peer;
     std::uint64_t epoch;
-    bool whole;  // the peer's copy counted all the while
+    bool whole;  // the peer's copy was in sync all the while
   };
   [[nodiscard]] std::vector<Repaired> take_repaired(Commit durable);
-  // One has ended for that peer and epoch, and is not durable yet.
+  // A pull for that peer and epoch has ended, and is not durable yet.
   [[nodiscard]] bool about_to_repair(MemberIndex peer, std::uint64_t epoch) const;
 
   [[nodiscard]] Instant deadline() const;
@@ -63,13 +63,13 @@ class AntiEntropy {
     Stage stage = Stage::idle;
     bool urgent = false;
     std::uint64_t epoch = 0;
-    bool whole = true;                 // all answers so far came from a copy that counts
+    bool whole = true;                 // all answers so far came from a copy in sync
     Instant next{};                    // when to begin, or to ask the next question
     std::optional<Pull> asked;         // the open question
-    std::deque<Partition> partitions;  // still to be compared
+    std::deque<Partition> partitions;  // still to compare
     std::deque<Partition> differing;   // found so far
     std::deque<LeafId> leaves;
-    std::optional<ShardKey> after;  // of the first of them, all up to here was told
+    std::optional<ShardKey> after;  // in the first of them: everything up to here was answered
     std::deque<ShardKey> shards;
   };
 
@@ -95,7 +95,7 @@ class AntiEntropy {
   std::uint64_t next_id_;
   struct Merged {
     Repaired repaired;
-    Commit commit;  // durable with that
+    Commit commit;  // repaired once this is durable
   };
   std::vector<Merged> merged_;
   Counts counts_;

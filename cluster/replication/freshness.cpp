@@ -24,8 +24,8 @@ Beat Freshness::beat(Instant now, MemberIndex to, const Replicator& replicator) 
             view_.full(view_.self())};
   peer.sent.push_back({beat.number, now});
   if (peer.sent.size() > kRememberedBeats) peer.sent.pop_front();
-  QUIPU_CHECK(peer.covered <= peer.newest, "only a beat that came is covered", to, peer.covered,
-              peer.newest);
+  QUIPU_CHECK(peer.covered <= peer.newest, "only a heartbeat that came is covered", to,
+              peer.covered, peer.newest);
   return beat;
 }
 
@@ -34,7 +34,7 @@ bool Freshness::due(MemberIndex to, const Replicator& replicator) const {
   return peer.marker != 0 && replicator.reached(to, peer.marker_commit);
 }
 
-// What is held now is at least what was held when that beat came.
+// What is held now includes what was held when that heartbeat came.
 void Freshness::mark(Peer& peer) const {
   if (peer.marker != 0 || peer.newest <= peer.covered) return;
   peer.marker = peer.newest;
@@ -54,8 +54,8 @@ void Freshness::on_beat(MemberIndex from, const Beat& beat) {
   }
 }
 
-// What was covered stays covered: as_of is ours. Our numbers go on, so that what
-// the peer says of an earlier link's beats dates nothing newer.
+// Covered states stay covered: as_of is ours. Our numbers continue, so that the peer's answers
+// to heartbeats of an earlier link do not make anything younger.
 void Freshness::on_link_up(MemberIndex member) {
   Peer anew;
   anew.as_of = peers_[member].as_of;
@@ -73,7 +73,7 @@ void Freshness::on_replaced(MemberIndex member) {
 
 std::optional<Duration> Freshness::age_of(Instant now, MemberIndex member) const {
   if (!peers_[member].as_of) return std::nullopt;
-  QUIPU_CHECK(*peers_[member].as_of <= now, "what is known of a peer is of the past", member);
+  QUIPU_CHECK(*peers_[member].as_of <= now, "a peer's age is not negative", member);
   return now - *peers_[member].as_of;
 }
 

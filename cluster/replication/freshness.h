@@ -1,12 +1,12 @@
 // freshness.h: how old this node's view is, without comparing clocks.
 //
-//   we: beat k ──▶ peer: "when k came, I held X" ──▶ we have acked all of X
-//                                     peer: covered = k ──▶ we: as old as beat k
+//   we: heartbeat k ──▶ peer: "when k came, I held X" ──▶ we have acked all of X
+//                                peer: covered = k ──▶ our view is as old as heartbeat k
 //
-// Every gossip interval each side sends a beat. The peer answers `covered = k`
-// once all that it held when our beat k arrived was acked by us and nothing of it
-// awaits repair. We sent k earlier than that, so what we know of this peer is no
-// older than our own sending of k, on our own clock. No time crosses nodes.
+// Every gossip interval each side sends a heartbeat. The peer answers `covered = k` once we
+// have acked everything that it held when our heartbeat k arrived, and nothing of it awaits
+// repair. We sent k earlier than that. So our knowledge of this peer is no older than our
+// sending of k, on our own clock. No time is sent between nodes.
 //
 // Age = now − the oldest such moment over all members that may execute adds.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace quipu {
 
-// A total is complete if nobody has been silent for longer.
+// A total is complete if no member has been silent for longer.
 inline constexpr int kCompleteIntervals = 3;
 
 struct Age {
@@ -32,19 +32,19 @@ class Freshness {
  public:
   Freshness(const View& view, const Executor& executor, Duration interval);
 
-  // The beat to send to a member now.
+  // The next heartbeat to a member.
   [[nodiscard]] Beat beat(Instant now, MemberIndex to, const Replicator& replicator);
-  // A beat need not wait for the interval: what the last one from there asked for
-  // has just been reached.
+  // Send a heartbeat without waiting for the interval: this node has just reached what the
+  // peer's last one asked for.
   [[nodiscard]] bool due(MemberIndex to, const Replicator& replicator) const;
   void on_beat(MemberIndex from, const Beat& beat);
-  // A new link begins anew: neither beats nor repairs of an earlier one count.
+  // A new link starts again: heartbeats and repairs of earlier links do not count.
   void on_link_up(MemberIndex member);
-  // Its new store knows nothing of what the old one owed us, but others may have been told.
-  // So what we know of them is no younger than it was of the old store, until each was pulled.
+  // The new store does not know what the old one owed us, but other members may have got it. So
+  // our view of them is no younger than it was of the old store, until each was pulled.
   void on_replaced(MemberIndex member);
 
-  // What a finished repair tells the peer.
+  // What a finished repair reports to the peer.
   void set_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled = epoch; }
   // The peer lost its outbox to us more often than we repaired.
   [[nodiscard]] bool needs_pull(MemberIndex member) const {
@@ -61,13 +61,13 @@ class Freshness {
     Instant at;
   };
   struct Peer {
-    // what we said
+    // what we sent
     std::uint64_t next_beat = 1;
     std::deque<Sent> sent;
     std::optional<Instant> as_of;
-    // what they said
-    std::uint64_t newest = 0;  // their beat number
-    std::uint64_t lost = 1;    // their outbox to us
+    // what they sent
+    std::uint64_t newest = 0;  // their heartbeat's number
+    std::uint64_t lost = 1;    // losses of their outbox to us
     std::uint64_t pulled = 0;
     // what we owe them: covered = marker, once they have all up to its commit
     std::uint64_t marker = 0;  // 0: none

@@ -50,8 +50,8 @@ Outbox::Acked Outbox::acked(std::uint64_t number) {
   return acked;
 }
 
-// The oldest in front. A shard that changed again while in flight waits already; it
-// keeps the older `since`, which is the one that the peer has not confirmed.
+// The oldest in front. A shard that changed again while in flight is waiting already. It keeps
+// the older `since`, which the peer has not confirmed.
 void Outbox::relink() {
   auto frames = std::exchange(frames_, {});
   in_flight_ = 0;

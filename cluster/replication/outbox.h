@@ -1,15 +1,15 @@
-// outbox.h: what one peer has still to be told: shards whose state changed here.
+// outbox.h: what one peer has not got yet: the shards whose state changed here.
 //
 //   push ──▶ waiting ──take──▶ in flight ──acked──▶ gone
 //               ▲                  │
 //               └──── relink ──────┘
 //
-// A shard is in it once, and what is sent is its state at sending, so a hot
-// counter costs one entry however often it is added to. Frames are acked one by
-// one, never cumulatively: a frame's loss must not hide behind a later one's ack.
+// A shard is in it once, and its state is read when it is sent. So a hot counter takes one
+// entry no matter how often it changes. Frames are acked one by one, never cumulatively: a
+// later ack must not hide the loss of an earlier frame.
 //
-// Invariant: at most `limit` shards. Beyond, the whole outbox is dropped and
-// anti-entropy takes over: memory stays bounded, and the peer is told.
+// Invariant: at most `limit` shards. Beyond, the whole outbox is dropped and anti-entropy
+// takes over: memory stays bounded, and the peer learns of the loss.
 #pragma once
 
 #include <algorithm>
@@ -30,34 +30,34 @@ class Outbox {
     Item(const PlacedRef& of, Commit commit) : PlacedShard(of), since(commit) {}
   };
 
-  // Its frames are numbered from `first_number` on, which is odd, and which no client knows.
+  // Its frames are numbered from `first_number` on, which is odd and unknown to clients.
   Outbox(std::size_t limit, std::size_t max_frames, std::uint64_t first_number)
       : limit_(limit), max_frames_(max_frames), next_number_(first_number), names_(first_number) {}
 
-  // False: it was full and is now empty; all that it held is lost to the peer.
+  // False: it was full and is now empty. The peer lost everything that it held.
   [[nodiscard]] bool push(const PlacedRef& shard, Commit since);
-  // The memory that push() of it will look at.
+  // Prefetches the memory that push() of the shard will use.
   void prefetch(const Placement& placement) const { names_.prefetch(placement.hash); }
 
   // ---- the next frame ----
   [[nodiscard]] bool can_take() const { return !waiting_.empty() && frames_.size() < max_frames_; }
   [[nodiscard]] std::uint64_t next_number() const { return next_number_; }
-  // The shards that it may show: how many, and each.
+  // The shards that the next frame may contain: how many, and each.
   [[nodiscard]] std::size_t next_size() const { return std::min(waiting_.size(), kFrameItems); }
   [[nodiscard]] const Item& next_item(std::size_t i) const { return waiting_[i]; }
-  // It shows the first `count`, as they were at the sealed commit `as_of`. REQUIRES:
-  // can_take(), and at least one.
+  // The frame has the first `count`, as of the sealed commit `as_of`. REQUIRES: can_take(), and
+  // at least one shard.
   void take(std::size_t count, Commit as_of);
 
-  // What that frame held, and the commit that its states were read at; nothing
-  // for a number that is not in flight.
+  // The shards of that frame, and the commit at which their states were read. Nothing for a
+  // number that is not in flight.
   struct Acked {
     Commit as_of{};
     std::vector<Item> items;
   };
   [[nodiscard]] Acked acked(std::uint64_t number);
 
-  // The link was lost: what was in flight waits again, in front.
+  // The link was lost: the shards in flight wait again, in front.
   void relink();
   void clear();
 
@@ -69,7 +69,7 @@ class Outbox {
       return std::any_of(frame.second.items.begin(), frame.second.items.end(), match);
     });
   }
-  // Whether the peer has all up to that commit.
+  // Whether the peer has everything up to that commit.
   [[nodiscard]] bool reached(Commit commit) const {
     return !any([commit](const Item& item) { return item.since <= commit; });
   }
@@ -79,17 +79,17 @@ class Outbox {
  private:
   [[nodiscard]] Item* find(const PlacedRef& shard);
 
-  // What one frame shows is brought back from the store first (Residency): not more at once.
+  // The states of one frame are read back from the store first (Residency): this is the limit.
   static constexpr std::size_t kFrameItems = 4096;
 
   std::size_t limit_;
   std::size_t max_frames_;
   std::uint64_t next_number_;
   std::deque<Item> waiting_;
-  std::uint32_t first_ = 0;                // of its front; numbers count on, and wrap
-  NumberTable names_;                      // of them
+  std::uint32_t first_ = 0;                // number of its front; numbers count on, and wrap
+  NumberTable names_;                      // by shard
   std::map<std::uint64_t, Acked> frames_;  // in flight, by number
-  std::size_t in_flight_ = 0;              // items of them
+  std::size_t in_flight_ = 0;              // items in them
 };
 
 }  // namespace quipu

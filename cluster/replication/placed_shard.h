@@ -1,4 +1,4 @@
-// placed_shard.h: a shard by its name and its place, whose hash is computed once.
+// placed_shard.h: a shard by name and place, so that its hash is computed once.
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@
 namespace quipu {
 namespace {
 
-constexpr std::size_t kKeptShards = 1024;  // places that stay, free or not
-constexpr std::size_t kKeptWaits = 4;      // room for so many in a free place
+constexpr std::size_t kKeptShards = 1024;  // slots that stay, free or not
+constexpr std::size_t kKeptWaits = 4;      // the most waits that a free slot keeps room for
 
 Done in_doubt(const Done& done, const char* why) {
   Done failed = done;
@@ -29,8 +29,8 @@ void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& orig
     out_.answer(origin, std::move(done));
     return forget_answered(number);
   }
-  // A retry, of an older commit, may wait a little longer: what will be acked next is as
-  // new as the others, and so they keep one order.
+  // A retry has an older commit, and may wait a little longer: the next ack is as new as the other
+  // waits. So all waits keep one order.
   if (!entry.waits.empty()) commit = std::max(commit, entry.waits.back().commit);
   entry.waits.push_back({commit, origin, std::move(done), deadline});
   ++size_;
@@ -41,7 +41,7 @@ void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& orig
 
 QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
   if (const auto number = find(shard)) return *number;
-  // The least, so that the last ones become free; those that are gone are no less than it.
+  // The lowest, so that the last slots become free. Removed ones are not below it.
   Number number = static_cast<Number>(shards_.size());
   if (free_.empty() || free_.front() >= number) {
     free_.clear();
@@ -71,7 +71,8 @@ void QuorumWaits::forget_answered(Number number) {
 
 void QuorumWaits::release(Number number) {
   Shard& shard = shards_[number];
-  QUIPU_CHECK(shard.waiting().empty(), "a shard that is waited for stays", shard.name.shard.key);
+  QUIPU_CHECK(shard.waiting().empty(), "only a shard without waits is released",
+              shard.name.shard.key);
   names_.erase(shard.name.placement.hash, number);
   free_.push_back(number);
   std::ranges::push_heap(free_, std::greater<>());
@@ -119,7 +120,7 @@ void QuorumWaits::on_held(const PlacedRef& shard, MemberIndex owner, Commit comm
 }
 
 void QuorumWaits::on_durable(Commit commit) {
-  QUIPU_CHECK(commit >= durable_, "what is durable stays durable", commit, durable_);
+  QUIPU_CHECK(commit >= durable_, "the durable commit never decreases", commit, durable_);
   durable_ = commit;
   own_.release(commit, [&](Number number) {
     if (number < shards_.size() && !shards_[number].waits.empty())

@@ -1,9 +1,9 @@
 // quorum_waits.h: adds and resets that are durable here and wait until a majority
 // of their shard's owners has them too.
 //
-// An owner's ack counts if it is for a state at least as new as the change, if
-// the owner goes by the same config and pins, and if its copy counts. This node
-// counts itself only if it is an owner, and by the same rules.
+// An owner's ack counts if it is for a state at least as new as the change, if the owner has
+// the same config and pins, and if its copy is in sync. This node counts itself only if it is
+// an owner, by the same rules.
 #pragma once
 
 #include <array>
@@ -36,15 +36,15 @@ class QuorumWaits {
   // This node's own copies up to `commit` are durable.
   void on_durable(Commit commit);
 
-  // No ack that came before counts any more. Returns the shards to be sent again, in the
-  // order of their names.
+  // Earlier acks do not count any more. Returns the shards to send again, in the order of their
+  // names.
   [[nodiscard]] std::vector<ShardKey> restart();
   void on_tick(Instant now);
 
   [[nodiscard]] bool waits_for(const PlacedRef& shard) const {
     return size_ > 0 && find(shard).has_value();
   }
-  // What the next call that names the shard will look at.
+  // Prefetches the memory that the next call with the shard will use.
   void prefetch(const Placement& placement) const { names_.prefetch(placement.hash); }
   [[nodiscard]] std::size_t size() const { return size_; }
 
@@ -55,15 +55,14 @@ class QuorumWaits {
     Done done;
     Instant deadline{};
   };
-  // What a shard that is not waited for any more leaves behind, the next one takes, so that a
-  // wait seldom allocates.
+  // Slots are recycled to avoid allocation.
   struct Shard {
     explicit Shard(const PlacedRef& of) : name(of) {}
     PlacedShard name;
     std::vector<Wait> waits;   // by commit
-    std::size_t answered = 0;  // the first so many of them
-    // By position in the owner list: as of when it has the state. Nothing is less
-    // than any commit, also than 0, by which a retry names what an earlier start applied.
+    std::size_t answered = 0;  // the first waits, which are answered
+    // By position in the owner list: the commit at which it has the state. Empty is less than any
+    // commit, also than 0: retries use 0 for changes that an earlier start applied.
     std::array<std::optional<Commit>, kMaxReplication> held{};
     Commit own{};  // the newest commit that is in own_
     [[nodiscard]] std::span<Wait> waiting() { return std::span(waits).subspan(answered); }
@@ -76,8 +75,8 @@ class QuorumWaits {
   }
   [[nodiscard]] Number find_or_add(const PlacedRef& shard);
   void forget_answered(Number number);
-  void release(Number number);  // nobody waits for it any more
-  // The shards of which `wanted` holds for some wait, by name.
+  void release(Number number);  // no operation waits for it any more
+  // The shards with a wait for which `wanted` is true, by name.
   template <class Wanted>
   [[nodiscard]] std::vector<Number> by_name(Wanted wanted);
   void note(Shard& shard, MemberIndex owner, Commit commit);
@@ -88,11 +87,11 @@ class QuorumWaits {
   Outbound& out_;
   NumberTable names_;
   std::deque<Shard> shards_;
-  std::vector<Number> free_;  // nobody waits for them; a heap, the least first
+  std::vector<Number> free_;  // free slots; a heap, the lowest first
   std::size_t size_ = 0;
   Commit durable_{};
-  // Of which this node's copy is not durable yet. A number may mean another shard by then, of
-  // which this node's copy is as durable, or none.
+  // Shards of which this node's copy is not durable yet. A number may be reused for another
+  // shard by then. Its copy is then as durable, or there is none.
   CommitGate<Number> own_;
 };
 

@@ -37,18 +37,18 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   answer.states.sightings = testimony(executor_);
   answer.boot = executor_.meta().lineage.back().boot;
   answer.unfilled = view_.unfilled(std::move(partitions));
-  QUIPU_CHECK(!executor_.has_open(), "an answer shows sealed states only");
+  QUIPU_CHECK(!executor_.has_open(), "an answer has sealed states only");
   const Age age = freshness_.age(now);
   answer.age_ms = milliseconds(age);
   answer.complete = age.complete && answer.unfilled.empty();
   out_.reply({from, ask.fence}, std::move(answer), executor_.covering());
 }
 
-// Tells the other owners of new shards: one that was not asked must not call a read
+// Informs the other owners of new shards: an owner that was not asked must not call a read
 // complete without them.
-// Why a write-back of an ended start is refused: the member may have lost what it told in it.
-// It asks only the partition's owners whether it has lost something, and goes on under its
-// actor, below the commits that the write-back holds. Merged, these would swallow what it
+// Why a write-back from an ended start is refused: the member may have lost what it answered in
+// it. It asks only the partition's owners whether it lost something, and goes on under its
+// actor, below the commits in the write-back. If these were merged, they would swallow what it
 // counts from then on.
 void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
   if (!view_.all_current(write.boots)) {
@@ -102,8 +102,8 @@ Hash128 Replica::shared_root(const View& view, const ShardMap& map, MemberIndex 
   return root;
 }
 
-// Not answered if it would stall, or if something is held here that only the
-// asker owns: then the asker must look closer in any case.
+// Not answered if it would stall, or if this node holds something that only the asker owns.
+// Then the asker must compare more closely in any case.
 void Replica::pull_root(MemberIndex from, Pulled& answer) const {
   const ShardMap& map = executor_.map();
   if (map.ledger().dirty() > kDirtyForRoot) return;
@@ -135,8 +135,8 @@ void Replica::pull_leaves(const Pull& pull, Pulled& answer) const {
   }
 }
 
-// Stops wherever it is long enough, also within a leaf: whoever aims keys at one
-// makes the repair take more questions, not answer less.
+// Stops at any place where the answer is long enough, also within a leaf. If someone aims keys
+// at a leaf, the repair takes more questions, but answers everything.
 void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
   const ShardMap& map = executor_.map();
   std::vector<const Entry*> entries;
@@ -159,7 +159,7 @@ void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
 void Replica::pull_states(const Pull& pull, Pulled& answer) const {
   ShardState state;
   for (const ShardKey& shard : pull.shards) {
-    // At least one: an answer without any would end the repair.
+    // At least one: an empty answer would end the repair.
     if (answer.answered > 0 && answer.states.bytes() > answer_bytes_) break;
     ++answer.answered;
     if (executor_.map().read(shard, state)) answer.states.push(shard, state);

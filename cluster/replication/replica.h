@@ -1,7 +1,7 @@
-// replica.h: answers what members ask about the states held here.
+// replica.h: answers members' questions about the states held here.
 //
-// Every answer shows sealed state and leaves when that is durable. Whether it may be
-// counted is judged then (Outbound::reply).
+// Every answer has sealed states and leaves when they are durable. At that moment it is judged
+// whether it may count for a quorum (Outbound::reply).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace quipu {
 
-// An answer to a pull stops beyond, or earlier if the settings say so.
+// An answer to a pull stops beyond this, or earlier if the settings say so.
 inline constexpr std::size_t kPullBytes = 256 * 1024;
 
 class Replica {
@@ -33,7 +33,7 @@ class Replica {
   void on_write_back(MemberIndex from, const WriteBack& write);
   void on_pull(MemberIndex from, const Pull& pull);
 
-  // The digest of what two members may pull from each other: see PullKind::root.
+  // The digest of everything that two members may pull from each other: see PullKind::root.
   [[nodiscard]] static Hash128 shared_root(const View& view, const ShardMap& map, MemberIndex a,
                                            MemberIndex b);
 
@@ -52,8 +52,8 @@ class Replica {
   std::size_t answer_bytes_;
 };
 
-// A root or a first look costs a hash per dirty entry; above this many it is not
-// worth stalling for, and the asker goes by ranges of partitions.
+// A root, or a first look, costs a hash per dirty entry. With more dirty entries than this, it
+// would stall the node, and the asker compares ranges of partitions instead.
 inline constexpr std::size_t kDirtyForRoot = 65'536;
 inline constexpr std::size_t kPartitionsPerPull = 256;
 inline constexpr std::size_t kLeafPartitionsPerPull = 64;

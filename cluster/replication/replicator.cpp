@@ -53,7 +53,7 @@ void Replicator::on_sealed(const Sealed& sealed) {
   QUIPU_CHECK(sealed.commit == next(queued_), "records go to the outboxes in order, each once",
               sealed.commit, queued_);
   queued_ = sealed.commit;
-  if (view_.size() == 1) return;  // nobody is to be told
+  if (view_.size() == 1) return;  // no peer needs it
   std::vector<PlacedRef> shards;
   sealed.local.for_each([&](const ShardRef& ref) {
     shards.push_back({ref, executor_.map().place(ref)});
@@ -73,8 +73,8 @@ void Replicator::offer(const ShardRef& ref) {
   push_to_owners({ref, executor_.map().place(ref)}, executor_.covering(), [] { return true; });
 }
 
-// Whoever waits for a lost shard may still be answered by the other owners, and
-// is in doubt at its deadline otherwise.
+// Operations that wait for a lost shard may still be answered by the other owners. Otherwise
+// they are in doubt at their deadline.
 void Replicator::push(MemberIndex member, const PlacedRef& shard, Commit since) {
   QUIPU_CHECK(member != view_.self(), "a node keeps no outbox for itself", member);
   Peer& peer = peers_[member];
@@ -100,15 +100,15 @@ void Replicator::send_frames(MemberIndex member) {
     Outbox& outbox = peers_[member].outbox;
     DeltaFrame message{outbox.next_number(), view_.fence(), Delta(as_of)};
     outbox.take(show(outbox, message.delta), as_of);
-    QUIPU_CHECK(!executor_.has_open(), "a frame shows sealed states only", as_of);
+    QUIPU_CHECK(!executor_.has_open(), "a frame has sealed states only", as_of);
     message.delta.sightings = testimony(executor_);
     out_.send(member, std::move(message), as_of);
     ++counts_.frames_sent;
   }
 }
 
-// Of what waits, as many as a frame holds; returns how many. In groups whose memory is
-// fetched ahead; ShardMap::for_each_fetched() would not stop, and compute the places again.
+// Fills a frame with waiting shards; returns how many. It prefetches memory in groups.
+// ShardMap::for_each_fetched() would not stop, and would compute the places again.
 std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
   constexpr std::size_t kGroup = 16;
   const ShardMap& map = executor_.map();
@@ -129,7 +129,7 @@ std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
   return shown;
 }
 
-// False: a load will. What waits for a peer that is away may have been evicted meanwhile.
+// False: a load brings it. Shards that wait for an absent peer may have been evicted meanwhile.
 bool Replicator::bring_back(MemberIndex member) {
   Peer& peer = peers_[member];
   if (executor_.map().eviction().all_resident()) return true;
@@ -172,7 +172,7 @@ void Replicator::on_ack(MemberIndex from, const DeltaAck& ack) {
       if (ack.code == Code::ok && filled) {
         waits_.on_held(item, from, acked.as_of);
       } else if (waits_.waits_for(item) || !view_.owned(partition)) {
-        push(from, item, acked.as_of);  // told again with the next flush
+        push(from, item, acked.as_of);  // informed again with the next flush
       }
     }
   }
@@ -201,11 +201,11 @@ bool Replicator::settled(Partition partition) const {
   });
 }
 
-// Once the outboxes have all, so that nothing of it is only in memory.
+// Once the outboxes have everything, so that nothing of it is only in memory.
 void Replicator::drop_settled_foreign() {
   if (foreign_.empty() || queued_ != executor_.covering()) return;
   std::erase_if(foreign_, [this](Partition partition) {
-    QUIPU_CHECK(!view_.owned(partition), "what this node owns is never dropped", partition);
+    QUIPU_CHECK(!view_.owned(partition), "an owned partition is never dropped", partition);
     if (!settled(partition)) return false;
     executor_.drop(partition);
     ++counts_.partitions_dropped;

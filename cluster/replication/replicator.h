@@ -1,12 +1,12 @@
-// replicator.h: the one path by which changes made here reach the other owners.
+// replicator.h: the one path on which changes made here reach the other owners.
 //
 //   sealed record ──▶ outboxes ──delta frame──▶ peer: merge, record, sync
 //                        ▲                          │
 //                        └────────── ack ───────────┘──▶ quorum waits
 //
-// Frames show sealed state only, and leave when it is durable. Adds are never
-// replicated as adds, only as the states that they led to, so a frame that
-// arrives twice, late or out of order changes nothing.
+// Frames hold sealed states only, and leave when these are durable. An add is never replicated
+// as an add, only as the resulting state. So a frame that arrives twice, late or out of order
+// changes nothing.
 #pragma once
 
 #include <functional>
@@ -33,27 +33,27 @@ class Replicator {
   // A peer must have this shard's state even if it did not change now.
   void offer(const ShardRef& shard);
 
-  // Sends what may be sent. `urgent`: only if somebody waits for it.
+  // Sends what may be sent. `urgent`: only if an operation waits for it.
   enum class Flush { urgent, all };
   void flush(Flush what);
 
   void on_frame(MemberIndex from, const DeltaFrame& frame);
   void on_ack(MemberIndex from, const DeltaAck& ack);
-  // All awaits repair there again.
+  // Everything awaits repair there again.
   void on_link_up(MemberIndex member);
-  // Config or pins moved, or a start: no earlier ack counts.
+  // Config or pins changed, or this is a start: earlier acks do not count.
   void on_fence_changed();
 
-  // Drops partitions that others own once every owner has all of them.
+  // Drops partitions that this node does not own, once every owner has all of them.
   void drop_settled_foreign();
 
-  // ---- what freshness asks ----
-  // Whether the member has all that was held here at that commit.
+  // ---- questions of Freshness ----
+  // Whether the member has everything that was held here at that commit.
   [[nodiscard]] bool reached(MemberIndex member, Commit commit) const;
   [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const {
     return peers_[member].lost_epoch;
   }
-  // The member has repaired what that many losses of its outbox missed.
+  // The member has repaired what it missed by this many losses of its outbox.
   void on_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled_epoch = epoch; }
 
   [[nodiscard]] std::size_t outbox_size(MemberIndex member) const {
@@ -69,15 +69,15 @@ class Replicator {
   struct Peer {
     Outbox outbox;
     bool urgent = false;
-    bool loading = false;            // what its next frame shows comes from the store
-    std::uint64_t lost_epoch = 1;    // how often its outbox was lost: once by starting
-    std::uint64_t pulled_epoch = 0;  // what it has repaired of that, on this link
+    bool loading = false;            // the store reads the states of its next frame
+    std::uint64_t lost_epoch = 1;    // how often its outbox was lost; the start is once
+    std::uint64_t pulled_epoch = 0;  // losses that it has repaired, on this link
   };
 
   void offer_foreign();
   void prefetch(const Placement& placement) const;
   void push(MemberIndex member, const PlacedRef& shard, Commit since);
-  // `urgent()` is asked only where that makes a difference.
+  // `urgent()` is called only if it makes a difference.
   template <class Urgent>
   void push_to_owners(const PlacedRef& shard, Commit since, Urgent urgent);
   void send_frames(MemberIndex member);
@@ -92,7 +92,7 @@ class Replicator {
   Residency& residency_;
   const NodeSettings& settings_;
   std::vector<Peer> peers_;
-  std::set<Partition> foreign_;  // held here, owned by others
+  std::set<Partition> foreign_;  // held here, owned by other members
   Commit queued_;                // records up to it went to the outboxes
   Counts counts_;
 };

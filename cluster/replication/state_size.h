@@ -1,6 +1,6 @@
-// state_size.h: how much of a frame a shard's state takes, at most.
+// state_size.h: the most room that a shard's state takes in a frame.
 //
-// Whoever puts several into one message adds them up: a shard that many nodes
+// Code that puts several states into one message adds these sizes up: a shard that many nodes
 // wrote takes a third of a frame alone.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace quipu {
 
 inline constexpr std::size_t kStateOverhead = 16;
 inline constexpr std::size_t kMaxStateBytes = kStateOverhead + kMaxKey + kMaxCells * sizeof(Cell);
-// For the header, the sightings and the tables around the states.
+// For the header, the version vector and the tables around the states.
 inline constexpr std::size_t kMaxStatesBytes = kMaxFrame - 128 * 1024;
 
 [[nodiscard]] inline std::size_t state_bytes(const ShardRef& shard, const ShardState& state) {

@@ -1,10 +1,10 @@
-// token_window.h: the asker's side of one session: which numbers are given out
-// and which of them may still be sent again.
+// token_window.h: the asker's side of one session: which numbers are in use, and which of
+// them may still be sent again.
 //
 //   settled … settled │ floor: outstanding … settled … outstanding │ next
 //
-// The executor forgets what is below the floor and refuses what is kWindow or
-// more above it, so a full window means: open another session.
+// The executor forgets numbers below the floor and refuses numbers kWindow or more above it.
+// So if the window is full, open another session.
 //
 // Invariant: the floor never passes an outstanding number, and never decreases.
 #pragma once
@@ -25,15 +25,14 @@ class TokenWindow {
   TokenWindow(StoreId store, Serial serial) : store_(store), serial_(serial) {}
 
   [[nodiscard]] bool full() const { return next_ - floor_ >= kWindow; }
-  // Nothing is outstanding.
+  // No number is outstanding.
   [[nodiscard]] bool idle() const { return next_ == floor_; }
   // The next number, outstanding from now on. REQUIRES: !full()
   [[nodiscard]] Token take();
   // `number` will never be sent again. Once settled, a second time does nothing.
   void settle(std::uint64_t number);
 
-  // The lowest outstanding number, or the next one: what every token says when it
-  // is sent, also a retried one.
+  // The lowest outstanding number, or the next one. Every token carries it, also a retried one.
   [[nodiscard]] std::uint64_t floor() const { return floor_; }
   [[nodiscard]] StoreId store() const { return store_; }
   [[nodiscard]] Serial serial() const { return serial_; }

@@ -20,7 +20,7 @@ Verdict judge(Code code, std::size_t sends) {
     default:
       break;
   }
-  // What is left was refused for now, or has a number that is newer than we are.
+  // The rest was refused for now, or has a code that is newer than this build.
   const bool refused = describe(code).outcome == Outcome::not_applied;
   return once && refused ? Verdict::rebind : Verdict::retry;
 }

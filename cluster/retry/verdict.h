@@ -1,16 +1,16 @@
-// verdict.h: what an answer to a change means, by how often the change was
-// sent. Everything that makes clients and forwarders exactly-once hangs on this table.
+// verdict.h: the meaning of an answer to a change, by how often the change was sent. The
+// exactly-once promise of clients and forwarders rests on this table.
 //
 //                                   sent once            sent more than once
 //   ok                              complete             complete
 //   refused for good                complete             complete   (noted with the token)
 //   refused for now                 rebind               retry      (an older copy may yet arrive)
-//   token_expired, executor_gone    rebind               complete   (nobody can tell any more)
+//   token_expired, executor_gone    rebind               complete   (cannot be found out any more)
 //   in_doubt, storage_failed        retry                retry
 //
-// complete   settle the number, tell the caller
-// rebind     it certainly was not applied: settle the number, start anew
-// retry      the same token again, after a while, until the deadline
+// complete   settle the number, answer the caller
+// rebind     it certainly was not applied: settle the number, start again with a new token
+// retry      send the same token again, after a while, until the deadline
 #pragma once
 
 #include <cstddef>

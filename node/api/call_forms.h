@@ -1,8 +1,8 @@
-// call_forms.h: the two other forms of a call, made of the one with a callback: the one that
+// call_forms.h: makes the two other forms of a call from the one with a callback: the one that
 // waits, and the one that returns a future.
 //
-// `begin(done)` starts the call. `refuse(status)` makes the answer of a call that did not
-// begin, since its caller is on the thread that would have to answer it.
+// `begin(done)` starts the call. `refuse(status)` makes the answer of a call that did not begin,
+// because its caller is on the thread that would have to answer it.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace quipu {
 
-// Callers that do not care for the answer may pass nothing.
+// Callers that do not need the answer may pass nothing.
 template <class Answer>
 [[nodiscard]] std::function<void(Answer)> callable(std::function<void(Answer)> done) {
   if (done) return done;
@@ -43,7 +43,7 @@ template <class Answer, class Begin, class Refuse>
   return refused.get_future();
 }
 
-// `timeout`: the call's, which is shortened by the time that it takes to get room for `calls`
+// `timeout`: that of the call. It is reduced by the time spent waiting for room for `calls`
 // calls. A backend answers each call by its timeout, so the wait is bounded.
 template <class Answer, class Begin, class Refuse>
 [[nodiscard]] Answer wait_for(CounterBackend& backend, std::chrono::milliseconds& timeout,

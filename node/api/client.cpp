@@ -37,7 +37,7 @@ ClientThread::ClientThread(ClientSettings settings, ClientJournal* journal)
       room_for_(settings.max_in_flight),
       trouble_(core_.trouble()) {}
 
-// The last reference may be dropped in a callback, on the own thread.
+// The last reference may be dropped in a callback, on the client's own thread.
 ClientThread::~ClientThread() {
   if (thread_.joinable()) thread_.detach();
 }
@@ -132,7 +132,7 @@ void ClientThread::drain() {
   finish();
 }
 
-// The key goes to the core; the rest waits for its answer.
+// The core gets the key. The rest waits for its answer.
 void ClientThread::give(CounterCall&& given) {
   const Instant now = NodeClock::now();
   const CallId id{next_call_++};
@@ -172,8 +172,8 @@ void ClientThread::change(Instant now, CallId id, CounterChange&& change) {
 // ---- effects ----
 
 void ClientThread::finish() {
-  // A completion may lead to calls, but those are queued; a connection that is
-  // dialed or closed here calls back later, if at all.
+  // A completion may lead to calls, but those are queued. A connection that is dialed or closed
+  // here calls back later, if at all.
   ClientEffects effects = std::exchange(effects_, {});
   if (!keep(effects)) effects.sends.clear();
   for (const ClientEffects::Connect& connect : effects.connects) dial(connect);
@@ -219,7 +219,7 @@ void ClientThread::dial(const ClientEffects::Connect& connect) {
   connections_.emplace(id, connection);
   const Result<Address> address = parse_address(connect.address);
   if (address.ok()) return connection->dial(*address);
-  // A member that the config names badly: as if it did not answer.
+  // The config has an invalid address for this member: treat it as silent.
   asio::post(io_, [this, id, ended, why = address.status().detail()] {
     if (!connections_.contains(id)) return;
     ended(why);
@@ -252,7 +252,7 @@ void ClientThread::complete(ClientEffects::Completion completion) {
   } else if (auto* keys = std::get_if<Keys>(&completion.answer)) {
     answer(call, std::move(*keys));
   } else {
-    QUIPU_CHECK(false, "the config was asked for by a question for the status");
+    QUIPU_CHECK(false, "this answer belongs to a status call");
   }
 }
 

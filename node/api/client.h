@@ -1,12 +1,12 @@
-// client.h: runs a ClientCore on a thread with sockets and a clock. quipu::Client
-// is a face on this; the command line uses it directly.
+// client.h: runs a ClientCore on a thread with sockets and a clock. quipu::Client wraps this.
+// The command line uses it directly.
 //
 //   any thread ─call─▶ queue ─one wake-up, all at once─▶ core ─▶ effects ─▶ sockets
 //                                                        core ─▶ completions ─▶ done
 //
-// Counters hold it, and may outlive the Client: once closed, it answers
-// `unavailable`. `done` runs on the client's thread, or on the caller's if the call
-// is refused at once; no lock is held then.
+// Counters hold it, and may outlive the Client: once closed, it answers `unavailable`. `done`
+// runs on the client's thread, or on the caller's if the call is refused at once. No lock is
+// held then.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>
@@ -34,18 +34,18 @@ namespace quipu {
 
 class ClientThread final : public CounterBackend {
  public:
-  // With a journal, which must outlive it, nothing is sent before what is noted is durable.
-  // REQUIRES: the settings' seeds are sound addresses.
+  // With a journal, which must outlive it, noted entries are durable before anything is sent.
+  // REQUIRES: the settings' seeds are valid addresses.
   explicit ClientThread(ClientSettings settings, ClientJournal* journal = nullptr);
   ~ClientThread() override;
 
-  // Once, before all else.
+  // Call it once, first.
   void start();
-  // False: nothing answered in time; trouble() says why.
+  // False: no node answered in time; trouble() says why.
   [[nodiscard]] bool wait_connected(std::chrono::milliseconds timeout);
   enum class Reach : std::uint8_t { usable, hopeless, trying };
-  // For a caller who would rather fail than wait for a node to start. `hopeless`: every
-  // address was tried, and none leads to a founded cluster; trouble() says why.
+  // For a caller that would rather fail than wait for a node to start. `hopeless`: every
+  // address was tried, and none has a founded cluster; trouble() says why.
   [[nodiscard]] Reach wait_usable(std::chrono::milliseconds timeout);
   [[nodiscard]] bool connected() const;
 
@@ -56,7 +56,7 @@ class ClientThread final : public CounterBackend {
   [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
                                                         std::size_t calls) override;
 
-  // Ends all calls, and the thread. Not from two threads at once.
+  // Ends all calls, and the thread. Do not call it from two threads at once.
   void close();
 
   // ---- the client's thread, or once closed ----
@@ -119,8 +119,8 @@ class ClientThread final : public CounterBackend {
   std::string trouble_;  // empty while usable
 };
 
-// The addresses that `seeds` name, each of which may be a list with commas.
-// invalid_argument names the first that is unsound.
+// The addresses in `seeds`, each of which may be a list with commas. invalid_argument: the
+// text names the first invalid one.
 [[nodiscard]] Result<std::vector<std::string>> sound_seeds(const std::vector<std::string>& seeds);
 
 }  // namespace quipu

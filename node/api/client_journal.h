@@ -1,8 +1,8 @@
-// client_journal.h: where a client keeps what cluster/client/journal.h says, so that its
-// adds count once although the process may be killed.
+// client_journal.h: the storage for the entries of cluster/client/journal.h, so that a client's
+// adds count once even if the process is killed.
 //
-// Invariant of the caller: what was noted is durable, by a sync() that answered true,
-// before anything is sent. The client's thread.
+// Rule for the caller: before it sends anything, a sync() that returned true has made the
+// noted entries durable. The client's thread.
 #pragma once
 
 #include "cluster/client/journal.h"
@@ -17,7 +17,7 @@ class ClientJournal {
   ClientJournal& operator=(const ClientJournal&) = delete;
 
   virtual void note(const ClientJournalEntry& entry) = 0;
-  // False, from then on for ever: it is not durable. Nothing may be sent any more.
+  // False, then and ever after: it is not durable. Nothing more may be sent.
   [[nodiscard]] virtual bool sync() = 0;
 };
 

@@ -1,4 +1,4 @@
-// A counter's calls, once for Node and Client.
+// The calls of a counter, shared by Node and Client.
 #include "quipu/counter.h"
 
 #include <utility>
@@ -26,7 +26,7 @@ CounterQuestion question(const std::string& key, ReadOptions options) {
 
 constexpr auto as_answer = [](Status why) { return why; };
 
-// The backend is held by the caller: the Counter may go while its call waits.
+// The caller holds the backend: the Counter may go while its call waits.
 Status change_and_wait(const std::shared_ptr<CounterBackend> backend, CounterChange change) {
   return wait_for<Status>(
       *backend, change.timeout, 1,
@@ -44,7 +44,7 @@ std::future<Status> change_async(CounterBackend& backend, CounterChange change) 
 
 using AddedDone = std::function<void(Result<Added>)>;
 
-// The executor could not tell the total: it has one shard of several, or was asked before.
+// The executor could not know the total: it has one of several shards, or this is a retry.
 void read_total(CounterBackend& backend, const std::string& key, Instant deadline, AddedDone done) {
   const auto left = std::chrono::floor<std::chrono::milliseconds>(deadline - NodeClock::now());
   ReadOptions fresh{.level = ReadLevel::fresh, .timeout = clamp_timeout(left)};

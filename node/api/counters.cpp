@@ -1,4 +1,4 @@
-// The calls about many counters, once for Node and Client.
+// The calls about many counters, shared by Node and Client.
 #include "quipu/counters.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Status too_many_items() {
 
 using StatusesDone = std::function<void(std::vector<Status>)>;
 
-// The answers of one add_many, which may come on two threads.
+// The answers of one add_many. They may come on two threads.
 class AddMany {
  public:
   AddMany(std::size_t items, StatusesDone done)
@@ -74,7 +74,7 @@ using ReadingsDone = ReadManyCall::Done;
 
 bool is_key(const std::string& key) { return !key.empty() && key.size() <= kMaxKey; }
 
-// What is no key is answered here, so that it keeps no key from being read.
+// Invalid keys are answered here, so that the valid ones are read.
 void begin_reads(CounterBackend& backend, std::vector<std::string> keys, const ReadOptions& options,
                  ReadingsDone done) {
   if (keys.size() > kMaxBatch) return done(Readings(keys.size(), too_many_items()));
@@ -137,7 +137,7 @@ Counters::Counters(std::vector<std::shared_ptr<CounterBackend>> backends)
 
 Counters::~Counters() = default;
 
-// Any would do: a node's reactors ask each other. So it only spreads the work.
+// Any reactor would do, since a node's reactors ask each other. This only spreads the work.
 const std::shared_ptr<CounterBackend>& Counters::backend(std::string_view key) const {
   return backends_[std::hash<std::string_view>()(key) % backends_.size()];
 }

@@ -1,8 +1,8 @@
-// quipu::Node: opens what a node needs, in the order in which it can fail cheaply.
+// quipu::Node: opens the parts of a node, those that fail cheaply first.
 //
 //   options ─▶ plan ─▶ directory locked ─▶ ports bound ─▶ store recovered ─▶ threads
 //
-// Each step for all of its reactors before the next.
+// All reactors finish a step before the next step begins.
 #include "quipu/node.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace quipu {
 namespace {
 
-// Reactors that turn each other away would wait for each other for ever.
+// Reactors that reject each other would wait for each other for ever.
 Status check_room(const NodePlan& plan) {
   if (plan.reactors == 1) return {};
   const std::size_t members = plan.config.members.size();
@@ -57,7 +57,7 @@ class Node::Impl {
   void close_calls();
 
  private:
-  // A reactor, what it works on, and what it has told.
+  // A reactor with its resources and its last reports.
   struct Unit {
     Unit(NodePlan plan, std::string settings_in_words, DataDirectory locked, const Log& log,
          Random random, Reactor::Events events)
@@ -67,13 +67,13 @@ class Node::Impl {
           directory(std::move(locked)),
           reactor(std::move(plan), log, random, std::move(events)) {}
 
-    // That other settings than now made the store, rather than hashes that differ.
+    // Reports that other settings made the store, rather than that hashes differ.
     [[nodiscard]] Status explain(const Status& why) const;
 
     const StoreOwner owner;
     const std::string settings;  // in words
     const ExecutorOptions executor_options;
-    const DataDirectory directory;  // locked longer than anything uses it
+    const DataDirectory directory;  // locked longer than any user of it
     bool ready = false;
     Reactor reactor;  // last: its threads use the rest
   };
@@ -90,7 +90,7 @@ class Node::Impl {
   std::string client_address_;
   std::string peer_address_;
 
-  std::mutex closing_;  // one close() at a time; the second finds it done
+  std::mutex closing_;  // one close() at a time; the second finds nothing to do
   std::mutex mutex_;
   std::condition_variable changed_;
   bool closed_ = false;
@@ -138,7 +138,7 @@ Status Node::Impl::bind() {
   return {};
 }
 
-// Recovers all before any serves.
+// Recovers all stores before any reactor serves.
 Status Node::Impl::start(const NodeOptions& options) {
   if (Status planned = plan(options); !planned.ok()) return planned;
   if (Status bound = bind(); !bound.ok()) return bound;
@@ -149,7 +149,7 @@ Status Node::Impl::start(const NodeOptions& options) {
     auto recovered = recover_directory(unit->directory, unit->owner, unit->executor_options,
                                        rebuild, random_, log_);
     if (!recovered.ok()) return unit->explain(recovered.status());
-    // For people only, so it may fail.
+    // Only for people, so it may fail.
     if (recovered->recovered.room.ok()) (void)unit->directory.remember(unit->settings);
     const Executor& executor = *recovered->recovered.executor;
     log_.info("store recovered", {{"store", unit->directory.store().string()},
@@ -194,7 +194,7 @@ void Node::Impl::on_ready(std::size_t reactor, bool ready) {
   changed_.notify_all();
 }
 
-// A node with some of its reactors would answer for some of its counters.
+// A node with only some of its reactors would answer for only some of its counters.
 void Node::Impl::on_failed(const Status& why) {
   {
     const std::lock_guard lock(mutex_);
@@ -205,7 +205,7 @@ void Node::Impl::on_failed(const Status& why) {
   changed_.notify_all();
 }
 
-// In steps, since a reactor answers the clients of another.
+// In steps, since a reactor answers clients of the others.
 void Node::Impl::stop() {
   for (const auto& unit : units_) unit->reactor.begin_closing();
   for (const auto& unit : units_) unit->reactor.begin_stop();
@@ -213,7 +213,8 @@ void Node::Impl::stop() {
 }
 
 Status Node::Impl::close() {
-  if (on_own_thread()) return {Code::would_deadlock, "a node closed in its own callback"};
+  if (on_own_thread())
+    return {Code::would_deadlock, "close() was called in the node's own callback"};
   const std::lock_guard one_at_a_time(closing_);
   const bool already = is_closed();
   if (!already) log_.info("closing");
@@ -230,7 +231,8 @@ Status Node::Impl::close() {
 }
 
 Status Node::Impl::wait() {
-  if (on_own_thread()) return {Code::would_deadlock, "a node waited for in its own callback"};
+  if (on_own_thread())
+    return {Code::would_deadlock, "wait() was called in the node's own callback"};
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return closed_ || !failure_.ok(); });
   return failure_;
@@ -248,7 +250,7 @@ bool Node::Impl::wait_ready(std::chrono::milliseconds timeout) {
 
 Node::Node(std::shared_ptr<Impl> impl) : Counters(impl->backends()), impl_(std::move(impl)) {}
 
-// Its own thread cannot join itself.
+// The node's own thread cannot join itself.
 Node::~Node() {
   if (!impl_->on_own_thread()) {
     static_cast<void>(close());

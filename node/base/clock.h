@@ -1,4 +1,4 @@
-// clock.h: the one place where a clock becomes an Instant.
+// clock.h: the only place that reads a clock into an Instant.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace quipu {
 
-// The operating system's monotonic clock; its time points are the cores' Instants.
+// The operating system's monotonic clock. Its time points are the cores' Instants.
 struct NodeClock : MonotonicTime {
   [[nodiscard]] static Instant now() noexcept {
     return Instant(std::chrono::steady_clock::now().time_since_epoch());
@@ -21,12 +21,12 @@ struct NodeClock : MonotonicTime {
 // Waits until an Instant on the reactor's io_context.
 using Timer = asio::basic_waitable_timer<NodeClock>;
 
-// The longest that a caller's timeout may be, 24 days: one that is much longer, added
-// to a time, would overflow.
+// The longest timeout that a caller may use, 24 days. A much longer one, added to a time, would
+// overflow.
 inline constexpr std::chrono::milliseconds kLongestTimeout{
     std::numeric_limits<std::int32_t>::max()};
 
-// At least 1 ms, since on the wire 0 is the server's default.
+// At least 1 ms, since 0 means the server's default on the wire.
 [[nodiscard]] constexpr std::chrono::milliseconds clamp_timeout(std::chrono::milliseconds timeout) {
   return std::clamp(timeout, std::chrono::milliseconds(1), kLongestTimeout);
 }

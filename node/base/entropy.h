@@ -1,11 +1,11 @@
-// entropy.h: the one place where the system's randomness becomes a Random.
+// entropy.h: the only place that seeds a Random from the system's randomness.
 #pragma once
 
 #include "protocol/random.h"
 
 namespace quipu {
 
-// Seeded anew by each call. Any thread.
+// Each call uses a new seed. Any thread.
 [[nodiscard]] Random random_from_system();
 
 }  // namespace quipu

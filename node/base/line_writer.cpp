@@ -24,7 +24,7 @@ bool wait_for_room(int descriptor) {
   return ::poll(&room, 1, -1) >= 0 || errno == EINTR;
 }
 
-// How many bytes could be written: all, unless writing fails.
+// Returns how many bytes could be written: all, unless writing fails.
 std::size_t write_all(int descriptor, std::string_view bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -39,8 +39,8 @@ std::size_t write_all(int descriptor, std::string_view bytes) {
   return done;
 }
 
-// What this thread writes to must neither stop nor end the process by SIGTTOU or
-// SIGPIPE, and other signals are for the threads that expect them.
+// SIGTTOU and SIGPIPE must neither stop nor end the process because of this thread's writes.
+// Other signals are for the threads that expect them.
 std::thread start_without_signals(std::function<void()> run) {
   sigset_t all;
   sigset_t before;
@@ -65,7 +65,7 @@ struct LineWriter::State {
   bool stopping = false;
   bool ended = false;
 
-  bool torn = false;  // the thread's own: the last line was written in part
+  bool torn = false;  // used by the thread alone: the last line was written in part
 
   void run();
   [[nodiscard]] std::uint64_t write(const std::vector<std::string>& lines, std::uint64_t lost);
@@ -77,7 +77,7 @@ void LineWriter::State::run() {
   for (;;) {
     changed.wait(lock, [this] { return stopping || !queue.empty(); });
     if (queue.empty()) break;
-    // What was dropped came behind what is queued.
+    // The dropped lines came after the queued ones.
     const std::vector<std::string> lines = std::exchange(queue, {});
     const std::uint64_t lost = std::exchange(dropped, 0);
     queued = 0;

@@ -53,7 +53,7 @@ void append_value(std::string& out, std::string_view value) {
   out.push_back('"');
 }
 
-// What follows a backslash at text[at]; moves `at` behind it.
+// The character after a backslash at text[at]. Moves `at` behind it.
 char unescape(std::string_view text, std::size_t& at) {
   const char c = text[at++];
   switch (c) {

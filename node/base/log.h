@@ -1,10 +1,10 @@
-// log.h: what a node says while it runs.
+// log.h: a node's log.
 //
 //   log.info("peer is up", {{"peer", "n2"}, {"boot", "7"}});
 //
-// A line is a level, a message that never varies, and fields that do. Where it
-// goes is the embedder's business (NodeOptions::log); quipud's is stderr_log.h.
-// Fields cross that border as logfmt: `peer=n2 reason="it was \"odd\""`.
+// A line is a level, a constant message, and fields that vary. The embedding program chooses
+// the destination (NodeOptions::log); quipud's is stderr_log.h. NodeOptions::log gets the
+// fields as logfmt: `peer=n2 reason="it was \"odd\""`.
 #pragma once
 
 #include <functional>
@@ -24,19 +24,19 @@ struct LogField {
   std::string value;     // anything
 };
 
-// Values that are not plain words are quoted, with \" \\ \n \r \t \xNN inside, so
-// that a line stays one line whatever a peer says.
+// Quotes values that are not plain words, with \" \\ \n \r \t \xNN inside, so that a line stays
+// one line for any text of a peer.
 [[nodiscard]] std::string to_logfmt(std::span<const LogField> fields);
-// The other way, for lines that are to be JSON. Takes what to_logfmt makes.
+// The reverse, for JSON lines. Accepts the output of to_logfmt.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> parse_logfmt(std::string_view text);
 
-// Copies share the sink; any thread that the sink can bear.
+// Copies share the sink. Any thread that the sink allows.
 class Log {
  public:
   using Sink = std::function<void(LogLevel, std::string_view message, std::string_view fields)>;
   using Fields = std::initializer_list<LogField>;
 
-  Log() = default;  // says nothing
+  Log() = default;  // writes nothing
   explicit Log(Sink sink) : sink_(std::move(sink)) {}
 
   // The same sink; each line has this field first.

@@ -30,7 +30,7 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
   const std::string* nearest = nullptr;
   std::size_t least = slips + 1;
   for (const std::string& one : known) {
-    // So that a long word costs nothing.
+    // So that a long word costs no time.
     const std::size_t longer = std::max(one.size(), word.size());
     if (longer - std::min(one.size(), word.size()) > slips) continue;
     const std::size_t distance = edit_distance(word, one);

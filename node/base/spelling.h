@@ -1,4 +1,4 @@
-// spelling.h: which known word somebody may have meant. Pure.
+// spelling.h: finds the known word that a mistyped one may mean. Pure.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace quipu {
 
-// The known word that is nearest to `word`, if it is at most `slips` away: characters to
-// be put in, left out or changed (Levenshtein).
+// The known word nearest to `word`, if at most `slips` characters must be inserted, removed or
+// changed (Levenshtein).
 [[nodiscard]] std::optional<std::string> nearest_word(std::string_view word,
                                                       std::span<const std::string> known,
                                                       std::size_t slips);

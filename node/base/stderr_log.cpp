@@ -25,7 +25,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 }
 
 std::string pattern(LogFormat format) {
-  // %l says "warning" and "error", as LogLevel does.
+  // %l prints "warning" and "error", like LogLevel.
   if (format == LogFormat::logfmt) return "time=%Y-%m-%dT%H:%M:%S.%eZ level=%l %v";
   return R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v)";
 }

@@ -3,9 +3,9 @@
 //   logfmt  time=2024-05-01T12:00:00.123Z level=info msg="peer is up" peer=n2
 //   json    {"time":"2024-05-01T12:00:00.123Z","level":"info","msg":"peer is up","peer":"n2"}
 //
-// Times are UTC. One line each, whatever the fields hold; bytes that are not UTF-8
-// become U+FFFD in JSON. Any thread. No call waits for stderr: lines that it does not
-// take in time are dropped, and a line says how many (line_writer.h).
+// Times are UTC. Each line stays one line with any fields. Bytes that are not UTF-8 become
+// U+FFFD in JSON. Any thread. No call waits for stderr: lines that it does not accept in time
+// are dropped, and a line says how many (line_writer.h).
 #pragma once
 
 #include <memory>
@@ -22,9 +22,9 @@ class StderrLog {
   StderrLog(LogFormat format, LogLevel least);
 
   void write(LogLevel level, std::string_view message, std::string_view fields) const;
-  // For people: `text` as it is, whatever the level. Ends with '\n'.
+  // For people: writes `text` unchanged, at any level. It ends with '\n'.
   void say(std::string text) const { lines_->put(std::move(text)); }
-  // Shares the writer, and so may outlive this.
+  // Shares the writer, and so may outlive this object.
   [[nodiscard]] Log::Sink sink() const;
 
  private:
@@ -35,7 +35,7 @@ class StderrLog {
   std::shared_ptr<LineWriter> lines_;
 };
 
-// What stands in a line between time and level and its end.
+// The content of a line between time and level and its end.
 [[nodiscard]] std::string format_line(LogFormat format, std::string_view message,
                                       std::string_view fields);
 

@@ -1,4 +1,4 @@
-// version.h: what this build calls itself.
+// version.h: the version of this build.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace quipu {
 
 inline constexpr std::string_view kVersion = QUIPU_VERSION;
-// The Redis whose replies RESP clients get.
+// The Redis version whose replies RESP clients get.
 inline constexpr std::string_view kRedisVersion = "7.4.0";
 
 }  // namespace quipu

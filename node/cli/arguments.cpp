@@ -39,8 +39,8 @@ constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 failed: a change that failed was not applied; 2 not understood;\n"
     "3 unknown: a change may have happened, so do not just repeat it";
 
-// The texts that CLI11 cannot check as we want to say it. One that is not there was
-// not given; one that is empty was, and is no value.
+// Option texts that CLI11 cannot check with our wording. A missing text was not given. An empty
+// text was given, and is invalid.
 struct Raw {
   std::optional<std::vector<std::string>> nodes;
   std::optional<std::string> timeout;
@@ -66,7 +66,7 @@ struct Usage {
   std::string text;
 };
 
-// So that an empty one is seen.
+// So that an empty text is noticed.
 std::string in_quotes(const std::string& text) { return '"' + printable(text) + '"'; }
 
 std::chrono::milliseconds parse_duration(const std::string& text) {
@@ -102,7 +102,7 @@ struct Limits {
   std::int64_t least, most;
 };
 
-// What was given, which must be within the limits; else what it is without.
+// The given number, which must be within the limits. Otherwise the default.
 std::uint64_t check_number(const std::string& option, const std::optional<std::string>& given,
                            Limits limits, std::uint64_t without) {
   std::int64_t number = 0;
@@ -128,7 +128,7 @@ std::string file_name(const std::string& option, const std::optional<std::string
   return given.value_or("");
 }
 
-// The default, then QUIPU_NODES, then --node; each replaces what is before it.
+// The default, then QUIPU_NODES, then --node. Each replaces the one before.
 std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>& given) {
   const char* environment = std::getenv("QUIPU_NODES");
   std::vector<std::string> nodes{kDefaultClientAddress};
@@ -139,7 +139,7 @@ std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>&
   throw Usage{(given ? "--node: " : "QUIPU_NODES: ") + printable(sound.status().detail())};
 }
 
-// Takes a negative number, which looks like an option and so was left over.
+// Takes a negative number, which CLI11 left over because it looks like an option.
 void take_number(std::vector<std::string>& extras, std::optional<std::string>& number) {
   const auto at = std::find_if(extras.begin(), extras.end(), [](const std::string& text) {
     return text.size() > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9';
@@ -151,7 +151,7 @@ void take_number(std::vector<std::string>& extras, std::optional<std::string>& n
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// Whether a document is wanted; also of a command line that cannot be understood.
+// Whether JSON is wanted; also for an invalid command line.
 bool wants_json(int count, const char* const* arguments) {
   bool json = false;
   for (int i = 1; i < count; ++i) {
@@ -166,7 +166,7 @@ bool wants_json(int count, const char* const* arguments) {
   return json;
 }
 
-// The first word that is no option of all commands; end() if there is none.
+// The first word that is not an option of all commands; end() if there is none.
 std::vector<std::string>::iterator command_in(std::vector<std::string>& words) {
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (*word == "--node" || *word == "--timeout" || *word == "--output" || *word == "-o") {
@@ -178,7 +178,7 @@ std::vector<std::string>::iterator command_in(std::vector<std::string>& words) {
   return words.end();
 }
 
-// What other programs call our commands.
+// The names that other programs use for our commands.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"incr", "add"},
     {"incrby", "add"},
@@ -229,7 +229,7 @@ int refuse(const std::string& why, int count, const char* const* arguments) {
   return kUsage;
 }
 
-// Help for people: what an option takes is named as we name it, or not at all.
+// Help for people: the value of an option has our name for it, or none.
 class PlainHelp : public CLI::Formatter {
  public:
   PlainHelp() {
@@ -241,7 +241,7 @@ class PlainHelp : public CLI::Formatter {
     const bool shown = !option->get_positional() && option->get_type_size() != 0;
     return shown ? " " + option->get_type_name() : "";
   }
-  // With the only command that it has: "cluster status".
+  // With its only command: "cluster status".
   std::string make_subcommand(const CLI::App* command) const override {
     const auto inner = command->get_subcommands({});
     if (inner.size() != 1) return CLI::Formatter::make_subcommand(command);
@@ -252,7 +252,7 @@ class PlainHelp : public CLI::Formatter {
   }
 };
 
-// CLI11's complaints, as far as ours leave it any.
+// CLI11's errors, as far as our checks leave any.
 std::string plain(const CLI::Error& error) {
   const std::string what = first_line(error.what());
   const std::string option = what.substr(0, what.find(':'));
@@ -273,7 +273,7 @@ class Arguments {
   Parsed parse(int count, const char* const* arguments) {
     std::vector<std::string> words(arguments + std::min(count, 1), arguments + count);
     translate(words);
-    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    std::reverse(words.begin(), words.end());  // the type that CLI11 accepts
     app_.parse(std::move(words));
     check_extras();
     Parsed parsed;
@@ -285,9 +285,9 @@ class Arguments {
     return parsed;
   }
 
-  // Prints what was asked for: help, or the version.
+  // Prints the requested text: help, or the version.
   int help(const CLI::Error& error) { return app_.exit(error); }
-  // An option that nobody knows may have been taken for what is missing.
+  // CLI11 may have taken an unknown option for a missing argument.
   [[nodiscard]] std::string complaint(const CLI::Error& error) const {
     if (error.get_name() != "RequiredError") return plain(error);
     for (const std::string& word : app_.remaining(true)) {
@@ -296,7 +296,7 @@ class Arguments {
     }
     return plain(error);
   }
-  // Where more is to be read.
+  // Where to read more.
   [[nodiscard]] std::string see_help() const {
     std::string name = "quipu";
     const CLI::App* at = &app_;
@@ -319,7 +319,7 @@ class Arguments {
     throw Usage{not_expected(word) + see_help()};
   }
 
-  // Of all that can be written, with what may have been meant.
+  // An unknown word, with suggestions from everything that is allowed there.
   [[nodiscard]] Usage unknown_command(const std::string& word) const {
     std::string meant;
     const std::string lower = CLI::detail::to_lower(word);
@@ -351,7 +351,7 @@ class Arguments {
     return text + did_you_mean(word.substr(0, word.find('=')), names);
   }
 
-  // help and version are commands elsewhere; and get is told where its keys begin.
+  // help and version are commands elsewhere. And get must know where its keys begin.
   void translate(std::vector<std::string>& words) {
     const auto command = command_in(words);
     if (command == words.end()) return;
@@ -362,8 +362,8 @@ class Arguments {
     words.push_back(flag);
   }
 
-  // CLI11 would make two of a key such as [a,b] if it took several, so it takes one, and the
-  // others are what it leaves over. Behind "--" nothing is an option.
+  // CLI11 would split a key such as [a,b] if it accepted several. So it accepts one, and leaves
+  // the others over. Behind "--" nothing is an option.
   void cut_keys(std::vector<std::string>& words) {
     const auto mark = std::find(words.begin(), words.end(), "--");
     if (mark == words.end()) return;
@@ -382,7 +382,7 @@ class Arguments {
     if (keys.empty()) throw Usage{"KEY is required" + see_help()};
   }
 
-  // CLI11 itself takes an empty text for none.
+  // CLI11 itself treats an empty text as none.
   static CLI::Option& add_text(CLI::App& app, const std::string& name,
                                std::optional<std::string>& to, const std::string& help) {
     return *app.add_option_function<std::string>(
@@ -390,7 +390,7 @@ class Arguments {
   }
 
   void describe() {
-    // What is missing or too much we can say better ourselves.
+    // Our own texts for missing and extra arguments are better.
     app_.require_subcommand(0, 1);
     app_.allow_extras();
     app_.set_version_flag("--version", "quipu " QUIPU_VERSION, "show the version");
@@ -427,7 +427,7 @@ class Arguments {
     app.set_help_flag("-h,--help", "show this help");
   }
 
-  // For the help of each command, which shows only what is the command's own.
+  // For the help of each command, which shows only the command's own options.
   [[nodiscard]] std::string common_options() const {
     std::vector<const CLI::Option*> options;
     for (const char* const name : {"--node", "--timeout", "--output"})
@@ -438,10 +438,10 @@ class Arguments {
 
   void describe_changes() {
     add_->add_option("KEY", add_command_.key, "the counter")->required();
-    add_text(*add_, "N", raw_.count, "how much, may be negative (default: 1)");
+    add_text(*add_, "N", raw_.count, "the amount, may be negative (default: 1)");
     add_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
     add_text(*add_, "--affinity", raw_.affinity,
-             "whose add it is, such as a user's id: all of one NAME meet in one shard")
+             "an affinity, such as a user's id: all adds with one NAME go to one shard")
         .type_name("NAME");
     reset_->add_option("KEY", reset_command_.key, "the counter")->required();
     reset_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
@@ -452,20 +452,20 @@ class Arguments {
   void describe_questions() {
     add_text(*get_, "KEY...", first_key_, "the counters");
     get_->add_flag("--strong", raw_.strong,
-                   "ask a majority: counts all that was acknowledged at quorum");
+                   "ask a majority: includes everything acknowledged at quorum");
     get_->add_flag("--fresh", raw_.fresh, "ask one owner of each shard now");
     ls_->add_option("PREFIX", list_command_.prefix, "only counters that begin with it");
     cluster_->require_subcommand(0, 1);
     cluster_->add_subcommand("status", "show every member, its links and its figures");
   }
 
-  // With quipud's own flags, so that its command line can be asked about.
+  // With quipud's own flags, so that a quipud command line can be checked.
   void describe_config() {
     config_->require_subcommand(0, 1);
     CLI::App* const show = config_->add_subcommand(
         "show", "show the settings that quipud would run with, and where each comes from");
     show->add_option("--config", config_show_command_.file,
-                     "the settings' file, in TOML [QUIPU_CONFIG]")
+                     "the settings file, in TOML [QUIPU_CONFIG]")
         ->envname("QUIPU_CONFIG")
         ->type_name("FILE");
     for (const SettingFlag& setting : setting_flags()) {
@@ -491,7 +491,7 @@ class Arguments {
     add_text(*ingest_, "--report", raw_.report, "name every line that was not counted in FILE")
         .type_name("FILE");
     add_text(*ingest_, "--resume", raw_.resume,
-             "keep in STATE what was counted; run again with it, go on where that stopped")
+             "record in STATE what was counted; a further run with it goes on from there")
         .type_name("STATE");
   }
 

@@ -1,4 +1,4 @@
-// arguments.h: the command line, checked as far as that needs no node.
+// arguments.h: parses the command line, and checks it as far as no node is needed.
 #pragma once
 
 #include <string_view>
@@ -16,10 +16,10 @@ struct Parsed {
   Command command;
 };
 
-// Either what to do, or an exit code: help was printed, or what is wrong was said.
+// The command to run, or an exit code, after help or an error was printed.
 [[nodiscard]] std::variant<Parsed, int> parse_arguments(int count, const char* const* arguments);
 
-// As in a document: "cluster status".
+// The name in documents: "cluster status".
 [[nodiscard]] std::string_view name_of(const Command& command);
 
 }  // namespace quipu::cli

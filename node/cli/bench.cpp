@@ -1,10 +1,10 @@
 // quipu bench: closed-loop load over many connections, on two threads at most.
 //
-//   connect ─▶ warm up (a fifth of the time, 1 s at most) ─▶ measure ─▶ await what is
-//   open ─▶ report
+//   connect ─▶ warm up (a fifth of the time, 1 s at most) ─▶ measure ─▶ await open requests
+//   ─▶ report
 //
-// Ctrl-C ends the measuring, and what was measured is reported; a second one does not
-// wait for what is open.
+// Ctrl-C ends the measuring and reports the result so far. A second Ctrl-C does not wait for
+// open requests.
 #include <atomic>
 #include <cmath>
 #include <future>
@@ -28,14 +28,14 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::size_t kMaxThreads = 2;  // leave some of the machine to the nodes
-// Between two looks of a thread at the others, and of the main thread at the threads.
+// The pause between two checks: of a thread for the others, and of the main thread.
 constexpr milliseconds kSlice{20};
 constexpr milliseconds kLookAround{50};
 
-// What the threads are told, and tell meanwhile.
+// The commands to the threads, and their progress.
 struct BenchControl {
-  std::atomic<bool> stop = false;       // measure no longer
-  std::atomic<bool> hurry = false;      // do not wait for what is open
+  std::atomic<bool> stop = false;       // stop measuring
+  std::atomic<bool> hurry = false;      // do not wait for open requests
   std::atomic<bool> measuring = false;  // at least one of them is
   std::atomic<std::uint64_t> done = 0;  // so far, by all of them
 };
@@ -88,7 +88,7 @@ class BenchThread {
                        [&](const auto& one) { return (*one.*reached)(); });
   }
 
-  // In slices, after each of which it tells how far it is.
+  // In slices. It reports its progress after each.
   template <class Reached>
   void run_until(Instant end, const Reached& reached) {
     while (!reached()) {
@@ -115,7 +115,7 @@ class BenchThread {
   std::uint64_t told_ = 0;  // of control_.done
 };
 
-// Looks at Ctrl-C, and shows how far the threads are, until they end.
+// Checks for Ctrl-C, and shows the threads' progress, until they end.
 class BenchWatch {
  public:
   BenchWatch(const BenchCommand& command, BenchControl& control)
@@ -153,7 +153,7 @@ class BenchWatch {
 
   const BenchCommand& command_;
   BenchControl& control_;
-  Interrupts interrupts_;  // before the threads, which inherit it
+  Interrupts interrupts_;  // before the threads, which inherit the blocked signals
   Progress progress_;
   std::optional<std::chrono::steady_clock::time_point> began_;  // to measure
 };
@@ -241,7 +241,7 @@ nlohmann::json to_json(const BenchCommand& command, const Totals& totals, const 
   return json;
 }
 
-// What keeps it from being a measurement of a sound cluster.
+// Why the result is not a measurement of a sound cluster.
 Status judge(const BenchCommand& command, const Totals& totals) {
   const auto failed = [](std::string why) { return Status(Code::unavailable, std::move(why)); };
   if (totals.result.broken == command.connections && totals.result.latency.count() == 0)
@@ -249,7 +249,7 @@ Status judge(const BenchCommand& command, const Totals& totals) {
   if (totals.result.broken > 0)
     return failed(for_people(totals.result.broken) + " connections broke: " + totals.result.why);
   if (totals.result.latency.count() == 0)
-    return failed("nothing was answered with ok while it was measured");
+    return failed("no request succeeded during the measurement");
   if (totals.errors > 0) return failed(for_people(totals.errors) + " requests failed");
   return {};
 }

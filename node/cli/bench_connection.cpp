@@ -75,12 +75,12 @@ void BenchConnection::on_frame(const FrameDecoder::Frame& frame) {
     const Result<Refusal> refusal = decode_refusal(frame.payload);
     if (refusal.ok()) return fail(refusal->detail);
   }
-  fail("the node sent what is no answer");
+  fail("the node sent something that is not an answer");
 }
 
 void BenchConnection::on_done(const Done& done) {
   if (done.id <= slots_.size()) return finish(done.id, done.code);
-  if (started_) return fail("the node answered what was not asked");
+  if (started_) return fail("the node sent an answer without a request");
   if (done.code != Code::ok) return fail("no session: " + Status(done.code, done.detail).message());
   session_.emplace(done.store, done.serial);
   fill();
@@ -92,7 +92,7 @@ void BenchConnection::on_values(const Values& values) {
 }
 
 void BenchConnection::finish(std::uint64_t id, Code code) {
-  if (id == 0 || id > slots_.size()) return fail("the node answered what was not asked");
+  if (id == 0 || id > slots_.size()) return fail("the node sent an answer without a request");
   const Slot& slot = slots_[id - 1];
   if (session_) session_->settle(slot.token.number);
   --open_;

@@ -3,9 +3,9 @@
 //
 //   connected ──[--tokens: open_session]──▶ fill ──▶ answer ─▶ measure, ask the next
 //
-// An answer that is not ok is an error, never an operation. What is open when a
-// connection breaks counts as lost; it is not dialed again. What is open at the end
-// counts as unanswered.
+// An answer that is not ok is an error, not an operation. Open requests count as lost when
+// their connection breaks, and it is not dialed again. Open requests count as unanswered at
+// the end.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -26,17 +26,17 @@
 namespace quipu::cli {
 
 struct BenchResult {
-  Histogram latency;                            // of what was ok while measuring
+  Histogram latency;                            // of ok answers while measuring
   std::map<std::string, std::uint64_t> errors;  // by code or reason, while measuring
   std::size_t broken = 0;                       // connections
-  std::string why;                              // the first broke
+  std::string why;                              // the first connection broke
 
   void add(const BenchResult& other);
 };
 
 class BenchConnection {
  public:
-  // `measuring` and `stopping` are looked at with every answer.
+  // Every answer checks `measuring` and `stopping`.
   struct Phase {
     bool measuring = false;
     bool stopping = false;
@@ -46,12 +46,12 @@ class BenchConnection {
                   BenchResult& result, std::uint64_t seed);
 
   void dial(const Address& node);
-  // One that has not started by now is broken.
+  // A connection that has not started by now is broken.
   void expect_started();
   void close();
   [[nodiscard]] bool started() const { return started_ || closed_; }
   [[nodiscard]] bool closed() const { return closed_; }
-  // Nothing is open; with Phase::stopping, for good.
+  // Nothing is open. With Phase::stopping, for good.
   [[nodiscard]] bool idle() const { return open_ == 0 || closed_; }
 
  private:

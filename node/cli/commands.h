@@ -1,6 +1,6 @@
-// commands.h: what `quipu` can do. Arguments are parsed, and checked as far as
-// that needs no node, in arguments.cpp; each command has a file of its own, prints its
-// data to stdout and its complaints to stderr, and returns the exit code.
+// commands.h: the commands of `quipu`. arguments.cpp parses the arguments, and checks them as
+// far as no node is needed. Each command has a file of its own, prints its data to stdout
+// and errors to stderr, and returns the exit code.
 #pragma once
 
 #include <chrono>
@@ -51,8 +51,8 @@ struct IngestCommand {
   Ack ack = Ack::disk;
   std::optional<std::uint64_t> rate;  // lines per second
   std::string report;                 // a file for each line that was not counted; empty: none
-  std::string resume;                 // a file to go on from; empty: none
-  // How long an outcome may stay unknown before its lines are named and given up.
+  std::string resume;                 // the state file of an earlier ingest; empty: none
+  // How long an outcome may stay unknown. After that its lines are named and given up.
   std::chrono::milliseconds timeout{30'000};
 };
 int run(const Environment& environment, const IngestCommand& command);
@@ -62,7 +62,7 @@ int run(const Environment& environment, const StatusCommand& command);
 
 struct ConfigShowCommand {
   std::string file;                                        // empty: none
-  std::vector<std::pair<std::string, std::string>> flags;  // quipud's: ("--name", "n1")
+  std::vector<std::pair<std::string, std::string>> flags;  // those of quipud: ("--name", "n1")
 };
 int run(const Environment& environment, const ConfigShowCommand& command);
 
@@ -72,7 +72,7 @@ struct BenchCommand {
   std::size_t connections = 50;
   std::size_t pipeline = 64;
   std::uint64_t keys = 1'000'000;
-  bool hot = false;     // one key
+  bool hot = false;     // a single key
   bool tokens = false;  // each connection has a session, so that adds could be retried
   Ack ack = Ack::disk;
   ReadLevel level = ReadLevel::local;

@@ -1,4 +1,4 @@
-// quipu config show: what quipud would run with, and where each setting comes from.
+// quipu config show: the settings that quipud would run with, and where each comes from.
 #include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 namespace quipu::cli {
 namespace {
 
-// As the type that the setting has.
+// With the setting's type.
 nlohmann::json typed(RawSetting::Type type, const std::string& text) {
   if (type == RawSetting::Type::yes_no) return text == "true";
   std::uint64_t number = 0;

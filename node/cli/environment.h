@@ -1,4 +1,4 @@
-// environment.h: what every command is told.
+// environment.h: the input that every command gets.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 namespace quipu::cli {
 
 struct Environment {
-  // host:port, the first preferred; sound, and not empty where a command asks a node.
+  // host:port, the first preferred. Valid, and not empty if the command asks a node.
   std::vector<std::string> nodes;
   std::chrono::milliseconds timeout{5000};
   bool json = false;
@@ -18,6 +18,6 @@ struct Environment {
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;   // a change that failed was not applied
 inline constexpr int kUsage = 2;    // the command line makes no sense
-inline constexpr int kUnknown = 3;  // a change may or may not have happened
+inline constexpr int kUnknown = 3;  // the command line is invalid
 
 }  // namespace quipu::cli

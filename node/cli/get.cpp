@@ -1,4 +1,4 @@
-// quipu get KEY…: the values, one a line; and what is to be known about them.
+// quipu get KEY…: the values, one on each line, with warnings about them.
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 namespace quipu::cli {
 namespace {
 
-// A reading this old is worth a word; a live cluster's are of the last interval.
+// A reading this old gets a warning. In a live cluster it is at most some intervals old.
 constexpr std::chrono::milliseconds kStale{1000};
 
 std::vector<Result<Reading>> read_all(const OpenClient& client, const Environment& environment,
@@ -28,7 +28,7 @@ std::vector<Result<Reading>> read_all(const OpenClient& client, const Environmen
   return readings;
 }
 
-// What a plain number does not say.
+// Warnings that a plain number cannot show.
 std::string caveat(const Reading& reading) {
   std::string text;
   if (!reading.complete) text = "adds counted by a node that cannot be heard now may be missing";

@@ -14,7 +14,7 @@ class Histogram {
   void add(std::chrono::nanoseconds value, std::uint64_t times = 1);
   void add(const Histogram& other);
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  // The value that this share of all does not exceed; 0 if there are none.
+  // The value that this share of all values does not exceed. 0 if there are none.
   [[nodiscard]] std::chrono::nanoseconds quantile(double share) const;
 
  private:

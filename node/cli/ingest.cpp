@@ -1,12 +1,12 @@
-// quipu ingest [FILE]: counts a line at a time, each exactly once, whatever dies
+// quipu ingest [FILE]: counts one line at a time, each exactly once, also if a process dies
 // meanwhile.
 //
 //   file ─▶ lines ─▶ combiner ─▶ block of adds ─▶ adds in flight ─▶ report
 //           (rate)   (bounded)   (--resume: in    (bounded; retried by the client
 //                                 the state)       until --timeout)
 //
-// Reading stops when a whole add could not be placed anywhere for the timeout: then
-// the cluster is gone, and the rest of the file should not be thrown after it.
+// Reading stops when no add could be placed anywhere for the whole timeout: then the cluster is
+// gone, and sending the rest of the file would be useless.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,10 +40,10 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kInFlight = 16'384;
 static_assert(kInFlight < ClientSettings{}.max_in_flight, "the client never says overloaded");
-// Between two looks at the progress, the rate and Ctrl-C.
+// The pause between two checks of the progress, the rate and Ctrl-C.
 constexpr milliseconds kLook{50};
 
-// Adds that ended, from the client's thread to ours.
+// Adds that ended, passed from the client's thread to ours.
 class Endings {
  public:
   struct Ending {
@@ -88,7 +88,7 @@ bool is_final(Code code) {
   return code == Code::out_of_range || code == Code::invalid_argument || code == Code::token_reused;
 }
 
-// Of all lines up to this one. Of a line that is too long its text is not at hand.
+// A digest of all lines up to this one. The text of a line that is too long is not available.
 std::uint64_t digest_of(std::uint64_t before, const LineReader::Line& line) {
   return line.too_long ? hash64(HashKey{~before}, std::string_view())
                        : hash64(HashKey{before}, line.text);
@@ -98,7 +98,7 @@ std::string input_name(const IngestCommand& command) {
   return command.file == "-" ? "standard input" : printable(command.file);
 }
 
-// The size of what is a file.
+// The size of a regular file.
 std::optional<std::uint64_t> size_of(int descriptor) {
   struct stat found {};
   if (fstat(descriptor, &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
@@ -119,8 +119,8 @@ class Ingest {
         state_(state),
         pace_(Clock::now(), command.rate) {}
 
-  // Reads over what an earlier ingest has read, and takes over what that left. Not ok: this
-  // is not the same input.
+  // Reads the lines of an earlier ingest again, and takes over its state. Not ok: this is not
+  // the same input.
   [[nodiscard]] Status resume(Interrupts& interrupts) {
     const IngestState::Position& to = state_->position();
     while (position_.lines < to.lines) {
@@ -164,7 +164,7 @@ class Ingest {
       if (const auto now = Clock::now(); progress_.due(now)) progress_.show(now, how_far(now));
     }
     report_.flush();
-    // What was read since the last block were lines that are no adds.
+    // All lines since the last block were no adds.
     if (state_ != nullptr && !gave_up_ && position_ != state_->position())
       state_->add_block({}, position_);
   }
@@ -193,13 +193,13 @@ class Ingest {
     return state;
   }
 
-  // The first Ctrl-C: no more is read. The second: nothing is waited for.
+  // The first Ctrl-C ends reading. The second ends all waiting.
   void obey(int interrupts) {
     if (interrupts > 0) stop("interrupted");
     if (interrupts > 1) client_.close();
   }
 
-  // Nothing may be sent that the state does not hold.
+  // Nothing may be sent before it is in the state.
   void watch_state() {
     if (state_ == nullptr || gave_up_) return;
     const std::string trouble = state_->trouble();
@@ -214,7 +214,7 @@ class Ingest {
     report_.on_stopped(position_.lines, why);
   }
 
-  // What one read of the file brought, as far as there is room.
+  // The lines of one read, as far as there is room.
   void read_some() {
     while (!combiner_.full() && pace_.allows(lines_read_)) {
       const std::optional<LineReader::Line> line = reader_.next();
@@ -232,7 +232,7 @@ class Ingest {
       case LineReader::Fill::more:
         return;
       case LineReader::Fill::nothing_yet:
-        // Somebody types, or a pipe is slow: wait for what is in flight instead.
+        // A person types, or a pipe is slow: wait for adds in flight instead.
         if (!idle) collect(milliseconds(1));
         return;
       case LineReader::Fill::end:
@@ -273,7 +273,7 @@ class Ingest {
     }
   }
 
-  // All that was read becomes a block, so that its lines end where the position is.
+  // All lines read become a block, so that its lines end at the position.
   void begin_block() {
     std::vector<CombinedAdd> adds;
     while (std::optional<CombinedAdd> add = combiner_.take()) adds.push_back(std::move(*add));
@@ -308,7 +308,7 @@ class Ingest {
   }
 
   void collect(milliseconds wait) {
-    // With nothing in flight nothing ends; then it is only the rate that may bid us wait.
+    // With nothing in flight, nothing ends. Then only the rate can require a wait.
     const bool paced = reading_ && !pace_.allows(lines_read_);
     if (in_flight_ == 0) wait = std::min(wait, milliseconds(paced ? 1 : 0));
     for (Endings::Ending& ending : endings_.take(wait)) {
@@ -344,7 +344,7 @@ class Ingest {
   IngestState* const state_;
   Pace pace_;
   IngestCombiner combiner_;
-  std::deque<Waiting> block_;  // to be sent before what is in the combiner
+  std::deque<Waiting> block_;  // to send before the combiner's adds
   Endings endings_;
   std::vector<std::unique_ptr<Waiting>> slots_;  // in flight; the client borrows their bindings
   std::vector<std::size_t> free_;
@@ -358,7 +358,7 @@ class Ingest {
   bool gave_up_ = false;
 };
 
-// In slices, between which it looks at Ctrl-C.
+// In slices, with a check for Ctrl-C between them.
 Status wait_usable(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
   const auto give_up = Clock::now() + timeout;
   auto reach = ClientThread::Reach::trying;
@@ -368,7 +368,7 @@ Status wait_usable(ClientThread& client, milliseconds timeout, Interrupts& inter
   return reach == ClientThread::Reach::usable ? Status() : unusable(client, reach, timeout);
 }
 
-// The state, of the cluster that answers.
+// The state for the cluster that answers.
 Result<std::unique_ptr<IngestState>> open_state(const Environment& environment,
                                                 const std::string& path) {
   const Result<Reached> reached = open_any(environment.nodes, environment.timeout);
@@ -412,7 +412,7 @@ class IngestRun {
     settings.wait_for_room = true;
     std::unique_ptr<IngestState> state;
     if (!command_.resume.empty()) {
-      // A state is of a cluster that is founded.
+      // A state belongs to a founded cluster.
       Status usable = wait_usable(OpenClient(settings).thread(), environment_.timeout, interrupts);
       if (!usable.ok()) return usable;
       auto opened = open_state(environment_, command_.resume);
@@ -455,7 +455,7 @@ class IngestRun {
   IngestDetails details_;
   IngestReport report_;
   IngestReport::Totals totals_{};
-  bool began_ = false;  // to read lines that are to be counted
+  bool began_ = false;  // to read lines that will be counted
 };
 
 }  // namespace

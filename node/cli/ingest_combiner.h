@@ -1,5 +1,5 @@
-// ingest_combiner.h: lines that wait to be sent, those of one key summed into one
-// add, which remembers the lines that it stands for.
+// ingest_combiner.h: lines that wait to be sent. Lines with one key are summed into one add,
+// which remembers its lines.
 //
 //   put(line) ─▶ the key's add, or a new one at the end ─▶ take(), oldest first
 //
@@ -25,12 +25,12 @@ struct CombinedAdd {
 
 class IngestCombiner {
  public:
-  // Keys that wait: what a look-ahead is worth, at about 200 B each.
+  // The most waiting keys: a look-ahead that is worth about 200 B each.
   static constexpr std::size_t kMaxWaiting = 32'768;
-  // Remembered ranges of one add; then another is begun.
+  // The most ranges in one add. After that, another add begins.
   static constexpr std::size_t kMaxRanges = 256;
 
-  // A sum that would leave int64 is begun anew instead.
+  // If a sum would leave int64, another add begins.
   void put(std::uint64_t line, std::string_view key, std::int64_t amount);
   [[nodiscard]] std::optional<CombinedAdd> take();
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
@@ -40,7 +40,7 @@ class IngestCombiner {
   using Waiting = std::list<CombinedAdd>;
 
   Waiting waiting_;
-  // The newest add of each key, by a view of its key; never iterated.
+  // The newest add of each key. The key is a view of the add's. Never iterated.
   std::unordered_map<std::string_view, Waiting::iterator> newest_;
 };
 

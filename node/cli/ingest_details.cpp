@@ -26,7 +26,7 @@ std::string what_became(const Status& status) {
   return "may or may not be counted";
 }
 
-// Without advice on what is in doubt: that is for the end.
+// Without advice for lines in doubt: that comes at the end.
 std::string reason(const Status& status) {
   if (status.ok()) return {};
   if (status.outcome() != Outcome::unknown) return message_of(status);

@@ -1,4 +1,4 @@
-// ingest_details.h: each line that was not counted, with its reason: all of them in the
+// ingest_details.h: lists each line that was not counted, with its reason: all of them in the
 // report's file, if there is one, and the first few on stderr.
 #pragma once
 
@@ -18,17 +18,17 @@ class IngestDetails {
   IngestDetails(const IngestDetails&) = delete;
   IngestDetails& operator=(const IngestDetails&) = delete;
 
-  // Tab-separated, with a line of headings. `append`: behind what an earlier ingest wrote.
+  // Tab-separated, with a line of headings. `append`: after the rows of an earlier ingest.
   [[nodiscard]] Status open(const std::string& file, bool append);
 
-  // `key` may be empty: the lines are of no add.
+  // `key` may be empty: the lines belong to no add.
   void tell(const LineRanges& lines, const std::string& key, std::int64_t amount,
             const Status& status);
-  // Once, at the end. Not ok: the report could not be written.
+  // Call it once, at the end. Not ok: the report could not be written.
   [[nodiscard]] Status finish();
 
  private:
-  // What a person reads at a glance.
+  // A short text for a person.
   static constexpr std::size_t kMostSaid = 20;
 
   void write(const std::string& text);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\v\f";
 
-// Takes the first word off `text`.
+// Takes the first word from `text`.
 std::string_view take_word(std::string_view& text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return text = {};

@@ -17,10 +17,10 @@ struct BadLine {
   std::string_view why;
 };
 
-// Blanks (spaces, tabs, a carriage return) around and between do not matter.
+// Blanks (spaces, tabs, a carriage return) are ignored around and between the words.
 [[nodiscard]] std::variant<IngestLine, BlankLine, BadLine> parse_ingest_line(std::string_view text);
 
-// A whole number in int64, with or without a sign. False: it is none.
+// A whole number in int64, with or without a sign. False: it is not one.
 [[nodiscard]] bool parse_amount(std::string_view text, std::int64_t& amount);
 
 }  // namespace quipu::cli

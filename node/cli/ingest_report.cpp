@@ -8,7 +8,7 @@
 namespace quipu::cli {
 namespace {
 
-// Ranges of unknown lines in a document; the report's file has them all.
+// The most ranges of unknown lines in a document. The report's file has all of them.
 constexpr std::size_t kMostRangesShown = 100;
 
 std::uint64_t per_second(std::uint64_t count, std::chrono::duration<double> took) {
@@ -19,7 +19,7 @@ std::string lines_that(std::uint64_t count, const char* what) {
   return for_people(count) + (count == 1 ? " line " : " lines ") + what;
 }
 
-// A resumed ingest tries again what was refused for any other reason.
+// A resumed ingest tries lines again that were refused for any other reason.
 bool is_refused_for_good(Code code) {
   return code == Code::out_of_range || code == Code::invalid_argument || code == Code::token_reused;
 }

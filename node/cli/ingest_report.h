@@ -1,13 +1,13 @@
-// ingest_report.h: what became of every line, told as it is learnt and summed up
+// ingest_report.h: the outcome of every line, printed as soon as it is known, with a summary
 // at the end.
 //
 //   counted      blank      refused: certainly not counted, now or later
 //   pending      not counted, but a resumed ingest would try again
 //   doubtful     may be counted; a resumed ingest would find out
-//   lost         may be counted, and nobody can find out any more
+//   lost         may be counted, and this cannot be found out any more
 //
-// Invariant: each line read ends in exactly one of these. Without a state there is
-// no resuming: then what is pending is refused, and what is doubtful is lost.
+// Invariant: each line read ends in exactly one of these. Without a state there is no
+// resuming: then pending lines are refused, and doubtful lines are lost.
 #pragma once
 
 #include <chrono>
@@ -25,34 +25,34 @@ namespace quipu::cli {
 
 class IngestReport {
  public:
-  // `state`: empty if nothing can be resumed, else its file, for people.
+  // `state`: the name of its file, for people. Empty if nothing can be resumed.
   IngestReport(IngestDetails& details, std::string state)
       : details_(details), state_(std::move(state)) {}
 
-  // What an earlier ingest has settled.
+  // The lines that an earlier ingest has settled.
   void restore(const IngestState::Position& position, const IngestState::Sums& sums);
 
   void on_blank() { ++blank_; }
-  // A line that never became an add. Neighbours with one reason are told together.
+  // A line that never became an add. Neighbouring lines with one reason are printed together.
   void on_bad(std::uint64_t line, std::string_view why);
   // `before`: an earlier ingest may have sent it.
   void on_counted(const CombinedAdd& add, bool before);
   void on_failed(const CombinedAdd& add, const Status& status);
   void on_unsent(const CombinedAdd& add);
-  // No more is read.
+  // No more lines will be read.
   void on_stopped(std::uint64_t last_line, std::string_view why);
-  // No more is sent.
+  // No more adds will be sent.
   void on_gave_up(std::string_view why);
-  // What is said together is complete.
+  // The lines to print together are complete.
   void flush();
 
   [[nodiscard]] std::uint64_t settled() const {
     return blank_ + counted_ + refused_ + pending_ + unknown_.lines();
   }
-  // Blank lines, and lines that are no adds: of those that were read.
+  // Blank lines, and lines that are not adds, of those that were read.
   [[nodiscard]] std::uint64_t blank() const { return blank_; }
   [[nodiscard]] std::uint64_t bad() const { return bad_lines_; }
-  // How it ended as a whole. The detail says what to do next.
+  // The outcome of the ingest as a whole. The detail says what to do next.
   [[nodiscard]] Status status() const;
 
   struct Totals {
@@ -72,15 +72,15 @@ class IngestReport {
   std::uint64_t blank_ = 0;
   std::uint64_t bad_lines_ = 0;
   std::uint64_t counted_ = 0;
-  std::uint64_t adds_ = 0;  // that were counted
+  std::uint64_t adds_ = 0;  // counted ones
   std::uint64_t refused_ = 0;
   std::uint64_t pending_ = 0;
-  std::uint64_t doubtful_ = 0;  // of unknown_
+  std::uint64_t doubtful_ = 0;  // part of unknown_
   LineRanges unknown_;
   std::uint64_t counted_before_ = 0;
-  Code refused_as_ = Code::ok;  // the first that was
+  Code refused_as_ = Code::ok;  // the code of the first
   bool stopped_ = false;
-  std::string why_;  // it stopped, or gave up
+  std::string why_;  // why it stopped, or gave up
   std::uint64_t last_line_ = 0;
   std::string_view bad_why_;
   LineRanges bad_;

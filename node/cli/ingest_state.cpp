@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::string_view kMagic = "quipu-ingest-state";
 constexpr std::uint64_t kVersion = 1;
-// When the file is put anew: what is settled needs no records.
+// When to write the file again: settled adds need no records.
 constexpr std::size_t kMostWritten = std::size_t{16} << 20;
-// Of one record of lost lines.
+// The most ranges in one record of lost lines.
 constexpr std::size_t kRangesARecord = 256;
 constexpr std::size_t kChecksumDigits = 16;
 
@@ -66,7 +66,7 @@ std::string ranges_text(std::span<const std::pair<std::uint64_t, std::uint64_t>>
   return text;
 }
 
-// Takes a record apart from its front. One that is short or odd makes it unsound.
+// Parses a record from its front. A short or wrong word makes it invalid.
 class Words {
  public:
   explicit Words(std::string_view rest) : rest_(rest) {}
@@ -100,7 +100,7 @@ class Words {
     return ranges;
   }
   std::string_view rest() { return std::exchange(rest_, {}); }
-  // All of it was taken, and was as it should be.
+  // Everything was parsed and valid.
   [[nodiscard]] bool end() const { return sound_ && rest_.empty(); }
 
  private:
@@ -120,7 +120,7 @@ std::string record(const std::string& text) {
   return hex(hash64(HashKey{}, text)) + ' ' + text + '\n';
 }
 
-// What a line holds, if its checksum is right.
+// The content of a line, if its checksum is right.
 std::optional<std::string_view> checked(std::string_view line) {
   if (line.size() <= kChecksumDigits || line[kChecksumDigits] != ' ') return std::nullopt;
   const std::string_view text = line.substr(kChecksumDigits + 1);
@@ -173,7 +173,7 @@ bool sync_directory_of(const std::string& path) {
   return opened.get() >= 0 && ::fsync(opened.get()) == 0;
 }
 
-// Whether `path` still names the file that is open: another may have been put there.
+// Whether `path` still names the open file: another may have been put there.
 bool is_at(int descriptor, const std::string& path) {
   struct stat open {};
   struct stat named {};
@@ -191,7 +191,7 @@ struct stat look_at(int descriptor) {
 class StateLines {
  public:
   explicit StateLines(int descriptor) : descriptor_(descriptor) {}
-  // Nothing behind the last newline.
+  // Ignores text behind the last newline.
   std::optional<std::string_view> next() {
     for (;;) {
       const std::size_t newline = buffer_.find('\n', begin_);
@@ -222,12 +222,12 @@ class StateLines {
 
 }  // namespace
 
-// Puts records into a state that is being loaded.
+// Applies records to a state that is being loaded.
 class IngestState::Loader {
  public:
   explicit Loader(IngestState& state) : state_(state) {}
 
-  // False: it makes no sense.
+  // False: the record is invalid.
   bool take(std::string_view text) {
     Words words(text);
     const std::string_view kind = words.word();
@@ -300,7 +300,7 @@ class IngestState::Loader {
   }
 
   IngestState& state_;
-  std::map<std::uint64_t, OpenAdd> block_;  // not in force yet
+  std::map<std::uint64_t, OpenAdd> block_;  // not valid yet
 };
 
 // ---- opening ----
@@ -336,7 +336,7 @@ Result<std::unique_ptr<IngestState>> IngestState::open(const std::string& path,
   }
 }
 
-// The file stays locked until the new one, which is locked as well, is in its place.
+// The file stays locked until the new one, which is also locked, has replaced it.
 Status IngestState::take_over(int descriptor) {
   if (look_at(descriptor).st_size > 0) {
     if (Status loaded = load(descriptor); !loaded.ok())
@@ -360,7 +360,7 @@ Status IngestState::load(int descriptor) {
   if (cluster != cluster_)
     return refuse("it is about another cluster, or about one that was founded anew since");
   Loader loader(*this);
-  bool cut = false;  // a record is not whole: what follows was never durable
+  bool cut = false;  // a record is incomplete: the rest was never durable
   while (const auto line = lines.next()) {
     const auto text = checked(*line);
     cut |= !text;
@@ -485,7 +485,7 @@ std::string IngestState::everything() const {
   return text;
 }
 
-// Whoever makes the file holds the lock of the one that is to take its name.
+// The writer of the file holds the lock of the file that replaces it.
 Status IngestState::rewrite(bool fresh) {
   const std::lock_guard lock(mutex_);
   const std::string next = path_ + ".quipu-new";

@@ -1,7 +1,7 @@
-// interrupts.h: Ctrl-C and SIGTERM as something to look at instead of an end.
+// interrupts.h: turns Ctrl-C and SIGTERM into a count, instead of the end of the process.
 //
-// To be made before the first thread, which inherits that they are blocked. When
-// it goes, they mean the end again.
+// Make it before the first thread, which inherits the blocked signals. When it is destroyed,
+// the signals end the process again.
 #pragma once
 
 #include <csignal>
@@ -15,7 +15,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // How many came so far.
+  // How many signals came so far.
   [[nodiscard]] int count();
 
  private:

@@ -1,4 +1,4 @@
-// line_ranges.h: which lines, compactly: "3, 5-9".
+// line_ranges.h: a set of lines, compactly: "3, 5-9".
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace quipu::cli {
 
 class LineRanges {
  public:
-  // In any order, but only what follows the last one at once costs nothing.
+  // In any order. Only lines that follow the last one directly take no memory.
   void add(std::uint64_t first, std::uint64_t last);
   void add(std::uint64_t line) { add(line, line); }
   void add(const LineRanges& other);
@@ -20,7 +20,7 @@ class LineRanges {
   [[nodiscard]] const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges() const {
     return ranges_;
   }
-  // Sorted. Of more than `most` ranges the first, and how many more.
+  // Sorted. With more than `most` ranges: the first ones, and how many more.
   [[nodiscard]] std::string text(std::size_t most = 10) const;
 
  private:

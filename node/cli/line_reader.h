@@ -1,4 +1,4 @@
-// line_reader.h: cuts what a descriptor gives into lines, in bounded memory.
+// line_reader.h: splits the input of a descriptor into lines, in bounded memory.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@ namespace quipu::cli {
 
 class LineReader {
  public:
-  // A longer line is skipped, and said to be too long. Room for the longest key,
-  // any amount, and some blanks.
+  // A longer line is skipped and reported as too long. This is room for the longest key, any
+  // amount, and some blanks.
   static constexpr std::size_t kMaxLine = 1024;
 
   // Does not own the descriptor.
@@ -28,7 +28,7 @@ class LineReader {
     bool too_long = false;
     bool open = false;  // the input ended before a newline
   };
-  // The next whole line; after the end, also what stands behind the last newline.
+  // The next whole line. After the end, also the rest behind the last newline.
   [[nodiscard]] std::optional<Line> next();
 
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
@@ -39,7 +39,7 @@ class LineReader {
 
   int descriptor_;
   std::string buffer_;
-  std::size_t begin_ = 0;  // of what is left in buffer_
+  std::size_t begin_ = 0;  // of the rest in buffer_
   bool skipping_ = false;  // in a line that is too long
   bool end_ = false;
   std::uint64_t lines_ = 0;

@@ -1,10 +1,10 @@
-// quipu ls [PREFIX]: the counters that exist, in no order. One node lists them all,
-// step by step, and says so where no owner can be asked.
+// quipu ls [PREFIX]: the counters that exist, unordered. One node lists all of them, step by
+// step, and reports it if no owner of some of them answers.
 //
 //   which views are complete? ─▶ list, step by step, printed as it comes ─▶ how it ended
 //
-// A view that was complete before the list began knows all that was acknowledged up to
-// then, so the list is complete if the views of all nodes that it comes from were.
+// A view that was complete before the list began has everything that was acknowledged until
+// then. So the list is complete if the views of all nodes that supply it were.
 #include <exception>
 #include <future>
 #include <iostream>
@@ -21,7 +21,7 @@
 namespace quipu::cli {
 namespace {
 
-// A counter that `member` would be asked for. REQUIRES: it owns something
+// A counter about which `member` can be asked. REQUIRES: it owns something
 std::string key_owned_by(const ConfigReply& config, const OwnerTable& owners, MemberIndex member) {
   for (std::uint64_t number = 0;; ++number) {
     std::string key = std::to_string(number);
@@ -30,8 +30,8 @@ std::string key_owned_by(const ConfigReply& config, const OwnerTable& owners, Me
   }
 }
 
-// Whether the member at the other end hears everybody who may have counted: it says so of
-// any counter that it owns.
+// Whether the member at the other end hears all members that may have counted. Any counter
+// that it owns shows it.
 bool hears_all(NodeSession& session, const std::string& key_of_its_own) {
   const Result<Value> value = session.read(key_of_its_own);
   return value.ok() && value->code == Code::ok && value->complete;
@@ -43,7 +43,7 @@ bool hears_all(const ConfigReply& config, const MemberInfo& member, const std::s
   return session.open(config, member).ok() && hears_all(session, key);
 }
 
-// Why the view of the node that is asked is not complete.
+// Why the view of the asked node is not complete.
 std::string deafness(NodeSession& session, const MemberInfo& asked) {
   std::vector<std::string> silent;
   const Result<StatusReply> status = session.status(asked);
@@ -54,8 +54,8 @@ std::string deafness(NodeSession& session, const MemberInfo& asked) {
   return asked.name + " cannot hear " + name_list(silent);
 }
 
-// Why counters may be missing; empty: every view that the list comes from is complete. It
-// comes from the node that is asked and, if that does not own everything, from any other.
+// Why counters may be missing. Empty: every view that supplies the list is complete. These are
+// that of the asked node and, if it does not own everything, those of all other members.
 std::string incomplete(const Environment& environment, Reached& reached) {
   const ConfigReply& config = reached.config;
   const OwnerTable owners(config.replication, config.owners);
@@ -89,7 +89,7 @@ void show(const Environment& environment, const std::string& key, bool first) {
   std::cout << (first ? "" : ",") << json_text(object);
 }
 
-// Shows what there is up to where it ends, or is cut off.
+// Shows the list up to its end, or to the limit.
 Status show_all(const Environment& environment, NodeSession& session, const std::string& prefix) {
   bool first = true;
   for (std::uint32_t cursor = 0; cursor < kListEnd;) {

@@ -13,7 +13,7 @@
 namespace quipu::cli {
 namespace {
 
-// Whether it only looks: then it may be repeated, whatever became of it.
+// Whether the command only reads: then it may be repeated after any outcome.
 bool only_reads(const Command& command) {
   return std::holds_alternative<GetCommand>(command) ||
          std::holds_alternative<ListCommand>(command) ||
@@ -27,9 +27,9 @@ int carry_out(const Parsed& todo) {
     const int code = std::visit([&](const auto& command) { return run(todo.environment, command); },
                                 todo.command);
     if (std::cout.flush()) return code;
-    complain("the output could not be written: whoever reads it misses some or all of it");
+    complain("the output could not be written: some or all of it is missing");
     return code == kOk ? unsure : code;
-  } catch (const std::exception& error) {  // of a library: out of memory, no thread
+  } catch (const std::exception& error) {  // from a library: out of memory, no thread
     complain(error.what());
     const Code code = unsure == kUnknown ? Code::in_doubt : Code::unavailable;
     if (todo.environment.json)

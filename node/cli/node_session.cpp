@@ -34,7 +34,7 @@ bool knows_all_addresses(const ConfigReply& config) {
                       [](const MemberInfo& member) { return member.client_address.empty(); });
 }
 
-// Who answered at `address` knows where it is to be found itself.
+// Fills in missing client addresses from another node's config; `address` is that node's own.
 void learn_addresses(ConfigReply& config, const ConfigReply& said, const std::string& address) {
   for (MemberInfo& member : config.members) {
     for (const MemberInfo& told : said.members) {
@@ -130,7 +130,7 @@ Result<StatusReply> NodeSession::status(const MemberInfo& member) {
   return Status(Code::unavailable, "another member answers at " + member.client_address);
 }
 
-// The node gives up a little before we do, so that it can say who is missing.
+// The node's timeout is a little shorter, so that its answer can name the missing members.
 std::uint32_t NodeSession::patience() const {
   const auto ms = std::clamp<std::int64_t>(timeout_.count() * 3 / 4, 1, kMaxTimeoutMs);
   return static_cast<std::uint32_t>(ms);
@@ -144,7 +144,7 @@ Result<Value> NodeSession::read(const std::string& key) {
   Result<Values> values = decode_values(*payload);
   if (!values.ok()) return values.status();
   if (values->values.size() == 1) return std::move(values->values.front());
-  return Status(Code::unavailable, "it answered for other keys than were asked");
+  return Status(Code::unavailable, "it answered for other keys than requested");
 }
 
 Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) {

@@ -1,4 +1,4 @@
-// node_session.h: one question at a time to one particular node, blocking.
+// node_session.h: blocking requests to one particular node, one at a time.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -14,27 +14,27 @@
 
 namespace quipu::cli {
 
-// For one node, while there are others to ask.
+// The longest wait for one node while there are others to ask.
 inline constexpr std::chrono::milliseconds kPatience{1000};
 
 class NodeSession {
  public:
-  // `timeout` is for each question, and for connecting.
+  // `timeout` is for each request, and for connecting.
   explicit NodeSession(std::chrono::milliseconds timeout) : timeout_(timeout) {}
   ~NodeSession();
   NodeSession(const NodeSession&) = delete;
   NodeSession& operator=(const NodeSession&) = delete;
 
-  // Once. unavailable: why it could not be reached.
+  // Call it once. unavailable: the text says why it could not be reached.
   [[nodiscard]] Status open(const std::string& address);
-  // The last question, or connecting, failed since nothing came in time.
+  // The last request, or connecting, failed because nothing came in time.
   [[nodiscard]] bool timed_out() const { return timed_out_; }
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-  // open(), and makes sure that a member of this cluster answers.
+  // open(), and checks that a member of this cluster answers.
   [[nodiscard]] Status open(const ConfigReply& config, const MemberInfo& member);
-  // One that makes sense in itself. REQUIRES: open() was ok
+  // A valid config. REQUIRES: open() was ok
   [[nodiscard]] Result<ConfigReply> config();
-  // unavailable: it is not `member` who answers here.
+  // unavailable: another node than `member` answers here.
   [[nodiscard]] Result<StatusReply> status(const MemberInfo& member);
   // At `local`.
   [[nodiscard]] Result<Value> read(const std::string& key);
@@ -59,19 +59,19 @@ class NodeSession {
   std::size_t size_ = 0;
 };
 
-// A node that answers, and what it says of its cluster.
+// A node that answers, and its view of the cluster.
 struct Reached {
   std::unique_ptr<NodeSession> session;
   ConfigReply config;
 };
 
-// The first of `nodes` that answers. A node that does not answer within a second is left
-// for the next, and asked again while there is time. unavailable names them all.
+// The first of `nodes` that answers. If a node does not answer within a second, the next one is
+// asked, and this one again while there is time. unavailable: the text names all of them.
 [[nodiscard]] Result<Reached> open_any(const std::vector<std::string>& nodes,
                                        std::chrono::milliseconds timeout);
 
-// The config, from the first of `nodes` that answers. Members that it has no client
-// address for get the one of `nodes` that they answer at.
+// The config, from the first of `nodes` that answers. A member without a client address gets
+// the one of `nodes` at which it answers.
 [[nodiscard]] Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
                                              std::chrono::milliseconds timeout);
 

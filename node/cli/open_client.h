@@ -1,7 +1,7 @@
-// open_client.h: the client for the commands that need one.
+// open_client.h: the client of the commands that need one.
 //
-// The library rides out a node that restarts. Somebody at a terminal wants to know at
-// once that no node is there, so a command gives up as soon as every address has failed.
+// The library waits for a node that restarts. A person at a terminal wants to know at once that
+// there is no node, so a command gives up as soon as every address has failed.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace quipu::cli {
 // A client thread that ends with its owner.
 class OpenClient {
  public:
-  // `journal`: as ClientThread's; null: none.
+  // `journal`: as for ClientThread; null: none.
   explicit OpenClient(ClientSettings settings, ClientJournal* journal = nullptr);
   ~OpenClient();
   OpenClient(const OpenClient&) = delete;
@@ -33,16 +33,16 @@ class OpenClient {
   std::shared_ptr<ClientThread> thread_;
 };
 
-// Not ok: no node of a founded cluster answers. The detail has been said.
+// Not ok: no node of a founded cluster answers. The detail was already printed.
 [[nodiscard]] Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment);
 
-// Why a client is not usable, and what to do. `reach`: as wait_usable answered.
+// Why a client is not usable, and what to do. `reach`: the answer of wait_usable.
 [[nodiscard]] Status unusable(const ClientThread& client, ClientThread::Reach reach,
                               std::chrono::milliseconds timeout);
-// No node answers, for the reason that `why` says.
+// No node answers, because of `why`.
 [[nodiscard]] Status unreachable(const Status& why);
 
-// A command that changes one counter. Returns the exit code.
+// Runs a command that changes one counter. Returns the exit code.
 [[nodiscard]] int change(const Environment& environment, std::string_view command,
                          const std::string& key, const std::function<Status(Counter)>& how);
 

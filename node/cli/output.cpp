@@ -22,15 +22,15 @@ std::string_view name(Outcome outcome) {
   return "unknown";
 }
 
-// The character that a text begins with; bytes 0: it begins with no UTF-8.
+// The first character of a text. bytes 0: the text does not begin with UTF-8.
 struct Character {
   std::size_t bytes = 0;
   char32_t code = 0;
 };
 
 Character first_character(std::string_view text) {
-  // The shape of the first byte, what of it belongs to the code, and the least code
-  // that needs so many bytes.
+  // The pattern of the first byte, its bits of the code point, and the lowest code point that
+  // needs this many bytes.
   constexpr struct {
     unsigned mask, shape;
     char32_t least;
@@ -51,7 +51,7 @@ Character first_character(std::string_view text) {
   return {};
 }
 
-// Controls, and what a terminal shows as nothing or as a change of direction or line.
+// Controls, and characters that a terminal shows as nothing or as a change of direction or line.
 bool is_control(char32_t code) {
   constexpr std::pair<char32_t, char32_t> kUnseen[] = {
       {0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},

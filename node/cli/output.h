@@ -1,6 +1,6 @@
-// output.h: how `quipu` speaks: data on stdout, diagnostics on stderr, nothing that
-// a key could do to a terminal. With `--output json` there is one document on stdout,
-// whatever happened; README.md beside this file describes them all.
+// output.h: the output of `quipu`: data on stdout, diagnostics on stderr, and no characters from
+// a key that control a terminal. With `--output json` there is always exactly one document on
+// stdout. README.md beside this file describes all documents.
 #pragma once
 
 #include <chrono>
@@ -24,19 +24,19 @@ void print_json(const nlohmann::json& value);
 // In ASCII; bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string json_text(const nlohmann::json& value);
 
-// With control and invisible characters, backslashes and what is not UTF-8 escaped (\x1b),
-// so that it stays one line and plain, and no two keys differ only in what cannot be seen.
+// Escapes control and invisible characters, backslashes and bytes that are not UTF-8 (\x1b). So
+// the text is one plain line, and two different keys never look the same.
 [[nodiscard]] std::string printable(std::string_view bytes);
-// Sets "value", and "value_text" for readers that hold no whole 64 bits; nulls if there is none.
+// Sets "value", and "value_text" for readers that cannot hold 64 bits. Nulls if there is none.
 void put_value(nlohmann::json& object, std::optional<std::int64_t> value);
-// Sets "key"; and if its bytes must be replaced there, "key_escaped" as printable().
+// Sets "key". If bytes must be replaced there, also "key_escaped", as printable() does it.
 void put_key(nlohmann::json& object, const std::string& key);
 
-// As status.message(), with what somebody at a command line can do.
+// Like status.message(), with advice for a person at a command line.
 [[nodiscard]] std::string message_of(const Status& status);
-// How something ended, for a document: sets "code", "outcome" and "message".
+// The outcome of a part, for a document: sets "code", "outcome" and "message".
 void put_status(nlohmann::json& object, const Status& status);
-// A document that so far says which command it is of, and how that ended.
+// A new document, with the name of its command and its outcome.
 [[nodiscard]] nlohmann::json document(std::string_view command, const Status& status = {});
 
 // "850 ms", "3.2 s", "4 min"; "unknown" if there is none.
@@ -44,7 +44,7 @@ void put_status(nlohmann::json& object, const Status& status);
 // "1,234,567"
 [[nodiscard]] std::string for_people(std::uint64_t number);
 
-// Rows in columns; all but the last padded.
+// Rows in columns. All cells but the last are padded.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }

@@ -14,9 +14,9 @@ namespace {
 constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::size_t kUsualColumns = 80;
 constexpr std::size_t kLongestBar = 32;   // with its brackets
-constexpr std::size_t kShortestBar = 12;  // a shorter one says nothing
+constexpr std::size_t kShortestBar = 12;  // a shorter one would show nothing
 
-// Of one that can clear a line.
+// For a terminal that can clear a line.
 bool is_terminal(int descriptor) {
   const char* const type = std::getenv("TERM");
   return isatty(descriptor) == 1 && (type == nullptr || std::string_view(type) != "dumb");
@@ -36,7 +36,7 @@ std::string bar(double share, std::size_t width) {
   return text + "]";
 }
 
-// As much as fits so many columns.
+// As much as fits into this many columns.
 std::string line_of(const Progress::State& state, std::size_t columns) {
   std::vector<std::string> words = state.words;
   if (state.share)
@@ -63,7 +63,7 @@ Progress::Progress() : terminal_(is_terminal(STDERR_FILENO)) {}
 void Progress::show(std::chrono::steady_clock::time_point now, const State& state) {
   if (!terminal_) return;
   next_ = now + kRedraw;
-  // The last column stays free, and nothing wraps if the terminal has just become narrower.
+  // The last column stays free, so that nothing wraps if the terminal has just become narrower.
   const std::size_t columns = std::max<std::size_t>(terminal_columns(), 2) - 1;
   std::cerr << "\r\x1b[K\x1b[?7l" + line_of(state, columns) + "\x1b[?7h" << std::flush;
   drawn_ = true;

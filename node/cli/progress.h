@@ -1,9 +1,9 @@
-// progress.h: a line on a terminal that says how far it is; nothing elsewhere.
+// progress.h: a line with the progress, on a terminal only.
 //
 //   [=======>            ] 37%  1,234,567 lines  310,000/s  ETA 12 s
 //
-// The line is never wider than the terminal, whose width is looked at each time: what
-// does not fit is left out, the bar first, then the last words.
+// The line is never wider than the terminal. The width is read each time. Parts that do not
+// fit are left out: the bar first, then the last words.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   struct State {
-    std::optional<double> share{};     // of the whole, if that is known: 0 to 1
+    std::optional<double> share{};     // of the whole, if known: 0 to 1
     std::vector<std::string> words{};  // the most important one first
   };
 
@@ -30,7 +30,7 @@ class Progress {
     return terminal_ && now >= next_;
   }
   void show(std::chrono::steady_clock::time_point now, const State& state);
-  // Before something else is written to stderr.
+  // Call it before other output to stderr.
   void clear();
 
  private:

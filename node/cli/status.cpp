@@ -1,5 +1,5 @@
-// quipu cluster status: every member as it sees itself, and its view of the others. It
-// fails if a member cannot be reached, or a majority of the owners of some counters is lost.
+// quipu cluster status: every member's own state, and its view of the others. It fails if a
+// member cannot be reached, or a majority of the owners of some counters is lost.
 #include <algorithm>
 #include <future>
 #include <map>
@@ -44,7 +44,7 @@ std::vector<MemberStatus> ask_all(const Environment& environment, const ConfigRe
   return all;
 }
 
-// Which members each member counts on: none, if it cannot be asked or is not ready; else
+// The members that each member can use. None if it cannot be asked or is not ready. Otherwise
 // itself and the peers that it hears, unless they say that they are not ready.
 std::vector<std::vector<bool>> companies(const ConfigReply& config,
                                          const std::vector<MemberStatus>& all) {
@@ -69,7 +69,7 @@ std::vector<std::vector<bool>> companies(const ConfigReply& config,
   return companies;
 }
 
-// The partitions of which no owner is together with enough others to be a majority.
+// The partitions of which no owner can use enough others for a majority.
 std::size_t without_majority(const ConfigReply& config, const std::vector<MemberStatus>& all) {
   const OwnerTable table(config.replication, config.owners);
   const auto company = companies(config, all);
@@ -91,7 +91,7 @@ struct ClusterStatus {
   std::vector<MemberStatus> members{};
   std::size_t without_majority = 0;
 
-  // What is wrong with the whole.
+  // The faults of the cluster as a whole.
   [[nodiscard]] Status verdict() const {
     if (!config.ok()) return config.status();
     std::vector<std::string> gone;
@@ -133,7 +133,7 @@ nlohmann::json to_json(const MemberStatus& one) {
   put_status(json, one.status.status());
   if (!one.status.ok()) return json;
   json["state"] = one.status->state;
-  // As a text: many readers of JSON hold no whole 64 bits.
+  // As text: many readers of JSON cannot hold 64 bits.
   json["store"] = std::to_string(raw(one.status->store));
   for (const PeerStatus& peer : one.status->peers) json["peers"].push_back(to_json(peer));
   for (const Stat& stat : one.status->stats) json["stats"][stat.name] = stat.value;

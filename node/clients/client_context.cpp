@@ -50,7 +50,7 @@ Figures ClientContext::of_node(Figures own) const {
   return own;
 }
 
-// Of the reactor that is asked for, if it is one of this node; else of this one.
+// For the reactor in the request, if it is one of this node; else for this one.
 StatusReply ClientContext::status(Instant now, const StatusRequest& request) const {
   for (Figures& other : port.crossing->published()) {
     if (other.status.node != request.node) continue;

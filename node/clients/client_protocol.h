@@ -1,10 +1,10 @@
-// client_protocol.h: what a connection on the client port speaks; its first byte tells.
+// client_protocol.h: the protocol of a connection on the client port. Its first byte shows it.
 //
 //   bytes ─▶ ClientSession ─▶ ClientProtocol ─▶ core      NativeProtocol, or
 //   bytes ◀─ ClientSession ◀─ ClientProtocol ◀─ answers   RespConnection
 //
-// The session moves bytes and bounds them; a protocol gives them their meaning, and
-// holds no more of a request than its reply needs. Reactor thread.
+// The session moves bytes and bounds them. A protocol interprets them, and holds no more of a
+// request than its reply needs. Reactor thread.
 #pragma once
 
 #include <algorithm>
@@ -20,28 +20,28 @@ class ClientProtocol {
  public:
   enum class State {
     reading,    // all whole requests were taken
-    turn_over,  // … or not: the others had better have theirs first
-    waiting,    // … or not: some answer must come before
-    ended,      // its last words are written
-    broken,     // whoever this is, nothing more is said
+    turn_over,  // … or not: yielded to other connections
+    waiting,    // … or not: blocked on a reply
+    ended,      // its last reply is written
+    broken,     // protocol violation: close silently
   };
 
   virtual ~ClientProtocol() = default;
 
-  // Takes whole requests out of `in`, which may borrow it until the call returns, gives
-  // them to the core, and appends the replies that are known.
+  // Takes whole requests out of `in`, which it may borrow until the call returns, gives them to
+  // the core, and appends the replies that are known.
   virtual void take(ReadBuffer& in, std::string& out) = 0;
-  // Of the core, to this connection.
+  // An answer of the core for this connection.
   virtual void reply(const Answer& answer, std::string& out) = 0;
-  // Last words: this connection is to be closed.
+  // Writes the last reply: this connection will be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
   [[nodiscard]] virtual State state() const = 0;
   // Whether a request still waits for the core's answer.
   [[nodiscard]] virtual bool owes() const = 0;
-  // The connection is gone; this may live on for a while, and what all share may not.
+  // The connection is gone. This object may live on for a while; shared objects may not.
   virtual void on_closed() {}
 
-  // What was appended since the last call may be sent once this is durable. 0: now.
+  // The commit that the output since the last call must wait for. 0: none.
   [[nodiscard]] Commit take_after() { return std::exchange(after_, Commit{}); }
 
  protected:

@@ -12,7 +12,7 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::size_t kTurnSize = std::size_t{64} << 10;
-// How long a client has to fetch our last words.
+// How long a client may take to fetch the last reply.
 constexpr std::chrono::seconds kLinger{1};
 
 std::string in_seconds(std::chrono::milliseconds time) {
@@ -55,8 +55,8 @@ void ClientSession::watch(ReadySockets::Interest interest) {
   if (!shared_.sockets.watch(watched_, interest)) close();
 }
 
-// Most sockets are read again and again, so the interest in reading stays, until there is
-// something that is not to be read now.
+// Most sockets are read again and again. So the interest in reading stays until something must
+// not be read now.
 void ClientSession::on_ready(ReadySockets::Interest ready) {
   const ReadySockets::Interest wanted = watched_.interest;
   if (ready.write && wanted.write) {
@@ -69,7 +69,7 @@ void ClientSession::on_ready(ReadySockets::Interest ready) {
   on_readable();
 }
 
-// Somebody calls go_on() when that has changed.
+// go_on() is called when that has changed.
 bool ClientSession::must_wait() {
   if (ending_) return false;
   if (output_.waiting() > shared_.limits.soft_output) return true;
@@ -126,9 +126,9 @@ void ClientSession::take_requests(ReadBuffer& in) {
   turn_over_ = false;
 }
 
-// Something was appended to the output there, or the protocol's state has changed.
+// Output was appended there, or the protocol's state has changed.
 void ClientSession::on_said(std::uint64_t from) {
-  // An answer that stood behind another's may be said when its commit is long durable.
+  // An answer behind another one may be sent only now, though its own commit was durable before.
   if (const Commit after = protocol_->take_after(); after > shared_.released) {
     output_.hold(from, after);
     shared_.holding.emplace_back(after, shared_from_this());
@@ -160,7 +160,7 @@ void ClientSession::hold(std::size_t bytes) {
   shared_.held -= std::exchange(held_, bytes);
 }
 
-// Many a read ends within a request: so the timer is let run, and looks when it fires.
+// Many reads end within a request. So the timer runs on, and checks when it fires.
 void ClientSession::watch_request() {
   request_late_ = std::make_unique<Timer>(shared_.io, request_since_ + shared_.limits.request);
   request_late_->async_wait([self = shared_from_this()](const asio::error_code& error) {
@@ -172,7 +172,7 @@ void ClientSession::on_request_late() {
   request_late_.reset();
   if (left_over_ == nullptr || turn_over_) return;
   const Instant now = NodeClock::now();
-  if (!going_on_) request_since_ = now;  // it is us who do not read
+  if (!going_on_) request_since_ = now;  // this node does not read
   if (now < request_since_ + shared_.limits.request) return watch_request();
   turn_out({Code::protocol_error,
             "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
@@ -195,8 +195,8 @@ void ClientSession::end() {
   mark_unflushed();
 }
 
-// Closing with bytes unread would reset the connection, and the last words with it. They
-// may have to wait for the disk first.
+// Closing a connection with unread input would reset it and lose the last reply. The reply may
+// also have to wait for the disk first.
 void ClientSession::linger() {
   if (!ending_ || linger_ != nullptr || output_.free() < output_.waiting()) return;
   linger_ = std::make_unique<Timer>(shared_.io, NodeClock::now() + kLinger);

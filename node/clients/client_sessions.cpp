@@ -14,7 +14,7 @@ namespace {
 
 using asio::ip::tcp;
 
-// Redis's own words, where it has some.
+// Redis's own text, if there is one.
 TurnedAway::Reason no_room(std::size_t connections) {
   return {{Code::overloaded, "the node has " + std::to_string(connections) +
                                  " client connections, its limit: share connections, use another "
@@ -22,7 +22,7 @@ TurnedAway::Reason no_room(std::size_t connections) {
           "ERR max number of clients reached"};
 }
 
-// To one that runs. Closed, if that fails.
+// Moves the socket to an io_context that runs. If that fails, it is closed.
 tcp::socket moved_to(asio::io_context& io, tcp::socket socket) {
   tcp::socket moved(io);
   asio::error_code error;
@@ -102,7 +102,7 @@ std::unique_ptr<ClientProtocol> ClientSessions::speak(ClientSession& session, ch
                                           resp_);
 }
 
-// Of one that has gone meanwhile as well.
+// Also for a session that has gone meanwhile.
 void ClientSessions::on_ready(ClientId client, ReadySockets::Interest ready) {
   const auto at = sessions_.find(client);
   if (at == sessions_.end()) return;
@@ -146,7 +146,7 @@ void ClientSessions::on_tick(Instant now) {
   for (const auto& [id, session] : leaving) session->close();
 }
 
-// Of equals the newest.
+// Among equal ones the newest.
 void ClientSessions::turn_out_largest() {
   const auto smaller = [](const auto& a, const auto& b) {
     return std::pair(a.second->held(), raw(a.first)) < std::pair(b.second->held(), raw(b.first));
@@ -158,14 +158,14 @@ void ClientSessions::turn_out_largest() {
                              "goes: send smaller ones"});
 }
 
-// The oldest first, whatever the hash.
+// The oldest first, independent of the hash.
 void ClientSessions::close_all() {
   auto held = std::exchange(sessions_, {});
   const std::map<ClientId, std::shared_ptr<ClientSession>> closing(held.begin(), held.end());
   for (const auto& [id, session] : closing) session->close();
   shared_.paused.clear();
   shared_.holding.clear();
-  shared_.released = {};  // the next core may count from lower on
+  shared_.released = {};  // the next core may number from lower on
   turned_away_.clear();
 }
 

@@ -1,8 +1,7 @@
-// client_sessions.h: everybody who is connected to the client port.
+// client_sessions.h: all connections to the client port.
 //
-// Bounds: so many connections, and what they hold of unfinished requests together;
-// what each may leave unread is client_session.h's.
-// Reactor thread.
+// Bounds: the number of connections, and the total size of their unfinished requests.
+// client_session.h limits what each may leave unread. Reactor thread.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -19,40 +18,41 @@ namespace quipu {
 
 class ClientSessions {
  public:
-  // Sessions are numbered from this on.
+  // The number of the first session.
   static constexpr ClientId kFirst{1};
 
   ClientSessions(asio::io_context& io, CorePort& port, SessionLimits limits, RespSettings resp,
                  Random random);
 
-  // Reactors share the numbers: of `all`, this is the `self`th.
+  // Reactors share the numbers: this is number `self` of `all`.
   void share_numbers(std::size_t self, std::size_t all) {
     next_ = ClientId{raw(kFirst) + self};
     step_ = all;
   }
 
-  // Any thread: one more is on its way to accept(). How many are, or are connected.
+  // Any thread: expect() says that one more connection is on its way to accept(); taken() is the
+  // number of connections, including those on their way.
   void expect() { ++taken_; }
   [[nodiscard]] std::size_t taken() const { return taken_; }
-  // `socket` is non-blocking, of an io_context that nobody runs, and was expected. Beyond the
-  // bound, or without a core, it is turned away.
+  // `socket` is non-blocking, of an io_context that nothing runs, and was expected. Beyond the
+  // limit, or without a core, the connection is rejected.
   void accept(asio::ip::tcp::socket socket);
-  // To whoever asked; nothing if that session is gone.
+  // For the asker. Does nothing if that session is gone.
   void reply(ClientId client, const Answer& answer);
 
-  // What was answered at once, for a commit up to this, may go.
+  // Answers at once that wait for a commit up to this may be sent.
   void on_released(Commit durable);
-  // At the end of each batch: writes what was answered …
+  // Call both at the end of each batch: this one writes the answers …
   void flush();
-  // … and reads on if the core takes more again.
+  // … and this one reads on if the core accepts more again.
   void resume();
 
   [[nodiscard]] Figures figures() const { return resp_.own_figures(); }
 
-  // Now and then: ends those who are idle, and counts.
+  // Called now and then: ends idle connections, and counts.
   void on_tick(Instant now);
 
-  // No new request is carried out; those under way are still answered.
+  // Executes no new request. Requests under way are still answered.
   void begin_closing() { shared_.context.closing = true; }
   void close_all();
 
@@ -68,7 +68,7 @@ class ClientSessions {
   TurnedAway turned_away_;
   Instant next_look_{};
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
-      sessions_;  // no effect follows its order
+      sessions_;  // its order reaches no effect
   ClientId next_ = kFirst;
   std::uint64_t step_ = 1;
 };

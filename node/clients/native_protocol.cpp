@@ -4,7 +4,7 @@
 
 namespace quipu {
 
-// The views in ops borrow the buffer, which stands still until the next read.
+// The views in ops borrow the buffer, which does not move until the next read.
 void NativeProtocol::take(ReadBuffer& in, std::string& out) {
   state_ = State::reading;
   while (state_ == State::reading) {

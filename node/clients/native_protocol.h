@@ -1,7 +1,7 @@
 // native_protocol.h: Quipu's own frames on the client port (protocol/README.md).
 //
-// All ops of one read go to the core together. A question whose answer may be large
-// (list, config, status) ends a turn. Bytes that are no request end the connection.
+// All ops of one read go to the core together. A question whose answer may be large (list,
+// config, status) ends a turn. Bytes that are not a request end the connection.
 #pragma once
 
 #include "node/clients/client_protocol.h"

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kNotServing = "the node starts or stops";
 constexpr std::size_t kSpare = 4;  // pieces of mail
 
-// How `why` answers a question of so many keys, or a change.
+// The answers with the error `why` to a question with this many keys, or to a change.
 void refuse(Mail& mail, ClientId client, std::uint64_t id, std::uint32_t keys, const Status& why) {
   if (keys == 0) return mail.tell(client, id, {id, why.code(), why.detail()});
   Value refused;
@@ -56,7 +56,7 @@ std::size_t Crossing::home_of(std::string_view key) const {
   return owner_[raw(Placement(placement, {key, 0}).partition())];
 }
 
-// A change with a token is carried out where the token says, and nowhere else.
+// A change with a token is executed where the token says, and nowhere else.
 std::size_t Crossing::home_of(const Op& op) const {
   if (op.token.store == StoreId{}) return home_of(op.key);
   for (std::size_t i = 0; i < others_.size(); ++i) {
@@ -124,7 +124,7 @@ void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
 void Crossing::on_part(const Answer& answer) {
   const auto* const values = std::get_if<Values>(&answer);
   auto part = values == nullptr ? parts_.end() : parts_.find(values->id);
-  if (part == parts_.end()) return;  // of a core that is gone
+  if (part == parts_.end()) return;  // from a core that is gone
   const std::shared_ptr<Join> join = part->second.join;
   for (std::size_t i = 0; i < part->second.places.size() && i < values->values.size(); ++i)
     join->values.values[part->second.places[i]] = values->values[i];
@@ -196,7 +196,7 @@ void Crossing::flush() {
   }
 }
 
-// The handler is never run once that reactor has ended: nobody waits for it then.
+// The handler does not run once that reactor has ended: then no call waits for it.
 void Crossing::post(std::size_t from, Mail&& mail) {
   asio::post(io_, [this, from, mail = std::move(mail)]() mutable { take(from, mail); });
 }
@@ -213,7 +213,7 @@ void Crossing::take(std::size_t from, Mail& mail) {
   port_.finish_later();
 }
 
-// Changes that follow each other go to the core together, and so do reads.
+// Consecutive changes go to the core together, and so do consecutive reads.
 void Crossing::take_questions(std::size_t from, Mail& mail) {
   const Instant now = NodeClock::now();
   for (std::span<const Mail::Question> left = mail.questions(); !left.empty();) {
@@ -258,7 +258,7 @@ void Crossing::take_replies(std::size_t from, Mail& mail) {
   }
 }
 
-// Of keys_. What stands in memory is read all at once, but serves local reads alone.
+// For keys_. Memory is read for all at once, but this serves local reads alone.
 void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads) {
   values_.resize(keys_.size());
   port_.core->read_now(now, keys_, values_);
@@ -306,7 +306,7 @@ std::uint64_t Crossing::admit(std::size_t from, const Mail::Question& question) 
 }
 
 Crossing::Guest Crossing::dismiss(std::uint64_t at) {
-  QUIPU_CHECK(guests_[at].here, "an answer belongs to a call that waits", at);
+  QUIPU_CHECK(guests_[at].here, "an answer belongs to a pending call", at);
   guests_[at].here = false;
   free_guests_.push_back(at);
   --here_;

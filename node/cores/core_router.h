@@ -1,21 +1,19 @@
-// crossing.h: from one reactor of a node to the others, and back.
+// core_router.h: routes between the reactors of a node.
 //
 //   client of this reactor ─▶ on_ops, on_read ─┬─ its own counters ──────────▶ core
-//                                              └─ another's ─▶ mail ─▶ its Crossing, core
-//        Effects::replies, or deliver ◀── mail ◀── when it may be said ◀──────────┘
+//                                              └─ another's ─▶ mail ─▶ its router, core
+//        Effects::replies, or deliver ◀── mail ◀── when it may be sent ◀──────────┘
 //
-// A counter belongs to the reactor that owns its first shard, if one of this node does: so
-// what is added through any connection is found through any. (Of what tokens or affinities
-// put elsewhere, as soon as that one would hear of another node's.) While that one does not
-// serve it says so, as a node of one reactor would: who asks another would get a total
-// without what only that one has.
+// A counter belongs to the reactor that owns its first shard, if this node has one. So an add
+// through any connection is visible through any. (Adds that tokens or affinities put elsewhere
+// become visible as fast as those of another node.) While that reactor does not serve, it says
+// so, like a node of one reactor. Another reactor's total would lack what only it has.
 //
-// Invariants: each question that is sent to another reactor gets one answer, whatever
-// becomes of that one's core; what a client asks without tokens of one counter keeps its
-// order; what clients have asked of another reactor and was not answered is bounded
-// (busy()), what the embedding program has by LocalCalls. All that leaves in one batch for
-// one reactor is one piece of mail. Reactor thread, but where it says otherwise; a node of
-// one reactor pays a comparison.
+// Invariants: each question to another reactor gets one answer, even if its core goes. A
+// client's questions without tokens about one counter keep their order. Open questions of
+// clients to another reactor are bounded (busy()), those of the embedding program by
+// LocalCalls. Everything that one batch sends to one reactor is one piece of mail. Reactor
+// thread, except where noted. In a node of one reactor this costs a comparison.
 #pragma once
 
 #include <array>
@@ -38,53 +36,53 @@ namespace quipu {
 
 class Crossing {
  public:
-  // As whom it asks a core: for other reactors, and for parts of a read.
+  // The ids under which it asks a core: for other reactors, and for parts of a read.
   static constexpr ClientId kGuests{~std::uint64_t{0}};
   static constexpr ClientId kParts{~std::uint64_t{1}};
-  // Keys asked of one other reactor and not answered: beyond, clients are not read.
+  // The most open keys at one other reactor. Beyond this, clients are not read.
   static constexpr std::size_t kMaxAsked = 65'536;
 
-  // `deliver` takes what another reactor answered one of our clients.
+  // `deliver` takes another reactor's answer to one of our clients.
   using Deliver = std::function<void(ClientId, const Answer&)>;
   Crossing(asio::io_context& io, CorePort& port, Deliver deliver);
 
-  // Before the threads run. `all` are those of the node, and stay as long as any of their
-  // threads runs; `members` says which member each is. One alone meets nobody.
+  // Before the threads run. `all` are the reactors of the node, and live as long as any of their
+  // threads runs. `members` are their members. A single reactor has no others.
   void meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& members,
             const ClusterConfig& config, std::size_t self);
 
   // ---- this reactor's clients; REQUIRES: port.core ----
-  // As NodeCore's, but answers that are not at once may come by `deliver`.
+  // As in NodeCore. But an answer that does not come at once may come by `deliver`.
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, std::vector<AtOnce>* at_once);
   void on_read(Instant now, ClientId client, const Read& read);
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
-  // Another reactor is behind: no more of clients is to be read.
+  // Another reactor is behind: do not read from clients.
   [[nodiscard]] bool busy() const;
-  // The core has been in touch with all the others.
+  // The core has been in touch with all other reactors.
   [[nodiscard]] bool acquainted();
-  // Nobody waits for another reactor, and no other for this one.
+  // No call waits for another reactor, and no other reactor for this one.
   [[nodiscard]] bool quiet() const;
 
-  // What this reactor tells of itself from now on; a node of one keeps it to itself.
+  // Publishes this reactor's figures. In a node of one reactor, nothing is sent.
   void publish(Figures figures);
-  // What the others told last.
+  // The last figures of the others.
   [[nodiscard]] std::vector<Figures> published() const;
   [[nodiscard]] bool alone() const { return others_.empty(); }
 
   // ---- from the core ----
-  // To kGuests, or to kParts.
+  // An answer for kGuests, or for kParts.
   void on_guest_answer(const Answer& answer);
   void on_part(const Answer& answer);
   void on_released(Commit durable);
-  // Whether the core takes more; tells the others.
+  // Whether the core accepts more; informs the others.
   void set_paused(bool paused);
-  // Whether the core is ready; while it is not, clients are rather given to another.
+  // Whether the core is ready. While it is not, new clients go to another reactor if possible.
   void set_serving(bool serving) { serving_ = serving; }
   [[nodiscard]] bool serving() const { return serving_; }  // any thread
-  // Else some counters can be neither read nor changed through this reactor.
+  // False: some counters can be neither read nor changed through this reactor.
   [[nodiscard]] bool others_serve() const;
-  // The core is gone: what it owed other reactors ends, changes by `change` and reads by
-  // `read`. Its own clients are gone too.
+  // The core is gone. Ends the pending calls of other reactors, changes with `change` and reads
+  // with `read`. The core's own clients are gone too.
   void abandon(const Status& change, const Status& read);
 
   // At the end of each batch: sends the mail.
@@ -96,25 +94,25 @@ class Crossing {
     Crossing* crossing = nullptr;  // null: this one
     MemberIndex member = 0;
     Mail mail;
-    std::size_t asked = 0;  // keys, and changes
+    std::size_t asked = 0;  // open keys, and changes
   };
-  // A question of another reactor, while the core has it.
+  // A pending call: a question of another reactor, while the core has it.
   struct Guest {
     std::size_t from = 0;
     ClientId client{};
     std::uint64_t id = 0;
-    std::uint32_t keys = 0;  // of a read; 0: a change
+    std::uint32_t keys = 0;  // for a read; 0: a change
     bool here = false;
   };
-  // A read of counters of several reactors.
+  // A read of counters that belong to several reactors.
   struct Join {
     ClientId client{};
     Values values;
-    std::size_t open = 0;  // parts
+    std::size_t open = 0;  // parts without an answer
   };
   struct Part {
     std::shared_ptr<Join> join;
-    std::vector<std::size_t> places;  // of its values, in the whole
+    std::vector<std::size_t> places;  // of its values, in the whole read
   };
 
   [[nodiscard]] std::size_t home_of(std::string_view key) const;
@@ -146,11 +144,11 @@ class Crossing {
   mutable std::mutex figures_mutex_;
   Figures figures_;  // under it; node 0: none yet
 
-  std::vector<Mail> spare_;  // to be written on
+  std::vector<Mail> spare_;  // to be reused
   std::vector<Guest> guests_;
   std::vector<std::size_t> free_guests_;
-  std::size_t here_ = 0;   // guests
-  CommitGate<Done> held_;  // of guests
+  std::size_t here_ = 0;   // pending calls
+  CommitGate<Done> held_;  // answers to pending calls
   std::map<std::uint64_t, Part> parts_;
   std::uint64_t next_part_ = 1;
   // Memory for on_read; for on_ops; for give_reads; for give_ops; for take_replies.

@@ -34,7 +34,7 @@ void refuse_call(const ListCall& call, const Status& why) {
 void refuse_call(const StatusCall& call, const Status& why) { call.done(why); }
 
 void refuse_wrong(const CounterCall& call) {
-  constexpr const char* kWhy = "an answer to something else came";
+  constexpr const char* kWhy = "an answer to another request came";
   refuse(call, {Code::in_doubt, kWhy}, {Code::unavailable, kWhy});
 }
 
@@ -77,7 +77,7 @@ void answer(const CounterCall& call, Keys keys) {
   if (list == nullptr) return refuse_wrong(call);
   if (keys.code != Code::ok)
     return list->done(stopped_at(keys.next, Status(keys.code, std::move(keys.detail))));
-  // Else a caller who goes on at `next` would never come to the end.
+  // Otherwise a caller that goes on at `next` would never reach the end.
   if (keys.next <= list->question.cursor && list->question.cursor != kListEnd)
     return refuse_call(*list, {Code::unavailable, "the node's list does not go on"});
   const ListCursor next{keys.next};

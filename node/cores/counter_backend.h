@@ -1,11 +1,11 @@
-// counter_backend.h: what carries out the calls of quipu::Counter and quipu::Counters: a
-// Node's reactor (local_calls.h), or a Client's thread (client.h).
+// counter_backend.h: executes the calls of quipu::Counter and quipu::Counters: a Node's reactor
+// (local_calls.h), or a Client's thread (client.h).
 //
 //   Counter::add(…)        waits for the form below     ┐
 //   Counter::add(…, done)  ──▶ a CounterCall ──▶ begin ─┴─▶ answer() or refuse(), once
 //
-// Counters keep their backend alive by shared_ptr, beyond the Node or Client that
-// made it; a closed backend answers `unavailable`.
+// Counters keep their backend alive by shared_ptr, longer than the Node or Client that made it.
+// A closed backend answers `unavailable`.
 #pragma once
 
 #include <chrono>
@@ -26,17 +26,17 @@
 
 namespace quipu {
 
-// What a Counter wants changed. Owns its key.
+// A change of a Counter. Owns its key.
 struct CounterChange {
   OpKind kind = OpKind::add;  // add, reset or raise
   std::string key{};
-  std::int64_t amount = 0;  // of an add; of a raise: how many shards
+  std::int64_t amount = 0;  // for an add; for a raise: how many shards
   Ack ack = Ack::disk;
   std::chrono::milliseconds timeout{5000};
-  Affinity affinity{};  // of an add
-  // Of an add through a client with a journal (cluster/client/journal.h).
+  Affinity affinity{};  // for an add
+  // For an add through a client with a journal (cluster/client/journal.h).
   std::uint64_t ticket = 0;
-  const ClientBinding* bound = nullptr;  // null: new; borrowed until it is done
+  const ClientBinding* bound = nullptr;  // null: new; borrowed until the call is done
 };
 
 struct CounterQuestion {
@@ -52,8 +52,8 @@ struct ListQuestion {
   std::chrono::milliseconds timeout{5000};
 };
 
-// ---- calls: what is wanted, and who takes the answer ----
-// The constructors take references, so that a call is built where it stays.
+// ---- calls: a request, and the receiver of its answer ----
+// The constructors take references, so that a call is built in place.
 
 struct ChangeCall {
   using Done = std::function<void(Status)>;
@@ -62,8 +62,8 @@ struct ChangeCall {
       : change(std::move(wanted)), done(std::move(takes)), total(told) {}
   CounterChange change;
   Done done;
-  // Of an add whose caller wants the new total: where it is put before `done` is called, as
-  // in quipu::Done. `done` keeps it alive.
+  // For an add with its new total: the total is stored here before `done` is called, as in
+  // quipu::Done. `done` keeps it alive.
   Total* total;
 };
 
@@ -97,7 +97,7 @@ struct StatusCall {
 
 using CounterCall = std::variant<ChangeCall, ReadCall, ReadManyCall, ListCall, StatusCall>;
 
-// What a ReadCall or a ReadManyCall asks for; without keys: it is another call.
+// The keys of a ReadCall or a ReadManyCall. No keys: it is another call.
 struct WantedRead {
   std::span<const std::string> keys{};
   ReadLevel level = ReadLevel::local;
@@ -105,17 +105,17 @@ struct WantedRead {
 };
 [[nodiscard]] WantedRead read_in(const CounterCall& call);
 
-// Give a call's caller its answer. An answer of the wrong kind becomes an error, never a
-// success: what became of a change is unknown then.
-// The status is a change's. One that is not ok may end any other call, too.
+// These give a call's caller its answer. An answer of the wrong kind becomes an error with an
+// unknown outcome, never a success. A status is the answer to a change. A status that is not
+// ok may end any other call, too.
 void answer(const CounterCall& call, Status status, std::optional<std::int64_t> total = {});
 void answer(const CounterCall& call, const Values& values);
 void answer(const CounterCall& call, Keys keys);
 void answer(const CounterCall& call, ClusterStatus status);
-// A change ends as `change` says, any other call as `question` does.
+// A change ends with `change`, any other call with `question`.
 void refuse(const CounterCall& call, const Status& change, const Status& question);
 
-// A backend's queue keeps its memory for the next calls, unless it had room for more.
+// Clears a backend's queue and keeps its memory for the next calls, unless it was large.
 inline constexpr std::size_t kKeptCalls = 4'096;
 
 class CounterBackend : public std::enable_shared_from_this<CounterBackend> {
@@ -125,10 +125,10 @@ class CounterBackend : public std::enable_shared_from_this<CounterBackend> {
   CounterBackend(const CounterBackend&) = delete;
   CounterBackend& operator=(const CounterBackend&) = delete;
 
-  // Any thread. Takes the calls, which begin together, in their order. Each is answered
-  // exactly once, by its timeout or soon after it: on the backend's own thread, or, if it is
-  // refused at once (closed, too many calls: `overloaded`), before begin returns. The
-  // backend holds no lock then.
+  // Any thread. Takes the calls, which begin together, in order. Each is answered exactly once,
+  // by its timeout or soon after it: on the backend's own thread, or, if it is refused at once
+  // (closed, too many calls: `overloaded`), before begin returns. The backend holds no lock
+  // then.
   virtual void begin(std::span<CounterCall> calls) = 0;
   void begin(CounterCall call) { begin(std::span(&call, 1)); }
   void submit(CounterChange change, ChangeCall::Done done) {
@@ -141,12 +141,12 @@ class CounterBackend : public std::enable_shared_from_this<CounterBackend> {
   // Whether the caller is in one of the backend's callbacks, and so must not wait.
   [[nodiscard]] virtual bool on_own_thread() const = 0;
 
-  // Any thread but the own one: waits until there is room for so many calls, it was closed,
-  // or the time is over, and returns what is left of it. For the forms that wait only.
+  // Any thread but the backend's: waits until there is room for this many calls, the backend was
+  // closed, or the time is over, and returns the rest of the time. Only for the forms that wait.
   [[nodiscard]] virtual std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
                                                                 std::size_t calls) = 0;
 
-  // A Counter's constructor is private, and this its friend.
+  // A friend of Counter, whose constructor is private.
   [[nodiscard]] static Counter make_counter(std::shared_ptr<CounterBackend> backend,
                                             std::string key) {
     return {std::move(backend), std::move(key)};

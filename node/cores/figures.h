@@ -1,6 +1,6 @@
-// figures.h: what a reactor tells of itself, and sums to what its node tells.
+// figures.h: the figures of a reactor, and their sum for the node.
 //
-//   published at each timer, so that others are told without being asked: so old
+// Published at each timer, so that other reactors need not ask. A figure may be that old.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace quipu {
 
-// Of all connections on the client port, whatever they speak.
+// For all connections on the client port, in either protocol.
 struct PortFigures {
   std::uint64_t connected = 0;
   std::uint64_t received = 0;  // connections that were served
@@ -25,20 +25,20 @@ struct PortFigures {
   void add(const PortFigures& other);
 };
 
-// Of one command of the Redis clients.
+// For one command of the Redis clients.
 struct CommandFigures {
   std::uint64_t calls = 0;
-  // The reactor's time for them, without what they waited for; see RespServer::end_turn.
+  // The reactor's time for them, without waiting; see RespServer::end_turn.
   std::uint64_t nanoseconds = 0;
-  std::uint64_t rejected = 0;  // calls with a wrong number of arguments, which are none of `calls`
-  std::uint64_t failed = 0;    // calls that were answered with an error
+  std::uint64_t rejected = 0;  // calls with a wrong number of arguments, not in `calls`
+  std::uint64_t failed = 0;    // calls answered with an error
 };
 
-// Of the Redis clients.
+// For the Redis clients.
 struct RespFigures {
   std::uint64_t commands_processed = 0;
-  std::uint64_t per_second = 0;        // commands, in the last second that is over
-  std::uint64_t hits = 0, misses = 0;  // of keys that were read
+  std::uint64_t per_second = 0;        // commands, in the last whole second
+  std::uint64_t hits = 0, misses = 0;  // for keys that were read
   std::uint64_t errors = 0;
   std::vector<CommandFigures> commands{};  // in the order of command_names()
   std::map<std::string, std::uint64_t, std::less<>> errors_by_code{};
@@ -51,7 +51,7 @@ struct Figures {
   RespFigures resp;
   PortFigures port;
 
-  // Adds another reactor's numbers; who and how this is stays.
+  // Adds another reactor's numbers. The node's identity and state are not changed.
   void add(const Figures& other);
 };
 

@@ -10,7 +10,7 @@
 namespace quipu {
 namespace {
 
-// The core's own deadlines come first, and know more: it looks at them every
+// The core's own deadlines come first, and give better answers. The core checks them every
 // gossip interval.
 constexpr Duration kGrace = std::chrono::milliseconds(250);
 
@@ -52,7 +52,7 @@ void LocalCalls::run_here(bool runs) { running = runs ? node_ : nullptr; }
 
 Status LocalCalls::admit(std::size_t calls) const {
   if (!closed_.ok()) return closed_;
-  if (paused_) return {Code::overloaded, "the disk is slower than what comes in"};
+  if (paused_) return {Code::overloaded, "the disk is slower than the incoming changes"};
   if (in_flight_ + calls > kMaxLocalCalls) {
     return {Code::overloaded, std::to_string(kMaxLocalCalls) + " calls are waiting already"};
   }
@@ -72,7 +72,7 @@ void LocalCalls::begin(std::span<CounterCall> calls) {
       queued_.emplace_back(std::move(calls[taken]), deadline);
       ++in_flight_;
     }
-    // Under the lock: after close() nothing may be posted any more.
+    // Under the lock: nothing may be posted after close().
     if (taken > 0 && !std::exchange(woken_, true)) asio::post(io_, [this] { drain(); });
   }
   for (const CounterCall& call : calls.subspan(taken)) refuse(call, refused, refused);
@@ -124,8 +124,8 @@ void LocalCalls::drain() {
   port_.finish();
 }
 
-// Changes together, in their order; a question sees the changes that came before it.
-// Nothing is kept meanwhile, so that the keys stay where they are.
+// Consecutive changes together, in order. A question sees the changes before it. Nothing is
+// queued meanwhile, so that the keys do not move.
 void LocalCalls::give(std::span<const std::uint64_t> ids) {
   std::vector<Op> ops;
   const auto give_ops = [&] {
@@ -164,7 +164,7 @@ void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
                       port_.effects);
 }
 
-// This node's own members are known without a connection, also if it has no client port.
+// This node's own members are known without a connection, even without a client port.
 void LocalCalls::ask_members(std::uint64_t id, Instant deadline) {
   if (surveys_.size() >= kMaxStatusCalls) {
     const Status full(Code::overloaded, "too many questions for the status are under way");
@@ -211,7 +211,7 @@ LocalCalls::Call LocalCalls::take(std::size_t slot) {
   return call;
 }
 
-// Else it was ended already: at its deadline, say.
+// Otherwise it has already ended, perhaps at its deadline.
 bool LocalCalls::waits(std::uint64_t id) const {
   const std::size_t slot = slot_of(id);
   return slot < slots_.size() && slots_[slot].call && slots_[slot].uses == id >> 32;
@@ -231,7 +231,7 @@ void LocalCalls::finish(std::size_t slot, const Answer& told) {
   } else if (const auto* keys = std::get_if<Keys>(&told)) {
     answer(ended.call, *keys);
   } else {
-    QUIPU_CHECK(false, "the library does not ask how many counters there are");
+    QUIPU_CHECK(false, "the library does not ask for key counts");
   }
 }
 

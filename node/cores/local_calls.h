@@ -1,11 +1,11 @@
-// local_calls.h: the calls of the program that embeds this node.
+// local_calls.h: calls of the program that embeds this node.
 //
 //   any thread ─begin──▶ queue ─one wake-up, all at once─▶ core ─▶ reply ─▶ done
 //                                                   in doubt at its deadline ─┘
 //
-// The Counters of a Node hold this, and may outlive the Node: it touches the
-// reactor only while it is not closed. `done` runs on the reactor's thread, or on
-// the caller's if the call is refused at once; no lock is held then.
+// The Counters of a Node hold this object, and may outlive the Node: it uses the reactor only
+// until it is closed. `done` runs on the reactor's thread, or on the caller's if the call is
+// refused at once. No lock is held then.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -24,15 +24,15 @@
 
 namespace quipu {
 
-// Queued and waiting together.
+// The most queued and waiting calls together.
 inline constexpr std::size_t kMaxLocalCalls = 65'536;
 
 class LocalCalls final : public CounterBackend {
  public:
   static constexpr ClientId kClient{0};
 
-  // Whose callbacks may not make blocking calls here: those of all reactors of `node`,
-  // which only tells them apart from others. Before the threads run.
+  // `node` identifies the node: callbacks of any of its reactors must not make blocking calls
+  // here. Before the threads run.
   void belong_to(const void* node) { node_ = node; }
 
   // Until close(), `io` and `port` must live.
@@ -44,21 +44,21 @@ class LocalCalls final : public CounterBackend {
   [[nodiscard]] bool on_own_thread() const override;
   [[nodiscard]] std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
                                                         std::size_t calls) override;
-  // From now on every new call is answered by `why`; the first one stays.
+  // Every new call is answered by `why` from now on. The first `why` stays.
   void close(Status why);
 
   // ---- the reactor's thread ----
-  // The calling thread is this node's from now on, or none's.
+  // The calling thread belongs to this node from now on, or to none.
   void run_here(bool runs);
   void reply(const Answer& answer);
-  // While true, callback calls are `overloaded` and blocking ones wait.
+  // While true, callback calls get `overloaded` and blocking calls wait.
   void set_paused(bool paused);
-  // What waits for the core ends, changes by `change` and reads by `read`; what is
-  // queued never reached it, and so is not applied.
+  // Ends calls that wait for the core, changes with `change` and reads with `read`. Queued calls
+  // never reached the core, so they are not applied.
   void abandon(const Status& change, const Status& read);
 
-  // Ends what is past its deadline. The core does that itself where it waits for
-  // peers; this is for what waits for the disk.
+  // Ends calls past their deadline. The core does that itself while it waits for peers. This is
+  // for calls that wait for the disk.
   void expire(Instant now);
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
 
@@ -70,7 +70,7 @@ class LocalCalls final : public CounterBackend {
   };
   struct Slot {
     std::optional<Call> call;
-    std::uint32_t uses = 0;  // so that an id is never used twice
+    std::uint32_t uses = 0;  // makes each id unique
   };
 
   [[nodiscard]] Status admit(std::size_t calls = 1) const;  // REQUIRES: mutex_ is held
@@ -93,7 +93,7 @@ class LocalCalls final : public CounterBackend {
   mutable std::mutex mutex_;
   std::condition_variable room_;
   std::vector<Call> queued_;
-  std::size_t in_flight_ = 0;  // queued and waiting
+  std::size_t in_flight_ = 0;  // queued and waiting calls
   std::size_t wanting_ = 0;    // threads that wait for room
   bool woken_ = false;         // drain() is on its way
   bool paused_ = false;

@@ -7,7 +7,7 @@
 namespace quipu {
 namespace {
 
-// Of half of fifty pipelines of 128. What was larger is not kept.
+// Room for half of fifty pipelines of 128. Larger memory is not kept.
 constexpr std::size_t kKeptItems = 4'096;
 constexpr std::size_t kKeptKeys = std::size_t{256} << 10;  // bytes
 
@@ -65,7 +65,7 @@ std::string_view Mail::next_key(std::size_t length) {
   return {keys_.data() + std::exchange(read_.keys, read_.keys + length), length};
 }
 
-// Their keys stood where they were asked.
+// Their keys were given with the question.
 std::span<Op> Mail::next_ops(std::size_t count) {
   const std::span<Op> ops =
       std::span(ops_).subspan(std::exchange(read_.ops, read_.ops + count), count);

@@ -1,15 +1,14 @@
-// mail.h: what one reactor of a node sends another at the end of a batch.
+// mail.h: what one reactor of a node sends to another at the end of a batch.
 //
 //   questions   client, id, … | client, id, … | …      in the order in which they were asked
-//   ops         of the changes among them
-//   lengths     of the keys of the reads among them
-//   keys        bytes of all keys
-//   replies     client, id, … | …                      to questions of the other
+//   ops         for the changes among them
+//   lengths     of the keys, for the reads among them
+//   replies     client, id, … | …                      to questions of the other reactor
 //   done        of changes
 //   values      of reads
 //
-// Flat, so that a question needs no memory of its own; and cleared mail is written on again.
-// No thread of its own: whoever has it, reads or writes it.
+// Flat, so that a question needs no allocation of its own. Cleared mail is reused. It has no
+// thread of its own: its current holder reads or writes it.
 #pragma once
 
 #include <cstdint>
@@ -26,31 +25,31 @@ class Mail {
   struct Question {
     ClientId client{};
     std::uint64_t id = 0;
-    std::uint32_t keys = 0;  // of a read; 0: a change
+    std::uint32_t keys = 0;  // for a read; 0: a change
     std::uint32_t timeout_ms = 0;
     ReadLevel level{};
   };
   struct Reply {
     ClientId client{};
     std::uint64_t id = 0;
-    std::uint32_t values = 0;  // of a read; 0: of a change
+    std::uint32_t values = 0;  // for a read; 0: for a change
   };
 
   void ask(ClientId client, const Op& op);
-  void ask(ClientId client, const Read& read);  // of one key at least
+  void ask(ClientId client, const Read& read);  // at least one key
   void tell(ClientId client, std::uint64_t id, Done done);
   void tell(ClientId client, std::uint64_t id, std::span<const Value> values);
-  // The reader has waited for this one to take more, and it does.
+  // The reader was waiting until this reactor accepts more. Now it does.
   void wake() { awake_ = true; }
 
   [[nodiscard]] bool empty() const { return questions_.empty() && replies_.empty() && !awake_; }
-  // Keeps the memory, unless that is much.
+  // Keeps the memory, unless it is large.
   void clear();
 
-  // ---- to be read, once ----
+  // ---- for reading, once ----
   [[nodiscard]] std::span<const Question> questions() const { return questions_; }
   [[nodiscard]] std::span<const Reply> replies() const { return replies_; }
-  // Each walks on to the next; keys borrow the mail.
+  // Each moves on to the next. Keys borrow the mail.
   [[nodiscard]] std::span<Op> next_ops(std::size_t count);
   void next_keys(std::size_t count, std::vector<std::string_view>& to);  // appended
   [[nodiscard]] Done& next_done() { return done_[read_.done++]; }

@@ -55,7 +55,7 @@ int parse_arguments(int count, const char* const* values, Arguments& arguments) 
   app.footer(kSignals);
   Given given;
   app.set_version_flag("--version", "quipud " QUIPU_VERSION);
-  app.add_option("--config", arguments.config, "the settings' file, in TOML [QUIPU_CONFIG]")
+  app.add_option("--config", arguments.config, "the settings file, in TOML [QUIPU_CONFIG]")
       ->envname("QUIPU_CONFIG");
   add_settings(app, given);
   app.add_flag("--rebuild", arguments.rebuild,

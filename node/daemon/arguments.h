@@ -11,7 +11,7 @@ namespace quipu {
 
 struct Arguments {
   std::filesystem::path config;
-  std::vector<std::pair<std::string, std::string>> flags;  // settings, as SettingSources has them
+  std::vector<std::pair<std::string, std::string>> flags;  // settings, as in SettingSources
   bool rebuild = false;
   bool dev = false;
   bool check_config = false;
@@ -19,8 +19,8 @@ struct Arguments {
 
 inline constexpr int kGoOn = -1;
 
-// Fills in `arguments` and returns kGoOn; or, once help or a usage error has been
-// printed, the status to exit with: 0 or 2.
+// Fills in `arguments` and returns kGoOn. If it printed help or a usage error instead, returns
+// the exit code: 0 or 2.
 [[nodiscard]] int parse_arguments(int count, const char* const* values, Arguments& arguments);
 
 }  // namespace quipu

@@ -22,7 +22,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 
 LoadedSettings dev_settings(std::vector<std::pair<std::string, std::string>> flags,
                             const std::filesystem::path& data) {
-  // In front, so that those given win: at this level the banner stays readable.
+  // In front, so that given flags take precedence. At this level the banner stays readable.
   flags.insert(flags.begin(),
                {{"--log-level", "warning"}, {"--name", "dev"}, {"--data", data.string()}});
   return load_settings({.file = {}, .environment = {}, .flags = std::move(flags)});
@@ -31,7 +31,7 @@ LoadedSettings dev_settings(std::vector<std::pair<std::string, std::string>> fla
 std::string dev_banner(const Node& node) {
   const std::string address = node.client_address();
   const std::string where = address == kDefaultClientAddress ? "" : "--node " + address + " ";
-  return "quipud: one node to try things out; its data goes when it stops (Ctrl-C)\n"
+  return "quipud: one node to try things out; its data is deleted on exit (Ctrl-C)\n"
          "  clients: " +
          address +
          "\n"

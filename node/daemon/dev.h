@@ -1,4 +1,4 @@
-// dev.h: `quipud --dev`, one node whose data goes when it stops.
+// dev.h: `quipud --dev`: one node. Its data is deleted on exit.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace quipu {
 
-// Removes itself, with all that is in it.
+// Deletes itself with its whole content.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -24,11 +24,11 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-// `flags` as given on the command line; file and environment do not count.
+// `flags` are those of the command line. File and environment are ignored.
 [[nodiscard]] LoadedSettings dev_settings(std::vector<std::pair<std::string, std::string>> flags,
                                           const std::filesystem::path& data);
 
-// Which ports there are, and what to type next.
+// The text with the ports, and with what to type next.
 [[nodiscard]] std::string dev_banner(const Node& node);
 
 }  // namespace quipu

@@ -1,5 +1,5 @@
-// quipud: a node as a program. Exits with 0 after a stop that was asked for, 1 if
-// it could not start or has failed, 2 if the command line makes no sense.
+// quipud: a node as a program. Exits with 0 after a requested stop, with 1 if it could not start
+// or has failed, with 2 if the command line is invalid.
 #include <unistd.h>  // environ
 
 #include <exception>
@@ -19,7 +19,7 @@
 namespace quipu {
 namespace {
 
-// As a node's log, it does not wait for a reader that hangs.
+// Like a node's log, it does not wait for a reader that hangs.
 void say(const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   LineWriter out(STDERR_FILENO);
@@ -47,14 +47,14 @@ int run_dev(const Arguments& arguments) {
   });
 }
 
-// Why a node with these settings could not use its data directory; empty: it could.
+// Why a node with these settings could not use its data directory. Empty: it could.
 std::string unusable_data(const LoadedSettings& loaded) {
   const NodeOptions& node = loaded.settings.node;
   const auto at = loaded.places.find("node.data_directory");
   const std::string where = at == loaded.places.end() ? "" : at->second + ": ";
   if (const Status usable = DataDirectory::check(node.data_directory); !usable.ok())
     return where + usable.detail();
-  const Result<NodePlan> plan = plan_node(node);  // is sound, or there would be errors
+  const Result<NodePlan> plan = plan_node(node);  // it is valid, or there would be errors
   const std::string foreign = why_foreign(node.data_directory, store_settings(node, *plan));
   return foreign.empty() ? "" : where + foreign;
 }
@@ -86,7 +86,7 @@ int main(int count, char** values) {
     quipu::Arguments arguments;
     const int status = quipu::parse_arguments(count, values, arguments);
     return status == quipu::kGoOn ? quipu::run(arguments) : status;
-  } catch (const std::exception& error) {  // of a library: out of memory, no thread
+  } catch (const std::exception& error) {  // from a library: out of memory, no thread
     return quipu::complain({error.what()});
   }
 }

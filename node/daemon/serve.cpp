@@ -14,7 +14,7 @@ int complain(const StderrLog& log, const Status& status) {
   return 1;
 }
 
-// A descriptor per client; the usual soft limit of 1,024 is far below what is meant.
+// A descriptor per client. The usual soft limit of 1,024 is far too low.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -1,4 +1,4 @@
-// serve.h: runs a node until it is told to stop, or fails.
+// serve.h: runs a node until a signal stops it, or it fails.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,9 @@
 
 namespace quipu {
 
-// A stop signal stops it gracefully (stop_signals.h), once it has started.
-// Returns the status to exit with; what went wrong is said on stderr in one line.
-// `greet` returns what to say on stderr once the node runs. Nothing here waits for
-// stderr for longer than a second.
+// A stop signal stops it gracefully (stop_signals.h), once it has started. Returns the exit
+// code. Reports an error on stderr in one line. `greet` returns the text for stderr once the
+// node runs. Nothing here waits for stderr for longer than a second.
 [[nodiscard]] int serve(const Settings& settings, const StopSignals& signals,
                         const std::function<std::string(Node&)>& greet);
 

@@ -16,7 +16,7 @@
 namespace quipu {
 namespace {
 
-using Clock = std::chrono::steady_clock;  // clock_gettime(), which a handler may call
+using Clock = std::chrono::steady_clock;  // clock_gettime(), which is allowed in a handler
 
 constexpr std::chrono::milliseconds kSameRequest{500};
 
@@ -30,7 +30,7 @@ void tell_stop() {
   [[maybe_unused]] const ssize_t written = ::write(stop_event, &one, sizeof one);
 }
 
-// As the default action would. That does nothing in process 1 of a container, hence _exit().
+// Like the default action. That does nothing in process 1 of a container, hence _exit().
 void end_now(int number) {
   std::signal(number, SIG_DFL);
   sigset_t one;
@@ -80,7 +80,7 @@ int find_terminal() {
 StopSignals::StopSignals(Hangup hangup) {
   stop_event = ::eventfd(0, EFD_CLOEXEC);
   if (stop_event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  // Who started this with nohup wants it to outlive the terminal.
+  // A user of nohup wants the process to outlive the terminal.
   if (hangup == Hangup::stops && is_default(SIGHUP)) terminal_ = find_terminal();
   struct sigaction stop {};
   stop.sa_handler = on_stop_signal;

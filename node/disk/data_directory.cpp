@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t kFileMode = 0644;  // as LevelDB's files, less the umask
+constexpr mode_t kFileMode = 0644;  // like LevelDB's files, less the umask
 
-// By the cause, as far as the system tells.
+// By the cause, as far as the system reports it.
 const char* what_to_do(const std::error_code& error) {
   switch (error.value()) {
     case EACCES:
@@ -48,7 +48,7 @@ Status refuse(const fs::path& path, const std::error_code& error) {
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
-// So that names that came or went survive a power loss.
+// So that created and removed names survive a power loss.
 Status sync(const fs::path& path, int flags) {
   const int file = ::open(path.c_str(), flags | O_CLOEXEC, kFileMode);
   if (file < 0) return refuse(path, last_error());
@@ -78,7 +78,7 @@ Status write_marker(const fs::path& path) {
   return sync_directory(path);
 }
 
-// Settings of a node with the most members that there may be; the rest is not read.
+// The settings of a node with the most possible members. More is not read.
 constexpr std::size_t kMaxRemembered = std::size_t{1} << 20;
 
 Status write_file(const fs::path& path, std::string_view text) {
@@ -96,7 +96,7 @@ Status write_file(const fs::path& path, std::string_view text) {
   return written ? Status() : refuse(path, error);
 }
 
-// The nearest directory above `path` that is there, or it itself.
+// `path`, or the nearest existing directory above it.
 fs::path existing(fs::path path) {
   std::error_code error;
   while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
@@ -119,7 +119,7 @@ std::string describe_holder(int lock) {
   return "process " + id.substr(0, id.find('\n'));
 }
 
-// For people only, so it may fail.
+// Only for people, so it may fail.
 void write_holder(int lock) {
   const std::string id = std::to_string(::getpid()) + "\n";
   [[maybe_unused]] const bool written =
@@ -147,7 +147,7 @@ Result<DataDirectory> DataDirectory::lock(const fs::path& path) {
   return directory;
 }
 
-// Rights alone do not tell: the system has directories in which nobody creates anything.
+// Rights alone are not enough: some system directories allow no new files at all.
 Status DataDirectory::check(const fs::path& path) {
   std::error_code error;
   const fs::path whole = fs::absolute(path, error).lexically_normal();
@@ -166,7 +166,7 @@ std::string DataDirectory::remembered(const fs::path& path) {
   return text;
 }
 
-// By a renaming, so that there always is one.
+// By a renaming, so that there is always one.
 Status DataDirectory::remember(const std::string& settings) const {
   if (remembered(path_) == settings) return {};
   const fs::path fresh = path_ / "held-a-store.new";
@@ -191,7 +191,7 @@ Result<std::unique_ptr<Store>> DataDirectory::open_store(bool filter) const {
     return {Code::corrupt, path_.string() + " held a store, and " + store().string() +
                                " is gone: put it back if it was moved"};
   }
-  // Missing only if the process ended between the rename and it.
+  // Missing only if the process ended between the rename and this file.
   if (Status marked = write_marker(path_); !marked.ok()) return marked;
   return open_leveldb(
       {.directory = store(), .open = LevelDbOptions::Open::existing, .filter = filter});

@@ -1,15 +1,15 @@
-// data_directory.h: what stands in a node's data directory, and who may use it.
+// data_directory.h: the content of a node's data directory, and its lock.
 //
 //   lock              flock()ed while a node runs; holds its process id
-//   held-a-store      says that a store was here, so that a lost one is noticed; and with
-//                     which settings it was used last (store_settings.h)
+//   held-a-store      says that a store was here, so that its loss is noticed; and with which
+//                     settings it was last used (store_settings.h)
 //   store/            the store
-//   store.new/        one that is being created: not used yet, deleted at the next start
-//   store.broken-<n>/ moved aside by a rebuild; nobody reads it again but people
+//   store.new/        a store that is being created: not used yet, deleted at the next start
+//   store.broken-<n>/ moved aside by a rebuild; only for people
 //
-// Invariant: store/ appears whole, by a rename, and held-a-store right after it.
-// A directory that held a store never silently gets a new one: an empty node under
-// an old name would count for quorums and know nothing.
+// Invariant: store/ appears complete, by a rename, and held-a-store right after it. A directory
+// that held a store never silently gets a new one: an empty node under an old name would be
+// part of quorums and know nothing.
 #pragma once
 
 #include <filesystem>
@@ -25,12 +25,12 @@ namespace quipu {
 // Holds the lock while it lives.
 class DataDirectory {
  public:
-  // Creates it if missing. cannot_start: in use (by which process, if it says), or
-  // not writable. storage_full.
+  // Creates it if missing. cannot_start: in use (by which process, if known), or not writable.
+  // storage_full.
   [[nodiscard]] static Result<DataDirectory> lock(const std::filesystem::path& path);
-  // Whether lock() could create or use it, whoever does so now. Leaves nothing behind.
+  // Whether lock() could create or use it, ignoring the lock itself. Leaves nothing behind.
   [[nodiscard]] static Status check(const std::filesystem::path& path);
-  // What remember() wrote last; empty: nothing.
+  // What remember() wrote last. Empty: nothing.
   [[nodiscard]] static std::string remembered(const std::filesystem::path& path);
   DataDirectory(DataDirectory&& other) noexcept;
   DataDirectory& operator=(DataDirectory&&) = delete;
@@ -43,11 +43,11 @@ class DataDirectory {
   // cannot_start, corrupt, storage_full.
   // `filter`: see LevelDbOptions.
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(bool filter) const;
-  // REQUIRES: no store/ is there.
+  // REQUIRES: there is no store/.
   [[nodiscard]] Result<std::unique_ptr<Store>> create_store(const Meta& meta, bool filter) const;
-  // Notes the settings that the store was opened with. REQUIRES: held_store()
+  // Stores the settings that the store was opened with. REQUIRES: held_store()
   Status remember(const std::string& settings) const;
-  // Where store/ went; empty: there was none.
+  // The new place of store/. Empty: there was none.
   [[nodiscard]] Result<std::filesystem::path> move_store_aside() const;
 
  private:
@@ -59,7 +59,7 @@ class DataDirectory {
 
 struct Recovered {
   std::unique_ptr<Executor> executor;
-  // storage_full: there is no room to begin, so the executor is for reads only.
+  // storage_full: there is no room for a start, so the executor is for reads only.
   Status room{};
 };
 struct RecoveredStore {
@@ -67,15 +67,14 @@ struct RecoveredStore {
   Recovered recovered;
 };
 
-// recover(), or where there is no room for that, recover_for_reads().
+// Calls recover(), or without room for that, recover_for_reads().
 [[nodiscard]] Result<Recovered> recover_or_read(Store& store, const StoreOwner& owner,
                                                 const ExecutorOptions& options, Random& random);
 
-// `rebuild`: a store that is missing, damaged, or no longer trusted by the peers is
-// moved aside, and a marked new one takes its place. A sound marked one stays until
-// it is itself replaced, so that an option left in a service file does no harm.
-// `what_is_lost`: the same, but a sound store that counts stays: of several, the
-// operator cannot say which one is meant.
+// `rebuild`: a store that is missing, damaged, or no longer trusted by the peers is moved aside,
+// and a marked new one takes its place. A sound marked store stays until it is replaced
+// itself, so an option left in a service file does no harm. `what_is_lost`: the same, but a
+// sound store in sync stays, since with several stores the operator cannot choose one.
 enum class Rebuild : std::uint8_t { no, yes, what_is_lost };
 
 // From a directory to an executor. cannot_start: another cluster's or node's store.

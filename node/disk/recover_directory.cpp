@@ -1,4 +1,4 @@
-// What is done with a directory at the start: create, open, or rebuild.
+// Creates, opens or rebuilds the store at the start.
 #include <utility>
 
 #include "cluster/membership/pins.h"
@@ -17,10 +17,10 @@ Result<RecoveredStore> recover_store(Result<std::unique_ptr<Store>> store,
                 directory.store().string() + ": " + recovered.status().detail()};
 }
 
-// It took the place of another store, and none has taken its place.
+// It replaced another store, and was not replaced itself.
 bool is_replacement(const Meta& meta) { return meta.marked && !retired(meta.pins, meta.store); }
 
-// As far as it knows. Before the cluster was founded, nothing did.
+// As far as the store knows. Before the cluster was founded, nothing was replaced.
 bool still_counts(const Meta& meta) { return meta.pins.founded && !retired(meta.pins, meta.store); }
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<Recovered> recover_or_read(Store& store, const StoreOwner& owner,
 Result<RecoveredStore> recover_directory(const DataDirectory& directory, const StoreOwner& owner,
                                          const ExecutorOptions& options, Rebuild rebuild,
                                          Random& random, const Log& log) {
-  // What is evicted is read by its name, and most names were never stored.
+  // Evicted states are read by name, and most names were never stored.
   const bool filter = options.memory.bytes != 0;
   const auto create = [&](NewStore kind) {
     return recover_store(directory.create_store(new_meta(owner, kind, random), filter), directory,
@@ -57,10 +57,10 @@ Result<RecoveredStore> recover_directory(const DataDirectory& directory, const S
   }
   if (held.ok() && rebuild == Rebuild::what_is_lost &&
       still_counts(held->recovered.executor->meta())) {
-    log.info("the store is sound and counts: it stays");
+    log.info("the store is sound and in sync: it stays");
     return held;
   }
-  // Locked, full, or somebody else's: no reason to move it.
+  // Locked, full, or another node's: no reason to move it aside.
   if (!held.ok() && held.status().code() != Code::corrupt) return held;
   const std::string why = held.ok() ? "asked for" : held.status().detail();
   held = Status{Code::cannot_start, "being rebuilt"};  // closes the store

@@ -7,7 +7,7 @@ namespace quipu {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryFull{200};
-// Of the disk, between two writes, which wait for them: some 30 ms where one takes 1 ms.
+// The reads between two writes, which wait for them: some 30 ms if each takes 1 ms.
 constexpr std::size_t kReadsAtATime = 32;
 
 template <class T>
@@ -70,7 +70,7 @@ void StorageThread::loop() {
   store_.reset();
 }
 
-// Waits for work; false: there is none and there will be none.
+// Waits for work. False: there is none, and there will be none.
 bool StorageThread::take(Work& work) {
   std::unique_lock lock(mutex_);
   const auto any = [](const Work& of) {
@@ -82,7 +82,7 @@ bool StorageThread::take(Work& work) {
   return loading_ || any(work);
 }
 
-// A part of the load, if there is one. False: the store is damaged, and serves no more.
+// Reads a part of the load, if there is one. False: the store is damaged, and stops serving.
 bool StorageThread::load_some() {
   if (!loading_) return true;
   const Status read = loading_->step(*store_, kReadsAtATime);
@@ -109,8 +109,8 @@ bool StorageThread::fail(const Status& status) {
   return false;
 }
 
-// As one batch, as far as may be: a store puts before it deletes, so what deletes
-// must come last, or it would delete what a later commit put.
+// As one batch, if possible. A store puts before it deletes, so a record with deletes must come
+// last. Otherwise it would delete what a later commit put.
 bool StorageThread::write_all(std::vector<Sealed>& writes) {
   Batch batch;
   for (Sealed& sealed : writes) {
@@ -145,7 +145,7 @@ Status StorageThread::write_with_retries(const Batch& batch) {
   return written;
 }
 
-// False: do not, the node stops.
+// False: do not retry, the node stops.
 bool StorageThread::wait_to_retry() {
   const auto until = std::chrono::steady_clock::now() + kRetryFull;
   while (std::chrono::steady_clock::now() < until) {

@@ -1,4 +1,4 @@
-// storage_thread.h: the one thread that touches the disk.
+// storage_thread.h: the only thread that uses the disk.
 //
 //   write(sealed…) ─▶ queue ─all at once, one batch, one sync─▶ store ─▶ durable(last commit)
 //
@@ -7,9 +7,9 @@
 //   writing ──no space──▶ full ──the same batch, every 200 ms──▶ writing
 //      └──── failed sync ────▶ failed, for ever
 //
-// Invariants: batches are written in the order of their commits, each once; after
-// a failed write nothing is written again, since what is on the disk is unknown.
-// The queue is bounded by the core, which pauses its clients (NodeCore::paused).
+// Invariants: batches are written in the order of their commits, each once. After a failed
+// write nothing is written again, since the content of the disk is unknown. The core limits
+// the queue: it pauses its clients (NodeCore::paused).
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@ namespace quipu {
 
 class StorageThread {
  public:
-  // Called on the storage thread; each must only post.
+  // Called on the storage thread. Each must only post.
   struct Events {
     std::function<void(Commit)> durable;
     std::function<void(Status)> full;  // storage_full: none left; ok: there is room again
@@ -43,14 +43,14 @@ class StorageThread {
 
   // Any thread; never waits for the disk.
   void write(std::vector<Sealed> sealed);
-  // Reads a few at a time, with the writes in between, and while the disk is full. Takes
-  // the place of one before that was not told as loaded yet, as of a core that is gone.
+  // Reads a few shards at a time, with the writes in between, also while the disk is full. It
+  // replaces an earlier request without an answer, such as that of a core that is gone.
   void load(HashKey placement, LoadRequest request);
   // Runs `task` once everything written before it is durable; never after a failure.
   void run(Task task);
 
-  // Any thread but this one, once or more. What is queued is written first, unless
-  // the disk is full; returns when the thread has ended and the store is closed.
+  // Any thread but this one, once or more. Queued records are written first, unless the disk is
+  // full. Returns when the thread has ended and the store is closed.
   void stop();
 
  private:
@@ -69,7 +69,7 @@ class StorageThread {
   [[nodiscard]] Status write_with_retries(const Batch& batch);
   [[nodiscard]] bool wait_to_retry();
 
-  std::unique_ptr<Store> store_;  // the thread's own, and so is the next
+  std::unique_ptr<Store> store_;  // used by the thread alone, like the next
   std::optional<Load> loading_;
   const Events events_;
 
@@ -79,7 +79,7 @@ class StorageThread {
   bool stopping_ = false;
   bool failed_ = false;
 
-  std::thread thread_;  // last: starts when all else stands
+  std::thread thread_;  // last: starts when all other members exist
 };
 
 }  // namespace quipu

@@ -12,7 +12,7 @@ Status refuse(std::string_view text, std::string_view why) {
           "address \"" + std::string(text) + "\" " + std::string(why) + ": write host:port"};
 }
 
-// In a name, which may have letters beyond ASCII, or in an IP address, which may have a zone.
+// The characters of a name (also beyond ASCII), or of an IP address (with a zone).
 bool may_be_in_host(char c) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0;
   const bool digit = c >= '0' && c <= '9';

@@ -1,4 +1,4 @@
-// address.h: "host:port" as people write it. Pure.
+// address.h: "host:port" as text. Pure.
 //
 //   127.0.0.1:7400   [::1]:7400   node-1.example:7400   127.0.0.1:0, any free port
 #pragma once
@@ -17,20 +17,20 @@ struct Address {
   std::uint16_t port = 0;
 };
 
-// Where quipud serves clients, and the command line looks for it, unless told otherwise.
+// The default address of quipud's client port. The command line looks for a node there.
 inline constexpr const char* kDefaultClientAddress = "127.0.0.1:7400";
 
-// The addresses of a list that commas separate, without the blanks around them. Checks none.
+// Splits a list with commas, and removes blanks. Does not check the addresses.
 [[nodiscard]] std::vector<std::string> split_addresses(std::string_view list);
 
-// invalid_argument says what is wrong with `text`.
+// invalid_argument: the text says what is wrong with `text`.
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 [[nodiscard]] std::string to_string(const Address& address);
 
-// Whether only this machine can reach it. A name other than "localhost" may stand
-// for anything, so it is not.
+// Whether only this machine can reach it. False for every name but "localhost", since a name
+// may mean any address.
 [[nodiscard]] bool is_loopback(const Address& address);
-// Whether it means every address of this machine (0.0.0.0, [::]): to listen on, not to
+// Whether it means every address of this machine (0.0.0.0, [::]): valid to listen on, not to
 // dial.
 [[nodiscard]] bool is_unspecified(const Address& address);
 

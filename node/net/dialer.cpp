@@ -10,7 +10,7 @@ using asio::ip::tcp;
 
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
 constexpr Duration kLastBackoff = std::chrono::seconds(2);
-// Longer than one lost SYN costs.
+// Longer than the delay after one lost SYN.
 constexpr Duration kConnect = std::chrono::seconds(2);
 
 }  // namespace
@@ -53,7 +53,7 @@ void Dialer::on_dialed(const asio::error_code& error, tcp::socket socket) {
   wait_and_dial();
 }
 
-// Jitter, so that a cluster that starts together does not dial together.
+// Jitter, so that nodes that start together do not dial together.
 void Dialer::wait_and_dial() {
   const auto half = static_cast<std::uint64_t>(backoff_.count() / 2);
   const Duration wait = backoff_ / 2 + Duration(random_.below(half));

@@ -3,8 +3,8 @@
 //   dialing ──▶ connected: Events::connected, once
 //      └─failed─▶ waiting: 50 ms, doubled up to 2 s, jittered ─▶ dialing
 //
-// Reactor thread. Owned by whoever wants the connection and by its callbacks;
-// after stop() it calls nobody.
+// Reactor thread. Owned by the object that wants the connection, and by its callbacks. It
+// calls nothing after stop().
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -29,8 +29,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   // `names` outlives it.
   Dialer(NameLookup& names, Address address, Events events, Random random);
 
-  // Now; and again when the connection was lost, after a wait that is short if it
-  // had lived for long.
+  // Connects now. When the connection was lost, it connects again after a wait, which is short
+  // if the connection had lived for long.
   void start();
   void start_again(Duration lived);
   void stop();
@@ -45,7 +45,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   Random random_;
   NameLookup& names_;
   std::shared_ptr<TcpDial> dial_;
-  Timer timer_;  // until the next
+  Timer timer_;  // until the next attempt
   Duration backoff_;
   bool stopped_ = false;
 };

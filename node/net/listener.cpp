@@ -10,7 +10,7 @@ namespace {
 
 using asio::ip::tcp;
 
-// Out of descriptors or memory: others must first give some back.
+// Out of descriptors or memory: others must free some first.
 constexpr std::chrono::milliseconds kAcceptRetry{100};
 
 Status refuse(const Address& address, const asio::error_code& error) {

@@ -2,9 +2,9 @@
 //
 //   bind ──▶ bound ──start──▶ accepting ──close──▶ closed
 //
-// Bound early, so that a port in use is found before anything else is begun;
-// listening late, so that who calls a node that recovers is refused at once, and
-// goes elsewhere. Reactor thread, or before it runs.
+// Bound early, so that a port in use is found before anything else begins. Listening late, so
+// that a client of a recovering node is refused at once, and goes to another node. Reactor
+// thread, or before it runs.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -19,19 +19,19 @@ namespace quipu {
 class Listener {
  public:
   using OnAccept = std::function<void(asio::ip::tcp::socket)>;
-  // Whose the next socket is to be; it is handed over on the listener's thread all the same.
+  // The io_context of the next socket. The socket is still passed on in the listener's thread.
   using Choose = std::function<asio::io_context&()>;
 
   explicit Listener(asio::io_context& io) : io_(io), acceptor_(io), retry_(io) {}
 
-  // cannot_start names the address and what to do. Port 0 takes a free one.
+  // cannot_start: the text names the address and what to do. Port 0 takes a free one.
   [[nodiscard]] Status bind(const Address& address);
   // Accepted sockets are non-blocking. REQUIRES: bound; outlives the io_context's run.
   [[nodiscard]] Status start(OnAccept on_accept, Choose choose = nullptr);
   void close();
 
   [[nodiscard]] bool bound() const { return acceptor_.is_open(); }
-  // As bound, the port filled in.
+  // The bound address, with the port filled in.
   [[nodiscard]] const Address& address() const { return address_; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace quipu {
 
-// From the threads to the loop, while there is one.
+// The way from the threads to the loop, while there is a loop.
 struct NameLookup::Link {
   std::mutex mutex;
   NameLookup* lookup;  // null: gone
@@ -55,7 +55,7 @@ void NameLookup::post(const std::shared_ptr<Link>& link, const std::string& host
   const std::lock_guard lock(link->mutex);
   if (link->lookup == nullptr) return;
   asio::post(link->lookup->io_, [link, host, answer = std::move(answer)]() mutable {
-    // It goes on the loop's thread, if at all while that runs.
+    // It is destroyed on the loop's thread, if at all while that runs.
     if (link->lookup != nullptr) link->lookup->on_answer(host, std::move(answer));
   });
 }

@@ -1,13 +1,12 @@
-// name_lookup.h: asks the system for the addresses of a host, for an event loop that
-// must not wait.
+// name_lookup.h: asks the system for the addresses of a host without blocking the event loop.
 //
 //   find ─▶ a thread of its own, one per name, in getaddrinfo ─▶ done, on the loop
 //
-// Nothing can cancel getaddrinfo, which may take 30 s if a name server is silent. So
-// nobody joins that thread: it holds nothing of ours, and what it found is dropped if
-// the loop has gone. And whoever gives up and asks again finds the first question still
-// under way, or its answer: else one that takes longer than an attempt would never be
-// used. The loop's thread.
+// getaddrinfo cannot be cancelled, and may take 30 s if a name server is silent. So its thread
+// is never joined: it holds nothing of ours, and its result is dropped if the loop has gone. A
+// caller that gives up and asks again finds the first question still under way, or its answer.
+// Otherwise an answer that takes longer than one attempt would never be used. The loop's
+// thread.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -27,7 +26,7 @@ class NameLookup {
     asio::error_code error;
     std::vector<asio::ip::address> addresses;
   };
-  // False: it does not wait any more. An answer that nobody took waits for the next
+  // False: the caller does not wait any more. An answer that no caller took waits for the next
   // find.
   using Done = std::function<bool(const Answer&)>;
   // Blocks, on any thread.
@@ -36,7 +35,7 @@ class NameLookup {
   [[nodiscard]] static Answer ask_system(const std::string& host);
 
   explicit NameLookup(asio::io_context& io, Ask ask = ask_system);
-  // Does not wait; nobody is called any more. The io_context still lives.
+  // Does not wait, and calls nothing any more. The io_context still lives.
   ~NameLookup();
   NameLookup(const NameLookup&) = delete;
   NameLookup& operator=(const NameLookup&) = delete;
@@ -61,7 +60,7 @@ class NameLookup {
   asio::io_context& io_;
   const Ask ask_;
   std::shared_ptr<Link> link_;
-  std::map<std::string, Name> names_;  // of seeds and members, so few
+  std::map<std::string, Name> names_;  // only those of seeds and members, so few
 };
 
 }  // namespace quipu

@@ -10,7 +10,7 @@
 namespace quipu {
 namespace {
 
-// Others have their turn behind so many.
+// Other work has its turn after this many.
 constexpr int kMostAtOnce = 128;
 
 int new_set() {
@@ -29,7 +29,7 @@ ReadySockets::ReadySockets(asio::io_context& io, OnReady on_ready)
 bool ReadySockets::watch(Socket& socket, Interest interest) {
   const Interest before = std::exchange(socket.interest, interest);
   if (interest == before) return true;
-  // Without an interest it must leave: it would be told of once it broke, for ever.
+  // A socket without interest must be removed. Otherwise, once broken, it is reported for ever.
   const int what = interest == Interest{} ? EPOLL_CTL_DEL
                    : before == Interest{} ? EPOLL_CTL_ADD
                                           : EPOLL_CTL_MOD;

@@ -1,12 +1,12 @@
-// ready_sockets.h: which of the clients' sockets can be read from or written to.
+// ready_sockets.h: reports which client sockets can be read or written.
 //
-// Asio arms a socket anew for each wait, which is a system call for each request of a
-// client that sends one at a time. Here all are in one set, which tells of a socket for as
-// long as it is ready (a level-triggered epoll), and Asio arms only the set: once for all
-// that it tells of together.
+// Asio arms a socket again for each wait: a system call for each request of a client that
+// sends one at a time. Here all sockets are in one level-triggered epoll set, which reports a
+// socket as long as it is ready. Asio arms only the set: once for all sockets reported
+// together.
 //
-// The sockets' own io_context must be one that nobody runs: Asio keeps each socket in its
-// epoll as well, and would be woken there. Reactor thread; outlives the run of `io`.
+// Nothing may run the sockets' own io_context: Asio keeps each socket in its epoll as well, and
+// would be woken there. Reactor thread. Outlives the run of `io`.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -29,7 +29,7 @@ class ReadySockets {
     ClientId client;
     Interest interest{};
   };
-  // `ready`: a socket that broke is both, one whose client has ended it can be read from.
+  // `ready`: a broken socket is both. A socket that its client has ended can be read.
   using OnReady = std::function<void(ClientId client, Interest ready)>;
 
   // Throws std::system_error if there are no more descriptors.
@@ -37,9 +37,9 @@ class ReadySockets {
   ReadySockets(const ReadySockets&) = delete;
   ReadySockets& operator=(const ReadySockets&) = delete;
 
-  // From now on it is told of for that. While there is no interest, nobody learns that it
-  // broke. End it before the socket is closed: a process that was forked may hold a copy,
-  // and the set would tell of that for ever. False: the system has no memory for it.
+  // Reports the socket for this interest from now on. Without interest, a break is not reported.
+  // End it before the socket is closed: a forked process may hold a copy, and the set would
+  // report that for ever. False: the system has no memory for it.
   [[nodiscard]] bool watch(Socket& socket, Interest interest);
 
  private:

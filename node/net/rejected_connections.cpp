@@ -29,11 +29,11 @@ void TurnedAway::wait(Number number, Connection& connection) {
                                });
 }
 
-// What comes is read away: closing with bytes unread would reset the connection, and
-// what it was told with it.
+// Input is read and discarded: closing a connection with unread input would reset it, and lose
+// the error that was sent.
 void TurnedAway::on_readable(Number number) {
   const auto at = connections_.find(number);
-  if (at == connections_.end()) return;  // gone, with this under way
+  if (at == connections_.end()) return;  // it is gone, and this was under way
   Connection& connection = at->second;
   std::array<std::byte, 4096> bytes;
   asio::error_code error;

@@ -1,11 +1,11 @@
-// turned_away.h: connections that may not come in. Each is told why, in what it
-// speaks, which its first byte tells.
+// rejected_connections.h: connections over the limit. Each gets an error in its own protocol,
+// which its first byte shows.
 //
-//   added ──first bytes──▶ told ──▶ closed by the client, or when its time is over
-//      └──none in time, or too many like it──▶ closed without a word
+//   added ──first bytes──▶ error sent ──▶ closed by the client, or when its time is over
+//      └──none in time, or too many like it──▶ closed without an error
 //
-// They are few, hold no buffer, and need no core. Reactor thread; outlives the
-// io_context's run.
+// They are few, hold no buffer, and need no core. Reactor thread. Outlives the io_context's
+// run.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -26,7 +26,7 @@ class TurnedAway {
     std::string redis;  // "ERR …"
   };
 
-  // At most so many at once, for so long each.
+  // At most this many at one time, each for this long.
   TurnedAway(std::size_t most, std::chrono::milliseconds time) : most_(most), time_(time) {}
 
   // `socket` is non-blocking, of an io_context that runs.

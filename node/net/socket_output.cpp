@@ -6,8 +6,8 @@
 namespace quipu {
 namespace {
 
-// A longer buffer is freed when it is empty: ten thousand idle connections must
-// not each keep their largest answer's.
+// A longer buffer is freed when it is empty: ten thousand idle connections must not each keep
+// room for their largest answer.
 constexpr std::size_t kIdleBuffer = std::size_t{4} << 10;
 
 }  // namespace

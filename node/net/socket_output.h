@@ -1,10 +1,10 @@
-// socket_output.h: bytes on their way to one socket.
+// socket_output.h: bytes that wait to be written to one socket.
 //
 //   tail() ── frames, as they come ──▶ flush(), once per batch ──▶ socket
 //
-// Writes never block and need no callback of their own: what the socket does not
-// take now is kept, and the owner flushes again when it is writable. The owner
-// looks at waiting() to bound it. Reactor thread.
+// Writes never block and need no callback of their own. Bytes that the socket does not accept
+// now are kept, and the owner flushes again when it is writable. The owner uses waiting() to
+// limit them. Reactor thread.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -25,17 +25,17 @@ class SocketOutput {
   // Bytes of memory.
   [[nodiscard]] std::size_t room() const { return bytes_.capacity(); }
 
-  // ---- what must not be said yet ----
-  // Where the next byte goes, counted from the connection's first.
+  // ---- bytes that must wait for a commit ----
+  // The position of the next byte, counted from the connection's first.
   [[nodiscard]] std::uint64_t position() const { return flushed_ + waiting(); }
-  // Whatever was or will be appended from there on waits for this commit, or a later
-  // one that it is told to wait for.
+  // All bytes appended from there on wait for this commit, or for a later one given to another
+  // call.
   void hold(std::uint64_t from, Commit until);
   void release(Commit durable);
-  // May go as soon as the socket takes it.
+  // May be sent as soon as the socket accepts it.
   [[nodiscard]] std::size_t free() const;
 
-  enum class Flushed { all, some, broken };  // of what is free
+  enum class Flushed { all, some, broken };  // how much of what may be sent
   // REQUIRES: `socket` is non-blocking.
   [[nodiscard]] Flushed flush(asio::ip::tcp::socket& socket);
 
@@ -43,9 +43,9 @@ class SocketOutput {
   void forget_sent();
 
   std::string bytes_;
-  std::size_t sent_ = 0;       // of bytes_
-  std::uint64_t flushed_ = 0;  // of all bytes ever
-  CommitGate<std::uint64_t> gate_;  // positions, ascending: from there on bytes wait
+  std::size_t sent_ = 0;            // of bytes_
+  std::uint64_t flushed_ = 0;       // of all bytes ever
+  CommitGate<std::uint64_t> gate_;  // positions, ascending: bytes from there on wait
 };
 
 }  // namespace quipu

@@ -3,7 +3,7 @@
 //   looking its name up ─▶ connecting, to one of its addresses after the other ─▶ done
 //
 // Invariant: `done` is called once, from the loop, and not after cancel(). The loop's
-// thread; owned by whoever wants the connection and by its pending callbacks.
+// thread. Owned by the object that wants the connection, and by its pending callbacks.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>
@@ -30,7 +30,7 @@ class TcpDial : public std::enable_shared_from_this<TcpDial> {
 
   TcpDial(NameLookup& names, Done done);
 
-  // `most` bounds the connecting, not the looking up, which nobody can hurry.
+  // `most` limits the connecting. The look-up takes its own time.
   void start(const Address& address, Duration most = kLongestTimeout);
   void cancel();
 
@@ -42,7 +42,7 @@ class TcpDial : public std::enable_shared_from_this<TcpDial> {
 
   NameLookup& names_;
   Done done_;  // null: ended
-  // While the name is looked up, which the loop cannot see: it has work to wait for.
+  // Set while the name is looked up: the loop cannot see that, and must not end.
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> looking_up_;
   Duration most_{};
   Timer timer_;

@@ -12,8 +12,8 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::size_t kPeerReadSize = std::size_t{256} << 10;
-// The core keeps few frames in flight per peer; more than this is a peer that has
-// stopped reading.
+// The core keeps few frames in flight per peer. A peer that owes more than this has stopped
+// reading.
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 constexpr std::chrono::seconds kFirstFrame{5};
 
@@ -79,7 +79,7 @@ void PeerLink::give_frames() {
     const Result<std::optional<FrameDecoder::Frame>> frame =
         decoder_.next(port_.core->frame_salt());
     if (!frame.ok()) {
-      // A greeting, so that the other side can tell its operator.
+      // A handshake message, so that the other side can report it.
       encode_peer(output_.tail(), Refusal{frame.status().code(), frame.status().detail()}, {});
       return close(frame.status().detail());
     }

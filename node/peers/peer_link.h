@@ -2,12 +2,12 @@
 //
 //   readable ─▶ every frame of one read ─▶ core ─▶ effects, once ─▶ sends, gathered
 //
-// Peers are always read, whatever the core thinks of clients: an unread peer looks
-// dead. Bounds: what one leaves unread (the link is closed), and how long one that
-// called us may go without a sound frame.
+// Peers are always read, even while clients are not: a peer that is not read seems dead. Bounds:
+// what a peer leaves unread (then the link is closed), and how long an inbound link may go
+// without a valid frame.
 //
-// Invariant: after open(), on_closed is called exactly once, unless shut() was.
-// Reactor thread; owned by PeerLinks and by its pending callbacks.
+// Invariant: after open(), on_closed is called exactly once, unless shut() was. Reactor
+// thread. Owned by PeerLinks and by its pending callbacks.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -30,7 +30,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
  public:
   struct Identity {
     LinkId id{};
-    std::optional<MemberIndex> dialed;  // whom we called
+    std::optional<MemberIndex> dialed;  // the member that we called
   };
   using OnClosed = std::function<void(PeerLink&, const std::string& reason)>;
 
@@ -41,15 +41,15 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // Sent at the next flush().
   void send(std::string&& frame) { output_.append(std::move(frame)); }
   void flush();
-  // What can be sent at once is; then on_closed. An empty reason: nothing unusual.
+  // Sends what can be sent at once, then calls on_closed. An empty reason: nothing unusual.
   void close(const std::string& reason);
-  // The same, and nobody is told.
+  // The same without on_closed.
   void shut();
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] const std::string& remote() const { return remote_; }
   [[nodiscard]] Instant opened() const { return opened_; }
-  [[nodiscard]] bool heard() const { return heard_; }  // a sound frame
+  [[nodiscard]] bool heard() const { return heard_; }  // a valid frame
 
  private:
   void wait_readable();

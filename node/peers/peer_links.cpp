@@ -9,10 +9,10 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::chrono::minutes kSameReason{1};
-// Of whom something was logged; beyond, all are forgotten.
+// The most peers with a remembered log line. Beyond, all are forgotten.
 constexpr std::size_t kMaxSaid = 1024;
 
-// Without the port, which is another one each time.
+// Without the port, which changes each time.
 std::string host_of(const std::string& remote) { return remote.substr(0, remote.rfind(':')); }
 
 }  // namespace
@@ -71,7 +71,7 @@ std::size_t PeerLinks::inbound() const {
   }));
 }
 
-// Links are in the order in which they came.
+// Links are in the order of their arrival.
 void PeerLinks::make_room_for_unheard() {
   std::size_t unheard = 0;
   std::shared_ptr<PeerLink> oldest;
@@ -80,7 +80,8 @@ void PeerLinks::make_room_for_unheard() {
     if (unheard++ == 0) oldest = link;
   }
   if (unheard < kMaxUnheardLinks) return;
-  const std::string why = std::to_string(unheard) + " connections say nothing: who opens them?";
+  const std::string why =
+      std::to_string(unheard) + " connections sent nothing: find out which program opens them";
   warn("silent peer connection closed for the next one", {"remote", host_of(oldest->remote())},
        why);
   oldest->close({});
@@ -126,7 +127,7 @@ void PeerLinks::on_closed(PeerLink& link, const std::string& reason) {
 }
 
 void PeerLinks::on_dial_failed(MemberIndex member, const std::string& why) {
-  if (unreachable_[member]) return;  // said once, until it has been reached
+  if (unreachable_[member]) return;  // logged once, until it was reached
   unreachable_[member] = true;
   const Member& peer = port_.core->cluster().members[member];
   watch_.set_reason(member, why);
@@ -139,7 +140,7 @@ bool PeerLinks::is_sibling(MemberIndex member) const {
   return std::find(siblings_.begin(), siblings_.end(), member) != siblings_.end();
 }
 
-// That a peer is down, the watch tells.
+// The watch logs peers that are down.
 void PeerLinks::log_closed(const PeerLink& link, std::optional<MemberIndex> member,
                            const std::string& reason) {
   if (reason.empty()) return;
@@ -147,7 +148,7 @@ void PeerLinks::log_closed(const PeerLink& link, std::optional<MemberIndex> memb
     if (!port_.core->view().up(*member)) watch_.set_reason(*member, reason);
   } else if (member && !is_sibling(*member)) {
     return warn("peer link closed", {"peer", port_.core->cluster().members[*member].name}, reason);
-  } else if (!member && link.heard()) {  // strangers who say nothing come and go
+  } else if (!member && link.heard()) {  // silent strangers come and go
     return warn("peer link closed", {"remote", host_of(link.remote())}, reason);
   }
   log_.debug("peer link closed", {{"remote", link.remote()}, {"why", reason}});

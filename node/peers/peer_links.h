@@ -1,12 +1,10 @@
-// peer_links.h: all connections to other members: those that this node dials, and
-// those that dialed it.
+// peer_links.h: all connections to other members, dialed by this node or by them.
 //
 //   start: a Dialer for each member that the core dials ──connected──▶ PeerLink
 //                       ▲──────────────── lost ────────────────────────┘
 //
-// Bounds: inbound links, and of those the ones that have not yet said anything
-// sound: of these the oldest goes when another comes, so that strangers who say nothing
-// keep no member out. Reactor thread.
+// Bounds: the number of inbound links, and of those without a valid frame so far. A new one
+// replaces the oldest of these, so silent strangers keep no member out. Reactor thread.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -28,24 +26,24 @@ class PeerLinks {
  public:
   PeerLinks(asio::io_context& io, CorePort& port, Log log, Random random, std::size_t most_inbound);
 
-  // `members` are reactors of this node. Before start().
+  // `members` are the reactors of this node. Before start().
   void set_siblings(std::vector<MemberIndex> members) { siblings_ = std::move(members); }
-  // Begins to dial, for a core that has just begun. REQUIRES: port.core.
+  // Begins to dial, for a new core. REQUIRES: port.core.
   void start();
   // `socket` is non-blocking and dialed our peer port.
   void accept(asio::ip::tcp::socket socket);
 
-  // The core's effects. A link that is gone already is no error.
+  // The core's effects. It is no error if the link has gone already.
   void send(LinkId link, std::string&& frame);
   void close(LinkId link, const std::string& reason);
   // At the end of each batch.
   void flush();
-  // Behind it: logs what has become of the peers. REQUIRES: port.core, if it was started.
+  // After that: logs changes of the peers' states. REQUIRES: port.core, if it was started.
   void tell_changes() {
     if (!dialers_.empty()) watch_.look(*port_.core);
   }
 
-  // Closes all links and stops to dial; the core is not told.
+  // Closes all links and stops dialing. The core gets no events.
   void stop();
 
  private:
@@ -71,7 +69,7 @@ class PeerLinks {
   std::uint64_t last_link_ = 0;
   PeerWatch watch_;
   std::vector<MemberIndex> siblings_;
-  // What was logged of whom, and when: a peer that is refused comes again every 2 s.
+  // What was logged for each, and when: a refused peer comes again every 2 s.
   struct Said {
     std::string why;
     Instant at{};

@@ -45,7 +45,7 @@ void PeerWatch::look_at(const NodeCore& core, MemberIndex member) {
   peer.full = full;
 }
 
-// Those who have not come since the start. Of one that cannot be dialed, that was said.
+// The peers that have not come since the start. If dialing one failed, that was logged already.
 void PeerWatch::tell_missing(const NodeCore& core) {
   for (std::size_t member = 0; member < peers_.size(); ++member) {
     const Peer& peer = peers_[member];
@@ -55,7 +55,7 @@ void PeerWatch::tell_missing(const NodeCore& core) {
   }
 }
 
-// Of an edge node, which owns none, all partitions.
+// For an edge node, which owns none: all partitions.
 void PeerWatch::look_at_majorities(const NodeCore& core) {
   const View& view = core.view();
   const Partitions watched = view.owned().empty() ? Partitions::all() : view.owned();

@@ -1,14 +1,13 @@
-// peer_watch.h: tells the log what becomes of the other members, one line for each event
-// and member.
+// peer_watch.h: logs state changes of the other members, one line for each event and member.
 //
 //   peer is up, peer is down                          (and why)
 //   the disk of a peer is full, has room again
 //   some partitions lack a majority of their owners, all have one again
 //
-// It compares what the core sees with what it saw before. Where nothing has changed, that
-// is one comparison. Nodes that start together need a moment to find each other, so the
-// log says what is missing only kPatience after this node is ready. The reactors of this
-// node are members, too, but the log does not mention them.
+// It compares the core's view with the last one. If nothing has changed, that is one
+// comparison. Nodes that start together need a moment to find each other, so the log reports
+// missing members only kPatience after this node is ready. The reactors of this node are
+// members, too, but the log does not mention them.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +25,11 @@ class PeerWatch {
  public:
   explicit PeerWatch(Log log) : log_(std::move(log)) {}
 
-  // For a core that has just begun, and sees nobody yet. `siblings`: this node's reactors.
+  // For a new core, which sees no peer yet. `siblings`: this node's reactors.
   void begin(const NodeCore& core, const std::vector<MemberIndex>& siblings);
   // Why the last link to a member ended, or could not be opened.
   void set_reason(MemberIndex member, const std::string& why) { peers_[member].why = why; }
-  // As the log has it.
+  // The last logged state.
   [[nodiscard]] bool up(MemberIndex member) const { return peers_[member].up; }
   // REQUIRES: begin() was called for this core.
   void look(const NodeCore& core);
@@ -54,7 +53,7 @@ class PeerWatch {
   std::vector<Peer> peers_;
   std::uint64_t seen_ = 0;  // View::changes()
   Instant judge_at_ = kNever;
-  bool judging_ = false;  // what is missing is worth a line
+  bool judging_ = false;  // missing members are worth a line
   std::size_t without_majority_ = 0;
 };
 

@@ -11,12 +11,12 @@
 namespace quipu {
 namespace {
 
-// A cluster of one has no peers; it is in the cluster's id, so it must not vary.
+// A cluster of one has no peers. The address is part of the cluster's id, so it must not vary.
 constexpr const char* kNoPeers = "alone";
 
 constexpr std::size_t kMaxName = 255;
 constexpr std::size_t kMaxPort = std::numeric_limits<std::uint16_t>::max();
-// A peer is given up after so many silent intervals, but not sooner than the default.
+// A peer is given up after this many silent intervals, but not sooner than the default.
 constexpr int kSilentIntervals = 20;
 
 Status refuse(std::string why) { return {Code::invalid_argument, std::move(why)}; }
@@ -41,8 +41,8 @@ Status check_numbers(const NodeOptions& options) {
   if (checked.ok()) checked = check_range("reactors", kReactors, options.reactors);
   if (!checked.ok()) return checked;
   const std::string each = options.reactors == 1 ? "" : ", for each reactor,";
-  // What the options say of a node, its reactors share alike; a share of something is not
-  // 0, which would be no limit.
+  // The options are for a node, and its reactors divide them equally. A share of something is
+  // never 0, which would mean no limit.
   const auto check_share = [&](const char* what, Range range, std::size_t all) {
     range.or_none = range.or_none && all == 0;
     if (checked.ok()) checked = check_range(what + each, range, all / options.reactors);
@@ -91,7 +91,7 @@ std::string name_of(const std::string& node, std::size_t reactor) {
   return reactor == 0 ? node : node + '/' + std::to_string(reactor);
 }
 
-// Where a reactor listens whose first one listens at `first`.
+// Where another reactor listens if the first one listens at `first`.
 Result<Address> address_of(const Address& first, std::size_t reactor) {
   const std::size_t port = first.port + reactor * kReactorPorts;
   if (first.port == 0 || port <= kMaxPort)
@@ -100,15 +100,15 @@ Result<Address> address_of(const Address& first, std::size_t reactor) {
                 std::to_string(port) + ": choose a lower one");
 }
 
-// How many of a partition's replicas can be on nodes of their own.
+// How many of a partition's replicas can be on different nodes.
 std::size_t spread_over(const std::vector<NodeMember>& nodes, std::uint8_t replication) {
   const auto owners = std::count_if(nodes.begin(), nodes.end(),
                                     [](const NodeMember& node) { return node.weight != 0; });
   return std::clamp<std::size_t>(static_cast<std::size_t>(owners), 1, replication);
 }
 
-// The planner spreads replicas over zones, and reactors of a node must not hold the same:
-// so each node is a zone, or lies in one of so many that each has one replica.
+// The planner spreads replicas over zones, and reactors of one node must not hold the same
+// counter. So each node is a zone, or is in one of as many zones as there are replicas.
 Status keep_reactors_apart(std::vector<NodeMember>& nodes, std::size_t replicas) {
   std::set<std::string> zones;
   for (const NodeMember& node : nodes) {
@@ -175,8 +175,8 @@ Result<std::optional<Address>> listen_address(const std::string& what, const std
   return std::optional<Address>(*address);
 }
 
-// The first reactor takes the clients of all. Reactors of a node without peers find each
-// other wherever there is room.
+// The first reactor accepts the clients of all. Reactors of a node without peers find each
+// other at any free port.
 Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
   auto client = listen_address("client", options.client_address, options.insecure);
   if (!client.ok()) return client.status();

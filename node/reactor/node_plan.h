@@ -1,4 +1,4 @@
-// node_plan.h: NodeOptions, checked, and what follows from them. Pure.
+// node_plan.h: checks NodeOptions, and computes the settings of each reactor. Pure.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace quipu {
 
-// What a number may be; both ends are allowed.
+// The allowed range of a number; both ends are allowed.
 struct Range {
   std::uint64_t low;
   std::uint64_t high;
-  bool or_none = false;  // 0, too
+  bool or_none = false;  // 0 is allowed, too
 };
 inline constexpr Range kGossipMilliseconds{10, 10'000};
 inline constexpr Range kOutboxShards{1, 10'000'000};
@@ -24,21 +24,21 @@ inline constexpr Range kMemoryLimit{std::uint64_t{1} << 20, std::uint64_t{1} << 
 inline constexpr Range kConnections{1, 1'000'000};
 inline constexpr Range kIdleSeconds{0, 31'536'000};
 inline constexpr Range kRequestSeconds{1, 3600};
-// An answer may be as long as a frame, and must never drop who asked for it.
+// An answer may be as long as a frame, and must never disconnect its client.
 inline constexpr Range kSoftOutput{std::uint64_t{1} << 16, std::uint64_t{1} << 30};
 inline constexpr Range kSoftOutputSeconds{1, 3600};
 inline constexpr Range kHardOutput{std::uint64_t{4} << 20, std::uint64_t{1} << 32};
 inline constexpr Range kReactors{1, 64};
-inline constexpr Range kReplication{1, 7};  // what found_config() takes
+inline constexpr Range kReplication{1, 7};  // as found_config() accepts
 inline constexpr Range kMemberWeight{0, 1000};
 
-// Empty, or why `value` is not in it: "is 5: choose 10 to 10000".
+// Empty, or why `value` is not in the range: "is 5: choose 10 to 10000".
 [[nodiscard]] std::string outside(Range range, std::uint64_t value);
 
-// Empty, or why nobody should listen there unless the network is trusted.
+// Empty, or why it is unsafe to listen there unless the network is trusted.
 [[nodiscard]] std::string exposed(const std::string& what, const Address& address);
 
-// Of one reactor of a node.
+// The plan of one reactor of a node.
 struct NodePlan {
   ClusterConfig config;
   std::size_t reactor = 0;
@@ -52,7 +52,7 @@ struct NodePlan {
   [[nodiscard]] StoreOwner owner() const { return {config.id, config.members[self].id}; }
 };
 
-// invalid_argument names the option, what is wrong, and what to do.
+// invalid_argument: the text names the option, what is wrong, and what to do.
 // REQUIRES: reactor < options.reactors, or 0
 [[nodiscard]] Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor = 0);
 

@@ -1,4 +1,4 @@
-// Events and effects; how a reactor begins and ends is reactor_life.cpp.
+// Events and effects. The start and stop of a reactor are in reactor_life.cpp.
 #include "node/reactor/reactor.h"
 
 #include <asio/post.hpp>
@@ -17,8 +17,8 @@ bool any(const Effects& effects) {
 
 }  // namespace
 
-// What is done may bring new events (a link that broke while it was written to), so
-// it goes on until nothing is left.
+// Effects may bring new events (a link that broke during a write), so this goes on until
+// nothing is left.
 void Reactor::finish() {
   if (finishing_) return;
   finishing_ = true;
@@ -30,7 +30,7 @@ void Reactor::finish() {
   after_batch();
 }
 
-// Posted, it comes behind the handlers of all that is readable now.
+// When posted, it runs after the handlers of all sockets that are readable now.
 void Reactor::finish_later() {
   if (std::exchange(finish_posted_, true)) return;
   asio::post(io_, [this] {
@@ -50,7 +50,7 @@ void Reactor::perform(Effects effects) {
     sessions_.on_released(effects.released);
     crossing_.on_released(effects.released);
   }
-  crossing_.flush();  // first: what a client asks next may go by a link, and must come later
+  crossing_.flush();  // first: a client's next question may use a link, and must come later
   links_.flush();
   sessions_.flush();
   if (effects.restart) restart();
@@ -129,7 +129,7 @@ void Reactor::tell_ready() {
   events_.ready(ready);
 }
 
-// At a timer, since it is a look at every partition.
+// At a timer, since it visits every partition.
 void Reactor::tell_filled() {
   if (port_.core == nullptr || !port_.core->ready()) return;
   const bool filling = port_.core->being_filled();

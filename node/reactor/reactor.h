@@ -11,13 +11,13 @@
 //                       │                    └── room ──────────────┘
 //                       └── failed disk ──▶ failed            … stop, from anywhere
 //
-// While it waits for room, it has a core that only reads, and no peers.
+// While it waits for room on the disk, it has a core that only reads, and no peers.
 //
-// Invariants: all of it but the storage thread is one thread, so nothing here is
-// locked; after the events of one read, call or timer, the effects are done once,
-// in order. A restart keeps the listening sockets and nothing else. Reactors of one node
-// send each other mail (crossing.h), and are members to each other; beside that they see
-// some flags and figures of each other.
+// Invariants: everything but the storage thread is one thread, so nothing here is locked.
+// After the events of one read, call or timer, the effects are done once, in order. A
+// restart keeps the listening sockets and nothing else. The reactors of one node send each
+// other mail (core_router.h), and are members to each other. Apart from that they see some
+// flags and figures of each other.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>
@@ -47,7 +47,7 @@ class Reactor {
   // On the reactor's thread.
   struct Events {
     std::function<void(bool ready)> ready;      // whenever it changes
-    std::function<void(const Status&)> failed;  // nothing is served any more
+    std::function<void(const Status&)> failed;  // it serves nothing any more
   };
 
   Reactor(NodePlan plan, Log log, Random random, Events events);
@@ -58,28 +58,28 @@ class Reactor {
   // ---- before start ----
   // Takes the ports. cannot_start names the one that is in use.
   [[nodiscard]] Status bind();
-  // The reactors of one node, each bound, in their order: introduces them to each other.
-  // All must live until each has stopped.
+  // Connects the reactors of one node, each bound, in order. All must live until each has
+  // stopped.
   static void introduce(const std::vector<Reactor*>& reactors);
-  // Whoever connects from here on waits for start. cannot_start as above.
+  // Connections are accepted from here on, and wait for start. cannot_start as above.
   [[nodiscard]] Status listen();
-  // Begins to serve what was recovered, and returns.
+  // Begins to serve the recovered store, and returns.
   void start(RecoveredStore store);
 
   // ---- any thread ----
   [[nodiscard]] const std::shared_ptr<LocalCalls>& calls() const { return calls_; }
-  // As bound; empty: that port is not open.
+  // The bound address. Empty: that port is not open.
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;
-  // Another reactor of this node has failed, and so does this one.
+  // Another reactor of this node has failed. So does this one.
   void fail_too(const Status& why);
-  // The end has steps, for reactors that need each other; stop() does those that were not
-  // done. No new connection and no new request from here on, when this returns.
+  // Stopping has steps, since reactors need each other. stop() does the steps that are left.
+  // When this returns, no new connection and no new request is accepted.
   void begin_closing();
-  // Begins to finish what clients wait for and what peers lack, within bounds, and to make
-  // all of it durable.
+  // Begins to finish what clients wait for and what peers lack, within bounds, and to make all
+  // of it durable.
   void begin_stop();
-  // When that is done, joins both threads. Not from the reactor's own.
+  // When that is done, joins both threads. Do not call it on the reactor's thread.
   void stop();
 
  private:
@@ -128,12 +128,12 @@ class Reactor {
   Random random_;
   const Events events_;
 
-  asio::io_context client_sockets_{1};  // which never runs: see ready_sockets.h
+  asio::io_context client_sockets_{1};  // never runs: see ready_sockets.h
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   CorePort port_;
   std::vector<Reactor*> all_;     // of this node
-  Reactor* accepting_ = nullptr;  // whose the next client is
+  Reactor* accepting_ = nullptr;  // the next client is its
   Crossing crossing_;
   std::shared_ptr<LocalCalls> calls_;
   const ConnectionLimits limits_;
@@ -143,9 +143,9 @@ class Reactor {
   Listener peer_listener_;
   Timer timer_;
   Instant armed_ = kNever;  // when timer_ fires
-  Timer sweep_;             // of calls_, while any wait
+  Timer sweep_;             // of calls_, while any call waits
   bool sweeping_ = false;
-  Timer retry_;  // while it waits for room: the next look; of a stop: its end
+  Timer retry_;  // waiting for room: the next look; stopping: its end
 
   Phase phase_ = Phase::unstarted;
   std::atomic<bool> was_quiet_{false};  // while it stopped
@@ -157,7 +157,7 @@ class Reactor {
   Instant stop_by_ = kNever;
 
   std::unique_ptr<StorageThread> storage_;
-  bool stop_begun_ = false;  // of the caller's thread
+  bool stop_begun_ = false;  // for the caller's thread
   std::thread thread_;
 };
 

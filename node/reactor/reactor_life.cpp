@@ -1,4 +1,4 @@
-// How a reactor begins, begins anew, fails and stops.
+// How a reactor starts, restarts, fails and stops.
 #include <algorithm>
 #include <asio/post.hpp>
 #include <future>
@@ -10,7 +10,7 @@
 namespace quipu {
 namespace {
 
-// Clients get most of it; what peers still lack is flushed meanwhile.
+// Clients get most of the time. Changes are sent to peers meanwhile.
 constexpr std::chrono::seconds kStop{6};
 constexpr std::chrono::milliseconds kLookForRoom{200};
 
@@ -23,7 +23,7 @@ SessionLimits session_limits(const ClientPortOptions& port, const ConnectionLimi
           .idle = port.idle};
 }
 
-// How somebody on this machine reaches who listens there.
+// The address for programs on this machine, for a port that listens there.
 Address dialed_here(const Address& listens) {
   if (!is_unspecified(listens)) return listens;
   return {listens.host.find(':') == std::string::npos ? "127.0.0.1" : "::1", listens.port};
@@ -60,7 +60,7 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       timer_(io_),
       sweep_(io_),
       retry_(io_) {
-  // With its first socket Asio opens an epoll for it. If that cannot be, it is told here.
+  // Asio opens an epoll with its first socket. If that fails, the error is reported here.
   const asio::ip::tcp::socket first(client_sockets_);
 }
 
@@ -110,7 +110,7 @@ void Reactor::introduce(const std::vector<Reactor*>& reactors) {
   }
 }
 
-// The next client is of whoever has the fewest, of those that serve.
+// The next client goes to the reactor with the fewest, of those that serve.
 asio::io_context& Reactor::choose() {
   accepting_ = *std::ranges::min_element(all_, {}, [](const Reactor* reactor) {
     return std::pair(!reactor->crossing_.serving(), reactor->sessions_.taken());
@@ -169,7 +169,7 @@ void Reactor::run() {
 void Reactor::begin(Recovered recovered) {
   const bool waits = !recovered.room.ok();
   phase_ = waits ? Phase::waiting : Phase::serving;
-  // Told here, since little may be filled before anybody looks.
+  // Published here, since little may be filled before the first look.
   const Meta& meta = recovered.executor->meta();
   filling_ = !waits && meta.marked && meta.filled_from.empty();
   if (filling_) log_.info(kBeingFilled);
@@ -187,7 +187,7 @@ void Reactor::begin(Recovered recovered) {
   finish();
 }
 
-// Behind what is read.
+// After the sockets that are readable now.
 void Reactor::look_for_room() {
   storage_->run(
       [this](Store& store) { asio::post(io_, [this, room = store.write({})] { on_room(room); }); });
@@ -217,12 +217,12 @@ void Reactor::restart() {
   log_.warning("this disk came back from an older copy: the node takes a new identity");
   give_up_core({Code::in_doubt, "the node takes a new identity"},
                {Code::unavailable, "the node takes a new identity"});
-  if (phase_ != Phase::serving) return;  // it stops: the next start takes it up
+  if (phase_ != Phase::serving) return;  // it stops: the next start continues this
   phase_ = Phase::recovering;
   recover_anew();
 }
 
-// Behind all that the old core wrote.
+// After everything that the old core wrote.
 void Reactor::recover_anew() {
   const ExecutorOptions options = executor_options(plan_.config, plan_.self, plan_.settings);
   storage_->run([this, options, random = random_.split()](Store& store) mutable {
@@ -238,8 +238,8 @@ void Reactor::on_recovered(Result<Recovered> recovered) {
   begin(std::move(*recovered));
 }
 
-// Everybody who waits for the core is told; client connections are closed, since
-// which of their requests it had is not known here.
+// Every call that waits for the core gets an answer. Client connections are closed, since it is
+// unknown here which of their requests the core had.
 void Reactor::give_up_core(const Status& changes, const Status& reads) {
   links_.stop();
   sessions_.close_all();
@@ -262,7 +262,7 @@ void Reactor::fail(const Status& status) {
   calls_->close(status);
   client_listener_.close();
   peer_listener_.close();
-  // Whatever is wrong, what the core was given may have been applied.
+  // After any failure, requests that the core had may have been applied.
   const bool unknown = describe(status.code()).outcome == Outcome::unknown;
   give_up_core(unknown ? status : Status(Code::storage_failed, status.detail()), status);
   const bool stopping = std::exchange(phase_, Phase::failed) == Phase::stopping;
@@ -281,7 +281,7 @@ void Reactor::begin_closing() {
   std::promise<void> done;
   asio::post(io_, [&] {
     close_ports();
-    finish();  // what clients have asked of other reactors is on its way
+    finish();  // clients' requests to other reactors are on their way
     done.set_value();
   });
   done.get_future().wait();
@@ -331,7 +331,7 @@ void Reactor::check_stopped() {
   asio::post(io_, [this] { end_storage(); });
 }
 
-// Until all were, a reactor may still have to answer another, as a member.
+// Until all were stopped, a reactor may still have to answer another, as a member.
 void Reactor::tell_quiet() {
   if (was_quiet_.exchange(true)) return;
   for (Reactor* const other : all_) {

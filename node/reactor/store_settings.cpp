@@ -38,7 +38,7 @@ Described parse(std::string_view text) {
   return described;
 }
 
-// Where one of them does not say, nothing is known.
+// If one of them does not say, nothing is known.
 bool differ(std::string_view key, const Fields& before, const Fields& now) {
   const auto was = before.find(key);
   const auto is = now.find(key);
@@ -56,7 +56,7 @@ class Changes {
   }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
-  // In quotes if it is no plain word; what was read may drive no terminal.
+  // Quoted unless it is a plain word: text from a file must not control a terminal.
   static std::string shown(const std::string& text) {
     const LogField field{"", text};
     return to_logfmt({&field, 1}).substr(1);

@@ -74,7 +74,7 @@ void ClientConnection::flush() {
   switch (output_.flush(socket_)) {
     case SocketOutput::Flushed::all:
       return;
-    // The reader will be told why, and when nothing more comes.
+    // The reader gets the reason when no more input comes.
     case SocketOutput::Flushed::broken:
       return;
     case SocketOutput::Flushed::some:

@@ -2,9 +2,9 @@
 //
 //   dialing ─▶ open: frames in, frames out ─▶ closed
 //
-// How long any of it may take is the core's affair. Invariant: either
-// Events::closed or close() ends it, and nothing is called after.
-// The client's thread; owned by ClientThread and by its pending callbacks.
+// The core limits how long any of it may take. Invariant: either Events::closed or close() ends
+// it, and nothing is called afterwards. The client's thread. Owned by ClientThread and by its
+// pending callbacks.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -24,14 +24,14 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
   struct Events {
     std::function<void()> connected;
-    std::function<void(std::string why)> closed;  // also if what came is no frame
+    std::function<void(std::string why)> closed;  // also if the input is no frame
     std::function<void(const FrameDecoder::Frame&)> frame;
     std::function<void()> turn_over;  // after all frames of one read, and after each of the others
   };
 
-  // `names` outlives it: for whoever dials again and again.
+  // `names` outlives it: for an owner that dials again and again.
   ClientConnection(NameLookup& names, Events events);
-  // Looks names up by itself.
+  // Looks up names by itself.
   ClientConnection(asio::io_context& io, Events events);
 
   void dial(const Address& address);
@@ -48,7 +48,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void wait_writable();
   void end(std::string why);
 
-  const std::unique_ptr<NameLookup> own_names_;  // null: names_ is another's
+  const std::unique_ptr<NameLookup> own_names_;  // null: names_ belongs to another object
   NameLookup& names_;
   std::shared_ptr<TcpDial> dial_;
   asio::ip::tcp::socket socket_;

@@ -126,7 +126,7 @@ Status ClusterSurvey::take_answer(const Target& target, const FrameDecoder::Fram
   return {};
 }
 
-// Within a callback of the connection, which lives until that returns.
+// Within a callback of the connection, which lives until the callback returns.
 void ClusterSurvey::end(std::size_t at, const Status& result) {
   Target& target = targets_[at];
   if (target.connection == nullptr) return;

@@ -1,12 +1,12 @@
-// cluster_survey.h: asks every member of a cluster how it is.
+// cluster_survey.h: asks every member of a cluster for its status.
 //
 //   config ─▶ a connection to each member's client port ─▶ StatusReply, or why there is none
 //                                   all of them, or the deadline ─▶ done, with a ClusterStatus
 //
-// Members whose client address is not known are looked for at other addresses: the node that
+// A member without a known client address is looked for at the other addresses: the node that
 // answers there says which member it is.
-// Invariant: `done` is called once, later than start(), and not after cancel(). The loop's
-// thread; owned by the one who asks, until then, and by its pending callbacks.
+// Invariant: `done` is called once, after start() has returned, and not after cancel(). The
+// loop's thread. Owned by its asker, until then, and by its pending callbacks.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -26,9 +26,9 @@ namespace quipu {
 class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
  public:
   struct Question {
-    ConfigReply config{};                  // who the members are
+    ConfigReply config{};                  // has the members
     std::vector<StatusReply> known{};      // of members that need not be asked
-    std::vector<std::string> addresses{};  // where the others may be
+    std::vector<std::string> addresses{};  // where the other members may be
     Instant deadline{};
   };
   using Done = std::function<void(ClusterStatus)>;
@@ -42,7 +42,7 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
   struct Target {
     std::shared_ptr<ClientConnection> connection;  // null: it has ended
     std::string address;
-    std::optional<std::size_t> member;  // that is expected there; none: any
+    std::optional<std::size_t> member;  // the expected member; none: any
   };
 
   [[nodiscard]] std::optional<std::size_t> find(NodeId node) const;
@@ -58,7 +58,7 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
   Timer timer_;
   std::vector<Target> targets_;
   std::size_t open_ = 0;  // targets that have not ended
-  ClusterStatus status_;  // its members are in the order of the config, until the end
+  ClusterStatus status_;  // its members are in the config's order, until the end
 };
 
 }  // namespace quipu

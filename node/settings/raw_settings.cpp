@@ -79,7 +79,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-// Cuts off what stands before the next `separator`.
+// Cuts off the text before the next `separator`.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);
@@ -109,7 +109,7 @@ RawSettings read_settings_file(const std::filesystem::path& path) {
   const std::string file = path.string();
   std::ifstream in(path, std::ios::binary);
   std::string text;
-  // Not iterators: of a directory they throw.
+  // Not iterators: they throw for a directory.
   for (std::array<char, 4096> part; in.read(part.data(), part.size()) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   }

@@ -1,4 +1,4 @@
-// raw_settings.h: settings as they were written, before anybody knows what they mean.
+// raw_settings.h: settings as they were written, before they are interpreted.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@
 namespace quipu {
 
 struct RawSetting {
-  std::string key;  // "node.name"; of a member: "weight"
+  std::string key;  // "node.name"; for a member: "weight"
   std::string text;
   std::string where;  // "quipu.toml:3", "QUIPU_NODE_NAME", "--name"
-  // What the file says it is; variables and flags may be anything that fits.
+  // The type in the file. Variables and flags may be of any type that fits.
   enum class Type { any, text, number, yes_no, section, other } type = Type::any;
 };
 

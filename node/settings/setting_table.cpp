@@ -17,13 +17,13 @@ constexpr std::array<std::string_view, 3> kAcks{"memory", "disk", "quorum"};
 constexpr std::array<std::string_view, 2> kLogFormats{"logfmt", "json"};
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warning", "error"};
 
-// What stands at the end of a path of members: at<&Settings::node, &NodeOptions::name>.
+// The object at the end of a path of members: at<&Settings::node, &NodeOptions::name>.
 template <auto... path>
 constexpr auto& at(auto& settings) {
   return (settings.*....*path);
 }
 
-// ---- a row of each type ----
+// ---- one kind of row for each type ----
 
 template <auto... path>
 constexpr SettingRow text(SettingRow row) {
@@ -36,7 +36,7 @@ constexpr SettingRow text(SettingRow row) {
   return row;
 }
 
-// Where to listen; empty: nowhere.
+// Where to listen. Empty: nowhere.
 template <auto... path>
 constexpr SettingRow address(SettingRow row) {
   row = text<path...>(row);
@@ -68,7 +68,7 @@ std::uint64_t plain(std::chrono::duration<Count, Unit> time) {
   return static_cast<std::uint64_t>(time.count());
 }
 
-// Of a duration, in its units.
+// The range of a duration, in its units.
 template <const Range& range, auto... path>
 constexpr SettingRow number(SettingRow row) {
   row.type = Type::number;

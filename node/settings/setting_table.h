@@ -1,5 +1,5 @@
-// setting_table.h: every setting but the members: what it is called, what it may be,
-// and where in Settings it stands. Reading, help and `quipu config show` follow it.
+// setting_table.h: every setting but the members: its name, its allowed values, and its place
+// in Settings. Reading, help and `quipu config show` use it.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct SettingRow {
   std::string_view flag{};  // empty: none
   std::string_view help{};
   RawSetting::Type type{};
-  // Answers with what is wrong with the text, or with nothing.
+  // Returns what is wrong with the text, or nothing.
   std::string (*set)(Settings&, const std::string& text) = nullptr;
-  // The text that would set it to what it is.
+  // The text that would set the current value.
   std::string (*show)(const Settings&) = nullptr;
 
   // "node"
@@ -29,10 +29,10 @@ struct SettingRow {
   [[nodiscard]] std::string_view name() const { return key.substr(key.find('.') + 1); }
 };
 
-// A table's settings stand together, in the order of deploy/quipud.example.toml.
+// A table's settings are together, in the order of deploy/quipud.example.toml.
 [[nodiscard]] std::span<const SettingRow> setting_table();
 
-// Puts a number within the range into `to`, or answers with what is wrong.
+// Puts a number within the range into `to`, or returns what is wrong.
 [[nodiscard]] std::string read_number(Range range, const std::string& text, std::uint64_t& to);
 
 }  // namespace quipu

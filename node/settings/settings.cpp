@@ -27,7 +27,7 @@ std::string unknown_key(const std::string& key) {
   return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
 }
 
-// An empty section says nothing, but must be one of ours.
+// An empty section is useless, but must be one of ours.
 bool is_section(const RawSetting& raw) {
   return raw.type == Type::section &&
          std::ranges::any_of(setting_table(),
@@ -47,7 +47,7 @@ const char* written_as(Type type) {
   }
 }
 
-// Why `raw` cannot be a `wanted`; nothing if it can.
+// Why `raw` cannot be a `wanted`. Nothing if it can.
 std::string mistyped(const RawSetting& raw, Type wanted) {
   if (raw.type == Type::any || raw.type == wanted) return {};
   return std::string("must be ") + written_as(wanted);
@@ -68,7 +68,7 @@ void apply(const RawSetting& raw, LoadedSettings& loaded) {
   if (!why.empty()) loaded.errors.push_back(raw.where + ": " + raw.key + " " + why);
 }
 
-// Why nobody can dial an address; nothing if somebody can.
+// Why an address cannot be dialed. Nothing if it can.
 std::string undialable(const std::string& text) {
   const Result<Address> address = parse_address(text);
   if (!address.ok()) return "is no address: " + address.status().detail();
@@ -101,7 +101,7 @@ const RawSetting* find(const RawMember& member, std::string_view key) {
   return field == member.fields.end() ? nullptr : &*field;
 }
 
-// What `member` shares with one before it, though it must not.
+// What `member` shares with an earlier one, though it must not.
 std::string doubled(const std::vector<NodeMember>& before, const NodeMember& member) {
   for (const NodeMember& other : before) {
     if (other.name == member.name) return "two members are named \"" + member.name + '"';
@@ -164,7 +164,7 @@ RawSettings read_flags(const SettingSources& sources) {
   return raw;
 }
 
-// All that the sources say, the last of which wins.
+// Everything in the sources. The last source takes precedence.
 class Layers {
  public:
   explicit Layers(std::vector<RawSettings> layers) : layers_(std::move(layers)) {}
@@ -172,7 +172,7 @@ class Layers {
   void apply(LoadedSettings& loaded) const {
     for (const RawSettings& layer : layers_) quipu::apply(layer, loaded);
   }
-  // Where a setting was written; nothing if it was not.
+  // Where a setting was written. Nothing if it was not.
   [[nodiscard]] std::optional<std::string> place(std::string_view key) const {
     std::optional<std::string> where;
     for (const RawSettings& layer : layers_) {
@@ -182,7 +182,7 @@ class Layers {
     }
     return where;
   }
-  // The same, of the first member; nothing if there is none.
+  // The same for the first member. Nothing if there is none.
   [[nodiscard]] std::optional<std::string> place_of_members() const {
     std::optional<std::string> where;
     for (const RawSettings& layer : layers_) {
@@ -191,7 +191,7 @@ class Layers {
     }
     return where;
   }
-  // The same, of a member's field; empty: nowhere.
+  // The same for a member's field. Empty: nowhere.
   [[nodiscard]] std::string place(const std::string& member, std::string_view key) const {
     std::string where;
     for (const RawSettings& layer : layers_) {
@@ -224,7 +224,7 @@ void default_client_address(const Layers& layers, NodeOptions& node) {
   node.client_address = told ? self->client_address : kDefaultClientAddress;
 }
 
-// Where this node is to listen, and who says so.
+// Where this node listens, and where that was written.
 struct Listening {
   const char* what;
   std::string address;
@@ -254,7 +254,7 @@ void check_reach(const Layers& layers, LoadedSettings& loaded) {
   }
 }
 
-// What was written, and where, is quoted, and that may drive a terminal or forge a line.
+// The text of a setting and its place are quoted, as they may control a terminal or forge a line.
 void keep_to_one_line(std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -268,7 +268,7 @@ void keep_to_one_line(std::string& text) {
   text = std::move(line);
 }
 
-// Where clients dial this member is where it listens for them, unless told otherwise.
+// This member listens for clients where they dial it, unless a source says otherwise.
 void note_places(const Layers& layers, LoadedSettings& loaded) {
   const auto note = [&loaded](std::string_view key, std::string where) {
     keep_to_one_line(where);
@@ -279,8 +279,8 @@ void note_places(const Layers& layers, LoadedSettings& loaded) {
   note("node.client_address", layers.place(loaded.settings.node.name, "client"));
 }
 
-// What has no default, and what contradicts each other. Not where something could
-// not be read: the rest would only follow from that.
+// Settings without a value or a default, and contradictions. Not after a part could not be read:
+// these errors would only be consequences.
 void check_whole(const Layers& layers, const std::string& file, LoadedSettings& loaded) {
   if (!loaded.errors.empty()) return;
   const NodeOptions& node = loaded.settings.node;

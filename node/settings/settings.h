@@ -1,5 +1,5 @@
-// settings.h: what quipud is told: a TOML file, then QUIPU_* variables, then flags,
-// each overruling the ones before it, into one plain struct.
+// settings.h: quipud's settings: a TOML file, then QUIPU_* variables, then flags, each with
+// priority over the ones before it, as one plain struct.
 //
 //   [cluster]                        variable                    flag
 //   name = "quipu"                   QUIPU_CLUSTER_NAME
@@ -30,7 +30,7 @@
 //   soft_output_seconds = 10
 //   hard_output_bytes = 8388608
 //
-// An unknown key is an error: a misspelt one would silently leave a default.
+// An unknown key is an error, since a misspelt one would silently leave a default.
 #pragma once
 
 #include <filesystem>
@@ -62,21 +62,21 @@ struct SettingSources {
   // The value of a variable, if it is set.
   std::function<std::optional<std::string>(const std::string& name)> environment;
   std::vector<std::pair<std::string, std::string>> flags;  // ("--name", "n1")
-  bool rebuild = false;                                    // for one start, so there is only a flag
+  bool rebuild = false;                                    // for one start, so it is only a flag
 };
 
 struct LoadedSettings {
   Settings settings;
-  // One line each: where, what is wrong, what to do. Empty: settings may be used.
+  // One line each: where, what is wrong, what to do. Empty: the settings may be used.
   std::vector<std::string> errors;
-  // Where each that is no default was written, by its key: "quipu.toml:3". The members'
-  // is kMembersKey.
+  // Where each setting that is not a default was written, by its key: "quipu.toml:3". The key
+  // for the members is kMembersKey.
   std::map<std::string, std::string, std::less<>> places;
 };
 
 [[nodiscard]] LoadedSettings load_settings(const SettingSources& sources);
 
-// A setting that has a flag, for the command line's help.
+// A setting with a flag, for the command line's help.
 struct SettingFlag {
   std::string_view flag;      // "--name"
   std::string_view variable;  // "QUIPU_NODE_NAME"

@@ -19,7 +19,7 @@ std::string in_toml(const std::string& text) {
   return out.str();
 }
 
-// Whether it reads back: what is not UTF-8 does not.
+// Whether it can be read back. Text that is not UTF-8 cannot.
 bool survives(const std::string& text) {
   try {
     return toml::parse("text = " + in_toml(text))["text"].value<std::string>() == text;
@@ -62,7 +62,7 @@ std::string all_tables(const LoadedSettings& loaded) {
   return text;
 }
 
-// The first that no TOML file can hold; empty: none.
+// The first setting that a TOML file cannot hold. Empty: none.
 std::string_view untellable(const LoadedSettings& loaded) {
   for (const auto& [key, place] : loaded.places)
     if (!survives(place)) return key;

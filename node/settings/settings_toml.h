@@ -1,4 +1,4 @@
-// settings_toml.h: the settings that are in effect, as a file that would set them.
+// settings_toml.h: the settings in effect, as a file that would set them.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace quipu {
 
-// Every setting, and behind each where it was written. quipud reads the same settings
-// from it. invalid_argument: one is not UTF-8, and no TOML file can hold it.
+// Every setting, each with its place of origin. quipud reads the same settings from this text.
+// invalid_argument: a setting is not UTF-8, so a TOML file cannot hold it.
 // REQUIRES: no errors.
 [[nodiscard]] Result<std::string> to_toml(const LoadedSettings& loaded);
 

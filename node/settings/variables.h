@@ -1,4 +1,4 @@
-// variables.h: the environment variables that are ours, or nearly.
+// variables.h: the environment variables of Quipu, and those that look like them.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ namespace quipu {
 // All that quipud and quipu read.
 [[nodiscard]] std::vector<std::string> known_variables();
 
-// One line for each of `names` that is none of ours, but a slip or two away from
-// one: else the mistake would silently leave a default. Those that are farther away
-// may be anybody's: Kubernetes gives a service named quipu a dozen.
+// One line for each of `names` that is not ours, but a slip or two away from one: that mistake
+// would silently leave a default. Names that are farther away may belong to other software:
+// Kubernetes gives a service named quipu a dozen.
 [[nodiscard]] std::vector<std::string> mistyped_variables(std::span<const std::string> names);
 
-// The names of what `environment` holds, which is as main's third argument.
+// The names in `environment`, which is like main's third argument.
 [[nodiscard]] std::vector<std::string> names_of(const char* const* environment);
 
 }  // namespace quipu

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82f63b78;  // Castagnoli's, reflected
 
-// What eight bits do to the remainder.
+// The effect of eight bits on the remainder.
 constexpr std::array<std::uint32_t, 256> make_table() {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < table.size(); ++byte) {

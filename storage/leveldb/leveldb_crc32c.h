@@ -1,5 +1,5 @@
-// leveldb_crc32c.h: CRC-32C (Castagnoli), which LevelDB guards its logs with and
-// does not export.
+// leveldb_crc32c.h: CRC-32C (Castagnoli), the checksum of LevelDB's logs, which LevelDB does
+// not export.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace quipu {
 
 [[nodiscard]] std::uint32_t crc32c(std::string_view bytes);
 
-// As it stands beside the data: rotated and shifted, because the CRC of bytes
-// that hold their own CRC detects less.
+// As stored beside the data: rotated and shifted, since the CRC of bytes that contain their
+// own CRC detects less.
 [[nodiscard]] std::uint32_t masked_crc32c(std::string_view bytes);
 
 }  // namespace quipu

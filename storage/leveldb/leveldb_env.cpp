@@ -24,8 +24,8 @@ class LevelDbEnv::StickyFile final : public leveldb::WritableFile {
     return first_error_;
   }
 
-  // Flushed first, since LevelDB's own Sync also writes what it has buffered, and
-  // a full disk there is no failed sync yet.
+  // Flush first: LevelDB's own Sync also writes its buffer, and a full disk at that point is not
+  // a failed sync yet.
   leveldb::Status Sync() override {
     if (!Flush().ok()) return first_error_;
     first_error_ = file_->Sync();
@@ -71,9 +71,8 @@ leveldb::Status LevelDbEnv::LockFile(const std::string& file, leveldb::FileLock*
   return {};
 }
 
-// An Env has no call for it, but the one that we build on syncs the directory of
-// every file that is named MANIFEST… before it syncs the file. LevelDB itself
-// takes no notice of this name.
+// An Env has no call for it. But the Env below this one syncs a file's directory before the
+// file if the file's name begins with MANIFEST. LevelDB itself ignores this name.
 leveldb::Status sync_directory(leveldb::Env& env, const std::string& directory) {
   const std::string name = directory + "/MANIFEST.sync";
   leveldb::WritableFile* opened = nullptr;
@@ -88,7 +87,7 @@ leveldb::Status sync_directory(leveldb::Env& env, const std::string& directory) 
 
 namespace {
 
-// LevelDB keeps of an errno only its text.
+// LevelDB keeps only the text of an errno.
 bool is_one_of(const leveldb::Status& status, std::initializer_list<int> errors) {
   if (!status.IsIOError()) return false;
   const std::string text = status.ToString();

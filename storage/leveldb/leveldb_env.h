@@ -1,15 +1,13 @@
 // leveldb_env.h: the Env under which a store runs LevelDB.
 //
-// It closes three gaps, each of which lost acknowledged writes:
-//   * a file's first error sticks: LevelDB ignores the error of some appends and
-//     would write on behind a hole
-//   * a failed sync is told apart from a failed write, also by who only sees
-//     LevelDB's own status: the first is for ever
-//   * a new log's *name* is made durable before a byte is written to it: LevelDB
-//     syncs the directory with the MANIFEST alone, so a power cut could take a
-//     synced log away
-//
-// Threads: any, as LevelDB demands of an Env.
+// It closes three gaps. Each of them lost acknowledged writes:
+//   * A file's first error stays. LevelDB ignores the error of some appends, and would
+//     write on behind a hole.
+//   * A failed sync can be told apart from a failed write, also by code that sees only
+//     LevelDB's own status. A failed sync is for ever.
+//   * A new log's *name* is made durable before a byte is written to it. LevelDB syncs the
+//     directory with the MANIFEST alone, so a power cut could take a synced log away.
+// Threads: any, as LevelDB requires of an Env.
 #pragma once
 
 #include <leveldb/env.h>
@@ -27,8 +25,8 @@ class LevelDbEnv final : public leveldb::EnvWrapper {
   explicit LevelDbEnv(leveldb::Env& base) : EnvWrapper(&base) {}
   ~LevelDbEnv() override;
 
-  // Takes the lock of a database ahead of LevelDB, which then inherits it, so that
-  // what was checked under it is what is opened. Once at most.
+  // Takes the lock of a database before LevelDB, which then inherits it. So the files that
+  // were checked under it are the files that are opened. Call it at most once.
   leveldb::Status lock(const std::string& file) { return target()->LockFile(file, &held_); }
 
   [[nodiscard]] bool sync_failed() const { return sync_failed_; }
@@ -47,10 +45,10 @@ class LevelDbEnv final : public leveldb::EnvWrapper {
 leveldb::Status sync_directory(leveldb::Env& env, const std::string& directory);
 
 [[nodiscard]] bool is_out_of_space(const leveldb::Status& status);
-// By the system, for want of descriptors, memory or permission: no damage.
+// Fails for want of descriptors, memory or permission: not damage.
 [[nodiscard]] bool is_refused(const leveldb::Status& status);
 
-// `otherwise` stands for what is neither lack of space nor corruption.
+// `otherwise` is the code for all but lack of space and corruption.
 Status to_status(const leveldb::Status& status, Code otherwise);
 
 }  // namespace quipu

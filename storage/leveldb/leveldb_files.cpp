@@ -23,7 +23,7 @@ class Table final : public leveldb::RandomAccessFile {
   Table(std::string name, int file) : name_(std::move(name)), file_(file) {}
   ~Table() override { ::close(file_); }
 
-  // Less than asked for at the end of the file.
+  // Fewer than requested at the end of the file.
   leveldb::Status Read(std::uint64_t offset, std::size_t size, leveldb::Slice* result,
                        char* scratch) const override {
     std::size_t read = 0;
@@ -92,12 +92,12 @@ class Log final : public leveldb::WritableFile {
   }
 
  private:
-  // Zeros pay for records up to this. What a larger one overwrites costs more to write
-  // twice than it saves.
+  // Zeros are worth it for records up to this size. For larger ones, writing twice costs more
+  // than it saves.
   static constexpr std::size_t kSmall = std::size_t{64} << 10;
   static constexpr std::size_t kPrepared = 4 * kSmall;
 
-  // Where there is no room for zeros, records do without.
+  // If there is no room for zeros, records do without.
   void prepare() {
     if (at_ <= prepared_ || at_ - synced_ > kSmall) return;
     (void)write_at(name_, file_, at_, std::string(kPrepared, '\0'));
@@ -137,7 +137,7 @@ class Files final : public leveldb::EnvWrapper {
 
 }  // namespace
 
-// Never destroyed, as the one that it stands on.
+// Never destroyed, like the Env below it.
 leveldb::Env& leveldb_files() {
   static Files& files = *new Files;
   return files;

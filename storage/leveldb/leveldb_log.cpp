@@ -32,7 +32,7 @@ std::uint32_t little_endian(std::string_view bytes) {
   return value;
 }
 
-// The valid fragment that stands at `at`. Zeros are none: their type is 0.
+// The valid fragment at `at`. Zeros are not one: their type is 0.
 std::optional<Fragment> fragment_at(std::string_view bytes, std::size_t at) {
   const std::size_t left_in_block = kBlock - at % kBlock;
   const std::string_view room = bytes.substr(std::min(at, bytes.size()), left_in_block);
@@ -66,7 +66,7 @@ std::optional<std::string> LevelDbLog::next() {
   }
 }
 
-// Looks at every byte, since a damaged length hides where the next fragment is.
+// Looks at every byte, since a damaged length hides the start of the next fragment.
 LevelDbLog::End LevelDbLog::end() const {
   if (bytes_.find_first_not_of('\0', good_) == bytes_.npos) return End::whole;
   for (std::size_t at = at_; at + kFragmentHeader <= bytes_.size(); ++at) {

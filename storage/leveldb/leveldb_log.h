@@ -7,16 +7,16 @@
 //
 // Little-endian; the checksum covers type and payload. LevelDB's doc/log_format.md.
 //
-// Every write is synced before the next one begins, so a power cut can tear one
-// record only, the last. Its blocks reach the disk in any order, so fragments that
-// *go on* may stand intact behind what was lost, but none that *begins* a record.
+// Every write is synced before the next one begins, so a power cut can tear only the last
+// record. Its blocks reach the disk in any order. So fragments that *continue* a record may
+// be intact behind the lost part, but none that *begins* one.
 //
-//   whole     nothing behind the last record, but zeros that were written ahead
-//   torn      something, but no record begins in it: never acknowledged
+//   whole     nothing behind the last record but zeros that were written ahead
+//   torn      something, but no record begins in it: it was never acknowledged
 //   damaged   a later record begins behind it: it was acknowledged once
 //
-// Limit: damage to the very last record looks torn, and zeros in its place, in an older
-// log too, look like the end. Commit numbers and peers reveal that one.
+// Limit: damage to the very last record looks torn, and zeros in its place (in an older
+// log, too) look like the end. Commit numbers and peers reveal that one.
 #pragma once
 
 #include <cstddef>
@@ -33,19 +33,19 @@ class LevelDbLog {
   // Borrows the bytes of a log, or of a MANIFEST, which has the same format.
   explicit LevelDbLog(std::string_view bytes) : bytes_(bytes) {}
 
-  // The next record; nothing at the end and at the first damage.
+  // The next record. Nothing at the end, and at the first damage.
   [[nodiscard]] std::optional<std::string> next();
 
-  // How many bytes the records that next() returned take up.
+  // The total size of the records that next() returned, in bytes.
   [[nodiscard]] std::size_t good() const { return good_; }
 
-  // What lies behind them. REQUIRES: next() returned nothing.
+  // What is behind them. REQUIRES: next() returned nothing.
   [[nodiscard]] End end() const;
 
  private:
   std::string_view bytes_;
   std::size_t good_ = 0;
-  std::size_t at_ = 0;  // at the end: where the first thing stands that is not valid
+  std::size_t at_ = 0;  // at the end: the place of the first thing that is not valid
 };
 
 }  // namespace quipu

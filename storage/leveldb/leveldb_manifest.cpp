@@ -19,7 +19,7 @@ enum Tag : std::uint64_t {
   kPreviousLog = 9,
 };
 
-// Takes fields off the front; once one is malformed, all that follow are.
+// Takes fields from the front. Once one is malformed, so are all that follow.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : rest_(bytes) {}

@@ -1,4 +1,4 @@
-// leveldb_manifest.h: the one number that we need of LevelDB's MANIFEST.
+// leveldb_manifest.h: reads the one number of LevelDB's MANIFEST that we need.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace quipu {
 
-// One record of a MANIFEST is a VersionEdit: tagged fields of varints and
-// length-prefixed strings. Each may say from which log on all are replayed.
+// One record of a MANIFEST is a VersionEdit: tagged fields of varints and length-prefixed
+// strings. It may name the oldest log to replay.
 struct VersionEdit {
   std::optional<std::uint64_t> log_number;
 };

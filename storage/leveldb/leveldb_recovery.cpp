@@ -20,10 +20,10 @@
 namespace quipu {
 namespace {
 
-// LevelDB removes files of this ending when it opens.
+// LevelDB removes files with this ending when it opens.
 constexpr std::string_view kTemporary = "/000000.dbtmp";
 
-// A file of the database by number: logs, or tables.
+// A numbered file of the database: a log, or a table.
 using Numbered = std::map<std::uint64_t, std::string>;
 
 Result<Numbered> list(leveldb::Env& env, const std::string& directory, std::string_view ending) {
@@ -46,7 +46,7 @@ Status corrupt(const std::string& file, const std::string& how) {
   return {Code::corrupt, file + " " + how};
 }
 
-// Writes `bytes` `times` over, so that much needs little memory.
+// Writes `bytes` `times` times, so that a large file needs little memory.
 leveldb::Status write_durably(leveldb::Env& env, const std::string& name, std::string_view bytes,
                               std::uint64_t times = 1) {
   leveldb::WritableFile* opened = nullptr;

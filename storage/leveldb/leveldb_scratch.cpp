@@ -23,7 +23,7 @@ leveldb::Status missing(const std::string& name) {
 
 }  // namespace
 
-// Renamed or removed while somebody reads or writes it, it goes on, as a file does.
+// If it is renamed or removed while open, it goes on for its users, as a file does.
 struct ScratchEnv::File {
   std::mutex mutex;
   std::string bytes;
@@ -106,7 +106,7 @@ bool ScratchEnv::take_room(std::size_t bytes) {
   return true;
 }
 
-// REQUIRES: mutex_ is held, and nobody writes the file any more.
+// REQUIRES: mutex_ is held, and the file is not written any more.
 void ScratchEnv::give_room_back(const Bytes& file) {
   if (file == nullptr) return;
   const std::lock_guard lock(file->mutex);
@@ -190,7 +190,7 @@ leveldb::Status ScratchEnv::GetFileSize(const std::string& name, std::uint64_t* 
   return {};
 }
 
-// Only what was written here is renamed here: LevelDB renames nothing else.
+// LevelDB renames only files that were written here.
 leveldb::Status ScratchEnv::RenameFile(const std::string& from, const std::string& to) {
   const std::lock_guard lock(mutex_);
   const auto at = files_.find(from);

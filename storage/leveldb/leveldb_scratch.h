@@ -1,16 +1,16 @@
-// leveldb_scratch.h: an Env that reads the files of a directory, and keeps what is
-// written in memory.
+// leveldb_scratch.h: an Env that reads the files of a directory, and keeps its writes in
+// memory.
 //
 //   read:  scratch, if the file was written or removed here ─ else ─▶ the base
 //   write, rename, remove: scratch alone
 //
-// LevelDB cannot open a database without writing: it makes a table of its log, and a
-// new MANIFEST. Where the disk has no room for that, this Env lets it open all the
-// same, to be read. The disk stays as it is, byte for byte.
+// LevelDB cannot open a database without writing: it makes a table of its log, and a new
+// MANIFEST. If the disk has no room for that, this Env lets it open the database for
+// reading. The disk does not change at all.
 //
-// Invariant: the scratch never holds more than `room`. Beyond it, writes fail as on a
-// full disk, so a compaction that LevelDB begins by itself ends there.
-// Threads: any, as LevelDB demands of an Env.
+// Invariant: the scratch never holds more than `room`. Beyond it, writes fail as on a full
+// disk, so a compaction that LevelDB begins by itself stops there.
+// Threads: any, as LevelDB requires of an Env.
 #pragma once
 
 #include <leveldb/env.h>
@@ -36,7 +36,7 @@ class ScratchEnv final : public leveldb::EnvWrapper {
   leveldb::Status NewRandomAccessFile(const std::string& name,
                                       leveldb::RandomAccessFile** file) override;
   leveldb::Status NewWritableFile(const std::string& name, leveldb::WritableFile** file) override;
-  // Nobody needs it here, and the base would write.
+  // Not needed here, and the base would write.
   leveldb::Status NewAppendableFile(const std::string& name, leveldb::WritableFile** file) override;
   bool FileExists(const std::string& name) override;
   leveldb::Status GetChildren(const std::string& directory,
@@ -54,7 +54,7 @@ class ScratchEnv final : public leveldb::EnvWrapper {
   class RandomReader;
   using Bytes = std::shared_ptr<File>;
 
-  // What was written under that name here; null: it was removed; nothing: the base knows.
+  // The bytes written under that name here. null: removed here. Nothing: ask the base.
   [[nodiscard]] std::optional<Bytes> find(const std::string& name) const;
   [[nodiscard]] bool take_room(std::size_t bytes);
   void give_room_back(const Bytes& file);

@@ -19,7 +19,7 @@ namespace {
 std::string_view view(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
 leveldb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-// LevelDB's own log file would grow for as long as the process lives.
+// LevelDB's own info log would grow for as long as the process lives.
 class Silence final : public leveldb::Logger {
  public:
   void Logv(const char*, std::va_list) override {}
@@ -28,7 +28,7 @@ class Silence final : public leveldb::Logger {
 //   open ──no space──▶ full ──next write, space again──▶ open
 //    └──────── failed sync, damage ────────▶ failed, for ever
 //
-// Opened without space, it begins as full, over a scratch (leveldb_scratch.h).
+// If it was opened without space, it begins as full, over a scratch (leveldb_scratch.h).
 class LevelDbStore final : public Store {
  public:
   explicit LevelDbStore(const LevelDbOptions& options)
@@ -41,7 +41,7 @@ class LevelDbStore final : public Store {
   // storage_full, and is_readable(): for reads only.
   Status open_existing();
   [[nodiscard]] bool is_readable() const { return db_ != nullptr; }
-  // What the next write() answers, or does about it.
+  // The state of writes: what the next write() answers, or does.
   void refuse(const Status& why) { refusal_ = why; }
 
   Status write(const Batch& batch) override;
@@ -67,7 +67,7 @@ class LevelDbStore final : public Store {
   std::unique_ptr<ScratchEnv> scratch_;  // if the database is open over it, for reads only
   std::unique_ptr<LevelDbEnv> env_;
   std::unique_ptr<leveldb::DB> db_;  // null: a reopening failed
-  Status refusal_;                   // why nothing may be written now; ok: it may
+  Status refusal_;                   // why writing is impossible now; ok: it is possible
 };
 
 Status LevelDbStore::create() {
@@ -142,8 +142,8 @@ Status LevelDbStore::open(bool create) {
   options.create_if_missing = create;
   options.error_if_exists = create;
   options.paranoid_checks = true;
-  // So that what was replayed is synced before it is shown, and that nothing is written
-  // behind the zeros at a log's end.
+  // Syncs what was replayed before it is visible, and prevents writes behind the zeros at a log's
+  // end.
   options.reuse_logs = false;
   options.write_buffer_size = write_buffer_;
   options.max_open_files = kMaxStoreFiles;
@@ -155,7 +155,7 @@ Status LevelDbStore::open(bool create) {
   return explain(status, Code::cannot_start);
 }
 
-// The open database is kept for reads until there is room to replay its logs.
+// The open database stays for reads until there is room to replay its logs.
 Status LevelDbStore::reopen() {
   if (db_ != nullptr) {
     if (Status status = probe_room(base_, directory_); !status.ok()) return status;
@@ -169,7 +169,7 @@ Status LevelDbStore::reopen() {
 Status LevelDbStore::write(const Batch& batch) {
   if (refusal_.code() == Code::storage_full) refusal_ = reopen();
   if (!refusal_.ok()) return refusal_;
-  QUIPU_CHECK(scratch_ == nullptr, "what is written to a scratch directory is not durable");
+  QUIPU_CHECK(scratch_ == nullptr, "nothing is written to a scratch directory");
   leveldb::WriteBatch updates;
   for (const auto& [key, value] : batch.puts) updates.Put(key, value);
   for (const std::string& key : batch.deletes) updates.Delete(key);
@@ -179,7 +179,7 @@ Status LevelDbStore::write(const Batch& batch) {
   return refusal_;
 }
 
-// A reopening that found no room is tried again, as by a write.
+// If a reopening found no room, it is tried again, as before a write.
 Status LevelDbStore::check_open() {
   if (db_ == nullptr && refusal_.code() == Code::storage_full) refusal_ = reopen();
   return db_ == nullptr ? refusal_ : Status();
@@ -208,12 +208,12 @@ Status LevelDbStore::scan(std::string_view from, std::string_view to, const Visi
   return explain_read(at->status());
 }
 
-// A table that ends too early is an error of the file system to LevelDB.
+// To LevelDB, a table that ends too early is an error of the file system.
 Status LevelDbStore::explain_read(const leveldb::Status& status) {
   return explain(status, is_refused(status) ? Code::storage_failed : Code::corrupt);
 }
 
-// Of a damaged table LevelDB says no name.
+// LevelDB does not name a damaged table.
 Status LevelDbStore::explain(const leveldb::Status& status, Code otherwise) {
   if (!status.ok() && env_->sync_failed()) return {Code::storage_failed, status.ToString()};
   const Status plain = to_status(status, otherwise);

@@ -1,7 +1,7 @@
 """Instructions by what they are for, from a file of callgrind's.
 
 Each instruction counts for the source file and function that it is in. What is in no file
-of ours (memcpy, malloc, a vector's growth, xxHash) counts for whoever called it, in
+of ours (memcpy, malloc, a vector's growth, xxHash) counts for its caller, in
 proportion to what each caller spent there; an inlined line of a header that is not ours,
 for the function around it. What was spent on a hash for somebody says so: "file function #".
 """
@@ -83,7 +83,7 @@ class Profile:
 
     def callers(self, function):
         if function not in self.shares:
-            self.shares[function] = {}  # whoever calls itself gets nothing for that
+            self.shares[function] = {}  # a recursive call adds nothing
             found, calls = collections.Counter(), self.calls[function]
             for (caller, at), cost in calls.items():
                 for place, share in self.places(caller, at).items():

@@ -1,11 +1,11 @@
-// cpu_seconds.h: what a bench program has cost so far.
+// cpu_seconds.h: the CPU time of a bench program so far.
 #pragma once
 
 #include <sys/resource.h>
 
 namespace quipu::bench {
 
-// The whole process's, in user space and in the kernel.
+// Of the whole process, in user space and in the kernel.
 inline double cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -1,4 +1,4 @@
-// aftermath.h: after healing, every key is read on every node until all agree.
+// aftermath.h: after healing, reads every key on every node until all agree.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace quipu::chaos {
 
 struct Aftermath {
   std::vector<Read> reads;    // of each key, the last on each node, and a strong one
-  std::vector<Read> earlier;  // of keys that did not agree yet: what took so long
+  std::vector<Read> earlier;  // keys that did not agree yet: the reason for the time
   std::size_t keys = 0;
   std::chrono::milliseconds took{};  // until all agreed
   bool agreed = false;

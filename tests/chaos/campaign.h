@@ -2,8 +2,8 @@
 //
 //   calm ─▶ strike (sometimes two: a network's and a process's) ─▶ end ─▶ nurse ─▶ calm …
 //
-// Every kind comes once before any comes again. The seed decides the order and each
-// strike; how long the nodes take to be ready again, and so how far it gets, it does not.
+// Every kind comes once before any comes again. The seed decides the order and each strike. It
+// does not decide how long the nodes take to recover, and so how many strikes there are.
 #pragma once
 
 #include <chrono>

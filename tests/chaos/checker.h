@@ -1,4 +1,4 @@
-// checker.h: whether a history keeps the promises. Pure: a history in, what is wrong out.
+// checker.h: checks whether a history keeps the promises. Pure: a history in, violations out.
 //
 // For each read, M = the adds that it must have, O = those that it may have: invoked
 // before it ended, and not refused.
@@ -11,10 +11,10 @@
 //   local, complete acked longer than `age` before it began               P5
 //   after healing   every acked add, the same total on every node         P1, P3
 //
-// "Acked" is less what a fault may take: adds at `memory` from before the end of a fault
-// that ends a process, those at `disk` from before the end of one that costs a disk. On
-// witness keys the sets are exact, so an add counted twice, refused and counted all the
-// same, or counted before it was invoked (P2) is seen by name.
+// "Acked" leaves out what a fault may take: adds at `memory` from before the end of a fault that
+// ends a process, those at `disk` from before the end of one that costs a disk. On witness keys
+// the sets are exact. So an add that was counted twice, counted although it was refused, or
+// counted before it was invoked (P2) is identified.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,13 @@ struct Violation {
   Time at{};                       // when the read that shows it began
 };
 
-// The first of each key, in the order of time.
+// The first of each key, by time.
 [[nodiscard]] std::vector<Violation> check(const History& history);
 
-// Several lines, for somebody who never saw the code.
+// Several lines, for a reader who does not know the code.
 [[nodiscard]] std::string to_text(const Violation& violation);
 
-// Why the history proves nothing; empty: it does.
+// Why the history proves nothing. Empty: it does prove something.
 struct Floor {
   double operations_per_second = 100;  // before the first fault
 };

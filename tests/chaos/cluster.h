@@ -1,10 +1,10 @@
-// cluster.h: five quipud processes and the operator who looks after them.
+// cluster.h: five quipud processes and their operator.
 //
 //   down ──start──▶ up ──kill, end──▶ down
 //                    └── ended by itself: expected by a fault, or a finding
 //
-// The operator does what the node's own words ask for, and no more: start again, or
-// start with --rebuild.
+// The operator only does what a node's own messages ask for: starts it again, or starts it with
+// --rebuild.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@ struct Programs {
 
 class Cluster {
  public:
-  // All that is given must outlive it. Each node has so many reactors. Starts nothing yet.
+  // The arguments must outlive it. Each node has this many reactors. Starts nothing yet.
   Cluster(Programs programs, std::size_t reactors, std::filesystem::path directory,
           Network& network, std::vector<Disk>& disks);
   ~Cluster();
@@ -42,7 +42,7 @@ class Cluster {
   void kill(std::size_t node);
   // SIGTERM; returns when it has ended.
   void stop(std::size_t node);
-  // SIGSTOP; returns when nothing of it goes on, but for system calls that it is in.
+  // SIGSTOP. Returns when the process stands still, except in system calls under way.
   void pause(std::size_t node);
   void resume(std::size_t node);
   // Each sync fails, while `broken`.
@@ -55,11 +55,11 @@ class Cluster {
   // Whether it ended by itself within the time.
   [[nodiscard]] bool ends(std::size_t node, std::chrono::milliseconds patience);
 
-  // Starts what is down, with --rebuild if its words ask for it, until every node says
-  // that it is ready. Returns what is wrong if that takes too long; empty: all is well.
+  // Starts nodes that are down, with --rebuild if they ask for it, until every node says that it
+  // is ready. Returns what is wrong if that takes too long. Empty: nothing is wrong.
   [[nodiscard]] std::string nurse(std::chrono::seconds patience);
 
-  // What no fault explains: ends, with the node's last words, and what a fault noticed.
+  // Events that no fault explains: ends, with the node's last lines, and observations of faults.
   void find(std::string finding) { findings_.push_back(std::move(finding)); }
   [[nodiscard]] const std::vector<std::string>& findings() const { return findings_; }
   [[nodiscard]] int rebuilds() const { return rebuilds_; }
@@ -75,7 +75,7 @@ class Cluster {
     bool may_end = false;
     bool disk_lost = false;
     bool paused = false;
-    std::size_t log_begin = 0;  // of its present life, or its last
+    std::size_t log_begin = 0;  // of its current life, or its last
   };
   void write_settings(std::size_t reactors) const;
   [[nodiscard]] std::filesystem::path log(std::size_t node) const;
@@ -83,10 +83,10 @@ class Cluster {
   [[nodiscard]] std::filesystem::path sync_switch(std::size_t node) const;
   [[nodiscard]] std::string last_words(std::size_t node) const;
   void reap();
-  // What an operator does about a node that is down, or asks for something.
+  // The operator's reaction to a node that is down, or asks for something.
   void look_after(std::size_t node, const std::string& state);
   void remove_broken_stores() const;
-  // The state of each node in its own words; empty: it cannot be asked.
+  // The state of each node, as it reports it. Empty: it cannot be asked.
   [[nodiscard]] std::array<std::string, kNodes> states() const;
 
   Programs programs_;

@@ -1,8 +1,8 @@
-// disk.h: one node's disk: a small ext4 filesystem in a file, on a loop device, where
-// it is allowed; else a plain directory, which can neither fill up nor lose its power.
+// disk.h: one node's disk: a small ext4 filesystem in a file, on a loop device if that is
+// allowed. Otherwise a plain directory, which can neither fill up nor lose power.
 //
-// Power loss is real: the filesystem is shut down by ext4's own ioctl, so that nothing
-// more reaches the device, unmounted, and mounted again. What was not synced is gone.
+// Power loss is real: ext4's own ioctl shuts the filesystem down, so that nothing more reaches
+// the device. Then it is unmounted and mounted again. Data that was not synced is gone.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace quipu::chaos {
 class Disk {
  public:
   enum class Kind : std::uint8_t { loop, directory };
-  // `place` must not exist; the image lies beside it. Throws if a command fails.
+  // `place` must not exist. The image is stored beside it. Throws if a command fails.
   Disk(Kind kind, std::filesystem::path place);
   ~Disk();
   Disk(Disk&& other) noexcept;
@@ -23,12 +23,12 @@ class Disk {
   [[nodiscard]] static std::string why_no_loop(const std::filesystem::path& directory);
 
   [[nodiscard]] std::filesystem::path data() const { return place_ / "data"; }
-  // What an operator does after copying: a power loss right after it is not the store's fault.
+  // An operator syncs after copying: the store is not to blame for a power loss right after it.
   void sync() const;
-  // A file takes all space that is left.
+  // A file takes all free space.
   void fill() const;
   void make_room() const;
-  // From now on every write fails.
+  // Every write fails from now on.
   void power_off() const;
   // REQUIRES: power_off(), and no process uses it.
   void power_on();

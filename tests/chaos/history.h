@@ -1,10 +1,10 @@
-// history.h: what happened in one run: every add and read with what the client was
-// told, and every fault. All times are monotonic, since the run began.
+// history.h: the events of one run: every add and read with the client's answer, and every
+// fault. All times are monotonic, since the run began.
 //
 //   invoked ───── in flight ───── ended          an add that never ended is `open`
 //
-// Witness keys: the i-th add on one adds 4^i. A total's base-4 digits then say exactly
-// which adds it has: 0 no, 1 yes, 2 or more: counted twice.
+// Witness keys: the i-th add on one adds 4^i. A total's base-4 digits then show exactly which
+// adds it has. 0: no. 1: yes. 2 or more: counted twice.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ struct Add {
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
   int client = 0;
-  int node = 0;  // that the client prefers, from 1; with that one down it talks to another
+  int node = 0;  // the client's preferred one, from 1; while that is down it uses another
   Time invoked{};
   Time ended = kNever;
   Answer answer = Answer::open;
@@ -60,13 +60,13 @@ struct Read {
   std::string said{};
 };
 
-// What a fault may take, by the promises: acks at `memory` go with a process, those at
+// What a fault may take under the promises: acks at `memory` are lost with a process, those at
 // `disk` with their executor's disk.
 enum class Loss : std::uint8_t { nothing, memory, disk };
 
 struct Fault {
   std::string kind;
-  std::string what;  // for people: whom it hit, and how
+  std::string what;  // for people: the nodes, and how
   Loss loss = Loss::nothing;
   Time began{};
   Time ended = kNever;  // all nodes were ready again

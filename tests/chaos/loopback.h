@@ -1,8 +1,8 @@
-// loopback.h: the network where namespaces are not allowed: every node listens on
-// 127.0.0.1, and what is told to the others is the address of a proxy in front of it.
+// loopback.h: the network if namespaces are not allowed: every node listens on 127.0.0.1, and
+// the other nodes get the address of a proxy in front of it.
 //
-// A connection to a proxy does not say which node dialed it, so the owner of its port
-// is looked up in /proc.
+// A connection to a proxy does not show which node dialed it, so the proxy looks up the owner
+// of its port in /proc.
 #pragma once
 
 #include <array>

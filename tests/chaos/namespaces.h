@@ -8,9 +8,9 @@
 //   disturb         nftables in each place redirects what it dials to its own proxy,
 //                   and resets the connections that were there before
 //
-// The process first leaves for a network and a mount namespace of its own. So nothing
-// that is made here can be seen outside, two runs cannot collide, and the kernel
-// removes all of it with the last process, however that ends.
+// First the process enters a network and a mount namespace of its own. So nothing that it
+// makes is visible outside, two runs cannot collide, and the kernel removes everything with
+// the last process, no matter how that ends.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@
 
 namespace quipu::chaos {
 
-// Before any thread is started. Returns why it is not possible, and then has changed
-// nothing; empty: done.
+// Call it before any thread starts. Empty: done. Otherwise the reason why it is impossible;
+// then nothing was changed.
 [[nodiscard]] std::string enter_private_world();
 
 class Namespaces final : public Network {

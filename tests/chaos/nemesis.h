@@ -1,10 +1,10 @@
-// nemesis.h: the faults that a run can inject. A table per family, each row a kind;
-// a kind makes strikes, which are what the seed has decided: whom, how long, how bad.
+// nemesis.h: the faults that a run can inject. A table per family, with a row for each kind. A
+// kind makes strikes, with what the seed has decided: which nodes, how long, how bad.
 //
-//   begin ── lasts ──▶ end ── the operator nurses all nodes ──▶ all are ready, verify
+//   begin ── lasts ──▶ end ── the operator recovers all nodes ──▶ all are ready, verify
 //
-// No strike takes a second disk before the first is filled again: strikes that cost a
-// disk are alone, and the next one comes when all nodes are ready.
+// No strike takes a second disk before the first is filled again: strikes that cost a disk are
+// alone, and the next one comes when all nodes are ready.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ struct Testbed {
 };
 
 struct Strike {
-  std::string what;  // for people: whom it hits, and how
+  std::string what;  // for people: the nodes, and how
   std::chrono::milliseconds lasts{};
   std::function<void()> begin;
   std::function<void()> end = [] {};
@@ -47,7 +47,7 @@ struct Nemesis {
   std::string_view about;
   Strike (*make)(Testbed& testbed, Random& random);
 
-  // Empty: it can be done here.
+  // Empty: this machine allows it.
   [[nodiscard]] std::string why_not(const Testbed& testbed) const;
 };
 

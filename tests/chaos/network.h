@@ -1,8 +1,8 @@
-// network.h: what lies between the nodes, and between them and the clients.
+// network.h: the network between the nodes, and between them and the clients.
 //
 //   Namespaces   each node in a network namespace of its own on a bridge, cut by
-//                nftables; a proxy comes between only while bytes are to be delayed
-//   Loopback     where namespaces are not allowed: all bytes pass through our proxies
+//                nftables; bytes pass a proxy only while they must be delayed
+//   Loopback     if namespaces are not allowed: all bytes pass through our proxies
 //
 // Places are the nodes, 0 to 4, and kClients.
 #pragma once
@@ -26,7 +26,7 @@ class Network {
     std::string client, peer;  // host:port
   };
   [[nodiscard]] virtual Addresses dialed(std::size_t node) const = 0;
-  // Whether it knows of one peer port for each node, and of no more.
+  // Whether it has exactly one peer port for each node.
   [[nodiscard]] virtual bool one_port_each() const = 0;
   [[nodiscard]] virtual Addresses listened(std::size_t node) const = 0;
 
@@ -34,7 +34,7 @@ class Network {
   virtual pid_t start(std::size_t node, const std::vector<std::string>& arguments,
                       const std::string& log) = 0;
 
-  // Nothing gets from one node to another, in this direction.
+  // No data gets from one node to another, in this direction.
   virtual void cut(std::size_t from, std::size_t to) = 0;
   // Ends all cuts.
   virtual void heal() = 0;

@@ -1,9 +1,9 @@
-// proxy.h: TCP connections that can be delayed, cut, and robbed of their answers.
+// proxy.h: TCP connections that can be delayed and cut, and can lose answers.
 //
 //   dialer ──▶ listening port ──▶ [Weather] ──▶ target
 //
-// What is held back keeps its order, as in TCP. A lost answer kills its connection,
-// silently or by closing it: the asker cannot know whether it was heard.
+// Delayed bytes keep their order, as in TCP. A lost answer kills its connection, silently or by
+// closing it: the asker cannot know whether its request arrived.
 //
 // One thread, which can live in a network namespace of its own choice.
 #pragma once

@@ -1,4 +1,4 @@
-// recorder.h: writes the history down while it happens, and keeps the run's clock.
+// recorder.h: records the history while it happens, and keeps the run's clock.
 //
 // Threads: any.
 #pragma once
@@ -17,9 +17,9 @@ class Recorder {
  public:
   [[nodiscard]] Time now() const { return std::chrono::steady_clock::now() - began_; }
 
-  // Each returns a number for its end. The time is taken here: before the call at the
-  // beginning, and first thing in the callback at the end, so that an operation's true
-  // interval lies within what is recorded.
+  // Each returns a number for its end. The time is read here: before the call at the beginning,
+  // and first in the callback at the end. So an operation's true interval lies within the
+  // recorded one.
   std::size_t begin(Add add);
   std::size_t begin(Read read);
   std::size_t begin(Fault fault);
@@ -37,7 +37,7 @@ class Recorder {
   History history_;
 };
 
-// Fills in what was answered, but for the time.
+// Fills in the answer, without the time.
 void note(Read& read, const Result<Reading>& reading);
 
 }  // namespace quipu::chaos

@@ -1,4 +1,4 @@
-// report.h: what a run tells: one page of text, and a picture of it over time.
+// report.h: the report of a run: one page of text, and a picture over time.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct Run {
   std::chrono::milliseconds converged{};
   bool agreed = false;
 
-  // Each fails it.
+  // Each of these fails the run.
   std::string invalid;
   std::vector<std::string> findings;
   std::vector<Violation> violations;

@@ -1,5 +1,5 @@
-// weather.h: what our proxies do to the bytes that pass through them. Set by the
-// nemesis, read by the proxies' threads at every piece of data.
+// weather.h: the effect of our proxies on the bytes that pass them. The nemesis sets it, and the
+// proxies' threads read it for every piece of data.
 #pragma once
 
 #include <array>

@@ -2,14 +2,14 @@
 // write down each operation.
 //
 //   per client   one quipu::Client that prefers one node, and a thread that paces it
-//   RESP         two Redis clients more, one with plain INCRs only. Each pipelines to one node,
+//   RESP         two more Redis clients, one with plain INCRs only. Each pipelines to one node,
 //                and goes to the next when its connection breaks: an add without its reply is
 //                in doubt
 //   adds         to witness keys (4^i) and to plain counters, up and down, at every level
-//   reads        strong, local and fresh, of the keys of late
+//   reads        strong, local and fresh, of recent keys
 //
-// The sequence of each client's operations is its seed's; when they happen, and which
-// of the shared keys is current then, is not.
+// The seed decides the sequence of each client's operations. It does not decide when they
+// happen, and which of the shared keys is current then.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class Keys {
   // A witness's digits count up in the order of these calls.
   Next next_witness(Random& random);
   Next next_plain(Random& random);
-  // Of the Redis clients alone, and always 1: so each add that is missing is seen.
+  // Used by the Redis clients alone, and always 1: so each missing acknowledged add is seen.
   Next next_counted();
   [[nodiscard]] std::string any(Random& random) const;
 
@@ -71,8 +71,8 @@ class Workload {
     int operations_per_second = 600;  // all clients together
     std::chrono::milliseconds timeout{10'000};
     std::size_t in_flight = 96;  // per client; beyond, it waits
-    // Of each Redis client, each of one or two adds. They keep a disk busy, so a node that is
-    // killed mostly has records that are not durable yet.
+    // For each Redis client; one or two adds each. They keep a disk busy, so a killed node usually
+    // has records that are not durable yet.
     int pipelines_per_second = 400;
   };
   // Throws if a client finds no node. `recorder` must outlive it.
@@ -81,7 +81,7 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  // No more operations; returns when all have ended, each by its timeout at the latest.
+  // Starts no more operations. Returns when all have ended, each by its timeout at the latest.
   void stop();
 
  private:

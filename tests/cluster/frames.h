@@ -1,4 +1,4 @@
-// frames.h: looks into what a core sent.
+// frames.h: decodes what a core sent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace quipu {
 
-// Calls visit(type, payload) for each frame in `bytes`, which are whole frames. `salt`: of
-// the cluster, between members.
+// Calls visit(type, payload) for each frame in `bytes`, which has whole frames. `salt`: the
+// cluster's, between members.
 template <class Visit>
 void for_each_frame(const std::string& bytes, Visit visit, std::uint64_t salt = 0) {
   FrameDecoder decoder;

@@ -1,8 +1,8 @@
-// hand_driven.h: whole nodes whose network, disks and clock are moved by hand.
+// hand_driven.h: whole nodes. The test moves their network, disks and clock.
 //
-// After each call everything goes on until nothing is left to do, except what the
-// test holds back: a link that is held, a disk that is stalled, time that does not
-// pass. Frames of a link arrive in order or, when it is cut, not at all.
+// Each call goes on until nothing is left to do, except what the test holds back: a held link,
+// a stalled disk, time that does not pass. Frames of a link arrive in order or, if it is cut,
+// not at all.
 //
 // Nodes are named by their MemberIndex. Nothing dials by itself: see connect().
 #pragma once
@@ -25,7 +25,7 @@ namespace quipu::test {
 
 using namespace std::chrono_literals;
 
-// What a client asks besides the key and the amount.
+// A client's request, besides the key and the amount.
 struct Ask {
   Ack ack = Ack::disk;
   ShardIndex shard = kAnyShard;
@@ -50,10 +50,10 @@ class HandDriven {
   [[nodiscard]] std::vector<MemberIndex> all() const;
   void start(MemberIndex node);  // with a disk that is full: for reads only
   void start_all();              // not connected
-  // Loses what is not durable. Its peers see their links close.
+  // Loses what is not durable. Its peers' links close.
   void crash(MemberIndex node);
   void restart(MemberIndex node) { crash(node), start(node), connect(node); }
-  // Takes no more work; see whether its core is quiet().
+  // Accepts no more work; see whether its core is quiet().
   void begin_closing(MemberIndex node);
   // An empty disk; `marked`: as --rebuild makes it.
   void wipe(MemberIndex node, NewStore kind = NewStore::unmarked);
@@ -64,7 +64,7 @@ class HandDriven {
   [[nodiscard]] std::uint64_t stat(MemberIndex node, const std::string& name) const;
   [[nodiscard]] std::string peer_state(MemberIndex node, MemberIndex peer) const;
   [[nodiscard]] bool up(MemberIndex a, MemberIndex b) const;
-  // How often the core asked to be recovered anew from its store.
+  // How often the core asked for a new recovery from its store.
   [[nodiscard]] std::size_t restarts(MemberIndex node) const { return nodes_[node].restarts; }
   NodeSettings& settings(MemberIndex node) { return nodes_[node].settings; }
 
@@ -72,11 +72,11 @@ class HandDriven {
   // Writes wait until resume(). A crash loses them.
   void stall(MemberIndex node) { nodes_[node].stalled = true; }
   void resume(MemberIndex node);
-  // The core learns that the disk has no room, and writes wait until make_room().
+  // The core is informed that the disk is full, and writes wait until make_room().
   void fill(MemberIndex node);
   void make_room(MemberIndex node);
 
-  // What is read from the store waits until release_loads().
+  // Reads from the store wait until release_loads().
   void hold_loads(MemberIndex node) { nodes_[node].loads_held = true; }
   void release_loads(MemberIndex node);
   void release_one_load(MemberIndex node);
@@ -87,14 +87,14 @@ class HandDriven {
   void connect_all();
   void cut(MemberIndex a, MemberIndex b);
   void cut_off(MemberIndex node);
-  // Only this side learns that the link is gone.
+  // Only this side is informed that the link is gone.
   void lose_side(MemberIndex node, MemberIndex peer);
   void hold(MemberIndex from, MemberIndex to) { held_.insert({from, to}); }
   void release(MemberIndex from, MemberIndex to);
-  // What is held on this link comes late, its end too, whatever comes over the next ones.
+  // Messages held on this link arrive late, and so does its end, whatever newer links carry.
   void hold_link(MemberIndex from, MemberIndex to);
   void release_links();
-  // Sees every frame before it arrives, may change it, and says what becomes of it.
+  // Sees every frame before it arrives, may change it, and decides what happens to it.
   enum class Fate { deliver, drop };
   using Meddler = std::function<Fate(MemberIndex from, MemberIndex to, PeerMessage&)>;
   void meddle(Meddler meddler) { meddler_ = std::move(meddler); }
@@ -110,7 +110,7 @@ class HandDriven {
   // Each returns the id that its answer carries.
   std::uint64_t op(MemberIndex node, Op op);
   std::uint64_t add(MemberIndex node, std::string_view key, std::int64_t amount, Ask ask = {});
-  // Of 1 to each, in one batch; nobody asks what became of them.
+  // Adds 1 to each, in one batch. The results are ignored.
   void add_all(MemberIndex node, const std::vector<std::string>& keys);
   std::uint64_t reset(MemberIndex node, std::string_view key, Ask ask = {});
   std::uint64_t raise(MemberIndex node, std::string_view key, ShardIndex count);
@@ -126,15 +126,15 @@ class HandDriven {
   [[nodiscard]] std::optional<Sized> sized(std::uint64_t id) const;
   // A session at `executor`, asked of `node`; the token of its number 1.
   Token session(MemberIndex node, MemberIndex executor);
-  // What a read that is answered at once says.
+  // The answer to a read that is answered at once.
   [[nodiscard]] std::int64_t total(MemberIndex node, std::string_view key, ReadLevel level);
-  // What this node's memory holds, owner or not.
+  // What this node's memory holds, even if it is not an owner.
   [[nodiscard]] std::int64_t held(MemberIndex node, std::string_view key,
                                   ShardIndex shard = 0) const;
   [[nodiscard]] ShardState state(MemberIndex node, std::string_view key,
                                  ShardIndex shard = 0) const;
 
-  // ---- where things live ----
+  // ---- placement ----
   [[nodiscard]] const ClusterConfig& config() const { return config_; }
   [[nodiscard]] Partition partition(std::string_view key, ShardIndex shard = 0) const;
   [[nodiscard]] std::vector<MemberIndex> owners(std::string_view key, ShardIndex shard = 0) const;
@@ -171,7 +171,7 @@ class HandDriven {
     LinkId id;
     std::deque<std::string> inbox;
     bool open = true;
-    bool closing = false;  // by its own wish; it is to be told
+    bool closing = false;  // by its own wish; the peer must be informed
     bool held = false;
   };
   struct Link {

@@ -1,5 +1,5 @@
-// answers.h: what a peer says to what the node has asked it: mostly to the point, as
-// only that gets through, with contents of its own.
+// answers.h: a peer's answers to the node's questions. They usually match the question, since
+// only those are accepted, with contents of their own.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace quipu::fuzz {
 
-// Nothing if `asked` wants no answer.
+// Nothing if `asked` needs no answer.
 [[nodiscard]] std::optional<PeerMessage> some_answer(const PeerMessage& asked, Bytes& bytes,
                                                      const Known& known);
 

@@ -1,5 +1,5 @@
-// bytes.h: decisions, taken from the bytes of a chunk from front to back. Behind
-// their end all are zero.
+// bytes.h: decisions, taken from the bytes of a chunk from front to back. After its end all
+// bytes are zero.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class Bytes {
     return head;
   }
 
-  // Mostly small or at an edge, where sums meet their limits.
+  // Usually small or at an edge, where sums reach their limits.
   [[nodiscard]] std::int64_t amount() {
     using Limits = std::numeric_limits<std::int64_t>;
     constexpr std::array<std::int64_t, 7> kEdges{Limits::max(),

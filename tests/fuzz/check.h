@@ -1,4 +1,4 @@
-// check.h: how a target says that an answer was wrong.
+// check.h: how a target reports a wrong answer.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 namespace quipu::fuzz {
 
-// Not assert(): it is also for what the world sees, not only for our own slips.
+// Not assert(): it checks what is visible outside, not only our own mistakes.
 inline void check(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: wrong: %s\n", what);

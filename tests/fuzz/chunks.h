@@ -1,10 +1,10 @@
-// chunks.h: an input that is a list of things that happen one after the other.
+// chunks.h: an input as a list of events.
 //
 //   chunk = | kind u8 | length u16, little-endian | length bytes |
 //
-// Any bytes are such a list; the last chunk ends where the input does. A mutator
-// of its own (chunk_mutator.cpp) keeps the lengths true, so that a changed frame
-// does not become another frame's header.
+// Any bytes are such a list. The last chunk ends where the input ends. A mutator of our own
+// (chunk_mutator.cpp) keeps the lengths correct, so that a changed frame does not become
+// another frame's header.
 #pragma once
 
 #include <cstdint>

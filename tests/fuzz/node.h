@@ -1,10 +1,9 @@
-// node.h: one whole NodeCore on a disk of memory, whose clients and peers are
-// strangers.
+// node.h: one whole NodeCore on a disk of memory. Its clients and peers are strangers.
 //
-// What it checks, whatever they say:
-//   1. A frame that is refused has changed nothing.
+// Its checks, for any input:
+//   1. A refused frame has changed nothing.
 //   2. Each request is answered once, with its id, by its deadline at the latest.
-//   3. What is durable is what is in memory: recovered, it has the same digests.
+//   3. The durable state equals memory: after recovery, it has the same digests.
 #pragma once
 
 #include <deque>
@@ -23,31 +22,31 @@ namespace quipu::fuzz {
 
 class Node {
  public:
-  // Of so many members, the first; founded, its peers not connected.
+  // The first of this many members; founded, its peers not connected.
   explicit Node(std::size_t members);
-  // On a disk that somebody else has written.
+  // On a disk with any content.
   Node(const ClusterConfig& config, std::unique_ptr<Executor> executor, const MemoryDisk& disk);
 
   [[nodiscard]] static const ClusterConfig& config(std::size_t members);
   [[nodiscard]] static StoreOwner owner(const ClusterConfig& config);
-  // As found on the disk of a founded member that has started once.
+  // As on the disk of a founded member that has started once.
   [[nodiscard]] static const MemoryDisk& founded_disk(std::size_t members);
   // Bounds so low that inputs reach them.
   [[nodiscard]] static NodeSettings settings();
   [[nodiscard]] static ExecutorOptions options();
 
   // ---- clients ----
-  // Bytes as they came with one read of the client's connection.
+  // The bytes of one read of the client's connection.
   void client_bytes(std::string_view bytes);
 
   // ---- peers ----
-  // The member's connection is made anew.
+  // Replaces the member's connection.
   void connect(MemberIndex member);
   void disconnect(MemberIndex member);
   void peer_bytes(MemberIndex member, std::string_view bytes);
-  // A Hello as the founded member itself would say it.
+  // A Hello as the founded member itself would send it.
   [[nodiscard]] Hello hello(MemberIndex member) const;
-  // A question or states that the node has sent to that member; each taken once.
+  // A question or states that the node has sent to that member. Each is taken once.
   std::optional<PeerMessage> take_asked(MemberIndex member);
 
   // ---- disk and time ----
@@ -55,12 +54,12 @@ class Node {
   void on_storage_full(bool full);
   void pass(Duration duration);
 
-  // Lets everything end, and checks what can be checked only then.
+  // Lets everything end, and then makes the final checks.
   void finish();
 
   [[nodiscard]] const NodeCore& core() const { return *core_; }
   [[nodiscard]] Known known() const;
-  // Of counters that were only added to: what the answers say that they must hold.
+  // For counters with adds only: the totals that follow from the answers.
   void check_sums() const;
 
  private:
@@ -69,7 +68,7 @@ class Node {
     FrameDecoder decoder;
     std::deque<PeerMessage> asked;
   };
-  // What a client has asked and is owed.
+  // A client's open requests.
   struct Asked {
     std::uint64_t id = 0;
     std::size_t keys = 0;  // of a read, and one more; an op has none
@@ -117,7 +116,7 @@ class Node {
   std::uint64_t next_link_ = 1;
 
   std::map<std::string, __int128> sums_;
-  std::set<std::string> unsure_;  // keys whose sums the answers do not tell
+  std::set<std::string> unsure_;  // keys whose sums do not follow from the answers
   std::set<std::pair<Serial, std::uint64_t>> counted_;
 };
 

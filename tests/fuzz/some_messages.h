@@ -1,5 +1,5 @@
-// some_messages.h: messages of a right form, made of decisions. Frames of mutated
-// bytes rarely get past the decoders; these go on to what is behind them.
+// some_messages.h: messages of a right form, made of decisions. Frames of mutated bytes rarely
+// pass the decoders. These reach the code behind them.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@
 
 namespace quipu::fuzz {
 
-// What whoever sends them knows of the node: names that it would otherwise have to
-// guess.
+// The sender's knowledge of the node: names that it would otherwise have to guess.
 struct Known {
   std::vector<StoreId> stores;
   std::vector<Serial> serials;

@@ -1,4 +1,4 @@
-// eventually.h: waits for what other threads do: polls a condition with a deadline.
+// eventually.h: waits for other threads: polls a condition with a deadline.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace quipu::test {
 
-// Far above what anything here takes, sanitizers included; a test that reaches it fails.
+// Far more than anything here takes, even with sanitizers. A test that reaches it fails.
 inline constexpr std::chrono::seconds kPatience{20};
 
 template <class Condition>

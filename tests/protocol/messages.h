@@ -1,5 +1,5 @@
-// messages.h: every message of both ports, from the emptiest to the fullest, and
-// how tests compare and decode them.
+// messages.h: every message of both ports, from the emptiest to the fullest, with functions to
+// compare and decode them.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@
 
 namespace quipu {
 
-// ---- equality: a message that gains a field no longer compiles here ----
+// ---- equality: a message with a new field does not compile here ----
 
 // clang-format off
 inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
@@ -57,7 +57,7 @@ inline auto fields(const SizedPart& m) { const auto& [a, b, c] = m; return std::
 inline auto fields(const Record& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 // clang-format on
 
-// What for_each shows of a Delta.
+// The result of for_each on a Delta.
 struct SeenShard {
   ShardKey shard;
   ShardState state;
@@ -335,7 +335,7 @@ Result<Message> as_message(Result<One> decoded) {
   }
 }
 
-// Decodes as what `like` is.
+// Decodes as the type of `like`.
 inline Result<Message> decoded_as(const Message& like, FrameType type, Payload payload) {
   if (std::holds_alternative<PeerMessage>(like)) return as_message(decode_peer(type, payload));
   switch (std::get<ClientMessage>(like).index()) {
@@ -380,8 +380,8 @@ inline FrameType type_of_frame(std::string_view frame) {
   return FrameType{type};
 }
 
-// A payload in memory of its own, exactly as long as it is, so that a read
-// beyond it shows under AddressSanitizer.
+// A payload in memory of its own, of exactly its size, so that AddressSanitizer sees a read
+// beyond it.
 class OwnPayload {
  public:
   explicit OwnPayload(std::string_view bytes) : bytes_(bytes.size()) {

@@ -59,7 +59,7 @@ def speak(**options):
     expect(type(replies[10_000]), redis.ResponseError, "an error in a pipeline")
     expect(replies[10_001], "10000", "get behind an error in a pipeline")
 
-    # A pipeline is a transaction unless it is told not to be: nothing of it may count.
+    # A pipeline is a transaction by default: nothing of it may count.
     pipeline = client.pipeline().incr("transacted").incr("transacted")
     expect_error(
         pipeline.execute, "unknown command 'MULTI', with args beginning with: ", "a transaction"

@@ -1,5 +1,5 @@
-// client_host.h: a machine that clients run on: its connections to the nodes' client
-// ports, as frames.
+// client_host.h: a machine with clients: its connections to the nodes' client ports, as
+// frames.
 #pragma once
 
 #include <functional>
@@ -25,9 +25,9 @@ class ClientHost {
 
   void connect(ConnectionId connection, MemberIndex node);
   void send(ConnectionId connection, std::string frames);
-  // While a frame is being told: when the node sent it.
+  // While a frame is being delivered: when the node sent it.
   [[nodiscard]] Instant sent() const { return network_.sent(); }
-  // Not answered by on_closed.
+  // No on_closed follows.
   void close(ConnectionId connection);
 
  private:

@@ -1,6 +1,6 @@
-// clock.h: a node's own clock: it starts anywhere, runs a little fast or slow, and
-// may jump forwards. (A monotonic clock never goes back; a restart may find it
-// anywhere, and no time crosses nodes.)
+// clock.h: a node's own clock. It starts at any time, runs a little fast or slow, and may jump
+// forwards. (A monotonic clock never goes back. After a restart it may show any time, and no
+// time is sent between nodes.)
 #pragma once
 
 #include "tests/simulator/timeline.h"
@@ -11,7 +11,7 @@ class Clock {
  public:
   explicit Clock(const Timeline& time) : time_(time), since_(time.now()) {}
 
-  // As of now it shows `shown`, and gains `ppm` millionths.
+  // From now on it shows `shown`, and gains `ppm` millionths.
   void set(Instant shown, std::int64_t ppm) {
     shown_ = shown;
     since_ = time_.now();

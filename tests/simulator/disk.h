@@ -1,10 +1,9 @@
-// disk.h: a disk that is slow, full, or dies, and what a power cut leaves of it.
+// disk.h: a disk that is slow, full, or dies, and what a power cut leaves on it.
 //
 //   sealed records ──▶ in flight ──a sync──▶ durable
 //
-// As LevelDB's log on a real disk: what is in flight lies in sectors of 512 bytes,
-// of which a cut keeps any; a record survives whole or not at all, and only if all
-// before it did.
+// Like LevelDB's log on a real disk: data in flight is in sectors of 512 bytes, and a cut keeps
+// any of them. A record survives as a whole or not at all, and only if all before it did.
 #pragma once
 
 #include <deque>
@@ -21,7 +20,7 @@ namespace quipu::sim {
 
 inline constexpr Duration kUsualSync = std::chrono::milliseconds(3);  // at most
 
-inline constexpr std::size_t kTail = 3;  // writes that can be lost though they were synced
+inline constexpr std::size_t kTail = 3;  // writes that can be lost although they were synced
 
 class Disk {
  public:
@@ -29,7 +28,7 @@ class Disk {
       : node_(node), oracle_(oracle), random_(random) {}
 
   // ---- of the machine ----
-  // Syncs take up to so long.
+  // Syncs take up to this long.
   void be_slow(Duration most) { slowest_ = most; }
   void be_full(bool full) { full_ = full; }
   void fail_next_sync() { fails_ = true; }
@@ -39,39 +38,39 @@ class Disk {
   void replace(MemoryDisk by);
   // From now on it remembers what the last few writes replaced.
   void remember_tail() { remembers_ = true; }
-  // As it would be had it lost the last so many writes, or all that it remembers.
+  // Its content without the last writes, this many or all that it remembers.
   // REQUIRES: powered off.
   [[nodiscard]] MemoryDisk without_tail(std::size_t writes) const;
   // Flips one bit of a stored value; false if there is none.
   bool flip_bit();
 
   // ---- of the node's process ----
-  // What the store is opened on.
+  // The store is opened on this.
   [[nodiscard]] Store& open();
   void write(Sealed sealed) { queued_.push_back(std::move(sealed)); }
-  // As the storage thread reads, whatever it is writing.
+  // Like a read of the storage thread, during any write.
   [[nodiscard]] Result<Loaded> load(HashKey placement, LoadRequest request) {
     return load_all(*store_, placement, std::move(request));
   }
-  // How long a read takes until it sees the disk, or from there on.
+  // How long a read takes until it sees the disk, or after that.
   [[nodiscard]] Duration read_time();
-  // Begins the next sync if none is under way: how long it takes; nothing: not now.
+  // Begins the next sync if none is under way, and returns its time. Nothing: not now.
   [[nodiscard]] std::optional<Duration> begin();
-  // What found no room may be tried again.
+  // Writes that found no room may be tried again.
   void retry() { busy_ = false; }
   struct Ended {
     enum class What { durable, full, failed } what;
     Commit commit{};  // durable up to here
   };
   [[nodiscard]] Ended end();
-  // The process or the power is gone: what was in flight is torn.
+  // The process or the power is gone: writes in flight are torn.
   void crash();
 
  private:
   void tear();
   void remember(const Batch& batch);
 
-  // By key: what was there before.
+  // By key: the earlier value.
   using Replaced = std::map<std::string, std::optional<std::string>>;
 
   MemberIndex node_;

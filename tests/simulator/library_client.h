@@ -20,7 +20,7 @@ class LibraryClient {
   // Begins the workload's next task, and goes on.
   void work();
   [[nodiscard]] std::size_t waiting() const { return calls_.size(); }
-  // One task more, for whoever wants to know how it ends.
+  // One more task, for a caller that wants its result.
   using Ended = std::function<void(const ClientAnswer&)>;
   void call(Task task, Ended ended);
 

@@ -1,6 +1,5 @@
-// nemesis.h: what goes wrong, and when. It breaks no rule that the promises allow
-// themselves: of a partition's owners only a minority of disks is lost before the
-// others have filled the replacements.
+// nemesis.h: the faults, and their times. It keeps the limits of the promises: only a minority
+// of a partition's owners loses its disks before the others have filled the replacements.
 #pragma once
 
 #include <optional>
@@ -17,23 +16,23 @@ class Nemesis {
   Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledger, const Options& options,
           Random random);
 
-  // From now on, until heal(). Where the cluster is not founded yet, no disk is lost: nobody
-  // could fill the next one.
+  // Begins, until heal(). While the cluster is not founded, no disk is lost: no node could fill
+  // the next one.
   enum class Disks { kept, lost };
   void start(Disks disks);
-  // Ends every fault; whoever is down starts.
+  // Ends every fault. Nodes that are down start.
   void heal();
-  // Told where clients had better go on for a while, and of the store there: its disk went
-  // back, or nobody else hears it.
+  // Called with the node that clients should prefer for a while, and with its store: its disk went
+  // back, or no other node hears it.
   void on_favoured(std::function<void(MemberIndex, StoreId)> told) {
     on_favoured_ = std::move(told);
   }
-  // As its status asks: rebuilds a replacement again that others take for retired, since they
-  // know one that was lost before it, and not filled.
+  // Does what its status asks: rebuilds a replacement again that other nodes take for retired,
+  // since they know an earlier replacement that was lost before it was filled.
   void rebuild_refused();
-  // After healing: whoever came back from an older copy, and was known further on.
+  // After healing: nodes that came back from an older copy, while newer cells were known.
   void check_identities() const;
-  // Ready, filled, and linked to all: its disk may be counted on again.
+  // Ready, filled, and linked to all: its disk may be relied on again.
   [[nodiscard]] bool is_whole(std::size_t node) const;
 
  private:
@@ -93,7 +92,7 @@ class Nemesis {
 
   // Whether one more disk may be lost now.
   [[nodiscard]] bool may_lose_a_disk();
-  // So many of the owners' may be at once.
+  // How many of the owners' disks may be lost at one time.
   [[nodiscard]] std::size_t spare_disks() const;
   [[nodiscard]] std::vector<SimNode*> shuffled_others(const SimNode& node);
   void lose_disk(SimNode& node, MemoryDisk by, bool rebuild);
@@ -107,27 +106,27 @@ class Nemesis {
   Ledger& ledger_;
   const Options& options_;
   Random strikes_;
-  Random random_;  // of the present strike
+  Random random_;  // of the current strike
   std::size_t hosts_;
   bool active_ = false;
   Disks disks_ = Disks::lost;
-  std::uint64_t starts_ = 0;  // which of them the next strike is of
+  std::uint64_t starts_ = 0;  // the partition of the next strike
   std::size_t left_;
   Instant undisturbed_until_{};  // by other strikes
-  std::uint64_t cuts_ = 0;       // which of them the next healing is for
+  std::uint64_t cuts_ = 0;       // the node of the next healing
   // By node.
   std::vector<bool> restarting_;
-  std::vector<Instant> slow_until_, full_until_;  // of those that overlap, the last one's end
-  std::vector<bool> lost_;                        // its disk, and not filled again yet
-  std::vector<MemoryDisk> copies_;                // an older one of its disk
-  // Its disk went back: the store that it may not go by any more once it has met those
-  // who hold cells of later records.
+  std::vector<Instant> slow_until_, full_until_;  // the end of the last of overlapping ones
+  std::vector<bool> lost_;                        // its disk was lost, and not filled again yet
+  std::vector<MemoryDisk> copies_;                // its disk is an older one
+  // Its disk went back: the name of the store that it must give up once it has met the holders
+  // of cells from later records.
   struct Away {
     StoreId store{};
     std::vector<MemberIndex> witnesses;
   };
   std::vector<Away> away_;
-  // A disk that was replaced runs in its successor's place, for now.
+  // A replaced disk runs in its successor's place, for now.
   struct Swapped {
     SimNode* node;
     MemoryDisk right;

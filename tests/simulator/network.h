@@ -1,12 +1,11 @@
-// network.h: TCP as it fails: bytes arrive late, connections break and take with
-// them what was on its way, and a cut, also of one direction alone, stalls all until
-// it heals or somebody loses patience.
+// network.h: TCP with its failures: bytes arrive late, connections break and lose what is in
+// flight, and a cut, also of one direction alone, stalls everything until it heals or one end
+// gives up.
 //
-// Between nodes it is worse than TCP: with `loss`, `doubles` and `reorders`,
-// messages vanish, arrive twice or overtake each other within a connection, but for
-// greetings and the doubling of adds. No other promise may depend on their order. (What lost
-// something breaks soon, as a connection whose bytes do not get through does; nobody else would ask
-// again.)
+// Between nodes it is worse than TCP: with `loss`, `doubles` and `reorders`, messages vanish,
+// arrive twice or overtake each other within a connection. Handshakes are excepted, and adds are
+// not doubled. Otherwise no promise may depend on the order. (A connection that lost something
+// breaks soon, like one whose bytes do not get through. Otherwise no node would ask again.)
 #pragma once
 
 #include <deque>
@@ -34,37 +33,37 @@ struct Ears {
   std::function<void()> on_closed;
 };
 
-// Of a whole frame.
+// The type of a whole frame.
 [[nodiscard]] FrameType type_of(const std::string& frame);
 
 class Network {
  public:
   Network(Timeline& time, Trace& trace, Random random, const Options& options);
 
-  // Both ears exist when this returns; bytes flow from then on.
+  // Both ends can receive when this returns. Bytes flow from then on.
   ConnId connect(HostId from, Ears from_ears, HostId to, Ears to_ears);
   // One whole message.
   void send(ConnId connection, HostId from, std::string bytes);
-  // The other side learns it a little later.
+  // The other side notices it a little later.
   void close(ConnId connection, HostId from);
-  // The host died: its peers see their connections reset.
+  // The host died: its peers' connections are reset.
   void close_all(HostId host);
 
   // While a message is being delivered: when it was sent.
   [[nodiscard]] Instant sent() const { return sent_; }
 
-  // Who is at the other end.
+  // The host at the other end.
   [[nodiscard]] HostId peer(ConnId connection, HostId of);
 
-  // Whether a connection can be made: that takes both directions.
+  // Whether a connection can be made, which needs both directions.
   [[nodiscard]] bool reachable(HostId a, HostId b) const {
     return !cuts_.contains({a, b}) && !cuts_.contains({b, a});
   }
-  // `to` hears nothing of `from`.
+  // `to` receives nothing from `from`.
   void cut(HostId from, HostId to) { cuts_.insert({from, to}); }
-  // All that was stalled arrives.
+  // All stalled bytes arrive.
   void heal();
-  // Whether connections lose, break, delay and so on; not at first.
+  // Whether connections lose, break, delay and so on; initially not.
   void be_kind(bool kind) { kind_ = kind; }
 
  private:
@@ -77,7 +76,7 @@ class Network {
     Ears ears;
     bool open = true;
     Instant last_arrival{};
-    Instant greeted{};            // when the last greeting arrives
+    Instant greeted{};            // when the last handshake message arrives
     std::deque<Message> stalled;  // sent to it during a cut
   };
   struct Conn {
@@ -88,7 +87,7 @@ class Network {
   struct Ends {
     Side *here = nullptr, *there = nullptr;
   };
-  // As `host` sees it; null: it is no more.
+  // As `host` sees it. null: it no longer exists.
   Ends ends(ConnId connection, HostId host);
   [[nodiscard]] Random dice(HostId from, HostId to);
   [[nodiscard]] bool chance(Random& dice, std::uint64_t per_million) const;

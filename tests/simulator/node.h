@@ -20,7 +20,7 @@
 
 namespace quipu::sim {
 
-// What all nodes of a world share. All must outlive them.
+// Shared by all nodes of a world. All of it must outlive them.
 struct Shared {
   Timeline& time;
   Trace& trace;
@@ -29,24 +29,24 @@ struct Shared {
   const ClusterConfig& config;
   NodeSettings settings;
   std::function<void()> on_crash;  // some process has died
-  std::function<void()> on_votes;  // some node's copies count otherwise than before
+  std::function<void()> on_votes;  // some node's copies got in sync or out of sync
 };
 
 class SimNode {
  public:
   SimNode(const Shared& shared, MemberIndex self, Random random);
 
-  // Connections to all members go through here.
+  // Makes connections to all members.
   void meet(std::vector<SimNode*> nodes) { nodes_ = std::move(nodes); }
 
   // ---- the process ----
-  // False: the store did not open, as `refusal()` says.
+  // False: the store did not open, and refusal() says why.
   bool start();
   [[nodiscard]] const Status& refusal() const { return refusal_; }
-  // Loses what was not synced; of the write under way, chance decides.
+  // Loses what was not synced. Chance decides about the write under way.
   void crash();
-  // Nothing happens here until then, and then all of it (SIGSTOP). Of several the last
-  // to end counts.
+  // Nothing happens here until then, and then everything (SIGSTOP). Of several calls the latest
+  // end is used.
   void pause(Duration length);
   void wake();
   [[nodiscard]] bool running() const { return core_ != nullptr; }
@@ -59,18 +59,18 @@ class SimNode {
 
   // ---- the disk ----
   [[nodiscard]] Disk& disk() { return disk_; }
-  // From now on the store that it starts is one that replaces another.
+  // The store that it starts next is a replacement.
   void rebuild() { rebuild_ = true; }
 
   // ---- the network ----
   // A client's connection arrives. Nothing if the process is down.
   std::optional<Ears> accept_client(std::function<ConnId()> connection);
-  // Anybody's connection to the peer port.
+  // Any connection to the peer port.
   std::optional<Ears> accept_peer(std::function<ConnId()> connection);
 
   [[nodiscard]] const NodeCore* core() const { return core_.get(); }
-  // As a client that is connected here: reads a counter locally, several strongly, lists,
-  // counts, changes. What it is told is there a little later.
+  // Acts as a client that is connected here: reads a counter locally, several strongly, lists,
+  // counts, changes. The answer is there a little later.
   void ask(const std::string& key);
   void ask(Op op);
   void ask_strongly(const std::vector<std::string>& keys, Duration timeout);
@@ -138,10 +138,10 @@ class SimNode {
   std::map<MemberIndex, LinkId> dialed_;
   std::uint64_t next_id_ = 1;
   Instant armed_ = kNever;
-  std::set<std::pair<ClientId, std::uint64_t>> must_serve_;  // adds that need nobody else
+  std::set<std::pair<ClientId, std::uint64_t>> must_serve_;  // adds that need no other node
   std::uint64_t asked_ = 0;                                  // the number of the last question
   std::optional<Answer> told_;
-  std::tuple<Fence, std::size_t, bool> votes_;  // by what its copies counted last
+  std::tuple<Fence, std::size_t, bool> votes_;  // by the last state of its copies
 };
 
 }  // namespace quipu::sim

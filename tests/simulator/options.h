@@ -1,8 +1,8 @@
-// options.h: what one run is made of. All of it follows from the seed; a shrunk run
-// differs from its seed's by what was switched off, and by how much it does.
+// options.h: the parameters of one run. All of them follow from the seed. A shrunk run differs
+// from its seed's run by knobs that were switched off, and by smaller sizes.
 //
-// Swarm testing (Groce et al. 2012): each seed switches off about half of the
-// faults, since one kind of trouble often keeps another from ever happening.
+// Swarm testing (Groce et al. 2012): each seed switches off about half of the faults, since one
+// kind of trouble often prevents another.
 #pragma once
 
 #include <bitset>
@@ -44,7 +44,7 @@ enum class Knob : std::uint8_t {
   // clocks
   clock_jumps,
   drift,
-  // what is asked
+  // requests
   crowds,
   resets,
   strong_reads,
@@ -59,7 +59,7 @@ enum class Knob : std::uint8_t {
   small_tokens,
   small_queues,
   small_memory,
-  // what came later is at the end, so that no other knob of a seed moved
+  // later knobs are at the end, so that the knobs of existing seeds did not change
   edge,
   unheard_tails,
   founding,
@@ -70,7 +70,7 @@ struct KnobInfo {
   Knob knob;
   std::string_view name;
   std::string_view meaning;
-  unsigned percent;  // of the seeds that have it on
+  unsigned percent;  // the part of the seeds that have it on
 };
 [[nodiscard]] std::span<const KnobInfo> knobs();
 
@@ -80,11 +80,11 @@ struct Options {
   std::size_t owners = 3;
   std::size_t clients = 2;           // that use the client library
   std::size_t wire_clients = 2;      // that speak the protocol by themselves, and retry wildly
-  std::size_t operations = 1000000;  // no more than so many are begun
-  std::uint64_t pace_ms = 30;        // a client pauses for up to so long
+  std::size_t operations = 1000000;  // the most that are begun
+  std::uint64_t pace_ms = 30;        // a client pauses for up to this long
   std::size_t open_keys = 3;         // that take adds at a time
-  std::size_t faults = 1000000;      // no more than so many are injected
-  std::uint64_t fault_ms = 500;      // they come up to so far apart
+  std::size_t faults = 1000000;      // the most that are injected
+  std::uint64_t fault_ms = 500;      // the longest time between two
   Duration torment{};
   std::bitset<static_cast<std::size_t>(Knob::count_)> on;
 
@@ -92,14 +92,14 @@ struct Options {
   void set(Knob knob, bool to) { on[static_cast<std::size_t>(knob)] = to; }
 
   [[nodiscard]] static Options draw(std::uint64_t seed);
-  // One further off than any that is drawn: of other sizes, and with some knobs turned over.
-  // To replay it takes all of its arguments().
+  // A run farther from the usual than any drawn one: with other sizes, and some knobs inverted.
+  // Replaying it takes all of its arguments().
   [[nodiscard]] static Options stray(std::uint64_t seed);
   // For people.
   [[nodiscard]] std::string describe() const;
-  // The arguments of quipu_sim that give this run again.
+  // The arguments of quipu_sim that repeat this run.
   [[nodiscard]] std::string arguments() const;
-  // One argument of those and its value. not ok: unknown, or no such value.
+  // Applies one of those arguments. Not ok: unknown, or an invalid value.
   [[nodiscard]] Status apply(std::string_view argument, std::string_view value);
 };
 

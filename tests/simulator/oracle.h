@@ -1,8 +1,8 @@
-// oracle.h: sees every disk and every message, as nobody inside can, and says at
-// once when a node tells others what it may not tell yet.
+// oracle.h: sees every disk and every message, unlike any node, and reports at once when a node
+// sends what it may not send yet.
 //
 //   what became durable ─▶ each node's durable states
-//   what is sent        ─▶ is it in them?   an ack ─▶ is all that it acks in them?
+//   what is sent        ─▶ is it in them?   an ack ─▶ is everything acked in them?
 #pragma once
 
 #include <deque>
@@ -28,7 +28,7 @@ namespace quipu::sim {
 [[nodiscard]] std::string tell(const Op& op);
 [[nodiscard]] std::string tell(const Done& done);
 
-inline constexpr ShardIndex kShards = 8;  // of a counter: as many as the workload raises
+inline constexpr ShardIndex kShards = 8;  // of a counter: the most that the workload raises to
 
 class Oracle {
  public:
@@ -47,7 +47,7 @@ class Oracle {
         sighted_(config.members.size()),
         went_back_(config.members.size()) {}
 
-  // By which fence a member's copy of a partition counts; nothing: not at all, or it is down.
+  // The fence under which a copy of a member is in sync. Nothing: it is not, or it is down.
   using VotesBy = std::function<std::optional<Fence>(MemberIndex, Partition)>;
   void set_votes(VotesBy votes_by) { votes_by_ = std::move(votes_by); }
   // Whether it is up, and its new disk has not been filled with a partition yet.
@@ -59,41 +59,41 @@ class Oracle {
   // A process starts on that store. `disk` must outlive it.
   void on_start(MemberIndex node, StoreId store, const MemoryDisk& disk);
   void on_durable(MemberIndex node, const Batch& batch);
-  // Also if it is the same disk in another state.
+  // Also for the same disk in another state.
   void on_disk_replaced(MemberIndex node, const MemoryDisk& disk);
-  // A node says that to another, over that connection.
+  // A node sends that to another, over that connection.
   void on_sent(MemberIndex from, HostId to, ConnId connection, const std::string& frame);
 
-  // How far that node's disk shows that the store has come. (As the cells on it say: what
-  // the product notes of that is what is to be checked.)
+  // How far the store has come, as that node's disk shows. (By the cells on it: the product's own
+  // notes of that are what is checked.)
   [[nodiscard]] Commit seen(MemberIndex node, StoreId store) const;
 
-  // On how many of its owners' disks some shard's total has this base-4 digit. One that does
-  // not count yet is left out, unless it had it under another name, and may have acked it
+  // On how many of its owners' disks some shard's total has this base-4 digit. A disk that is not
+  // in sync yet is left out, unless it had the digit under another name, and may have acked it
   // then: if it has not been replaced since `begun`.
   [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative,
                                     Instant begun) const;
-  // Whose disks have it at all.
+  // The disks that have it at all.
   [[nodiscard]] std::vector<MemberIndex> holding(const std::string& key, std::size_t digit,
                                                  bool negative) const;
 
-  // Of a witness key's digits, as bits: those that each strong read shows that is answered
-  // from the disks as they are now, and those that one may show, whichever majority answers.
+  // A witness key's digits, as bits: those that every strong read shows that is answered from the
+  // current disks, and those that one may show, by any majority.
   struct Readable {
     std::uint32_t always = ~0U, ever = 0;
   };
   [[nodiscard]] Readable readable(const std::string& key, bool negative) const;
-  // It says the same again while these do: when a disk last learned or lost something of
-  // the counter, and whose copies count, shard by shard.
+  // The same again while these are unchanged: when a disk last got or lost something of the
+  // counter, and which copies are in sync, shard by shard.
   [[nodiscard]] Instant changed(const std::string& key) const;
   using Votes = std::vector<std::optional<Fence>>;
   [[nodiscard]] Votes votes(const std::string& key) const;
-  // Those that each owner's disk shows, so that any of them may be asked.
+  // The digits that each owner's disk shows, so that any of them may be asked.
   [[nodiscard]] std::uint32_t shown_by_all(const std::string& key, bool negative) const;
-  // As many shards as a majority of the first one's owners know of, on their disks.
+  // The number of shards that a majority of the first one's owners have on their disks.
   [[nodiscard]] ShardIndex known_shards(const std::string& key) const;
   [[nodiscard]] HashKey placement() const { return placement_; }
-  // Whichever owner answers whose copy counts: the counter exists.
+  // The counter exists for any owner in sync.
   [[nodiscard]] bool exists_for_all(const std::string& key) const;
 
  private:
@@ -109,20 +109,20 @@ class Oracle {
     Instant changed{};                        // when one of them last did
   };
   using Shards = std::unordered_map<std::string, std::vector<ShardState>>;  // by key, by shard
-  struct Owed {  // by connection and asker: what was sent and is to be acked
+  struct Owed {  // by connection and asker: sent states that await an ack
     std::map<std::uint64_t, Delta> frames, writes;
   };
-  // By connection and asker: what the asker is to repair, and those repairs that it has
-  // begun and may yet report.
+  // By connection and asker: what the asker must repair, and its repairs that have begun and may
+  // yet be reported.
   struct Repairs {
     struct Repair {
       std::uint64_t first;  // the number of its first question
-      std::uint64_t lost;   // the peer's newest epoch by then: it is of none above that
+      std::uint64_t lost;   // the peer's newest epoch by then: it cannot repair a later one
       // By question: a doubled one has two answers.
       std::map<std::uint64_t, std::vector<Delta>> told{};
     };
-    std::uint64_t lost = 1, reported = 0;  // epochs, as far as they were said; a start loses all
-    std::uint64_t first = 0;               // of the repair that was begun last
+    std::uint64_t lost = 1, reported = 0;  // epochs, as far as they were sent; a start loses all
+    std::uint64_t first = 0;               // of the last repair
     std::deque<Repair> open{};
   };
 
@@ -168,18 +168,18 @@ class Oracle {
     MemberIndex node;
     StoreId store;
   };
-  std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: who showed it first
-  std::vector<StoreId> stores_;                        // by node: which it runs on
+  std::unordered_map<std::uint64_t, Writer> writers_;  // by actor: the first that showed it
+  std::vector<StoreId> stores_;                        // by node: the store that it runs on
   std::vector<Instant> replaced_;                      // … when its disk last was
-  std::vector<Shards> before_;                         // … what it held as it got its name
+  std::vector<Shards> before_;                         // … its content when it got its name
   std::vector<const MemoryDisk*> disks_;               // … the disk it is on
-  std::vector<Partitions> counted_;                    // … where it has counted in this start
+  std::vector<Partitions> counted_;                    // … where it was in sync in this start
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
   std::vector<std::map<StoreId, Commit>> sighted_;     // … as its records note
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
   std::map<std::pair<ConnId, MemberIndex>, Repairs> repairs_;
-  std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the most that was right
-  std::vector<bool> went_back_;  // by node: its disk did, to an older state
+  std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the highest that was right
+  std::vector<bool> went_back_;  // by node: its disk went back to an older state
   Instant disk_lost_{};
 };
 

@@ -10,10 +10,10 @@ namespace quipu::sim {
 
 // For the whole process, before anything runs. Empty: none. False: there is no such bug.
 bool plant(std::string_view bug);
-// Of this build; by name.
+// The bugs of this build, by name.
 [[nodiscard]] std::vector<std::string> planted_bugs();
 [[nodiscard]] bool planted(std::string_view bug);
-// The one that is switched on; empty: none.
+// The bug that is switched on. Empty: none.
 [[nodiscard]] const std::string& planted_now();
 
 }  // namespace quipu::sim

@@ -1,7 +1,7 @@
-// reference.h: the lattice once more, as its definition reads, and nothing shared with
-// the product, whose merge is compared with it.
+// reference.h: the lattice again, directly from its definition. It shares nothing with the
+// product, whose merge is compared with it.
 //
-//   cell = (commit, sum), (cleared commit, cleared sum): of each pair the greater
+//   cell = (commit, sum), (cleared commit, cleared sum): the greater of each pair
 #pragma once
 
 #include <span>

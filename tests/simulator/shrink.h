@@ -9,7 +9,7 @@
 
 namespace quipu::sim {
 
-// `told` hears of every step. REQUIRES: `failing` fails.
+// `told` gets every step. REQUIRES: `failing` fails.
 [[nodiscard]] Report shrink(const Report& failing,
                             const std::function<void(const std::string&)>& told);
 

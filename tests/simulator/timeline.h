@@ -1,4 +1,4 @@
-// timeline.h: virtual time: a heap of things to happen, in order, ties by age.
+// timeline.h: virtual time: a heap of events, in order, ties by age.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace quipu::sim {
 
 class Timeline {
  public:
-  // Not 0, which the cores take for "never".
+  // Not 0, which means "never" to the cores.
   static constexpr Instant kStart{std::chrono::hours(1)};
 
   [[nodiscard]] Instant now() const { return now_; }
@@ -30,7 +30,7 @@ class Timeline {
   }
   void in(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
-  // Everything up to `until`, or until `stop` says so.
+  // Runs everything up to `until`, or until `stop` returns true.
   template <class Stop>
   void run(Instant until, Stop&& stop) {
     while (!events_.empty() && events_.top().when <= until && !stop()) {

@@ -1,5 +1,5 @@
-// trace.h: what happened, as a number that two runs of one seed share, and, for
-// whoever asks, as a story.
+// trace.h: what happened, as a number that is equal for two runs of one seed and, on request,
+// as a story.
 #pragma once
 
 #include <cstdint>
@@ -62,31 +62,31 @@ struct Failure {
   [[nodiscard]] explicit operator bool() const { return invariant != Invariant::none; }
 };
 
-// Kinds of injected faults and of operations, for the account of a run.
+// Kinds of injected faults and of operations, for the summary of a run.
 using Tally = std::map<std::string, std::uint64_t, std::less<>>;
 
 class Trace {
  public:
-  // Keeps the last `lines` of the story, or passes each on at once.
+  // Keeps the last `lines` of the story, or prints each at once.
   void keep(std::size_t lines) { keep_ = lines; }
   void follow(std::function<void(const std::string&)> reader) { reader_ = std::move(reader); }
 
-  // `text` returns the line; asked only if somebody reads it.
+  // `text` returns the line. It is called only if the story is wanted.
   template <class Text>
   void say(Instant at, Text&& text) {
     if (keep_ > 0 || reader_) line(at, text());
   }
-  // The same, of every message between nodes: only if somebody wants as much.
+  // The same for every message between nodes, only if these are wanted.
   void tell_messages() { messages_ = true; }
   [[nodiscard]] bool tells_messages() const { return messages_; }
   template <class Text>
   void say_message(Instant at, Text&& text) {
     if (messages_) line(at, text());
   }
-  // Goes into the number alone.
+  // Changes the number alone.
   void mark(std::uint64_t what) { hash_ = (hash_ ^ what) * 0x100000001b3U; }
 
-  // The first failure is the one that counts.
+  // Only the first failure counts.
   void fail(Instant at, Invariant invariant, std::string what);
   [[nodiscard]] const Failure& failure() const { return failure_; }
 

@@ -1,7 +1,7 @@
-// wire_client.h: a client that speaks the protocol by itself and does what the
-// library never would, but may do: it sends one request through several nodes at
-// once, again long after it was answered, at another level, or with other arguments
-// under the same token. However it asks, each change counts at most once.
+// wire_client.h: a client that speaks the protocol itself and does what is allowed, but the
+// library would not do: it sends one request through several nodes at once, again long after
+// it was answered, at another level, or with other arguments under the same token. Each change
+// must count at most once in any case.
 #pragma once
 
 #include <functional>
@@ -24,13 +24,13 @@ class WireClient {
   void work();
   // What it still waits for, on links that are up.
   [[nodiscard]] std::size_t waiting() const { return changes_.size() + unanswered_.size(); }
-  // That node's disk came back older than it was, or nobody else hears it: this client asks
-  // there more often than elsewhere, and once more what it once asked of the store on it.
+  // That node's disk went back, or no other node hears it. This client uses it more often than
+  // others, and repeats requests that its store once got.
   void favour(MemberIndex node, StoreId store);
-  // Without a token, over the connection to that node. `then` is told what became of it.
+  // Without a token, over the connection to that node. `then` gets the outcome.
   void add_through(MemberIndex node, const Task& task, std::function<void(Code)> then);
-  // Once nothing fails any more: asks what became of each change whose outcome is open. For
-  // as long as its store exists, somebody knows.
+  // Once nothing fails any more: asks for the outcome of each change that is in doubt. As long as
+  // its store exists, some node knows it.
   void settle_doubts();
 
  private:
@@ -51,13 +51,13 @@ class WireClient {
   struct Change {
     Task task;
     StoreId store{};           // the executor's; 0: sent without a token
-    MemberIndex executor = 0;  // … and who it is
+    MemberIndex executor = 0;  // … and its node
     Serial serial{};
     std::uint64_t number = 0;
     ShardIndex shard = 0;
     unsigned sends = 0;
     unsigned left = 0;        // sends more
-    std::uint64_t ended = 0;  // doubts, when it was last sent late
+    std::uint64_t ended = 0;  // doubts, if it was last sent late
     bool answered = false;
     bool durable = false;  // so is its token
     bool lingers = false;  // answered, and kept to be asked about once more
@@ -66,15 +66,15 @@ class WireClient {
   struct Request {
     ChangeId change = 0;
     Ack level{};
-    bool forged = false;  // other arguments under a token that was used
+    bool forged = false;  // other arguments under a used token
   };
 
   [[nodiscard]] bool favoured() const;
   void dial(MemberIndex node);
   void ask_config();
-  // A connection to some node; none if all are closed.
+  // A connection to some node. None if all are closed.
   [[nodiscard]] std::optional<ConnectionId> any();
-  // A request with that id, whose answer will be owed for as long as the link is up.
+  // A request with that id. Its answer is due as long as the link is up.
   template <class Message>
   void ask(ConnectionId connection, const Message& message);
   void read(const Task& task);
@@ -106,7 +106,7 @@ class WireClient {
 
   HashKey placement_{};
   std::vector<StoreId> stores_;  // by member
-  Instant ask_config_at_{};      // not before: it is long
+  Instant ask_config_at_{};      // not before this: it is long
   std::map<std::string, ShardIndex> usable_;
   std::vector<Session> sessions_;
   std::map<std::uint64_t, StoreId> opening_;
@@ -116,7 +116,7 @@ class WireClient {
   std::map<std::uint64_t, std::pair<Task, std::function<void(Code)>>> plain_;
   std::map<std::uint64_t, Task> raises_;
   std::map<std::uint64_t, ConnectionId> unanswered_;
-  std::vector<Change> doubts_;  // given up without a firm answer
+  std::vector<Change> doubts_;  // given up without a final answer
   std::uint64_t doubts_ended_ = 0;
   std::optional<MemberIndex> favourite_;
   Instant favoured_until_{};

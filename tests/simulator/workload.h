@@ -1,5 +1,5 @@
-// workload.h: what clients want next, and what becomes of it: every task is in the
-// ledger before it is sent, and every answer is checked as it comes.
+// workload.h: the clients' tasks and their results. Every task is in the ledger before it is
+// sent, and every answer is checked when it comes.
 #pragma once
 
 #include <map>
@@ -32,25 +32,25 @@ class Workload {
   Workload(Timeline& time, Trace& trace, Ledger& ledger, const Oracle& oracle,
            const ClusterConfig& config, const Options& options);
 
-  // Nothing: there is no more to do.
+  // Nothing: there are no more tasks.
   [[nodiscard]] std::optional<Task> next(Random& client);
   void stop() { left_ = 0; }
 
-  // An add or reset was answered by whoever tried it at that level. `final`: nothing
-  // else that was sent of it can be carried out any more.
+  // An add or reset was answered at that level. `final`: no other copy of it can be executed any
+  // more.
   enum class Finality { final, may_follow };
   void on_done(const Task& task, Ack level, Code code, Finality finality);
-  // A reset with a token was acked at disk or better by that member's store: it is of one shard,
-  // so of the whole counter it promises nothing.
+  // A reset with a token was acked at disk or better by that member's store. It is a reset of one
+  // shard, so it promises nothing about the whole counter.
   void on_part_reset(const Task& task, MemberIndex executor) {
     ledger_.on_carried_out(task.op, time_.now(), executor);
   }
   void on_raised(const Task& task, Code code);
-  // As many as a raise was acked for; no disk may forget them.
+  // The acked number of a raise: no disk may lose it.
   [[nodiscard]] ShardIndex shards(const std::string& key) const;
-  // That a node answered then.
+  // A node answered then.
   void on_value(const Task& task, const Value& value, Instant answered);
-  // Its token was called expired, though it never fell below a floor.
+  // Its token was reported as expired, though it was never below a floor.
   void check_session(const Task& task);
   void fail(Invariant invariant, const std::string& what) {
     trace_.fail(time_.now(), invariant, what);

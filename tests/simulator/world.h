@@ -1,5 +1,5 @@
-// world.h: a whole cluster and its clients in one thread of virtual time, made and
-// tormented according to one seed.
+// world.h: a whole cluster and its clients in one thread of virtual time, built and disturbed
+// as one seed decides.
 //
 //   seed ─▶ options ─▶ founding ─▶ load under faults ─▶ healing ─▶ everything agrees?
 //
@@ -26,7 +26,7 @@ class World {
   World(const Options& options, Trace& trace);
   World(const World&) = delete;
 
-  // What broke is in the trace.
+  // The trace has what broke.
   void run();
   [[nodiscard]] Duration lasted() const { return time_.now() - Timeline::kStart; }
 
@@ -81,20 +81,20 @@ class World {
   std::unique_ptr<Nemesis> nemesis_;
   bool sampling_ = false;
   struct Count {
-    SimNode* node = nullptr;  // that was asked, and has not answered yet
+    SimNode* node = nullptr;  // requested, and not answered yet
     std::size_t turn = 0;
     std::vector<std::string> certain;  // counters that existed when it was
-    std::string listed;                // the one whose place it lists; empty: it counts all
+    std::string listed;                // the one whose place it lists; empty: a key count
     std::uint32_t from = 0;            // that place
-    Instant until{};                   // it is waited for so long
+    Instant until{};                   // the longest wait for it
   } count_;
-  std::size_t turn_ = 0;  // which part of the old keys is looked at
+  std::size_t turn_ = 0;  // the part of the old keys that is checked
   struct Look {
     Instant at{};
     Oracle::Votes votes;
   };
-  std::vector<Look> looks_;  // at each key's majorities, the last
-  // Whether a counter exists, as a read of it says in the end.
+  std::vector<Look> looks_;  // the last check of each key's majorities
+  // Whether a counter exists, by a read at the end.
   enum class Existence { none, possible, certain };
   std::map<std::string, Existence> existence_;
 };
@@ -107,10 +107,10 @@ struct Report {
   Tally faults, operations;
   std::vector<std::string> last_events;
 };
-// Runs it; if it fails, once more for the story.
+// Runs it. If it fails, runs it again for the story.
 [[nodiscard]] Report simulate(const Options& options);
-// What a person should read of a failure: seed, options, what broke, the last events
-// and the command that replays it.
+// The text about a failure: seed, options, what broke, the last events, and the command that
+// repeats it.
 [[nodiscard]] std::string explain(const Report& report);
 
 }  // namespace quipu::sim

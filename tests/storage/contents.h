@@ -1,4 +1,4 @@
-// contents.h: a store's contents as a map, which is also the model of one.
+// contents.h: a store's contents as a map, which also serves as a model of a store.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// executors.h: an executor in one line, and what it holds as plain values.
+// executors.h: makes an executor in one line, and shows its content as plain values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace quipu::test {
 
 inline constexpr HashKey kPlacement{0x5eed};
 
-// As a new store's; `seed` decides its actors.
+// Like a new store's. `seed` decides its actors.
 inline Executor fresh_executor(std::uint64_t seed, ExecutorOptions options = {}) {
   options.placement = kPlacement;
   Meta meta;
@@ -61,7 +61,7 @@ inline bool exists(const Executor& executor, ShardRef ref) {
   return executor.map().total(ref).exists;
 }
 
-// Closes the open record; all that was sealed since the last time.
+// Closes the open record. Returns everything sealed since the last time.
 inline std::vector<Sealed> seal(Executor& executor) {
   executor.seal();
   return executor.take_sealed();
@@ -78,7 +78,7 @@ inline bool deletes(const Batch& batch, const std::string& key) {
   return std::find(batch.deletes.begin(), batch.deletes.end(), key) != batch.deletes.end();
 }
 
-// `names`: of the records before it.
+// `names`: those of the records before it.
 inline Record record_of(const Sealed& sealed, JournalNames& names) {
   const std::string key = stored::record(sealed.commit);
   const std::string* value = find_put(sealed.batch, key);
@@ -88,13 +88,13 @@ inline Record record_of(const Sealed& sealed, JournalNames& names) {
   if (!names.resolve(*record)) throw std::runtime_error("an alias that was never given");
   return std::move(*record);
 }
-// That uses no alias.
+// A record without aliases.
 inline Record record_of(const Sealed& sealed) {
   JournalNames names;
   return record_of(sealed, names);
 }
 
-// What a peer is told of these shards. REQUIRES: nothing is open.
+// The delta that a peer gets for these shards. REQUIRES: nothing is open.
 inline Delta tell(const Executor& executor, const std::vector<ShardKey>& shards) {
   Delta delta(executor.sealed());
   for (const ShardKey& shard : shards) delta.push(shard, state(executor, shard));
@@ -105,7 +105,7 @@ inline Partition partition_of(const Executor& executor, ShardRef ref) {
   return executor.map().place(ref).partition();
 }
 
-// How many counters exist in a partition, told by a walk over all that it holds.
+// The key count of a partition, by a walk over everything in it.
 inline std::size_t counters_walked(const ShardMap& map, Partition partition) {
   std::size_t counters = 0;
   ShardState state;
@@ -121,7 +121,7 @@ inline ShardState cell_of(std::uint64_t actor, std::uint64_t commit, std::int64_
   return {.cells = {{ActorId{actor}, Commit{commit}, sum, {}, 0}}};
 }
 
-// What some other node says of one shard.
+// Another node's state of one shard.
 inline Delta said(ShardRef ref, const ShardState& state) {
   Delta delta;
   delta.push(ref, state);

@@ -1,4 +1,4 @@
-// journal_names.h: a store's records as if each named all shards of which it speaks.
+// journal_names.h: a store's records with all shards named.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace quipu::test {
 
 class JournalNames {
  public:
-  // Of records in their order. False, if one has an alias that none before it gave.
+  // For records in order. False if one has an alias that no earlier record gave.
   [[nodiscard]] bool resolve(Record& record) {
     auto alias = record.aliases.begin();
     record.delta.for_each([&](const DeltaEntry& entry) {

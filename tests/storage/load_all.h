@@ -1,4 +1,4 @@
-// load_all.h: what the storage thread does with a LoadRequest, in one call.
+// load_all.h: executes a LoadRequest in one call, as the storage thread does.
 #pragma once
 
 #include <utility>

@@ -23,7 +23,7 @@ struct CliInput {
   std::string out{};                     // where stdout goes; empty: into CliResult
 };
 
-// One that runs beside the test.
+// A `quipu` that runs beside the test.
 class RunningCli {
  public:
   explicit RunningCli(const std::vector<std::string>& arguments, const CliInput& input = {});
@@ -32,9 +32,9 @@ class RunningCli {
   RunningCli& operator=(const RunningCli&) = delete;
 
   void signal(int number) const;
-  // For who signals it while another thread waits for its end.
+  // To send a signal while another thread waits for the end.
   [[nodiscard]] pid_t pid() const { return child_; }
-  // Once: waits for its end.
+  // Call it once: waits for the end.
   [[nodiscard]] CliResult finish();
 
  private:

@@ -24,7 +24,7 @@ class Daemons {
   // Sends the signal, and waits for the end. Returns the exit code as in Finished.
   int end(std::size_t node, int signal);
   void signal(std::size_t node, int number) const;
-  // Stops it, and waits until it is: from then on it answers nothing.
+  // Stops the process, and waits until it stands still: from then on it answers nothing.
   void pause(std::size_t node) const;
   void start_all();
   // Until every running node says that it is ready.
@@ -33,9 +33,9 @@ class Daemons {
   [[nodiscard]] const std::string& client_address(std::size_t node) const { return clients_[node]; }
   [[nodiscard]] std::string data_directory(std::size_t node) const;
   [[nodiscard]] std::string settings(std::size_t node) const;
-  // What the node says of itself: "ready", or what it waits for; empty: it cannot be asked.
+  // The node's own state: "ready", or what it waits for. Empty: it cannot be asked.
   [[nodiscard]] std::string state(std::size_t node) const;
-  // What the node counts of itself, e.g. "repair_shards".
+  // A figure of the node's status, such as "repair_shards".
   [[nodiscard]] std::uint64_t stat(std::size_t node, const std::string& name) const;
 
  private:

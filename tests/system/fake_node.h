@@ -1,8 +1,8 @@
-// fake_node.h: a cluster of one that answers as a test says, to show a client what
-// no sound node would do on demand.
+// fake_node.h: a cluster of one that answers as a test decides, to show a client what no sound
+// node would do on demand.
 //
-// It applies each token once, and forgets one as soon as the floor of its session has
-// passed it, as a node does.
+// It applies each token once. Like a node, it forgets a token as soon as the floor of its
+// session has passed it.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -28,7 +28,7 @@ class FakeNode {
     std::optional<Code> answer = Code::ok;  // none: silence
     bool hang_up = false;                   // after that
   };
-  // For each add, by its key and how often its token came before.
+  // For each add, by its key and by how often its token came before.
   using Script = std::function<Reaction(const std::string& key, int before)>;
 
   explicit FakeNode(Script script);

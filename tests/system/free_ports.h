@@ -1,4 +1,4 @@
-// free_ports.h: ports of loopback that nobody listens on.
+// free_ports.h: free ports of loopback.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace quipu::test {
 
-// Free a moment ago; no two are the same.
+// Free a moment ago; no two are equal.
 [[nodiscard]] std::vector<int> free_ports(std::size_t count);
 
 }  // namespace quipu::test

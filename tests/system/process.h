@@ -8,10 +8,10 @@
 
 namespace quipu::test {
 
-// Both outputs are appended to. A name without a slash is looked for in PATH.
+// Appends both outputs. A name without a slash is looked for in PATH.
 [[nodiscard]] pid_t spawn(const std::vector<std::string>& arguments, const std::string& out,
                           const std::string& err);
-// Its exit code, or 128 + the signal that ended it; kills it after 60 s.
+// Its exit code, or 128 + the signal that ended it. Kills it after 60 s.
 int wait_for(pid_t pid);
 // Empty if it cannot be read.
 [[nodiscard]] std::string read_file(const std::string& path);
@@ -23,7 +23,7 @@ struct Finished {
 };
 // Runs a program to its end, at most 60 s.
 [[nodiscard]] Finished run(const std::vector<std::string>& arguments);
-// Throws std::runtime_error, which says what it said, if it did not end with 0.
+// Throws std::runtime_error with the program's output if it did not end with 0.
 void run_or_throw(const std::vector<std::string>& arguments);
 
 }  // namespace quipu::test

@@ -1,10 +1,10 @@
-// resp_pipeline.h: a Redis client that pipelines, and is told of each request what became of it.
+// resp_pipeline.h: a Redis client that pipelines, and reports the outcome of each request.
 //
 //   ask ──▶ one write ──▶ replies, in the order of the requests
 //    └── not connected: not sent       └── the connection broke: unknown
 //
 // It goes from one address to the next when its connection breaks, or is silent for too long.
-// Any thread may ask; callbacks come on a thread of its own.
+// Any thread may ask. Callbacks come on a thread of its own.
 #pragma once
 
 #include <array>
@@ -35,15 +35,15 @@ class RespPipeline {
   // Begins with the address of this index. `timeout`: for a reply.
   RespPipeline(const std::vector<std::string>& addresses, std::size_t first,
                std::chrono::milliseconds timeout);
-  // What waits ends as unknown.
+  // Waiting requests end as unknown.
   ~RespPipeline();
   RespPipeline(const RespPipeline&) = delete;
   RespPipeline& operator=(const RespPipeline&) = delete;
 
-  // All of them in one write.
+  // Writes all of them at once.
   void ask(std::vector<Request> requests);
   [[nodiscard]] bool connected() const { return connected_; }
-  // Which of the addresses it talks to, or tries to.
+  // The address that it uses, or tries to.
   [[nodiscard]] std::size_t at() const { return at_; }
 
  private:
@@ -66,7 +66,7 @@ class RespPipeline {
   asio::steady_timer timer_{io_};
   std::atomic<std::size_t> at_;
   std::atomic<bool> connected_ = false;
-  std::uint64_t connection_ = 0;  // counts up: what an earlier one still reports is ignored
+  std::uint64_t connection_ = 0;  // counts up: late reports of an earlier connection are ignored
   std::deque<Waiting> waiting_;
   std::string unsent_;
   std::string sending_;

@@ -1,8 +1,8 @@
-// What COMMAND DOCS tells of a command's arguments, from how its syntax is written:
+// Computes what COMMAND DOCS says about a command's arguments from its syntax text:
 //
 //   key increment:integer       a name, and its type if that is neither `key` nor string
 //   member...                   one or more
-//   [COUNT count:integer]       may be left out; what has no small letters is sent as it is
+//   [COUNT count:integer]       may be left out; words without small letters are sent as they are
 //   ASYNC|SYNC                  one of these
 //   [AUTH username password]    several that belong together
 #include <algorithm>
@@ -59,7 +59,7 @@ Argument together(std::vector<Argument>&& parts) {
   return {parts.front().name, "block", {}, false, false, std::move(parts)};
 }
 
-// Takes what comes up to the end, or to the bracket that closes a group.
+// Takes everything up to the end, or to the bracket that closes a group.
 std::vector<Argument> read(std::string_view& syntax) {
   std::vector<Argument> arguments;
   while (!syntax.empty() && syntax.front() != ']') {

@@ -1,4 +1,4 @@
-// COMMAND, and every HELP: what may be asked of this server.
+// COMMAND, and every HELP: the commands of this server.
 #include <algorithm>
 #include <array>
 
@@ -25,7 +25,7 @@ void write_set(RespWriter& to, std::string_view words) {
   for (const std::string_view part : parts) to.simple(part);
 }
 
-// What Redis's proxies and cluster clients are told of a command besides.
+// Further hints about a command for Redis's proxies and cluster clients.
 struct Tips {
   std::string_view name;  // "client|list"
   std::string_view tips;
@@ -79,7 +79,7 @@ void write_tips(RespWriter& to, std::string_view name) {
   for (const std::string_view tip : tips) to.bulk(tip);
 }
 
-// What Redis says of SET, whatever a SET does: it may be one that reads, too.
+// Redis says this of every SET, since some also read.
 constexpr std::string_view kSetNotes = "RW and ACCESS due to the optional `GET` argument";
 constexpr std::string_view kSetAccess = "RW access update variable_flags";
 
@@ -166,7 +166,7 @@ void command_count(RespConnection& connection, Words) {
   connection.writer().integer(static_cast<std::int64_t>(resp_commands().size()));
 }
 
-// Whether COMMAND LIST's FILTERBY tells it; there are no modules, and nothing is theirs.
+// Whether FILTERBY of COMMAND LIST includes it. There are no modules, so none belongs to one.
 bool is_told(const RespCommand& command, std::string_view name, Words filter) {
   if (filter.empty()) return true;
   const std::string wanted = lowered(filter[2]);
@@ -229,14 +229,14 @@ void command_docs(RespConnection& connection, Words words) {
   for (const RespCommand* one : wanted) write_docs(to, *one, nullptr);
 }
 
-// The command that would run, were the request sent; null: none. REQUIRES: a word.
+// The command that would run if the request was sent; null: none. REQUIRES: a word.
 const RespCommand* find_requested(Words request) {
   const RespCommand* const one = find_command(request[0]);
   const bool contains = one != nullptr && !one->subcommands.empty() && request.size() > 1;
   return contains ? find_subcommand(*one, request[1]) : one;
 }
 
-// Writes each key by `write`, which may tell more of it.
+// Writes each key by `write`, which may add details.
 template <class Write>
 void tell_keys(RespConnection& connection, Words words, Write write) {
   const Words request = words.subspan(2);

@@ -35,7 +35,7 @@ void select(RespConnection& connection, Words words) {
   connection.ok();
 }
 
-// There are no passwords yet: the default user has none, and nobody else exists.
+// There are no passwords yet: the default user has none, and there is no other user.
 bool may_be(std::string_view user) { return user == "default"; }
 constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
@@ -56,7 +56,7 @@ void reset(RespConnection& connection, Words) {
   connection.writer().simple("RESET");
 }
 
-// Names are kept for as long as the connection, and told to whoever asks for all.
+// Names are kept as long as the connection, and shown to clients that ask for all connections.
 constexpr std::size_t kMaxLabel = 256;
 
 bool printable(std::string_view text) {
@@ -67,14 +67,14 @@ constexpr std::string_view kBadName =
     "ERR Client names cannot contain spaces, newlines or special characters.";
 constexpr std::string_view kLongName = "ERR Client and library names have at most 256 characters";
 
-// Empty: nothing is wrong with it.
+// Empty: it is valid.
 std::string_view objection_to_name(std::string_view name) {
   return name.size() > kMaxLabel ? kLongName : printable(name) ? "" : kBadName;
 }
 
 // ---- HELLO ----
 
-// What it asks for; `error` says what is wrong instead.
+// The requested values. `error` says what is wrong instead.
 struct Greeting {
   RespWriter::Version version;
   std::optional<std::string_view> name{};
@@ -172,7 +172,7 @@ void client_info(RespConnection& connection, Words words) {
   connection.writer().verbatim(connection.describe(NodeClock::now(), size_of(words)) + '\n');
 }
 
-// Whom [TYPE type | ID id …] means; nothing: a syntax error was told.
+// The clients of [TYPE type | ID id …]. Nothing: it has replied with a syntax error.
 std::optional<std::vector<const RespConnection*>> chosen(RespConnection& connection, Words words) {
   std::vector<const RespConnection*> all;
   const auto& connections = connection.server().connections;
@@ -215,7 +215,7 @@ void client_list(RespConnection& connection, Words words) {
   connection.writer().verbatim(lines);
 }
 
-// Nothing is evicted to make room for a client's replies, and no key's last use is kept.
+// No client is evicted to make room for replies, and no key's last use is stored.
 void client_switch(RespConnection& connection, Words words) {
   if (!same_word(words[2], "on") && !same_word(words[2], "off"))
     return connection.error(kSyntaxError);
@@ -349,7 +349,7 @@ constexpr std::array kClientCommands{
                 kConnectionCategories,
                 "connection",
                 "1.0.0",
-                "Chooses database 0, the only one.",
+                "Selects database 0, the only one.",
                 "index:integer"},
     RespCommand{"auth",
                 -2,
@@ -359,7 +359,7 @@ constexpr std::array kClientCommands{
                 kConnectionCategories,
                 "connection",
                 "1.0.0",
-                "Accepts the default user, who has no password.",
+                "Accepts the default user, without a password.",
                 "[username] password"},
     RespCommand{"reset",
                 1,
@@ -369,7 +369,7 @@ constexpr std::array kClientCommands{
                 kConnectionCategories,
                 "connection",
                 "6.2.0",
-                "Makes the connection as it was when it was opened."},
+                "Resets the connection to its initial state."},
     RespCommand{"hello",
                 -1,
                 hello,

@@ -1,5 +1,5 @@
-// CLUSTER and its kin: refused as by a Redis whose cluster mode is off. Without them, some
-// clients ask again for ever.
+// CLUSTER and similar commands: refused like by a Redis whose cluster mode is off. Without these
+// replies, some clients ask again for ever.
 #include <array>
 
 #include "node/clients/resp/resp_command.h"
@@ -11,7 +11,7 @@ void refuse(RespConnection& connection, RespConnection::Words) {
   connection.error("ERR This instance has cluster support disabled");
 }
 
-constexpr std::string_view kRefused = "Refused: a Quipu cluster is none of Redis's.";
+constexpr std::string_view kRefused = "Refused: a Quipu cluster is not a Redis cluster.";
 
 constexpr RespCommand asks(std::string_view name, int arity, std::string_view syntax = {}) {
   return {name, arity, refuse, "stale", {}, "@slow", "cluster", "3.0.0", kRefused, syntax};

@@ -43,8 +43,8 @@ const Numbers& numbers() {
   return all;
 }
 
-// Whether `c` is in the class that `pattern`, behind its '[', begins with; moves it
-// behind the class's end.
+// Whether `c` is in the class at the front of `pattern`, behind its '['. Moves it behind the
+// class's end.
 bool in_class(std::string_view& pattern, char c) {
   const bool negated = pattern.starts_with('^');
   if (negated) pattern.remove_prefix(1);
@@ -66,7 +66,7 @@ bool in_class(std::string_view& pattern, char c) {
   return found != negated;
 }
 
-// Whether the pattern's first part, which is not a star, takes `c`; moves behind it.
+// Whether the pattern's first part, which is not a star, matches `c`. Moves behind it.
 bool takes(std::string_view& pattern, char c) {
   const char first = pattern.front();
   pattern.remove_prefix(1);
@@ -78,7 +78,7 @@ bool takes(std::string_view& pattern, char c) {
   return escaped == c;
 }
 
-// Neither will be other when it is asked again.
+// These two do not change if it is asked again.
 bool is_final(Code code) { return code == Code::invalid_argument || code == Code::out_of_range; }
 
 }  // namespace
@@ -135,7 +135,7 @@ std::string raised(std::string_view text) {
   return result;
 }
 
-// A star first takes nothing; where the rest then fails, the last one takes one more.
+// A star first matches nothing. If the rest then fails, the last star matches one more.
 bool matches(std::string_view pattern, std::string_view text) {
   if (pattern.size() > kMaxPattern) return false;
   std::optional<std::string_view> star;  // the pattern behind it
@@ -173,9 +173,9 @@ std::string change_error(Code code, std::string_view detail) {
   return "NOTAPPLIED " + reason(code, detail) + " (nothing has changed: it may be repeated)";
 }
 
-// A client, or its library, may have sent the same words before, and they may be on their
-// way still. So a refusal is no proof that the add does not count, unless each attempt would
-// be refused so.
+// A client, or its library, may have sent the same words before, and they may still be on their
+// way. So a refusal does not prove that the add does not count, unless every attempt would get
+// that refusal.
 std::string token_error(Code code, std::string_view detail) {
   if (is_final(code)) return change_error(code, detail);
   const std::string why = reason(code, detail);

@@ -1,4 +1,4 @@
-// resp_command.h: the commands that a Redis client may send, by name.
+// resp_command.h: the commands for Redis clients, by name.
 //
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
@@ -20,14 +20,14 @@ namespace quipu {
 struct RespCommand {
   using Run = void (*)(RespConnection&, RespConnection::Words);
 
-  std::string_view name;  // in lower case; of a subcommand, without its container's
-  // With the name; negative: at least so many.
+  std::string_view name;  // in lower case; for a subcommand, without its container's
+  // The number of words, including the name. Negative: at least this many.
   int arity;
   Run run;                 // null: only its subcommands run
-  std::string_view flags;  // as COMMAND tells them, separated by spaces
+  std::string_view flags;  // as COMMAND shows them, separated by spaces
   struct Keys {
     int first = 0, last = 0, step = 0;
-    std::string_view access{};  // what is done to them, as COMMAND tells it
+    std::string_view access{};  // how the keys are used, as COMMAND shows it
   } keys{};
   std::string_view categories{};
   std::string_view group{};
@@ -36,7 +36,7 @@ struct RespCommand {
   std::string_view syntax{};  // of its arguments: see resp_arguments.cpp
   std::span<const RespCommand> subcommands{};
 
-  // By how many keys it may name.
+  // Limits how many keys it may have.
   [[nodiscard]] std::string_view complexity() const { return keys.last < 0 ? "O(N)" : "O(1)"; }
   [[nodiscard]] bool accepts(std::size_t words) const {
     const auto count = static_cast<int>(words);
@@ -44,7 +44,7 @@ struct RespCommand {
   }
 };
 
-// All, sorted by name; and each family's.
+// All commands, sorted by name; and those of each family.
 [[nodiscard]] std::span<const RespCommand> resp_commands();
 [[nodiscard]] std::span<const RespCommand> counter_commands();
 [[nodiscard]] std::span<const RespCommand> reset_commands();
@@ -54,25 +54,25 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> catalogue_commands();
 [[nodiscard]] std::span<const RespCommand> quipu_commands();
 [[nodiscard]] std::span<const RespCommand> cluster_commands();
-// Each command and subcommand has a number; `container`: of a subcommand. And their names, by
-// number: "get", or "client|list".
+// Each command and subcommand has a number. `container`: that of a subcommand. And their names
+// by number: "get", or "client|list".
 [[nodiscard]] std::size_t number_of(const RespCommand& command, const RespCommand* container);
 [[nodiscard]] const std::vector<std::string>& command_names();
-// In any case; null: there is none.
+// Ignores case. null: there is none.
 [[nodiscard]] const RespCommand* find_command(std::string_view name);
 [[nodiscard]] const RespCommand* find_subcommand(const RespCommand& command, std::string_view name);
 
-// Of COMMAND DOCS, those that `syntax` names.
+// For COMMAND DOCS: the arguments described by `syntax`.
 void write_arguments(RespWriter& to, std::string_view syntax);
 
-// The HELP of every command that has subcommands.
+// The HELP of every command with subcommands.
 void help(RespConnection& connection, RespConnection::Words words);
 
 // "likes" == "LIKES"
 [[nodiscard]] bool same_word(std::string_view word, std::string_view lower);
 [[nodiscard]] std::string lowered(std::string_view text);
 [[nodiscard]] std::string raised(std::string_view text);
-// Keys have 512 bytes; a long pattern could take seconds for each of them.
+// Keys have 512 bytes. A long pattern could take seconds for each of them.
 inline constexpr std::size_t kMaxPattern = 1024;
 inline constexpr std::string_view kPatternTooLong = "ERR a pattern has at most 1024 bytes";
 // Redis's glob: * ? [a-z] [^a] and \ before any.
@@ -83,8 +83,8 @@ inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 
 // "no_quorum: what happened"
 [[nodiscard]] std::string reason(Code code, std::string_view detail);
-// What a change that was not applied, or perhaps, is told as; the same of one with a token;
-// and a read that failed, by itself or before a change.
+// The error for a change that was not applied, or is in doubt; the same for a change with a
+// token; and the error for a failed read, by itself or before a change.
 [[nodiscard]] std::string change_error(Code code, std::string_view detail);
 [[nodiscard]] std::string token_error(Code code, std::string_view detail);
 [[nodiscard]] std::string read_error(Code code, std::string_view detail);

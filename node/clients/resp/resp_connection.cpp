@@ -9,13 +9,13 @@
 namespace quipu {
 namespace {
 
-// What one connection may have begun; beyond, it is read no more until some of it ends.
+// How much one connection may have begun. Beyond this it is not read until some of it ends.
 constexpr std::size_t kMaxBegun = 16'384;
 constexpr std::size_t kKeptSlots = 1024;
-constexpr std::size_t kMaxKnown = std::size_t{1} << 20;  // bytes of replies that wait
-// After so many bytes of replies others have their turn.
+constexpr std::size_t kMaxKnown = std::size_t{1} << 20;  // bytes of waiting replies
+// After this many bytes of replies, other connections have their turn.
 constexpr std::size_t kTurnOutput = std::size_t{256} << 10;
-// How much of what was not understood is told back, as in Redis.
+// How much of an unknown command is repeated in the error, as in Redis.
 constexpr std::size_t kEcho = 128;
 
 std::string unknown_command(RespConnection::Words words) {
@@ -35,7 +35,7 @@ std::string wrong_arity(const RespCommand& command, const RespCommand* container
   return "ERR wrong number of arguments for '" + name + "' command";
 }
 
-// Of those that are no commands here. EXEC, as in Redis, ends what it was to carry out.
+// For unknown commands. As in Redis, EXEC ends the transaction that it would execute.
 std::string wrong_arity_of(std::string_view transaction_word) {
   const std::string why =
       "wrong number of arguments for '" + std::string(transaction_word) + "' command";
@@ -48,7 +48,7 @@ std::string unknown_subcommand(const RespCommand& command, std::string_view name
          raised(command.name) + " HELP.";
 }
 
-// Browsers can be made to send such lines to any port, with a command behind them.
+// Web pages can make browsers send such lines to any port, followed by a command.
 bool is_http(std::string_view word) { return same_word(word, "post") || same_word(word, "host:"); }
 
 // For its memory.
@@ -170,8 +170,8 @@ void RespConnection::settle_figures() {
   server_.end_turn();
 }
 
-// A client reports the whole transaction as failed when its MULTI failed. So nothing that
-// the transaction holds may be carried out, however long it takes to arrive.
+// If MULTI failed, a client reports the whole transaction as failed. So nothing in the
+// transaction may be executed, no matter how long it takes to arrive.
 void RespConnection::refuse_unknown(Words words) {
   for (const std::string_view name : {"multi", "exec", "discard"}) {
     if (!same_word(words[0], name)) continue;
@@ -182,7 +182,7 @@ void RespConnection::refuse_unknown(Words words) {
   complain(unknown_command(words));
 }
 
-// What was refused before, and not taken back, refuses this command, too. False: not this one.
+// An earlier refusal that still holds refuses this command, too. False: it does not.
 bool RespConnection::refuse(Words words) {
   if (is_http(words[0])) {
     cut_off();
@@ -191,7 +191,7 @@ bool RespConnection::refuse(Words words) {
   return in_refused_transaction_ ? refuse_in_transaction(words) : refuse_without_database(words);
 }
 
-// Replies to what ends a transaction as Redis does after an error within it.
+// Replies to the commands that end a transaction, as Redis does after an error in it.
 bool RespConnection::refuse_in_transaction(Words words) {
   const std::string_view name = words[0];
   const bool exec = same_word(name, "exec");
@@ -215,9 +215,8 @@ bool RespConnection::refuse_in_transaction(Words words) {
   return true;
 }
 
-// Clients that ignore the error would share the counters of database 0 with other
-// applications. MULTI is refused as always, so that no SELECT within the transaction lets
-// the rest of it count.
+// Clients that ignore the error would share the counters of database 0 with other applications.
+// MULTI is refused as always, so that no SELECT in the transaction lets the rest of it count.
 bool RespConnection::refuse_without_database(Words words) {
   for (const std::string_view allowed : {"select", "quit", "reset", "hello", "multi"})
     if (same_word(words[0], allowed)) return false;
@@ -247,7 +246,7 @@ RespWriter RespConnection::writer() {
   return {tail(), version_};
 }
 
-// Where a reply goes that comes behind all slots.
+// The place of a reply that comes after all slots.
 std::string& RespConnection::tail() {
   if (waiting() == 0) return *out_;
   if (behind_.empty() || behind_.back().id != last_id()) behind_.push_back({last_id()});
@@ -282,8 +281,8 @@ void RespConnection::reply(const Answer& answer, std::string& out) {
   out_ = nullptr;
 }
 
-// What is asked while an answer is being written may be answered at once; that waits
-// for its turn like any other answer.
+// A question asked while an answer is being written may be answered at once. That answer waits
+// for its turn like any other.
 void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit after) {
   if (id != first_ || settling_) {
     const std::size_t bytes = sizeof(Early) + answer.values.size() * sizeof(Value);
@@ -333,8 +332,8 @@ void RespConnection::forget_all() {
   if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = std::string();
 }
 
-// Replies are told apart by their order alone, so each request that waits gets one, and
-// what is known behind it stays there.
+// Only their order identifies replies. So each waiting request gets one, and a known reply
+// behind it stays there.
 void RespConnection::refuse(const Status& why, std::string& out) {
   for (std::size_t i = 0; i < waiting(); ++i) {
     RespWriter to(out, version_);
@@ -354,7 +353,7 @@ void RespConnection::refuse(const Status& why, std::string& out) {
 // ---- questions ----
 
 std::uint64_t RespConnection::expect(Reply reply, std::string_view key) {
-  const std::string_view kept = key.substr(0, kMaxKey + 1);  // one more is as wrong as any
+  const std::string_view kept = key.substr(0, kMaxKey + 1);  // one extra value is as wrong as any
   keys_.append(kept);
   slots_.push_back({reply, version_, static_cast<std::uint16_t>(kept.size())});
   return last_id();
@@ -372,7 +371,7 @@ void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, W
   ask({expect({write, running_}), level, 0, std::move(keys)});
 }
 
-// What stands in this node's memory is answered at once, a whole pipeline together.
+// Reads of this node's memory are answered at once, a whole pipeline together.
 void RespConnection::read_local(Words keys, Write write) {
   if (!changes_.empty()) give_changes();
   reads_.push_back({{write, running_}, keys.size()});
@@ -380,14 +379,14 @@ void RespConnection::read_local(Words keys, Write write) {
   all.insert(all.end(), keys.begin(), keys.end());
 }
 
-// Of changes and reads, only one kind waits at a time, so that they keep their order.
+// Only changes or only reads wait at a time, so that they keep their order.
 void RespConnection::give_questions() {
   if (!changes_.empty()) give_changes();
   if (!reads_.empty()) give_reads();
 }
 
-// What an add came to, and what its counter counts now, is mostly known at once. If no
-// reply waits before it, it needs no slot.
+// The outcome of an add, and the counter's new total, are usually known at once. If no reply
+// waits before it, it needs no slot.
 void RespConnection::give_changes() {
   std::vector<Reply> replies = std::exchange(changes_, {});
   std::vector<Op> ops = std::exchange(server_.context.ops, {});
@@ -408,7 +407,7 @@ void RespConnection::give_changes() {
     }
     if (told) ++next;
   }
-  // Out of the order of the ops, or of earlier ones.
+  // Not in the order of the ops, or of earlier ones.
   for (; next != known.end(); ++next) settle(next->done.id, {.done = &next->done}, next->after);
   if (replies.capacity() <= kKeptSlots) give_back(replies, changes_);
   give_back(ops, server_.context.ops);
@@ -493,7 +492,7 @@ void RespConnection::ask(const Read& read) { server_.context.ask(now_, id_, read
 
 // ---- itself ----
 
-// What was asked before is answered as it was asked.
+// Earlier commands are answered in the old protocol.
 void RespConnection::use(RespWriter::Version version) {
   give_questions();
   version_ = version;

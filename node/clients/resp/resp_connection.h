@@ -1,14 +1,13 @@
-// resp_connection.h: one Redis client: its requests become questions to the core, and
-// replies leave in the order of the requests.
+// resp_connection.h: one Redis client. Its requests become questions to the core, and replies
+// leave in the order of the requests.
 //
 //   words ─▶ command (resp_command.h) ─▶ known at once ─▶ reply
 //                                    ├─▶ one question, expected by a Slot ─┐ answer, in its
 //                                    └─▶ several, one after the other: a Task ─┘ turn ─▶ reply
 //
-// All commands of a pipeline are begun at once, as far as they need one question
-// each; what comes behind a Task waits for its end, so that a client sees its
-// own commands in order. Nothing is ever asked twice: what became of a change that
-// got no answer is an error that says so.
+// All commands of a pipeline that need at most one question are begun at once. Commands behind
+// a Task wait for its end, so that a client sees its own commands in order. Nothing is asked
+// twice: if a change gets no answer, its reply is an error that says so.
 #pragma once
 
 #include <functional>
@@ -26,7 +25,7 @@ namespace quipu {
 
 struct RespCommand;
 
-// What the core answers, by what was asked. Borrows.
+// The core's answer, by the kind of question. Borrows.
 struct RespAnswer {
   const Done* done = nullptr;
   std::span<const Value> values{};
@@ -34,7 +33,7 @@ struct RespAnswer {
   const Sized* size = nullptr;
 };
 
-// The two ends of a connection, as "host:port", its socket, and what is kept for it.
+// Both ends of a connection, as "host:port", its socket, and the memory that it uses.
 struct RespPeer {
   std::string remote;
   std::string local;
@@ -42,8 +41,8 @@ struct RespPeer {
   Instant since = NodeClock::now();
   struct Buffered {  // bytes
     std::size_t requests = 0;
-    std::size_t replies = 0;     // that wait
-    std::size_t reply_room = 0;  // for them, and for those to come
+    std::size_t replies = 0;     // waiting replies
+    std::size_t reply_room = 0;  // for them, and for more of them
     std::size_t session = 0;     // the rest
   };
   std::function<Buffered()> buffered = [] { return Buffered{}; };
@@ -52,8 +51,8 @@ struct RespPeer {
 class RespConnection final : public ClientProtocol {
  public:
   using Words = RespRequests::Words;
-  // Writes the reply that an answer makes. False: it has asked again instead, which it
-  // does not where that tells a total.
+  // Writes the reply for an answer. False: it has asked another question instead, which it must
+  // not do if the answer has a total.
   using Write = bool (*)(RespConnection&, const RespAnswer&, RespWriter&);
   using Task = std::function<bool(const RespAnswer&, RespWriter&)>;
 
@@ -68,7 +67,7 @@ class RespConnection final : public ClientProtocol {
   void on_closed() override;
 
   // ---- for commands ----
-  // A reply that is known: behind those that are not.
+  // A reply that is known. It comes after those that are not known yet.
   [[nodiscard]] RespWriter writer();
   void error(std::string_view text);
   // The same, as the reply that is being written.
@@ -77,34 +76,35 @@ class RespConnection final : public ClientProtocol {
     to.error(text);
   }
   void ok() { writer().simple("OK"); }
-  // One question; `write` gets its answer.
+  // Asks one question; `write` gets its answer.
   void change(const Op& op, Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
-  // At most kMaxReadKeys; `write` asks nothing.
+  // At most kMaxReadKeys keys; `write` asks nothing.
   void read_local(Words keys, Write write);
-  // Several: `task` gets each answer to what it asks with again(), from right after
-  // this on, until it returns true. What it asks borrows only during the call.
+  // For several questions: `task` gets each answer to its questions, which it asks with again(),
+  // from right after this call on, until it returns true. Each question borrows only during the
+  // call.
   void run(Task task);
   void again(std::vector<Op> ops);
   void again(std::vector<std::string_view> keys, ReadLevel level);
   void again(List list);
   void again(Size size);
-  // Whether this node executes the counter's changes by itself, as one shard: then those
-  // that go to the core together are applied, or refused, together and in their order.
+  // Whether this node executes the counter's changes itself, as one shard. Then changes that go
+  // to the core together are applied, or refused, together and in order.
   [[nodiscard]] bool holds_alone(std::string_view key) const;
-  // For the Write of a change: the question what its counter counts now.
+  // For the Write of a change: asks for the counter's current total.
   void read_front();
 
-  // The reply to all that came, then the end.
+  // Replies to all requests that came, then ends.
   void end() { ending_ = true; }
   void cut_off() { broken_ = true; }
   void use(RespWriter::Version version);
-  // Of the last SELECT.
+  // The result of the last SELECT.
   void set_database_refused(bool refused) { database_refused_ = refused; }
-  // As if it had just connected.
+  // Resets the connection to its initial state.
   void reset();
 
-  // So that INFO tells of all that came before it.
+  // Call it before INFO, so that INFO includes everything before it.
   void settle_figures();
   [[nodiscard]] RespServer& server() const { return server_; }
   [[nodiscard]] ClientId id() const { return id_; }
@@ -113,36 +113,36 @@ class RespConnection final : public ClientProtocol {
     std::string name, library, library_version;
   };
   [[nodiscard]] Labels& labels() { return labels_; }
-  // A line of CLIENT LIST; `arguments`: of the request that is being carried out, in bytes.
+  // A line of CLIENT LIST. `arguments`: bytes of the request that is being executed.
   [[nodiscard]] std::string describe(Instant now, std::size_t arguments) const;
 
  private:
   using CommandCount = RespServer::CommandCount;
   struct Reply {
     Write write;
-    CommandCount* command;  // whose it is
+    CommandCount* command;  // that of the request
   };
   // A request that waits for its answer.
   struct Slot {
     Reply reply;
     RespWriter::Version version;
-    std::uint16_t key_size;  // of keys_; 0: a read's or a task's
+    std::uint16_t key_size;  // in keys_; 0: a read's or a task's
   };
   struct LocalRead {
     Reply reply;
-    std::size_t keys;  // how many of the context's
+    std::size_t keys;  // how many of the context's keys
   };
-  // Replies that are known, behind a slot.
+  // Replies that are known, after a slot.
   struct Behind {
     std::uint64_t id;  // the slot's
     std::string replies{};
-    std::size_t counted = 0;  // of them, in known_bytes_
+    std::size_t counted = 0;  // its part of known_bytes_
   };
 
   void execute(Words words);
   void execute_subcommand(const RespCommand& command, Words words);
   void reject(const RespCommand& command, const RespCommand* container);
-  // An error that is no command's.
+  // An error that does not belong to a command.
   void complain(std::string_view text);
   void count_error(std::string_view text, CommandCount* of);
   void count_calls();
@@ -170,39 +170,39 @@ class RespConnection final : public ClientProtocol {
   RespServer& server_;
   Labels labels_;
   Instant now_{};
-  Instant last_;  // command
+  Instant last_;  // time of the last command
   const RespCommand* last_command_ = nullptr;
-  const RespCommand* last_subcommand_ = nullptr;  // of it
-  std::string last_word_;                         // as it was named
+  const RespCommand* last_subcommand_ = nullptr;  // of the last command
+  std::string last_word_;                         // its name as sent
   RespWriter::Version version_ = RespWriter::Version::resp2;
 
   RespRequests requests_;
-  std::size_t unread_ = 0;      // bytes, with those of the request that is being carried out
-  std::string* out_ = nullptr;  // during take() and reply()
-  // Behind all slots; they go to the core together.
+  std::size_t unread_ = 0;      // bytes, including the request that is being executed
+  std::string* out_ = nullptr;  // set during take() and reply()
+  // After all slots. They go to the core together.
   std::vector<Reply> changes_;  // of the context's ops
   std::vector<LocalRead> reads_;
   std::vector<Slot> slots_;  // from slots_begin_ on
   std::size_t slots_begin_ = 0;
-  std::uint64_t first_ = 1;  // the id of the first of them, which counts up
+  std::uint64_t first_ = 1;  // the id of the first of them; ids count up
   std::string keys_;         // of all slots, from keys_begin_ on
   std::size_t keys_begin_ = 0;
   std::list<Behind> behind_;  // ascending by slot
   struct Early {
     Answer answer;
     Commit after;
-    std::size_t bytes;  // of known_bytes_
+    std::size_t bytes;  // its part of known_bytes_
   };
   std::multimap<std::uint64_t, Early> early_;  // answers that came before their turn
   std::size_t known_bytes_ = 0;                // of behind_ and early_
-  Task task_;                                  // the last slot's; none: false
+  Task task_;                                  // the last slot's; false if none
   CommandCount* running_ = nullptr;            // of the command that runs, or ran last
-  std::uint64_t calls_ = 0;                    // of it, which the server does not know of yet
+  std::uint64_t calls_ = 0;                    // calls of it that the server has not counted yet
   CommandCount* blamed_ = nullptr;             // whose reply is being written, if it may fail
   bool settling_ = false;
-  // A MULTI was refused. Until its EXEC, DISCARD or RESET, all commands are.
+  // A MULTI was refused. All commands are refused until EXEC, DISCARD or RESET.
   bool in_refused_transaction_ = false;
-  // A SELECT was refused. Until another or a RESET succeeds, all commands are but a few.
+  // A SELECT was refused. All but a few commands are refused until a SELECT or RESET succeeds.
   bool database_refused_ = false;
   bool turn_over_ = false;
   bool ending_ = false;

@@ -1,4 +1,4 @@
-// Commands that add to a counter or read some: one question each, as a rule.
+// Commands that add to a counter or read some: usually one question each.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -64,7 +64,7 @@ void strlen(RespConnection& connection, Words words) {
       });
 }
 
-// All or none: many clients do not look for errors within an array.
+// All or none: many clients do not check for errors in an array.
 void write_values(RespConnection& connection, std::span<const Value> values, RespWriter& to) {
   const auto failed = std::find_if(values.begin(), values.end(),
                                    [](const Value& value) { return value.code != Code::ok; });

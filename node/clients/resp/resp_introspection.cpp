@@ -19,7 +19,7 @@ using Words = RespConnection::Words;
 
 struct Facts {
   const RespServer& server;
-  Figures figures;  // of the whole node
+  Figures figures;  // for the whole node
 };
 
 struct Section {
@@ -52,7 +52,7 @@ void info_server(const Facts& facts, std::string& to) {
   line(to, "uptime_in_days", seconds_up(facts.server) / 86'400);
 }
 
-// What this server does not do is 0.
+// Fields for features that this server does not have are 0.
 void zeros(std::string& to, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) line(to, name, 0);
 }
@@ -92,7 +92,7 @@ std::string human(std::uint64_t bytes) {
 
 void info_memory(const Facts& facts, std::string& to) {
   const std::uint64_t resident = resident_bytes();
-  // What the limit is of: entries and tables.
+  // The memory that the limit is for: entries and tables.
   const auto& stats = facts.figures.status.stats;
   const auto used = std::find_if(stats.begin(), stats.end(),
                                  [](const Stat& stat) { return stat.name == "memory_used_bytes"; });
@@ -140,7 +140,7 @@ void info_stats(const Facts& facts, std::string& to) {
   for (const Stat& stat : facts.figures.status.stats) line(to, "quipu_" + stat.name, stat.value);
 }
 
-// Those that were called, or refused.
+// The commands that were called, or refused.
 void info_commandstats(const Facts& facts, std::string& to) {
   const auto& commands = facts.figures.resp.commands;
   for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -160,7 +160,7 @@ void info_errorstats(const Facts& facts, std::string& to) {
     line(to, "errorstat_" + code, "count=" + std::to_string(count));
 }
 
-// Every node takes writes; none is another's copy.
+// Every node accepts writes. None is a copy of another.
 void info_replication(const Facts&, std::string& to) {
   line(to, "role", "master");
   line(to, "connected_slaves", 0);
@@ -183,7 +183,7 @@ void info_cpu(const Facts&, std::string& to) {
 
 void info_cluster(const Facts&, std::string& to) { line(to, "cluster_enabled", 0); }
 
-// Those that this node owns: others are not asked. DBSIZE asks.
+// The key count of this node's own partitions. Other nodes are not asked; DBSIZE asks them.
 void info_keyspace(const Facts& facts, std::string& to) {
   for (const Stat& stat : facts.figures.status.stats) {
     if (stat.name == "counters" && stat.value > 0)
@@ -232,8 +232,8 @@ void info(RespConnection& connection, Words words) {
 
 // ---- CONFIG ----
 
-// How the first of the patterns that match it tells a setting's name: one that is a
-// plain name, as it was written.
+// The name of a setting, as the first matching pattern gives it: a pattern that is a plain name
+// gives its own spelling.
 std::optional<std::string_view> told_as(std::string_view name, Words patterns) {
   for (const std::string_view pattern : patterns) {
     if (same_word(pattern, name)) return pattern;
@@ -275,7 +275,7 @@ void config_set(RespConnection& connection, Words words) {
       "ERR CONFIG SET is not supported: change the node's settings file and restart the node");
 }
 
-// Settings come from a file, variables and flags, which nobody writes.
+// Settings come from a file, variables and flags. This server writes none of them.
 void config_rewrite(RespConnection& connection, Words) {
   connection.error("ERR The server is running without a config file");
 }
@@ -311,7 +311,7 @@ constexpr std::array kConfig{
                 "@admin @slow @dangerous",
                 "server",
                 "2.8.0",
-                "Refused: the settings' file is yours."},
+                "Refused: the node does not write the settings file."},
     RespCommand{"set",
                 -4,
                 config_set,
@@ -328,7 +328,7 @@ constexpr std::array kConfig{
 
 // ---- FUNCTION ----
 
-// There is none to remove. Redis's own tests ask for it before each.
+// There is no function to remove. Redis's own tests send it before each test.
 void function_flush(RespConnection& connection, Words words) {
   if (words.size() > 3) {
     return connection.error("ERR unknown subcommand or wrong number of arguments for '" +

@@ -1,4 +1,4 @@
-// Commands about which counters exist: questions to all owners, through any node.
+// Commands about existing counters: questions to all owners, through any node.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -13,23 +13,23 @@ namespace {
 
 using Words = RespConnection::Words;
 
-// KEYS must answer with all at once.
+// KEYS must reply with all names at once.
 constexpr std::size_t kMaxKeys = 100'000;
-// A client may leave four times that unread.
+// A client may leave four times as much unread.
 constexpr std::size_t kMaxKeyBytes = std::size_t{2} << 20;
 
-// What every match of the pattern begins with.
+// The fixed beginning of every match of the pattern.
 std::string_view literal_prefix(std::string_view pattern) {
   return pattern.substr(0, pattern.find_first_of("*?[\\"));
 }
 
 // ---- SCAN ----
 
-// While a step of the core's tells less than the client asked for, another is made,
-// but a client must not have the node for itself.
+// If a step of the core lists fewer names than the client asked for, another step follows, but
+// a client must not occupy the node.
 constexpr std::chrono::milliseconds kScanPatience{5};
 
-// As Redis reads cursors: any number of 64 bits, leading zeros and all.
+// Parses cursors as Redis does: any 64-bit number, with leading zeros.
 std::optional<std::uint64_t> to_cursor(std::string_view word) {
   if (word.starts_with('+')) word.remove_prefix(1);
   std::uint64_t cursor = 0;
@@ -87,7 +87,7 @@ void ask(RespConnection& connection, const Scan& scan) {
 void scan(RespConnection& connection, Words words) {
   const Scan first = read_scan(words);
   if (!first.error.empty()) return connection.error(first.error);
-  if (first.cursor == kListEnd) {  // of no reply of ours
+  if (first.cursor == kListEnd) {  // not from one of our replies
     RespWriter to = connection.writer();
     return write_scanned(first, {}, to);
   }
@@ -113,9 +113,9 @@ void scan(RespConnection& connection, Words words) {
   ask(connection, first);
 }
 
-// ---- all that exist ----
+// ---- all counters ----
 
-// Lists step by step, within a Task, from a cursor to the end.
+// Lists step by step, in a Task, from a cursor to the end.
 class Walk {
  public:
   Walk(RespConnection& connection, std::string pattern, std::uint32_t cursor = 0)
@@ -167,7 +167,7 @@ void keys(RespConnection& connection, Words words) {
   walk->ask();
 }
 
-// From a random place on, and if nothing is behind it, from the beginning.
+// From a random place on. If nothing is behind it, from the beginning.
 void randomkey(RespConnection& connection, Words) {
   Random& random = connection.server().random;
   const auto from = static_cast<std::uint32_t>(random.below(kListEnd));
@@ -207,7 +207,7 @@ void dbsize(RespConnection& connection, Words) {
 
 // ---- FLUSHALL ----
 
-// Resets all that a step of the walk named, before the next step.
+// Resets all counters that a step listed, before the next step.
 class Flush {
  public:
   explicit Flush(RespConnection& connection) : connection_(connection), walk_(connection, "*") {}

@@ -3,8 +3,8 @@
 namespace quipu {
 namespace {
 
-// A counter of several shards is read once its add was acknowledged; so is one whose add
-// was a retry.
+// A counter with several shards is read after its add was acknowledged. So is a counter whose
+// add was a retry.
 template <auto change_error_of>
 bool write_total(RespConnection& connection, const RespAnswer& answer, RespWriter& to) {
   const Done* const done = answer.done;
@@ -12,8 +12,7 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
     const Value& value = only_value(answer);
     value.code == Code::ok
         ? to.integer(value.value)
-        : connection.fail(to,
-                          "PARTIAL it was added, but the total cannot be told: " + value.detail);
+        : connection.fail(to, "PARTIAL it was added, but the total is unknown: " + value.detail);
   } else if (done->code != Code::ok) {
     connection.fail(to, change_error_of(done->code, done->detail));
   } else if (done->total) {
@@ -75,7 +74,7 @@ bool ReadAll::take(const RespAnswer& answer) {
   return false;
 }
 
-// That one exists, and has a total that no reply can tell, is known.
+// A counter whose total is too large for a reply is known to exist.
 const Value* ReadAll::failed() const {
   for (const Value& value : values_)
     if (value.code != Code::ok && !value.exists) return &value;

@@ -1,4 +1,4 @@
-// resp_questions.h: what several commands ask the core, and how its answers are told.
+// resp_questions.h: questions to the core that several commands share, and their replies.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace quipu {
 inline constexpr RespCommand::Keys one_key(std::string_view access) { return {1, 1, 1, access}; }
 inline constexpr RespCommand::Keys all_keys(std::string_view access) { return {1, -1, 1, access}; }
 
-// Of an answer to a question about one key.
+// The outcome of a question about one key.
 [[nodiscard]] const Value& only_value(const RespAnswer& answer);
 
-// The reply is the total as this node sees it then.
+// The reply is the total as this node sees it at that time.
 void add(RespConnection& connection, const Op& op);
-// The same, but errors say what a client is to do that may send the op again, or has done so.
+// The same, but errors are for a client that may send the op again, or has done so.
 void add_by_token(RespConnection& connection, const Op& op);
 
 [[nodiscard]] Op reset_of(const RespConnection& connection, std::string_view key);
@@ -25,23 +25,23 @@ void add_by_token(RespConnection& connection, const Op& op);
 // For INFO's hits and misses.
 void count_read(RespConnection& connection, const Value& value);
 
-// As GET tells it.
+// The reply of GET.
 void write_value(RespConnection& connection, const Value& value, RespWriter& to);
 void write_failure(RespConnection& connection, const Value& value, RespWriter& to);
 void write_failure(RespConnection& connection, const Done& done, RespWriter& to);
 
-// Reads any number of counters, in questions of as many as one may ask for: within a
-// Task of the connection.
+// Reads any number of counters, in questions of the largest allowed size, within a Task of the
+// connection.
 class ReadAll {
  public:
   ReadAll(RespConnection& connection, RespConnection::Words keys, ReadLevel level)
       : connection_(connection), keys_(keys.begin(), keys.end()), level_(level) {}
 
   void ask();
-  // True: all were read. Else it has asked for the next ones.
+  // True: all were read. Otherwise it has asked for the next ones.
   [[nodiscard]] bool take(const RespAnswer& answer);
 
-  // The first of which not even is known whether it exists; nullptr: there is none.
+  // The first counter that may or may not exist. nullptr: there is none.
   [[nodiscard]] const Value* failed() const;
   [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }

@@ -1,4 +1,4 @@
-// QUIPU.*: what Redis has no words for.
+// QUIPU.*: what Redis has no commands for.
 #include <array>
 #include <charconv>
 #include <utility>
@@ -39,7 +39,7 @@ std::string digits_of(Id id) {
   return std::string(kIdDigits - count, '0').append(digits.data(), count);
 }
 
-// 0: that is something else.
+// 0: it is invalid.
 std::uint64_t id_of(std::string_view digits) {
   std::uint64_t id = 0;
   const char* const end = digits.data() + digits.size();
@@ -47,7 +47,7 @@ std::uint64_t id_of(std::string_view digits) {
   return error == std::errc() && stopped == end ? id : 0;
 }
 
-// Without a number; nothing: it is no session.
+// A token without a number. Nothing: it is not a session.
 std::optional<Token> session_of(std::string_view name) {
   if (name.size() != kSessionName || name[kIdDigits] != '-') return std::nullopt;
   const Token token{.store = StoreId{id_of(name.substr(0, kIdDigits))},
@@ -76,8 +76,8 @@ void quipu_session(RespConnection& connection, Words words) {
 
 // ---- changes ----
 
-// Reads "… [ACK level] [AFFINITY name] [TOKEN session number] [FLOOR number]", in any order,
-// from words[at] on into `op`. Not empty: what is wrong with it.
+// Reads "… [ACK level] [AFFINITY name] [TOKEN session number] [FLOOR number]", in any order, from
+// words[at] on into `op`. Returns what is wrong with it, or an empty text.
 std::string read_options(Op& op, Words words, std::size_t at, std::string_view syntax) {
   const std::string wrong = "ERR syntax error: " + std::string(syntax);
   bool has_ack = false;
@@ -107,7 +107,7 @@ std::string read_options(Op& op, Words words, std::size_t at, std::string_view s
   }
   if (op.token == Token{}) return floor ? wrong : "";
   if (op.affinity != Affinity{}) return wrong;
-  op.shard = 0;  // which every counter has
+  op.shard = 0;  // every counter has it
   op.token.floor = static_cast<std::uint64_t>(floor.value_or(1));
   const bool above = op.token.floor > op.token.number;
   return above ? "ERR FLOOR is the lowest number that may still be sent: not above this one" : "";

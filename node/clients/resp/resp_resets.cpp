@@ -12,8 +12,8 @@ namespace {
 
 using Words = RespConnection::Words;
 
-// The counters that exist are reset, all at once; the reply counts them. Of several
-// that fail, the one of which least is known is told.
+// Resets the counters that exist, all at once; the reply is their number. If several fail, the
+// reply is the error with the least certain outcome.
 class Deletion {
  public:
   Deletion(RespConnection& connection, Words keys)
@@ -73,7 +73,7 @@ void del(RespConnection& connection, Words words) {
   deletion->begin();
 }
 
-// What is added between its two steps is cleared, too, and told to nobody.
+// Adds between its two steps are cleared, too, and no reply has them.
 void getdel(RespConnection& connection, Words words) {
   const std::string key(words[1]);
   connection.run([&connection, key, value = std::int64_t{0}](const RespAnswer& answer,
@@ -98,7 +98,7 @@ void getdel(RespConnection& connection, Words words) {
   connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::fresh);
 }
 
-// What Redis says of SET's options, from words[3] on; or that they are not supported here.
+// Redis's error for SET's options, from words[3] on; or that they are not supported here.
 std::string objection_to_options(Words words) {
   std::string condition;  // NX or XX
   bool timed = false;     // EX, KEEPTTL, …: one of them
@@ -118,8 +118,8 @@ std::string objection_to_options(Words words) {
   return "ERR SET with option '" + std::string(words[3]) + "' is not supported";
 }
 
-// An observed reset, and then an add: what others add meanwhile is kept. Where this node
-// executes both by itself they go together, and share a sync.
+// An observed reset, and then an add: adds of others in between are kept. If this node executes
+// both itself, they go together, and share a sync.
 class Setting {
  public:
   Setting(RespConnection& connection, std::string_view key, std::int64_t amount)
@@ -143,7 +143,7 @@ class Setting {
       connection_.again({addition()});
       return false;
     }
-    // What refused the reset has refused the add, too: nothing came between them.
+    // The error that refused the reset has refused the add, too: nothing came between them.
     return tell(reset_->code == Code::ok ? done : *reset_, to);
   }
 
@@ -169,7 +169,7 @@ class Setting {
   const std::string key_;
   const std::int64_t amount_;
   const bool together_;
-  std::optional<Done> reset_;  // what came of it
+  std::optional<Done> reset_;  // its outcome
 };
 
 void set(RespConnection& connection, Words words) {

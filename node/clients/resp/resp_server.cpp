@@ -6,7 +6,7 @@
 
 namespace quipu {
 
-// Only what is true of this server, in Redis's words.
+// Only settings that are true of this server, with Redis's names.
 RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections,
                            std::size_t memory_limit) {
   const auto text = [](auto number) { return std::to_string(number); };
@@ -43,7 +43,7 @@ void RespServer::end_turn() {
   turn_began = now;
 }
 
-// All that we send begins with a code of ours.
+// Every error that we send begins with a code of ours.
 void RespServer::count_error(std::string_view text) {
   ++figures.errors;
   const std::string_view code = text.substr(0, text.find(' '));
@@ -52,7 +52,7 @@ void RespServer::count_error(std::string_view text) {
 }
 
 void RespServer::on_second() {
-  // Figures that were set to 0 meanwhile count from there.
+  // Figures that were reset meanwhile count from 0.
   const auto since = [](std::uint64_t now, std::uint64_t& before) {
     return now - std::min(std::exchange(before, now), now);
   };

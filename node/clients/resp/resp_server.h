@@ -1,5 +1,5 @@
-// resp_server.h: what all RESP connections of a node share: settings, figures, and
-// who is connected. Reactor thread; outlives the connections.
+// resp_server.h: what all RESP connections of a node share: settings, figures, and the list of
+// connections. Reactor thread. Outlives the connections.
 #pragma once
 
 #include <map>
@@ -19,24 +19,24 @@ namespace quipu {
 class RespConnection;
 
 struct RespSettings {
-  // Of all commands that change something and name no level.
+  // For all changing commands that name no level.
   Ack ack = Ack::disk;
   bool flushall = false;
-  std::size_t connections = 0;   // at most
-  std::size_t memory_limit = 0;  // 0: none
-  // What CONFIG GET tells, by Redis's names or ours.
+  std::size_t connections = 0;   // the limit
+  std::size_t memory_limit = 0;  // 0: no limit
+  // The settings that CONFIG GET shows, by Redis's names or ours.
   std::vector<std::pair<std::string, std::string>> shown{};
 };
 
-// `connections` may be, at most; `memory_limit` as in NodeSettings.
+// `connections` is the limit; `memory_limit` is as in NodeSettings.
 [[nodiscard]] RespSettings resp_settings(const ClientPortOptions& port, std::size_t connections,
                                          std::size_t memory_limit);
 
-// How many commands there are, with their subcommands: resp_command.h numbers them.
+// How many commands there are, including subcommands. resp_command.h numbers them.
 [[nodiscard]] std::size_t command_numbers();
 
 struct RespServer {
-  // Of one command: with what the turn that is under way adds to it.
+  // The figures of one command, and what the current turn adds to them.
   struct CommandCount : CommandFigures {
     std::uint64_t in_turn = 0;
   };
@@ -46,17 +46,17 @@ struct RespServer {
   Random random;  // RANDOMKEY's
   Instant started = NodeClock::now();
   std::map<ClientId, RespConnection*> connections{};
-  RespFigures figures{};  // but for `commands`
+  RespFigures figures{};  // without `commands`
   std::vector<CommandCount> commands = std::vector<CommandCount>(command_numbers());
 
-  // ---- a turn: the requests that one connection has sent, one after the other ----
+  // ---- a turn: the requests that one connection has sent ----
   void begin_turn(Instant now) { turn_began = now; }
   void count_calls(CommandCount& command, std::uint64_t calls) {
     if (command.in_turn == 0) called.push_back(&command);
     command.in_turn += calls;
   }
-  // The time of the turn is shared out evenly among its commands: one look at the clock for
-  // all of them.
+  // The time of the turn is divided evenly among its commands, with one look at the clock for all
+  // of them.
   void end_turn();
   void count_error(std::string_view text);  // as it is sent
 

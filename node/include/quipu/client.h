@@ -1,15 +1,14 @@
-// client.h: counting in a cluster from outside it.
+// client.h: a client of a Quipu cluster.
 //
 //   auto client = quipu::Client::connect({.seeds = {"127.0.0.1:7400"}});
 //   (*client)->counter("likes:42").add(1);
 //
-// Every add carries a token, so that the client retries by itself, through
-// whichever node answers, and it counts once. What was sent to an executor that
-// died waits for it until the timeout, and then answers in_doubt; new adds go
-// elsewhere at once.
+// Every add carries a token. So the client retries by itself, through any node that answers, and
+// the add counts once. If the node that executes an add has died, the add waits for it until the
+// timeout, and then answers in_doubt. New adds go to another node at once.
 //
-// A Client owns one thread. It connects to one node at a time: the first seed that
-// answers, and back to it when it returns.
+// A Client owns one thread. It connects to one node at a time: the first seed that answers. It
+// returns to a preferred seed when that answers again.
 //
 // Threads: all functions of a Client may be called from any thread, by several at once. The
 // destructor is the exception: no other thread may still be in a call of this Client. (Its
@@ -27,19 +26,20 @@
 namespace quipu {
 
 struct ClientOptions {
-  // host:port of any members, one each or several with commas between them. The first
-  // is preferred while it answers.
+  // host:port of any members. An element may hold several, with commas between them. The
+  // first seed is preferred while it answers.
   std::vector<std::string> seeds{};
   std::chrono::milliseconds connect_timeout{5000};
 };
 
-// Its counters, and what else can be asked of the cluster, are in counters.h.
+// counters.h has the calls that a Client shares with a Node. Every call is thread-safe, except the
+// destructor: see the top of this file.
 class QUIPU_EXPORT Client : public Counters {
  public:
-  // Waits for the first node that answers. unavailable: no seed answered in time. invalid_argument:
-  // no or malformed seeds.
+  // Blocks until the first node answers. The caller owns the Client. Errors: unavailable (no seed
+  // answered within connect_timeout), invalid_argument (no seeds, or malformed ones).
   static Result<std::unique_ptr<Client>> connect(ClientOptions options);
-  // Calls that are still waiting answer in_doubt or unavailable.
+  // Calls that still wait answer in_doubt or unavailable.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

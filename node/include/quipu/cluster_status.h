@@ -1,6 +1,7 @@
-// cluster_status.h: how a cluster is, as `quipu cluster status` shows it.
+// cluster_status.h: the state of a cluster, as `quipu cluster status` shows it.
 //
-// Plain data without locks, which owns all that it holds. It is a copy: nothing changes it later.
+// Plain data without locks. It owns all that it holds, and is a copy: nothing changes it later.
+// Threads: several may read one object at once, while none changes or destroys it.
 #pragma once
 
 #include <chrono>
@@ -14,23 +15,23 @@
 
 namespace quipu {
 
-// One member, as it sees itself and the others. A node with R reactors is R members.
+// One member: its view of itself and of the others. A node with R reactors is R members.
 struct MemberStatus {
-  // Another member, as this one sees it.
+  // This member's view of another one.
   struct Peer {
     std::string name{};
     std::string address{};     // of its peer port, host:port
     std::string state{};       // "up", "connecting", or why its connection was refused
     std::uint64_t outbox = 0;  // shards whose new state still waits to be sent there
-    // Nothing that the peer acknowledged longer ago is missing here. None: cannot tell.
+    // This member has everything that the peer acknowledged longer ago. None: unknown.
     std::optional<std::chrono::milliseconds> age{};
   };
 
   std::string name{};
-  std::string client_address{};  // host:port; empty: none is known
+  std::string client_address{};  // host:port; empty: unknown
   std::uint32_t weight = 1;      // 0: an edge node
-  // ok: the member answered. unavailable: it could not be asked; the detail says why, and all
-  // that follows is empty.
+  // ok: the member answered. unavailable: it did not. The detail says why, and all fields below
+  // are empty.
   Status reached{};
   std::string state{};      // "ready", or what the member waits for
   std::uint64_t store = 0;  // the random id of its data directory

@@ -1,7 +1,7 @@
 // counter.h: one named counter of a cluster.
 //
 // A quipu::Node (a member of the cluster inside this process) and a quipu::Client (a
-// connection to the cluster) both give out Counters. Code that counts need not know which.
+// connection to the cluster) both create Counters. Code that counts need not know which.
 //
 //   quipu::Counter likes = node.counter("likes:42");
 //   if (quipu::Status s = likes.add(1); !s.ok()) { … s.outcome() … }
@@ -14,22 +14,22 @@
 //   add(1, {}, done)  returns at once; `done` is called with the answer, exactly once
 //   add_async(1)      returns at once, with a std::future of the answer
 //
-// All three answer within the timeout, or soon after it. While the library has no room for
-// another call (65,536 are waiting, or the disk is behind), the first form waits for room, and
-// the other two answer `overloaded`.
+// All three answer within the timeout, or soon after it. If the library has no room for another
+// call (65,536 calls wait, or the disk is behind), the first form waits for room, and the other
+// two answer `overloaded`.
 //
 // Threads: all functions of a Counter may be called from any thread, on one Counter by several
 // threads at once. (Assigning to a Counter or destroying it meanwhile is a data race, as with
-// any object.) `done` is called on the library's own thread, or on the caller's if the call is
-// refused at once. It must not throw, and should be quick: all other answers wait for it.
+// any object.) `done` is called on the library's own thread, or on the caller's thread if the
+// call is refused at once. It must not throw, and should be quick: all other answers wait for it.
 //
-// In a callback, which runs on the library's own thread, the forms that wait and those that
-// return a future answer `would_deadlock` and do nothing: the thread that would have to answer
-// is the one that waits. Use the form with `done` there. For the same reason, do not wait in a
-// callback for a future that another thread asked for.
+// Callbacks run on the library's own thread. In a callback, the forms that wait and those that
+// return a future answer `would_deadlock` and do nothing, since the waiting thread would have to
+// answer itself. Use the form with `done` there. For the same reason, do not wait in a callback
+// for a future that another thread asked for.
 //
-// Lifetime: a Counter keeps what it needs alive, and may outlive its Node or
-// Client; calls then answer `unavailable`.
+// Lifetime: a Counter keeps alive what it needs, and may outlive its Node or Client. Its calls
+// then answer `unavailable`.
 #pragma once
 
 #include <chrono>
@@ -49,14 +49,13 @@ namespace quipu {
 
 struct AddOptions {
   Ack ack = Ack::disk;
-  // After it the answer is in_doubt, or a reason why nothing was applied.
+  // After this time the answer is in_doubt, or an error that says why nothing was applied.
   std::chrono::milliseconds timeout{5000};
-  // Of an add to a counter that is spread over shards: whose it is, such as a user's id,
-  // any bytes. All adds of one affinity meet in one shard, through whichever node or client
-  // they come, as long as the counter is not spread further: so strong reads that overlap
-  // them are less likely to see them differently. The price is a hop where another node
-  // owns that shard. Empty: a shard that is near. Borrowed until the call returns or, with
-  // a callback or a future, has begun.
+  // Used by adds to a counter that is spread over shards. Any bytes, such as a user's id. All
+  // adds with one affinity go to one shard, through any node or client, as long as the counter
+  // is not spread further. So overlapping strong reads are less likely to see them differently.
+  // If another node owns that shard, this costs a hop. Empty: a near shard. Borrowed until the
+  // call returns or, with a callback or a future, has begun.
   std::string_view affinity{};
 };
 
@@ -68,53 +67,53 @@ struct ReadOptions {
 struct Reading {
   std::int64_t value = 0;
   bool exists = false;  // a counter that was never added to reads as 0
-  // Nothing acknowledged longer than `age` ago is missing. Always true of a
-  // strong reading, whose age is 0.
+  // Whether the value has everything that was acknowledged longer than `age` ago. Always true
+  // for a strong reading, whose age is 0.
   bool complete = false;
-  std::optional<std::chrono::milliseconds> age{};  // none: cannot tell
+  std::optional<std::chrono::milliseconds> age{};  // none: unknown
   std::uint16_t shards = 1;
 };
 
 // The answer of add_and_read. The add was counted.
 struct Added {
-  // The counter's total right after this add. Not ok: the total could not be read in time, for
-  // the reason that the status names. (The outcome of that status is about the read alone.)
+  // The counter's total right after this add. Not ok: the total could not be read in time, and
+  // the status says why. (The outcome of that status is that of the read alone.)
   Result<std::int64_t> total{std::int64_t{0}};
 };
 
 class CounterBackend;
 
-// See the top of this file for threads, callbacks and futures.
+// Every call is thread-safe. See the top of this file for callbacks and futures.
 class QUIPU_EXPORT Counter {
  public:
-  // ok: counted, exactly once, at the level asked for. Else see outcome().
+  // ok: counted, exactly once, at the requested level. Otherwise see outcome().
   Status add(std::int64_t amount = 1, AddOptions options = {});
   void add(std::int64_t amount, AddOptions options, std::function<void(Status)> done);
   std::future<Status> add_async(std::int64_t amount = 1, AddOptions options = {});
 
   // Adds as add() does, and answers with the new total, as the executor of this add sees it.
-  // Not ok: as with add(). Other nodes add at the same time, so two adds may be answered with
-  // one total: it is no generator of unique numbers. Of a counter that is spread over shards,
-  // and of an add that was sent again after its first answer was lost, the total is what a
-  // `fresh` read finds right after the add. The timeout is for both together.
+  // Errors: as with add(). Other nodes add at the same time, so two adds may be answered with
+  // the same total: do not use it as a unique number. If the counter is spread over shards, or
+  // the add was sent again after its first answer was lost, the total is the result of a `fresh`
+  // read right after the add. The timeout is for both together.
   Result<Added> add_and_read(std::int64_t amount = 1, AddOptions options = {});
   void add_and_read(std::int64_t amount, AddOptions options,
                     std::function<void(Result<Added>)> done);
   std::future<Result<Added>> add_and_read_async(std::int64_t amount = 1, AddOptions options = {});
 
-  // Errors: no_quorum (strong), unavailable, out_of_range (the total left int64).
+  // Errors: no_quorum (strong only), unavailable, out_of_range (the total left int64).
   Result<Reading> read(ReadOptions options = {});
   void read(ReadOptions options, std::function<void(Result<Reading>)> done);
   std::future<Result<Reading>> read_async(ReadOptions options = {});
 
-  // Clears what was added so far; adds that it could not see survive. At quorum:
-  // every add that was acknowledged at quorum before.
+  // Clears the adds that its executor has seen. Adds that it has not seen survive. At quorum it
+  // clears every add that was acknowledged at quorum before.
   Status reset(AddOptions options = {});
   void reset(AddOptions options, std::function<void(Status)> done);
   std::future<Status> reset_async(AddOptions options = {});
 
-  // Spreads the counter over `count` shards, for more adds than one owner set can
-  // take; a strong read then asks them all. Never shrinks. 1 to 1024.
+  // Spreads the counter over `count` shards, 1 to 1024, for more adds than one set of owners can
+  // execute. A strong read then asks the owners of all shards. The number never shrinks.
   Status raise_shards(std::uint16_t count, AddOptions options = {});
 
   [[nodiscard]] const std::string& key() const { return key_; }

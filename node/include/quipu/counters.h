@@ -1,15 +1,15 @@
-// counters.h: all counters of a cluster: what a Node and a Client have in common.
+// counters.h: all counters of a cluster. Node and Client share these calls.
 //
 //   void fold(quipu::Counters& counters) {  // takes a Node or a Client
 //     counters.add_many({{"likes:42", 1}, {"views:42", 7}});
 //   }
 //
-// Each call has the three forms of counter.h: it waits, calls back, or returns a future. What
-// that file says about room, callbacks, futures and deadlocks holds here, too.
+// Each call has the three forms of counter.h: it waits, calls back, or returns a future. The
+// rules of that file for room, callbacks, futures and deadlocks hold here, too.
 //
 // Threads: all functions may be called from any thread, by several at once.
 //
-// Ownership: arguments are taken over, and answers belong to the caller. Only
+// Ownership: calls take over their arguments, and callers own the answers. Only
 // AddOptions::affinity is borrowed, until the call has begun.
 #pragma once
 
@@ -29,12 +29,12 @@
 
 namespace quipu {
 
-// The most items of one add_many, and keys of one read_many. A call with more of them is
-// refused: each item gets invalid_argument.
+// The most items of one add_many, and keys of one read_many. A call with more is refused: each
+// item gets invalid_argument.
 inline constexpr std::size_t kMaxBatch = 1024;
 // The most keys on one page of a list.
 inline constexpr std::size_t kMaxPageKeys = 1000;
-// The most calls of status() that are under way through one Node or Client at a time.
+// The most calls of status() under way at one time, through one Node or Client.
 inline constexpr std::size_t kMaxStatusCalls = 4;
 
 // One item of add_many.
@@ -43,14 +43,14 @@ struct Addition {
   std::int64_t amount = 1;
 };
 
-// A place in the list of counters. It means the same through every node and client of a
-// cluster, and may be kept.
+// A place in the list of counters. It means the same to every node and client of a cluster, and
+// may be stored.
 enum class ListCursor : std::uint32_t { begin = 0, end = 1'048'576 };
 
 struct ListOptions {
-  std::string prefix{};  // of the keys to list; empty: all
+  std::string prefix{};  // lists only keys that begin with it; empty: all
   ListCursor cursor = ListCursor::begin;
-  // How many keys the page should have, about: 1 to kMaxPageKeys. It may have a few more.
+  // About how many keys the page should have: 1 to kMaxPageKeys. It may have a few more.
   std::size_t limit = kMaxPageKeys;
   std::chrono::milliseconds timeout{5000};
 };
@@ -60,35 +60,37 @@ struct ListPage {
   // unavailable: the list is incomplete. No owner of the counters at `next` answered in time.
   // Other errors: nothing was listed.
   Status status{};
-  std::vector<std::string> keys{};  // in no order; may be empty before the end
-  // Where to go on, or to ask again if status is not ok. end: this was the last page.
+  std::vector<std::string> keys{};  // unordered; may be empty before the end
+  // The cursor of the next page or, if status is not ok, of another attempt. end: this was the
+  // last page.
   ListCursor next = ListCursor::end;
-  // If status is not ok: where to go on without the counters that could not be listed.
+  // If status is not ok: the cursor that skips the counters that could not be listed.
   ListCursor skip = ListCursor::end;
 };
 
 class CounterBackend;
 
+// Every call is thread-safe.
 class QUIPU_EXPORT Counters {
  public:
   Counters(const Counters&) = delete;
   Counters& operator=(const Counters&) = delete;
 
-  // Does not ask the cluster: the counter need not exist yet.
+  // Returns at once, without asking the cluster: the counter need not exist yet.
   [[nodiscard]] Counter counter(std::string key);
 
-  // Adds each item to its counter, as Counter::add does, and answers each in the order of the
-  // items. This is no transaction: some items may be counted and others not. But the adds begin
-  // together, so those that one node executes share a sync of its disk. Items may name the same
-  // counter.
+  // Adds each item to its counter, as Counter::add does. The answer has one status for each item,
+  // in the same order. This is no transaction: some items may be counted and others not. But the
+  // adds begin together, so the adds that one node executes share a sync of its disk. Several
+  // items may name the same counter.
   std::vector<Status> add_many(std::vector<Addition> items, AddOptions options = {});
   void add_many(std::vector<Addition> items, AddOptions options,
                 std::function<void(std::vector<Status>)> done);
   std::future<std::vector<Status>> add_many_async(std::vector<Addition> items,
                                                   AddOptions options = {});
 
-  // Reads each counter as Counter::read does, and answers each in the order of the keys. This is
-  // no snapshot: adds may be counted between two of the readings.
+  // Reads each counter as Counter::read does. The answer has one reading for each key, in the
+  // same order. This is no snapshot: adds may be counted between two of the readings.
   std::vector<Result<Reading>> read_many(std::vector<std::string> keys, ReadOptions options = {});
   void read_many(std::vector<std::string> keys, ReadOptions options,
                  std::function<void(std::vector<Result<Reading>>)> done);
@@ -97,17 +99,17 @@ class QUIPU_EXPORT Counters {
 
   // Lists one page of the counters of the whole cluster. Begin at ListCursor::begin, and go on at
   // ListPage::next until that is ListCursor::end. A counter that exists from the first page to
-  // the last is listed once. One that is new, or was just reset, may be missing or still there.
-  // Errors: see ListPage::status; invalid_argument (a limit, a cursor or a prefix of more than
-  // 512 bytes that no list has).
+  // the last is listed once. A new counter may be missing, and one that was just reset may still
+  // be listed. Errors: see ListPage::status; invalid_argument (a limit or cursor out of range, or
+  // a prefix of more than 512 bytes).
   ListPage list(ListOptions options = {});
   void list(ListOptions options, std::function<void(ListPage)> done);
   std::future<ListPage> list_async(ListOptions options = {});
 
-  // Asks every member how it is, at its client port, over a connection of its own. A Node knows
-  // about itself without asking. Members that do not answer within the timeout are in the
-  // result, too: see MemberStatus::reached. Errors: unavailable (nobody could say who the
-  // members are), overloaded (kMaxStatusCalls are under way).
+  // Asks every member for its status, at its client port, over a connection of its own. A Node
+  // answers for itself without a connection. The result also has the members that do not answer
+  // within the timeout: see MemberStatus::reached. Errors: unavailable (no node could name the
+  // members), overloaded (kMaxStatusCalls are under way).
   Result<ClusterStatus> status(std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void status(std::chrono::milliseconds timeout, std::function<void(Result<ClusterStatus>)> done);
   std::future<Result<ClusterStatus>> status_async(
@@ -117,7 +119,7 @@ class QUIPU_EXPORT Counters {
   [[nodiscard]] static std::string_view version();
 
  protected:
-  // A counter is given to one of them by its key. REQUIRES: at least one.
+  // A counter's key chooses its backend. REQUIRES: at least one backend.
   QUIPU_HIDDEN explicit Counters(std::vector<std::shared_ptr<CounterBackend>> backends);
   QUIPU_HIDDEN ~Counters();
 

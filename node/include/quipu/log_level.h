@@ -1,4 +1,4 @@
-// log_level.h: how much a line of a node's log matters.
+// log_level.h: the severity of a log line. A plain number, for any thread.
 #pragma once
 
 #include <cstdint>

@@ -4,13 +4,13 @@
 //   if (!node.ok()) { … node.status().message() … }
 //   (*node)->counter("likes:42").add(1);
 //
-// A Node owns, for each of its reactors, a thread and a storage thread. It installs no
-// signal handler and no global logger. Opening recovers the store first: a second or so
-// per few million counters.
+// A Node owns two threads for each of its reactors: the reactor's and a storage thread. It
+// installs no signal handler and no global logger. Opening recovers the store first, which takes
+// about a second for a few million counters.
 //
-// It accepts as many connections as the limit of open files (RLIMIT_NOFILE, when it
-// is opened) leaves after some 550 for each reactor, and at most 10,000 clients. Raise the
-// soft limit before: 1,024 is too few for two reactors.
+// The limit of open files (RLIMIT_NOFILE) at the time of opening bounds the connections: each
+// reactor keeps some 550 files for itself, and clients and peers share the rest. At most 10,000
+// clients connect by default. Raise the soft limit before: 1,024 is too few for two reactors.
 //
 // Threads: all functions of a Node may be called from any thread, by several at once. The
 // destructor is the exception: no other thread may still be in a call of this Node. (Its
@@ -27,35 +27,38 @@
 
 namespace quipu {
 
-// Its counters, and what else can be asked of the cluster, are in counters.h.
+// counters.h has the calls that a Node shares with a Client. Every call is thread-safe, except the
+// destructor: see the top of this file.
 class QUIPU_EXPORT Node : public Counters {
  public:
-  // cannot_start: an address in use, a directory that is locked, missing rights or
-  // another cluster's or node's. invalid_argument: options that contradict each
-  // other. corrupt: see NodeOptions::rebuild. storage_full: no room to create a store, or
-  // to rebuild one. Nothing is left behind.
-  // A store on a full disk opens: local reads are served, changes are refused with
-  // storage_full, and the node is ready once there is room.
+  // The caller owns the Node. Errors:
+  //   cannot_start      an address in use; a directory that is locked, lacks rights, or belongs
+  //                     to another cluster or node
+  //   invalid_argument  options that contradict each other
+  //   corrupt           a damaged store: see NodeOptions::rebuild
+  //   storage_full      no room to create or rebuild a store; nothing is left behind
+  // An existing store on a full disk opens: the node serves local reads, refuses changes with
+  // storage_full, and is ready once there is room.
   static Result<std::unique_ptr<Node>> open(NodeOptions options);
-  // Closes as close() does. In one of its own callbacks it does so on a thread of its
-  // own, and returns at once; `log` is called, and the directory locked, until that ends.
+  // Closes as close() does. In one of the node's own callbacks it returns at once and closes on
+  // another thread. Until that ends, `log` may be called and the directory is locked.
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Waits until the node serves: it is founded, and settled with its peers. False: it does not
-  // yet at the end of the timeout. In a callback this does not wait.
+  // Blocks until the node serves: the cluster is founded, and the node is settled with its peers.
+  // False: it did not serve yet at the end of the timeout. In a callback this does not block.
   [[nodiscard]] bool wait_ready(std::chrono::milliseconds timeout);
-  // The address that the client port got (port 0 in the options: a free one).
+  // The host:port that each port listens on. (Port 0 in the options takes a free one.)
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;
 
-  // Finishes what clients wait for (5 s), flushes to peers (1 s), makes all durable
-  // and joins the threads. Calls made later answer `unavailable`. A second close() waits for
-  // the first. A node that had failed answers with the reason; would_deadlock in a callback.
+  // Finishes what clients wait for (at most 5 s), sends changes to peers (at most 1 s), makes
+  // everything durable and joins the threads. Later calls answer `unavailable`. A second close()
+  // waits for the first. Errors: the reason, if the node had failed; would_deadlock in a callback.
   Status close();
-  // Blocks until the node has failed (storage_failed) or was closed (ok). would_deadlock in a
-  // callback.
+  // Blocks until the node has failed (storage_failed) or was closed (ok). Error: would_deadlock in
+  // a callback.
   Status wait();
 
  private:

@@ -1,5 +1,5 @@
-// export.h: what libquipu.so shows. Everything else is hidden, so that an
-// embedder meets none of our dependencies.
+// export.h: marks what libquipu.so exports. Everything else is hidden, so that an embedding
+// program gets none of our dependencies.
 #pragma once
 
 #define QUIPU_EXPORT [[gnu::visibility("default")]]

@@ -1,4 +1,4 @@
-// levels.h: what a caller may ask of an add and of a read. Plain numbers, for any thread.
+// levels.h: the levels of adds and of reads. Plain numbers, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class Ack : std::uint8_t {
   quorum = 2,  // also the permanent loss of any minority of the shard's owners
 };
 
-// Where an answer comes from. Wire numbers; do not renumber.
+// Where the answer to a read comes from. Wire numbers; do not renumber.
 enum class ReadLevel : std::uint8_t {
   local = 0,   // this node's memory; says its age and whether it is complete
   fresh = 1,   // one live owner of each shard, asked now

@@ -1,15 +1,13 @@
-// status.h: how every fallible call of Quipu answers.
+// status.h: the result of every call of Quipu that can fail.
 //
-// The first thing that the caller of a counter must learn is whether the
-// change *happened*; the reason comes second. So every code belongs to exactly
-// one outcome, and each tells what to do next.
+// A caller must first learn whether the change *happened*. The reason comes second. So every code
+// belongs to exactly one outcome, and says what to do next.
 //
-//   applied       it happened, at the level that was asked for
-//   not_applied   it certainly did not happen, now or later: safe to do anew
+//   applied       it happened, at the requested level
+//   not_applied   it certainly did not happen, now or later: safe to do again
 //   unknown       it may have happened: only a retry with the same token is safe
 //
-// A code exists only if callers act differently on it. Wire numbers are never
-// reused.
+// A code exists only if callers act differently on it. Wire numbers are never reused.
 //
 // Threads: Status and Result are plain values. Several threads may read one of them at once;
 // none may change or destroy it meanwhile. describe() may be called from any thread.
@@ -25,7 +23,7 @@
 
 namespace quipu {
 
-// Ascending: of several parts, the greatest tells what became of the whole.
+// Ascending: the greatest outcome of several parts is the outcome of the whole.
 enum class Outcome : std::uint8_t { applied = 0, not_applied = 1, unknown = 2 };
 
 enum class Code : std::uint16_t {
@@ -49,7 +47,7 @@ enum class Code : std::uint16_t {
   corrupt = 17,
 };
 
-// One row of the error list. `advice` completes "what to do next".
+// One row of the error list. `advice` says what to do next.
 struct CodeInfo {
   Code code = Code::ok;
   std::string_view name{};  // as on the command line and in JSON
@@ -57,11 +55,11 @@ struct CodeInfo {
   std::string_view advice{};
 };
 
-// The row of `code`; for a number that this build does not know, a row named
-// "unknown_code" whose outcome is unknown (the careful reading).
+// The row of `code`. A number that this build does not know gets a row named "unknown_code", with
+// the outcome unknown, since the change may have happened. Thread-safe.
 QUIPU_EXPORT [[nodiscard]] const CodeInfo& describe(Code code);
 
-// A value type: cheap to move; `ok()` allocates nothing.
+// A value type, cheap to move. An ok Status allocates nothing. Thread-safe to read, as any value.
 class [[nodiscard]] QUIPU_EXPORT Status {
  public:
   Status() = default;
@@ -80,7 +78,7 @@ class [[nodiscard]] QUIPU_EXPORT Status {
   std::string detail_;
 };
 
-// Either a value or a Status that is not ok.
+// Either a value or a Status that is not ok. It owns the value. Thread-safe to read, as any value.
 template <class T>
 class [[nodiscard]] Result {
  public:

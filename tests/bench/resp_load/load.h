@@ -1,10 +1,10 @@
-// load.h: many connections of one thread, each of which sends a batch of requests, and
-// the next when all of it is answered, as redis-benchmark does.
+// load.h: many connections of one thread. Each sends a batch of requests, and the next one when
+// the whole batch is answered, as redis-benchmark does.
 //
 //   batch (encoded once; only digits of keys change) ──▶ replies ──[--pause]──▶ batch …
 //
-// Invariant: an operation is a reply of the right kind to what was sent. Anything else,
-// a connection that ends included, throws.
+// Invariant: an operation is a reply of the right kind to a request. Anything else throws, also
+// the end of a connection.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ class Load {
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
-  // Once. Throws what ends the run early.
+  // Call it once. Throws the reason if the run ends early.
   [[nodiscard]] LoadResult run();
 
  private:

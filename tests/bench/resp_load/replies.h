@@ -2,8 +2,8 @@
 //
 //   bytes ──▶ lines and bulks ──▶ items ──▶ a reply is whole with its last item
 //
-// What is no reply of the kind that was asked for, an error above all, throws
-// std::runtime_error: it must end the run, not count in it.
+// A reply of another kind than the requested one, such as an error, throws
+// std::runtime_error: it must end the run, not be counted.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Replies {
   // `kind` is the first byte that every reply must have; items of an array are bulks.
   explicit Replies(char kind) : kind_(kind) {}
 
-  // How many replies the bytes have made whole.
+  // How many replies these bytes have completed.
   [[nodiscard]] std::size_t take(std::string_view bytes);
 
  private:

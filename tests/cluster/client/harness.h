@@ -1,5 +1,5 @@
-// harness.h: a client core whose cluster is played by hand. What it sends
-// is laid out in `ops`, `reads`, `lists` and `config_asks`, decoded; the test answers.
+// harness.h: a client core whose cluster the test plays. The core's requests are in `ops`,
+// `reads`, `lists` and `config_asks`, decoded, and the test answers them.
 //
 // Members are n1, n2, …; node i+1 has StoreId{101 + i} and the address "n<i+1>:1".
 #pragma once
@@ -40,12 +40,12 @@ inline constexpr StoreId kStore1{101};
 inline constexpr StoreId kStore2{102};
 inline constexpr StoreId kStore3{103};
 
-// When a client that tests play by hand asks again.
+// When such a client asks again.
 inline constexpr Duration kRetry = std::chrono::milliseconds(100);
 
 class ClientHarness {
  public:
-  // All members own everything, in this order, unless `owners` says who does.
+  // All members own everything, in this order, unless `owners` says otherwise.
   struct Options {
     std::size_t members = 3;
     std::vector<std::uint16_t> owners{};  // of every partition
@@ -58,11 +58,11 @@ class ClientHarness {
   explicit ClientHarness(Options options);
 
   // ---- the network ----
-  // The connection that the client now dials, if it does.
+  // The connection that the client dials now, if any.
   std::optional<ConnectionId> dialing(const std::string& address);
-  // Opens what is being dialed to a node, and tells nothing.
+  // Opens the connection that is being dialed to a node, and sends nothing.
   ConnectionId open(const std::string& address);
-  // Answers for a node: opens what is being dialed to it, and tells the config.
+  // Answers for a node: opens the connection that is being dialed to it, and sends the config.
   // Returns the connection.
   ConnectionId connect(const std::string& address = "n1:1", bool ready = true);
   void refuse(const std::string& address);
@@ -74,7 +74,7 @@ class ClientHarness {
   // ---- calls ----
   void add(std::uint64_t call, const std::string& key, std::int64_t amount = 1,
            std::chrono::milliseconds timeout = std::chrono::seconds(5));
-  // An add that a client before this one may have sent.
+  // An add that an earlier client may have sent.
   void add_bound(std::uint64_t call, const std::string& key, const ClientBinding& binding,
                  std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void add_for(Affinity affinity, std::uint64_t call, const std::string& key,
@@ -94,17 +94,17 @@ class ClientHarness {
   void answer_read(const SentRead& read, std::vector<Value> values);
   void answer_list(const SentList& list, Keys keys);
 
-  // The oldest op that the test did not look at yet. Fails the test if there is none.
+  // The oldest op that the test has not looked at. Fails the test if there is none.
   SentOp take_op();
   // The same, having answered with a fresh serial if it is an open_session.
   SentOp take_change();
   SentRead take_read();
   SentList take_list();
 
-  // Lets time pass, with every timer firing on its way.
+  // Lets time pass. Every timer on the way fires.
   void pass(Duration time);
 
-  // How a call ended; nothing while it has not.
+  // The result of a call; nothing while it has not ended.
   [[nodiscard]] std::optional<Status> status(std::uint64_t call) const;
   [[nodiscard]] std::optional<Code> ended(std::uint64_t call) const;
 
@@ -115,7 +115,7 @@ class ClientHarness {
   std::uint64_t last_config_id = 0;
   std::map<CallId, ClientAnswer> done;
   std::map<CallId, std::optional<std::int64_t>> totals;  // of those that are done
-  // With `journaled`: all entries; each op that is sent is held to the rules of journal.h.
+  // With `journaled`: all entries. Each sent op must keep the rules of journal.h.
   // The ticket of an add is its call.
   std::vector<ClientJournalEntry> journal;
   Instant now{std::chrono::hours(1)};

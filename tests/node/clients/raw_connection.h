@@ -1,4 +1,4 @@
-// raw_connection.h: a blocking TCP connection that may say anything.
+// raw_connection.h: a blocking TCP connection that may send anything.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -25,8 +25,8 @@ class RawConnection {
     FrameType type{};
     std::string payload;  // a frame of its own, so that it is aligned
   };
-  // The next frame; nothing once the other side has closed. Fails the test if
-  // neither comes in time.
+  // The next frame. Nothing once the other side has closed. Fails the test if neither happens in
+  // time.
   [[nodiscard]] std::optional<Answer> receive();
   // Reads until the other side closes; the last Refusal on the way, if any.
   [[nodiscard]] std::optional<Refusal> receive_until_closed();
@@ -37,7 +37,7 @@ class RawConnection {
   [[nodiscard]] std::string receive_reply();
   // The bytes of all replies to several requests, on a connection that answers a PING.
   [[nodiscard]] std::string replies_to(std::string_view requests);
-  // All that comes until `end` has come, or the other side has closed.
+  // All bytes until `end` has come, or the other side has closed.
   [[nodiscard]] std::string receive_text(std::string_view end = {});
 
  private:

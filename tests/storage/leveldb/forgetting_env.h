@@ -1,5 +1,5 @@
-// forgetting_env.h: a disk in memory that forgets, at a power cut, what was not
-// synced. LevelDB's threads and clock are the real ones.
+// forgetting_env.h: a disk in memory that forgets, at a power cut, what was not synced.
+// LevelDB's threads and clock are the real ones.
 //
 //   file       one string; the part that was synced survives
 //   directory  the names as they are seen, and as they would survive. Every
@@ -11,9 +11,9 @@
 // That is stricter than ext4, XFS or btrfs, where a synced new file keeps its
 // name, and as lenient as they are in that names change in order.
 //
-// A power cut loses all that waits, or by `Loss::torn` a random end of it: of the
-// names that waited a prefix lasts; of each file some of the unsynced sectors, and
-// zeros where the others should be.
+// A power cut loses everything that waits or, with `Loss::torn`, a random end of it: a prefix of
+// the waiting names survives, and some of the unsynced sectors of each file, with zeros in
+// place of the others.
 #pragma once
 
 #include <leveldb/env.h>
@@ -36,34 +36,33 @@ class ForgettingEnv final : public leveldb::EnvWrapper {
  public:
   enum class Loss { everything, torn };
 
-  // The one directory that is there from the start.
+  // The one directory that exists from the start.
   static constexpr const char* kRoot = "/disk";
 
   explicit ForgettingEnv(std::uint64_t seed = 1);
   ~ForgettingEnv() override;
 
-  // From now on, or from the n-th change on, every call fails. Whoever has files
-  // open must go before the power comes back.
+  // From now on, or from the n-th change on, every call fails. Users of open files must be gone
+  // before the power comes back.
   void power_off();
   void power_off_after(std::uint64_t changes);
   void power_on(Loss loss = Loss::everything);
 
-  // All files together may hold this much; an append writes what still fits.
-  // Nothing: they may grow.
+  // The most bytes in all files together. An append writes what still fits. Nothing: no limit.
   void set_capacity(std::optional<std::uint64_t> bytes);
   [[nodiscard]] std::uint64_t used() const;
-  // Every sync answers this text of an errno; empty: they work.
+  // Every sync fails with this text of an errno. Empty: syncs work.
   void fail_syncs(std::string error);
-  // Files for reads at random open no more, for the reason of that errno's text.
+  // Files for random reads cannot be opened, with that text of an errno.
   void refuse_reads(std::string error);
-  // Syncs say ok and do nothing: plants the bug that the suite must find.
+  // Syncs return ok and do nothing: plants the bug that the suite must find.
   void swallow_syncs() { swallowing_ = true; }
 
-  // The names in a directory that end so, sorted.
+  // The names in a directory with this ending, sorted.
   [[nodiscard]] std::vector<std::string> files(const std::string& directory,
                                                std::string_view ending) const;
   [[nodiscard]] std::string read(const std::string& name) const;
-  // Changes a file behind everybody's back, durably.
+  // Changes a file directly, and durably.
   void damage(const std::string& name, const std::function<void(std::string&)>& how);
 
   leveldb::Status NewSequentialFile(const std::string& name,
@@ -89,7 +88,7 @@ class ForgettingEnv final : public leveldb::EnvWrapper {
   struct Inode;
   using InodePointer = std::shared_ptr<Inode>;
   using Names = std::map<std::string, InodePointer>;
-  // What one call does to names, all or nothing; null: the name goes.
+  // The effect of one call on names, all or nothing. null: the name goes.
   using Change = std::vector<std::pair<std::string, InodePointer>>;
   class ReadFile;
   class RandomFile;

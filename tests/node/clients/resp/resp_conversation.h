@@ -1,4 +1,4 @@
-// resp_conversation.h: one node, and what a Redis client says to it.
+// resp_conversation.h: one node, and a Redis client's conversation with it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ class Resp : public testing::TestWithParam<std::uint8_t> {
   std::unique_ptr<Node> node_;
 };
 
-// Each line of a conversation: a request, inline, and its reply. RESP's line ends are
-// written as one space.
+// Each line of a conversation: an inline request, and its reply. RESP's line ends are written
+// as one space.
 struct Said {
   std::string request;
   std::string reply;

@@ -1,4 +1,4 @@
-// resp_reply.h: where one RESP reply ends and the next begins.
+// resp_reply.h: splits RESP replies.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace quipu::test {
 
-// Takes one reply off the front. False: it is not RESP, or not whole yet; then `bytes` has
+// Takes one reply from the front. False: it is not RESP, or not complete yet; then `bytes` has
 // lost a part of it.
 // NOLINTNEXTLINE(misc-no-recursion): replies nest as deep as the server's own code does
 inline bool take_reply(std::string_view& bytes) {
