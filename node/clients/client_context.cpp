@@ -10,19 +10,20 @@ namespace {
 constexpr const char* kClosing = "the node is closing";
 
 void reply(CorePort& port, ClientId client, Answer answer) {
-  port.effects.replies.push_back({client, std::move(answer)});
+  const CorePort::Event event(port);
+  event.effects().replies.push_back({client, std::move(answer)});
 }
 
 }  // namespace
 
 void ClientContext::ask(Instant now, ClientId client, std::span<const Op> asked,
                         std::vector<AtOnce>& known) {
-  if (!closing) return port.crossing->on_ops(now, client, asked, &known);
+  if (!closing) return port.crossing().on_ops(now, client, asked, &known);
   for (const Op& op : asked) known.emplace_back(Done{op.id, Code::unavailable, kClosing}, Commit{});
 }
 
 void ClientContext::ask(Instant now, ClientId client, const Read& read) {
-  if (!closing) return port.crossing->on_read(now, client, read);
+  if (!closing) return port.crossing().on_read(now, client, read);
   Value refused;
   refused.code = Code::unavailable;
   refused.detail = kClosing;
@@ -30,41 +31,43 @@ void ClientContext::ask(Instant now, ClientId client, const Read& read) {
 }
 
 void ClientContext::ask(Instant now, ClientId client, const List& list) {
-  if (!closing) return port.core->on_list(now, client, list, port.effects);
+  const CorePort::Event event(port);
+  if (!closing) return event->on_list(now, client, list, event.effects());
   reply(port, client, Keys{list.id, {}, list.cursor, Code::unavailable, kClosing});
 }
 
 void ClientContext::ask(Instant now, ClientId client, const Size& size) {
-  if (!closing) return port.core->on_size(now, client, size, port.effects);
+  const CorePort::Event event(port);
+  if (!closing) return event->on_size(now, client, size, event.effects());
   reply(port, client, Sized{size.id, 0, Code::unavailable, kClosing});
 }
 
 ConfigReply ClientContext::config(std::uint64_t id) const {
-  ConfigReply reply = port.core->config(id);
-  reply.ready = reply.ready && port.crossing->others_serve();
+  ConfigReply reply = port.core()->config(id);
+  reply.ready = reply.ready && port.crossing().others_serve();
   return reply;
 }
 
 Figures ClientContext::of_node(Figures own) const {
-  for (const Figures& other : port.crossing->published()) own.add(other);
+  for (const Figures& other : port.crossing().published()) own.add(other);
   return own;
 }
 
 // For the reactor in the request, if it is one of this node; else for this one.
 StatusReply ClientContext::status(Instant now, const StatusRequest& request) const {
-  for (Figures& other : port.crossing->published()) {
+  for (Figures& other : port.crossing().published()) {
     if (other.status.node != request.node) continue;
     other.status.id = request.id;
     return std::move(other.status);
   }
-  return port.core->status(now, request.id);
+  return port.core()->status(now, request.id);
 }
 
-bool ClientContext::paused() const { return port.core->paused() || port.crossing->busy(); }
+bool ClientContext::paused() const { return port.core()->paused() || port.crossing().busy(); }
 
 void ClientContext::read_now(Instant now, std::span<const std::string_view> asked,
                              std::span<Value> found) const {
-  port.crossing->read_now(now, asked, found);
+  port.crossing().read_now(now, asked, found);
 }
 
 }  // namespace quipu

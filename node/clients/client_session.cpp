@@ -102,12 +102,14 @@ void ClientSession::on_readable() {
 }
 
 void ClientSession::take_turn(ReadBuffer& in) {
-  take_requests(in);
-  if (!closed_) {
-    keep_left_over(in);
-    if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
+  {
+    const CorePort::Event turn(shared_.context.port, CorePort::End::later);
+    take_requests(in);
+    if (!closed_) {
+      keep_left_over(in);
+      if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
+    }
   }
-  shared_.context.port.finish_later();
   go_on();
 }
 
@@ -176,7 +178,6 @@ void ClientSession::on_request_late() {
   if (now < request_since_ + shared_.limits.request) return watch_request();
   turn_out({Code::protocol_error,
             "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
-  shared_.context.port.finish();
 }
 
 void ClientSession::reply(const Answer& answer) {
@@ -213,6 +214,7 @@ void ClientSession::count_gated() {
 
 void ClientSession::turn_out(const Status& why) {
   if (closed_ || ending_ || protocol_ == nullptr) return;
+  const CorePort::Event event(shared_.context.port);
   left_over_.reset();
   turn_over_ = false;
   hold(0);

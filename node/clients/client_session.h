@@ -87,7 +87,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void on_released(Commit durable);
   // Writes what the socket accepts. Disconnects a client that leaves too much unread.
   void flush();
-  // Sends the reason, waits a little until it is fetched, and closes. Then: port.finish().
+  // Says why, waits a little for that to be fetched, and closes.
   void turn_out(const Status& why);
   // No request was finished or answered for this long, and no answer is owed.
   [[nodiscard]] bool idle_since(Instant then) const {

@@ -69,7 +69,7 @@ ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimi
       turned_away_(limits.turned_away, limits.turned_away_time) {}
 
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
-  const bool serving = shared_.context.port.core != nullptr && !shared_.context.closing;
+  const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
   if (!serving || sessions_.size() >= shared_.limits.sessions) {
     --taken_;
     if (serving) ++shared_.context.figures.rejected;

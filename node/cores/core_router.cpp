@@ -52,7 +52,7 @@ void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& 
 // ---- this reactor's clients ----
 
 std::size_t Crossing::home_of(std::string_view key) const {
-  const HashKey placement = port_.core->executor().map().placement_key();
+  const HashKey placement = port_.core()->executor().map().placement_key();
   return owner_[raw(Placement(placement, {key, 0}).partition())];
 }
 
@@ -60,7 +60,7 @@ std::size_t Crossing::home_of(std::string_view key) const {
 std::size_t Crossing::home_of(const Op& op) const {
   if (op.token.store == StoreId{}) return home_of(op.key);
   for (std::size_t i = 0; i < others_.size(); ++i) {
-    if (port_.core->view().pinned(others_[i].member) == op.token.store) return i;
+    if (port_.core()->view().pinned(others_[i].member) == op.token.store) return i;
   }
   return self_;
 }
@@ -73,7 +73,8 @@ void Crossing::send(std::size_t to, ClientId client, const Asked& asked) {
 
 void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
                       std::vector<AtOnce>* at_once) {
-  if (others_.empty()) return port_.core->on_ops(now, client, ops, port_.effects, at_once);
+  const CorePort::Event event(port_);
+  if (others_.empty()) return event->on_ops(now, client, ops, event.effects(), at_once);
   std::vector<Op> own = std::exchange(own_, {});
   for (const Op& op : ops) {
     const std::size_t home = home_of(op);
@@ -83,23 +84,25 @@ void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
       send(home, client, op);
     }
   }
-  if (!own.empty()) port_.core->on_ops(now, client, own, port_.effects, at_once);
+  if (!own.empty()) event->on_ops(now, client, own, event.effects(), at_once);
   own.clear();
   own_ = std::move(own);
 }
 
 void Crossing::on_read(Instant now, ClientId client, const Read& read) {
-  if (others_.empty()) return port_.core->on_read(now, client, read, port_.effects);
+  const CorePort::Event event(port_);
+  if (others_.empty()) return event->on_read(now, client, read, event.effects());
   homes_.clear();
   for (const std::string_view key : read.keys) homes_.push_back(home_of(key));
   const std::size_t first = homes_.empty() ? self_ : homes_.front();
   if (std::ranges::any_of(homes_, [first](std::size_t home) { return home != first; }))
     return read_in_parts(now, client, read);
   if (first != self_) return send(first, client, read);
-  port_.core->on_read(now, client, read, port_.effects);
+  event->on_read(now, client, read, event.effects());
 }
 
 void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
+  const CorePort::Event event(port_);
   const auto join = std::make_shared<Join>(Join{client, {read.id, {}}});
   join->values.values.resize(read.keys.size());
   for (std::size_t i = 0; i < others_.size(); ++i) {
@@ -114,7 +117,7 @@ void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
     ++join->open;
     parts_.emplace(next_part_++, std::move(part));
     if (i == self_) {
-      port_.core->on_read(now, kParts, asked, port_.effects);
+      event->on_read(now, kParts, asked, event.effects());
     } else {
       send(i, kParts, asked);
     }
@@ -134,7 +137,7 @@ void Crossing::on_part(const Answer& answer) {
 
 void Crossing::read_now(Instant now, std::span<const std::string_view> keys,
                         std::span<Value> values) const {
-  port_.core->read_now(now, keys, values);
+  port_.core()->read_now(now, keys, values);
   if (others_.empty()) return;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (home_of(keys[i]) != self_) values[i].shards = 0;
@@ -150,7 +153,7 @@ bool Crossing::busy() const {
 
 bool Crossing::acquainted() {
   const auto met = [this](const Other& other) {
-    return other.crossing == nullptr || port_.core->view().up(other.member);
+    return other.crossing == nullptr || port_.core()->view().up(other.member);
   };
   acquainted_ = acquainted_ || std::all_of(others_.begin(), others_.end(), met);
   return acquainted_;
@@ -202,7 +205,8 @@ void Crossing::post(std::size_t from, Mail&& mail) {
 }
 
 void Crossing::take(std::size_t from, Mail& mail) {
-  if (port_.core != nullptr) {
+  const CorePort::Event event(port_, CorePort::End::later);
+  if (port_.core() != nullptr) {
     take_questions(from, mail);
   } else {
     refuse_questions(from, mail);
@@ -210,7 +214,6 @@ void Crossing::take(std::size_t from, Mail& mail) {
   take_replies(from, mail);
   mail.clear();
   if (spare_.size() < kSpare) spare_.push_back(std::move(mail));
-  port_.finish_later();
 }
 
 // Consecutive changes go to the core together, and so do consecutive reads.
@@ -260,8 +263,9 @@ void Crossing::take_replies(std::size_t from, Mail& mail) {
 
 // For keys_. Memory is read for all at once, but this serves local reads alone.
 void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads) {
+  const CorePort::Event event(port_);
   values_.resize(keys_.size());
-  port_.core->read_now(now, keys_, values_);
+  port_.core()->read_now(now, keys_, values_);
   std::size_t begin = 0;
   for (const Mail::Question& read : reads) {
     const auto keys = std::span(keys_).subspan(begin, read.keys);
@@ -273,16 +277,16 @@ void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Q
     if (known) {
       others_[from].mail.tell(read.client, read.id, values);
     } else {
-      port_.core->on_read(
-          now, kGuests,
-          {admit(from, read), read.level, read.timeout_ms, {keys.begin(), keys.end()}},
-          port_.effects);
+      event->on_read(now, kGuests,
+                     {admit(from, read), read.level, read.timeout_ms, {keys.begin(), keys.end()}},
+                     event.effects());
     }
   }
 }
 
 void Crossing::give_ops(Instant now, std::span<const Op> ops) {
-  port_.core->on_ops(now, kGuests, ops, port_.effects, &at_once_);
+  const CorePort::Event event(port_);
+  event->on_ops(now, kGuests, ops, event.effects(), &at_once_);
   for (AtOnce& known : at_once_) {
     if (known.after == Commit{}) {
       answer(known.done.id, std::move(known.done));

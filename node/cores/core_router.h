@@ -51,8 +51,8 @@ class Crossing {
   void meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& members,
             const ClusterConfig& config, std::size_t self);
 
-  // ---- this reactor's clients; REQUIRES: port.core ----
-  // As in NodeCore. But an answer that does not come at once may come by `deliver`.
+  // ---- this reactor's clients; REQUIRES: port.core() ----
+  // As NodeCore's, but answers that are not at once may come by `deliver`.
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, std::vector<AtOnce>* at_once);
   void on_read(Instant now, ClientId client, const Read& read);
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;

@@ -112,16 +112,16 @@ void LocalCalls::drain() {
   {
     const std::lock_guard lock(mutex_);
     woken_ = false;
-    if (port_.core != nullptr) calls.swap(queued_);
+    if (port_.core() != nullptr) calls.swap(queued_);
   }
-  if (port_.core == nullptr) return refuse_queued();
+  if (port_.core() == nullptr) return refuse_queued();
+  const CorePort::Event event(port_);
   std::vector<std::uint64_t> ids;
   ids.reserve(calls.size());
   for (Call& call : calls) ids.push_back(keep(std::move(call)));
   calls.clear();
   if (calls.capacity() <= kKeptCalls) spare_ = std::move(calls);
   give(ids);
-  port_.finish();
 }
 
 // Consecutive changes together, in order. A question sees the changes before it. Nothing is
@@ -129,7 +129,7 @@ void LocalCalls::drain() {
 void LocalCalls::give(std::span<const std::uint64_t> ids) {
   std::vector<Op> ops;
   const auto give_ops = [&] {
-    if (!ops.empty()) port_.crossing->on_ops(NodeClock::now(), kClient, ops, nullptr);
+    if (!ops.empty()) port_.crossing().on_ops(NodeClock::now(), kClient, ops, nullptr);
     ops.clear();
   };
   for (const std::uint64_t id : ids) {
@@ -151,17 +151,18 @@ void LocalCalls::ask(std::uint64_t id, const WantedRead& wanted) {
   read_.level = wanted.level;
   read_.timeout_ms = on_wire(wanted.timeout);
   read_.keys.assign(wanted.keys.begin(), wanted.keys.end());
-  port_.crossing->on_read(NodeClock::now(), kClient, read_);
+  port_.crossing().on_read(NodeClock::now(), kClient, read_);
 }
 
 void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
-  port_.core->on_list(NodeClock::now(), kClient,
-                      {.id = id,
-                       .prefix = question.prefix,
-                       .cursor = question.cursor,
-                       .limit = question.limit,
-                       .timeout_ms = on_wire(question.timeout)},
-                      port_.effects);
+  const CorePort::Event event(port_);
+  event->on_list(NodeClock::now(), kClient,
+                 {.id = id,
+                  .prefix = question.prefix,
+                  .cursor = question.cursor,
+                  .limit = question.limit,
+                  .timeout_ms = on_wire(question.timeout)},
+                 event.effects());
 }
 
 // This node's own members are known without a connection, even without a client port.
@@ -170,9 +171,9 @@ void LocalCalls::ask_members(std::uint64_t id, Instant deadline) {
     const Status full(Code::overloaded, "too many questions for the status are under way");
     return end(slot_of(id), full, full);
   }
-  ClusterSurvey::Question question{.config = port_.core->config(id), .deadline = deadline};
-  question.known.push_back(port_.core->status(NodeClock::now(), id));
-  for (Figures& other : port_.crossing->published())
+  ClusterSurvey::Question question{.config = port_.core()->config(id), .deadline = deadline};
+  question.known.push_back(port_.core()->status(NodeClock::now(), id));
+  for (Figures& other : port_.crossing().published())
     question.known.push_back(std::move(other.status));
   const auto done = [this, id](ClusterStatus status) {
     surveys_.erase(id);

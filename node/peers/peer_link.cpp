@@ -41,10 +41,10 @@ PeerLink::PeerLink(tcp::socket socket, Identity identity, CorePort& port, OnClos
 }
 
 void PeerLink::open() {
-  port_.core->on_link_open(NodeClock::now(), identity_.id, identity_.dialed, port_.effects);
+  const CorePort::Event event(port_);
+  event->on_link_open(NodeClock::now(), identity_.id, identity_.dialed, event.effects());
   if (!identity_.dialed) wait_for_first_frame();
   wait_readable();
-  port_.finish();
 }
 
 void PeerLink::wait_for_first_frame() {
@@ -70,14 +70,14 @@ void PeerLink::on_readable() {
   }
   decoder_.commit(read);
   give_frames();
-  port_.finish();
   if (!closed_) wait_readable();
 }
 
 void PeerLink::give_frames() {
+  const CorePort::Event event(port_);
   while (true) {
     const Result<std::optional<FrameDecoder::Frame>> frame =
-        decoder_.next(port_.core->frame_salt());
+        decoder_.next(port_.core()->frame_salt());
     if (!frame.ok()) {
       // A handshake message, so that the other side can report it.
       encode_peer(output_.tail(), Refusal{frame.status().code(), frame.status().detail()}, {});
@@ -85,8 +85,8 @@ void PeerLink::give_frames() {
     }
     if (!*frame) return;
     if (!std::exchange(heard_, true)) first_frame_.cancel();
-    port_.core->on_link_frame(NodeClock::now(), identity_.id, (*frame)->type, (*frame)->payload,
-                              port_.effects);
+    event->on_link_frame(NodeClock::now(), identity_.id, (*frame)->type, (*frame)->payload,
+                         event.effects());
   }
 }
 
@@ -110,8 +110,8 @@ void PeerLink::wait_writable() {
                      [self = shared_from_this()](const asio::error_code& error) {
                        self->writing_ = false;
                        if (error || self->closed_) return;
+                       const CorePort::Event event(self->port_);
                        self->flush();
-                       self->port_.finish();
                      });
 }
 

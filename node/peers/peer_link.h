@@ -34,7 +34,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   };
   using OnClosed = std::function<void(PeerLink&, const std::string& reason)>;
 
-  // `socket` is non-blocking; `port` outlives it. REQUIRES: port.core.
+  // `socket` is non-blocking; `port` outlives it. REQUIRES: port.core().
   PeerLink(asio::ip::tcp::socket socket, Identity identity, CorePort& port, OnClosed on_closed);
 
   void open();

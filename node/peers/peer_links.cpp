@@ -27,13 +27,13 @@ PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random rando
       watch_(log_) {}
 
 void PeerLinks::start() {
-  const std::vector<Member>& members = port_.core->cluster().members;
+  const std::vector<Member>& members = port_.core()->cluster().members;
   dialers_.resize(members.size());
   unreachable_.assign(members.size(), false);
-  watch_.begin(*port_.core, siblings_);
+  watch_.begin(*port_.core(), siblings_);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto member = static_cast<MemberIndex>(i);
-    if (!port_.core->dials(member)) continue;
+    if (!port_.core()->dials(member)) continue;
     const Result<Address> address = parse_address(members[i].peer_address);
     if (!address.ok()) continue;  // refused by the settings
     dialers_[i] = std::make_shared<Dialer>(
@@ -56,7 +56,7 @@ void PeerLinks::stop() {
 }
 
 void PeerLinks::accept(tcp::socket socket) {
-  if (port_.core == nullptr) return;
+  if (port_.core() == nullptr) return;
   if (inbound() >= most_inbound_) {
     return warn("peer connection turned away", {"remote", host_of(describe_remote(socket))},
                 std::to_string(most_inbound_) + " have called already");
@@ -118,18 +118,18 @@ void PeerLinks::flush() {
 
 void PeerLinks::on_closed(PeerLink& link, const std::string& reason) {
   const PeerLink::Identity identity = link.identity();
-  const std::optional<MemberIndex> member = port_.core->peer_of(identity.id);
+  const std::optional<MemberIndex> member = port_.core()->peer_of(identity.id);
   if (identity.dialed) dialers_[*identity.dialed]->start_again(NodeClock::now() - link.opened());
-  port_.core->on_link_closed(NodeClock::now(), identity.id, port_.effects);
+  const CorePort::Event event(port_);
+  event->on_link_closed(NodeClock::now(), identity.id, event.effects());
   log_closed(link, member, reason);
   links_.erase(identity.id);
-  port_.finish();
 }
 
 void PeerLinks::on_dial_failed(MemberIndex member, const std::string& why) {
   if (unreachable_[member]) return;  // logged once, until it was reached
   unreachable_[member] = true;
-  const Member& peer = port_.core->cluster().members[member];
+  const Member& peer = port_.core()->cluster().members[member];
   watch_.set_reason(member, why);
   if (is_sibling(member)) return;
   log_.warning("peer cannot be reached",
@@ -145,10 +145,11 @@ void PeerLinks::log_closed(const PeerLink& link, std::optional<MemberIndex> memb
                            const std::string& reason) {
   if (reason.empty()) return;
   if (member && watch_.up(*member)) {
-    if (!port_.core->view().up(*member)) watch_.set_reason(*member, reason);
+    if (!port_.core()->view().up(*member)) watch_.set_reason(*member, reason);
   } else if (member && !is_sibling(*member)) {
-    return warn("peer link closed", {"peer", port_.core->cluster().members[*member].name}, reason);
-  } else if (!member && link.heard()) {  // silent strangers come and go
+    return warn("peer link closed", {"peer", port_.core()->cluster().members[*member].name},
+                reason);
+  } else if (!member && link.heard()) {  // strangers who say nothing come and go
     return warn("peer link closed", {"remote", host_of(link.remote())}, reason);
   }
   log_.debug("peer link closed", {{"remote", link.remote()}, {"why", reason}});

@@ -28,7 +28,7 @@ class PeerLinks {
 
   // `members` are the reactors of this node. Before start().
   void set_siblings(std::vector<MemberIndex> members) { siblings_ = std::move(members); }
-  // Begins to dial, for a new core. REQUIRES: port.core.
+  // Begins to dial, for a core that has just begun. REQUIRES: port.core().
   void start();
   // `socket` is non-blocking and dialed our peer port.
   void accept(asio::ip::tcp::socket socket);
@@ -38,9 +38,9 @@ class PeerLinks {
   void close(LinkId link, const std::string& reason);
   // At the end of each batch.
   void flush();
-  // After that: logs changes of the peers' states. REQUIRES: port.core, if it was started.
+  // Behind it: logs what has become of the peers. REQUIRES: port.core(), if it was started.
   void tell_changes() {
-    if (!dialers_.empty()) watch_.look(*port_.core);
+    if (!dialers_.empty()) watch_.look(*port_.core());
   }
 
   // Closes all links and stops dialing. The core gets no events.

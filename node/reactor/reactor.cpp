@@ -23,9 +23,8 @@ void Reactor::finish() {
   if (finishing_) return;
   finishing_ = true;
   do {
-    if (port_.core != nullptr) port_.core->finish_batch(NodeClock::now(), port_.effects);
-    perform(std::exchange(port_.effects, {}));
-  } while (any(port_.effects) || (port_.core != nullptr && port_.core->in_batch()));
+    perform(port_.finish_batch(NodeClock::now()));
+  } while (any(port_.effects()) || (port_.core() != nullptr && port_.core()->in_batch()));
   finishing_ = false;
   after_batch();
 }
@@ -35,14 +34,14 @@ void Reactor::finish_later() {
   if (std::exchange(finish_posted_, true)) return;
   asio::post(io_, [this] {
     finish_posted_ = false;
-    finish();
+    const CorePort::Event last(port_);
   });
 }
 
 void Reactor::perform(Effects effects) {
   if (!effects.writes.empty()) storage_->write(std::move(effects.writes));
   if (effects.load)
-    storage_->load(port_.core->executor().map().placement_key(), std::move(*effects.load));
+    storage_->load(port_.core()->executor().map().placement_key(), std::move(*effects.load));
   for (Effects::Send& send : effects.sends) links_.send(send.link, std::move(send.frame));
   for (const Effects::Close& close : effects.closes) links_.close(close.link, close.reason);
   for (const Effects::Reply& told : effects.replies) reply(told.client, told.answer);
@@ -66,8 +65,8 @@ void Reactor::reply(ClientId client, const Answer& answer) {
 void Reactor::after_batch() {
   tell_ready();
   if (calls_->waiting() && !sweeping_) sweep_calls();
-  if (port_.core != nullptr) {
-    const bool paused = port_.core->paused();
+  if (port_.core() != nullptr) {
+    const bool paused = port_.core()->paused();
     if (std::exchange(paused_, paused) != paused) {
       calls_->set_paused(paused);
       crossing_.set_paused(paused);
@@ -81,7 +80,7 @@ void Reactor::after_batch() {
 
 // A timer that fires too early is cheaper than one that is set at every batch.
 void Reactor::arm_timer() {
-  const Instant deadline = port_.core->deadline();
+  const Instant deadline = port_.core()->deadline();
   if (armed_ <= deadline) return;
   armed_ = deadline;
   timer_.expires_at(deadline);
@@ -92,12 +91,14 @@ void Reactor::arm_timer() {
 
 void Reactor::on_timer() {
   armed_ = kNever;
-  if (port_.core == nullptr) return;
-  const Instant now = NodeClock::now();
-  if (now >= port_.core->deadline()) port_.core->on_tick(now, port_.effects);
-  sessions_.on_tick(now);
-  publish_figures();
-  finish();
+  if (port_.core() == nullptr) return;
+  {
+    const CorePort::Event event(port_);
+    const Instant now = NodeClock::now();
+    if (now >= port_.core()->deadline()) event->on_tick(now, event.effects());
+    sessions_.on_tick(now);
+    publish_figures();
+  }
   tell_filled();
 }
 
@@ -117,36 +118,36 @@ void Reactor::sweep_calls() {
 }
 
 void Reactor::tell_ready() {
-  crossing_.set_serving(port_.core != nullptr && port_.core->serves_reads());
+  crossing_.set_serving(port_.core() != nullptr && port_.core()->serves_reads());
   const bool ready =
-      port_.core != nullptr && port_.core->ready() && (ready_ || crossing_.acquainted());
+      port_.core() != nullptr && port_.core()->ready() && (ready_ || crossing_.acquainted());
   if (std::exchange(ready_, ready) == ready) return;
   if (ready) {
     log_.info("ready");
-  } else if (port_.core != nullptr) {
-    log_.error("not ready any more", {{"why", port_.core->state()}});
+  } else if (port_.core() != nullptr) {
+    log_.error("not ready any more", {{"why", port_.core()->state()}});
   }
   events_.ready(ready);
 }
 
 // At a timer, since it visits every partition.
 void Reactor::tell_filled() {
-  if (port_.core == nullptr || !port_.core->ready()) return;
-  const bool filling = port_.core->being_filled();
+  if (port_.core() == nullptr || !port_.core()->ready()) return;
+  const bool filling = port_.core()->being_filled();
   if (std::exchange(filling_, filling) == filling) return;
   log_.info(filling ? kBeingFilled : "the new disk has been filled: it counts from now on");
 }
 
 void Reactor::on_durable(Commit commit) {
-  if (port_.core == nullptr) return;
-  port_.core->on_durable(NodeClock::now(), commit, port_.effects);
-  finish();
+  if (port_.core() == nullptr) return;
+  const CorePort::Event event(port_);
+  event->on_durable(NodeClock::now(), commit, event.effects());
 }
 
 void Reactor::on_loaded(const Loaded& loaded) {
-  if (port_.core == nullptr) return;
-  port_.core->on_loaded(NodeClock::now(), loaded, port_.effects);
-  finish();
+  if (port_.core() == nullptr) return;
+  const CorePort::Event event(port_);
+  event->on_loaded(NodeClock::now(), loaded, event.effects());
 }
 
 void Reactor::on_full(const Status& status) {
@@ -156,9 +157,9 @@ void Reactor::on_full(const Status& status) {
     log_.error("the disk is full: adds are refused until there is room",
                {{"why", status.detail()}});
   }
-  if (port_.core == nullptr) return;
-  port_.core->on_storage_full(!status.ok());
-  finish();
+  if (port_.core() == nullptr) return;
+  const CorePort::Event event(port_);
+  event->on_storage_full(!status.ok());
 }
 
 }  // namespace quipu

@@ -131,7 +131,7 @@ class Reactor {
   asio::io_context client_sockets_{1};  // never runs: see ready_sockets.h
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  CorePort port_;
+  CoreHolder port_;
   std::vector<Reactor*> all_;     // of this node
   Reactor* accepting_ = nullptr;  // the next client is its
   Crossing crossing_;

@@ -37,11 +37,7 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       random_(random),
       events_(std::move(events)),
       work_(asio::make_work_guard(io_)),
-      port_{.core = nullptr,
-            .crossing = &crossing_,
-            .effects = {},
-            .finish = [this] { finish(); },
-            .finish_later = [this] { finish_later(); }},
+      port_(crossing_, {.now = [this] { finish(); }, .later = [this] { finish_later(); }}),
       all_{this},
       crossing_(io_, port_,
                 [this](ClientId client, const Answer& answer) { reply(client, answer); }),
@@ -173,9 +169,10 @@ void Reactor::begin(Recovered recovered) {
   const Meta& meta = recovered.executor->meta();
   filling_ = !waits && meta.marked && meta.filled_from.empty();
   if (filling_) log_.info(kBeingFilled);
-  port_.core = std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self,
-                                          plan_.settings, std::move(recovered.executor),
-                                          random_.split(), waits ? Service::reads : Service::all);
+  const CorePort::Event begun(port_);
+  port_.set(std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self, plan_.settings,
+                                       std::move(recovered.executor), random_.split(),
+                                       waits ? Service::reads : Service::all));
   publish_figures();
   if (waits) {
     log_.error("the disk is full: the node serves local reads, and waits for room to join",
@@ -184,7 +181,6 @@ void Reactor::begin(Recovered recovered) {
   } else {
     links_.start();
   }
-  finish();
 }
 
 // After the sockets that are readable now.
@@ -243,8 +239,7 @@ void Reactor::on_recovered(Result<Recovered> recovered) {
 void Reactor::give_up_core(const Status& changes, const Status& reads) {
   links_.stop();
   sessions_.close_all();
-  port_.core.reset();
-  port_.effects.clear();
+  port_.reset();
   timer_.cancel();
   armed_ = kNever;
   if (std::exchange(paused_, false)) calls_->set_paused(false);
@@ -280,8 +275,10 @@ void Reactor::begin_closing() {
   if (!thread_.joinable()) return;
   std::promise<void> done;
   asio::post(io_, [&] {
-    close_ports();
-    finish();  // clients' requests to other reactors are on their way
+    {
+      const CorePort::Event closing(port_);
+      close_ports();
+    }  // what clients have asked of other reactors is on its way
     done.set_value();
   });
   done.get_future().wait();
@@ -315,13 +312,13 @@ void Reactor::finish_all() {
   retry_.async_wait([this](const asio::error_code& error) {
     if (!error) check_stopped();
   });
-  if (port_.core != nullptr) port_.core->begin_closing(NodeClock::now(), port_.effects);
-  finish();
+  const CorePort::Event event(port_);
+  if (port_.core() != nullptr) event->begin_closing(NodeClock::now(), event.effects());
 }
 
 void Reactor::check_stopped() {
   if (phase_ != Phase::stopping) return;
-  const bool quiet = crossing_.quiet() && (port_.core == nullptr || port_.core->quiet());
+  const bool quiet = crossing_.quiet() && (port_.core() == nullptr || port_.core()->quiet());
   if (quiet) tell_quiet();
   const auto was_quiet = [](const Reactor* reactor) { return reactor->was_quiet_.load(); };
   const bool over = quiet && std::ranges::all_of(all_, was_quiet);

@@ -102,46 +102,47 @@ class Server {
     check(executor.ok(), "a node's own disk can be recovered");
     // Connections take their time from the clock, so the core does, too.
     Instant now = NodeClock::now() - std::chrono::hours(1);
-    port_.core = std::make_unique<NodeCore>(now, config_, 0, Node::settings(), std::move(*executor),
-                                            random_.split());
-    port_.crossing = &crossing_;
-    port_.finish = [this] { finish(); };
+    port_.set(std::make_unique<NodeCore>(now, config_, 0, Node::settings(), std::move(*executor),
+                                         random_.split()));
     const Instant begun = NodeClock::now();
-    for (; now <= begun; now = std::max(now, port_.core->deadline())) {
-      port_.core->on_tick(now, port_.effects);
-      finish();
+    for (; now <= begun; now = std::max(now, port_.core()->deadline())) {
+      const CorePort::Event event(port_);
+      event->on_tick(now, event.effects());
     }
   }
 
   [[nodiscard]] RespServer& resp() { return resp_; }
-  [[nodiscard]] bool paused() const { return port_.core->paused(); }
+  [[nodiscard]] CorePort& port() { return port_; }
+  [[nodiscard]] bool paused() const { return port_.core()->paused(); }
   void stall(bool stalled) {
+    const CorePort::Event event(port_);
     stalled_ = stalled;
-    finish();
   }
-  void on_storage_full(bool full) { port_.core->on_storage_full(full); }
+  void on_storage_full(bool full) { CorePort::Event(port_)->on_storage_full(full); }
   void tick() {
-    port_.core->on_tick(NodeClock::now(), port_.effects);
-    finish();
-  }
-  // Until nothing more comes of what has happened.
-  void finish() {
-    bool more = true;
-    while (more) {
-      port_.core->finish_batch(NodeClock::now(), port_.effects);
-      Effects effects = std::exchange(port_.effects, {});
-      for (Sealed& sealed : effects.writes) writes_.push_back(std::move(sealed));
-      for (const Effects::Reply& reply : effects.replies) tell_(reply);
-      more = !effects.replies.empty() || port_.core->in_batch() || write();
-    }
+    const CorePort::Event event(port_);
+    event->on_tick(NodeClock::now(), event.effects());
   }
   void on_reply(std::function<void(const Effects::Reply&)> tell) { tell_ = std::move(tell); }
 
  private:
+  // Until nothing more comes of what has happened.
+  void finish() {
+    if (std::exchange(finishing_, true)) return;
+    bool more = true;
+    while (more) {
+      Effects effects = port_.finish_batch(NodeClock::now());
+      for (Sealed& sealed : effects.writes) writes_.push_back(std::move(sealed));
+      for (const Effects::Reply& reply : effects.replies) tell_(reply);
+      more = !effects.replies.empty() || port_.core()->in_batch() || write();
+    }
+    finishing_ = false;
+  }
   bool write() {
     if (stalled_ || writes_.empty()) return false;
     check(store_.write(writes_.front().batch).ok(), "the disk takes it");
-    port_.core->on_durable(NodeClock::now(), writes_.front().commit, port_.effects);
+    const CorePort::Event event(port_);
+    event->on_durable(NodeClock::now(), writes_.front().commit, event.effects());
     writes_.pop_front();
     return true;
   }
@@ -150,13 +151,14 @@ class Server {
   MemoryDisk disk_;
   MemoryStore store_;
   Random random_{1};
-  CorePort port_;
+  CoreHolder port_{crossing_, {.now = [this] { finish(); }, .later = [this] { finish(); }}};
   asio::io_context io_;
   Crossing crossing_{io_, port_, nullptr};  // of the only reactor
   ClientContext context_{.port = port_};
   RespServer resp_{context_, {.flushall = true, .connections = 2}, Random{3}};
   std::deque<Sealed> writes_;
   bool stalled_ = false;
+  bool finishing_ = false;
   std::function<void(const Effects::Reply&)> tell_ = [](const Effects::Reply&) {};
 };
 
@@ -190,10 +192,12 @@ class Stranger {
       if (connection_->state() == State::waiting) return;
       const std::string before(in_.unread());
       const std::size_t said = out_.size();
-      connection_->take(in_, out_);
-      executed_ += requests_in(before.substr(0, before.size() - in_.buffered()));
-      check(out_.size() - said < kMostAtOnce, "what waits to be said is bounded");
-      server_.finish();
+      {
+        const CorePort::Event turn(server_.port(), CorePort::End::later);
+        connection_->take(in_, out_);
+        executed_ += requests_in(before.substr(0, before.size() - in_.buffered()));
+        check(out_.size() - said < kMostAtOnce, "what waits to be said is bounded");
+      }
       if (connection_->state() == State::ended || connection_->state() == State::broken) {
         check_replies();
         connect();

@@ -107,7 +107,7 @@ void info_memory(const Facts& facts, std::string& to) {
 
 // Every add at disk is synced before it is acknowledged.
 void info_persistence(const Facts& facts, std::string& to) {
-  const NodeCore& core = *facts.server.context.port.core;
+  const NodeCore& core = *facts.server.context.port.core();
   line(to, "loading", core.serves_reads() ? 0 : 1);
   line(to, "rdb_bgsave_in_progress", 0);
   line(to, "aof_enabled", 1);

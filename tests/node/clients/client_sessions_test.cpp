@@ -25,6 +25,7 @@ using testing::HasSubstr;
 class Served {
  public:
   explicit Served(SessionLimits limits) : sessions_(io_, port_, limits, RespSettings{}, Random(1)) {
+    port_.set(core_alone(store_));
     EXPECT_TRUE(listener_.bind({"127.0.0.1", 0}).ok());
     EXPECT_TRUE(listener_
                     .start(
@@ -49,11 +50,8 @@ class Served {
  private:
   MemoryDisk disk_;
   MemoryStore store_{disk_};
-  CorePort port_{.core = core_alone(store_),
-                 .crossing = &crossing_,
-                 .effects = {},
-                 .finish = [this] { sessions_.flush(); },
-                 .finish_later = [this] { sessions_.flush(); }};
+  CoreHolder port_{crossing_,
+                   {.now = [this] { sessions_.flush(); }, .later = [this] { sessions_.flush(); }}};
   asio::io_context client_sockets_;
   asio::io_context io_;
   Crossing crossing_{io_, port_, nullptr};

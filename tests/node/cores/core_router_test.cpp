@@ -22,13 +22,12 @@ constexpr ClientId kClient{7};
 // A cluster of its own, which owns all; so it answers whatever it is asked.
 class Side {
  public:
-  Side() { port.core = core_alone(store_); }
+  Side() { port.set(core_alone(store_)); }
 
   // What the reactor does at the end of a batch; with `durable`, until all is written.
   void finish(bool durable) {
     do {
-      if (port.core != nullptr) port.core->finish_batch(NodeClock::now(), port.effects);
-      const Effects effects = std::exchange(port.effects, {});
+      const Effects effects = port.finish_batch(NodeClock::now());
       for (const Effects::Reply& reply : effects.replies) {
         if (reply.client == Crossing::kGuests) {
           crossing.on_guest_answer(reply.answer);
@@ -40,18 +39,16 @@ class Side {
       }
       if (effects.released != Commit{}) crossing.on_released(effects.released);
       for (const Sealed& sealed : effects.writes) {
-        if (durable) port.core->on_durable(NodeClock::now(), sealed.commit, port.effects);
+        if (!durable) continue;
+        const CorePort::Event event(port);
+        event->on_durable(NodeClock::now(), sealed.commit, event.effects());
       }
-    } while (!port.effects.replies.empty() || port.effects.released != Commit{});
+    } while (!port.effects().replies.empty() || port.effects().released != Commit{});
     crossing.flush();
   }
 
   asio::io_context io;
-  CorePort port{.core = nullptr,
-                .crossing = &crossing,
-                .effects = {},
-                .finish = [] {},
-                .finish_later = [] {}};
+  CoreHolder port{crossing, {.now = [] {}, .later = [] {}}};
   Crossing crossing{io, port, [this](ClientId client, const Answer& answer) {
                       EXPECT_EQ(client, kClient);
                       answers.push_back(answer);
@@ -78,7 +75,7 @@ class Crossings : public testing::Test {
     there_.crossing.meet(all, members, first->config, 1);
     here_.crossing.set_serving(true);
     there_.crossing.set_serving(true);
-    const HashKey placement = here_.port.core->executor().map().placement_key();
+    const HashKey placement = here_.port.core()->executor().map().placement_key();
     for (int i = 0; ours_.size() < 4 || theirs_.size() < 4; ++i) {
       const std::string key = "k" + std::to_string(i);
       const Partition partition = Placement(placement, {key, 0}).partition();
@@ -134,8 +131,8 @@ TEST_F(Crossings, WhatAnotherReactorOwnsIsCountedThereAndAnsweredHere) {
   EXPECT_THAT(done(),
               testing::UnorderedElementsAre(std::pair(1u, Code::ok), std::pair(2u, Code::ok),
                                             std::pair(3u, Code::ok)));
-  EXPECT_EQ(here_.port.core->executor().map().ledger().size(), 1u);
-  EXPECT_EQ(there_.port.core->executor().map().ledger().size(), 2u);
+  EXPECT_EQ(here_.port.core()->executor().map().ledger().size(), 1u);
+  EXPECT_EQ(there_.port.core()->executor().map().ledger().size(), 2u);
   EXPECT_TRUE(here_.crossing.quiet() && there_.crossing.quiet());
 }
 
@@ -214,7 +211,7 @@ TEST_F(Crossings, ACoreThatIsGivenUpOwesNobodyAnAnswer) {
   here_.crossing.on_read(NodeClock::now(), kClient,
                          {.id = 2, .level = ReadLevel::local, .keys = {theirs_[0], ours_[0]}});
   here_.crossing.flush();
-  there_.port.core.reset();
+  there_.port.reset();
   there_.crossing.abandon({Code::in_doubt, "gone"}, {Code::unavailable, "gone"});
   add(theirs_[1], 3);  // while there is none
   settle(false);
@@ -233,7 +230,7 @@ TEST_F(Crossings, OneThatDoesNotServeSaysSoItself) {
   EXPECT_TRUE(here_.crossing.others_serve());
   there_.crossing.set_serving(false);
   EXPECT_FALSE(here_.crossing.others_serve());
-  there_.port.core.reset();
+  there_.port.reset();
   add(theirs_[0], 1);
   add(theirs_[0], 3,
       {.store = {}, .serial = Serial{1}, .number = 1, .floor = 0});  // it may be a retry
@@ -244,7 +241,7 @@ TEST_F(Crossings, OneThatDoesNotServeSaysSoItself) {
                                            std::pair(3u, Code::in_doubt)));
   ASSERT_EQ(here_.answers.size(), 3u);
   EXPECT_EQ(std::get<Values>(here_.answers.back()).values.front().code, Code::unavailable);
-  EXPECT_EQ(here_.port.core->executor().map().ledger().size(), 0u);
+  EXPECT_EQ(here_.port.core()->executor().map().ledger().size(), 0u);
 }
 
 TEST_F(Crossings, NobodyIsReadWhileAnotherIsBehind) {

@@ -15,7 +15,7 @@ namespace {
 
 class RespConnections : public testing::Test {
  protected:
-  RespConnections() { port_.core = core_alone(store_); }
+  RespConnections() { port_.set(core_alone(store_)); }
 
   // Takes what a client sent; nothing is answered that needs the core's effects.
   std::string take(const std::string& requests) {
@@ -31,11 +31,7 @@ class RespConnections : public testing::Test {
   MemoryDisk disk_;
   MemoryStore store_{disk_};
   asio::io_context io_;
-  CorePort port_{.core = nullptr,
-                 .crossing = &crossing_,
-                 .effects = {},
-                 .finish = [] {},
-                 .finish_later = [] {}};
+  CoreHolder port_{crossing_, {.now = [] {}, .later = [] {}}};
   Crossing crossing_{io_, port_, [](ClientId, const Answer&) {}};
   ClientContext context_{.port = port_};
   RespServer server_{.context = context_, .settings = {}, .random = Random(1)};

@@ -24,14 +24,13 @@ namespace {
 
 class HeldReactor {
  public:
-  explicit HeldReactor(Ack ack) : ack_(ack) { port.core = core_alone(store_); }
+  explicit HeldReactor(Ack ack) : ack_(ack) { port.set(core_alone(store_)); }
 
   // Does what the core wants, but for what the disk must do.
   void finish() {
     if (std::exchange(finishing_, true)) return;
     do {
-      port.core->finish_batch(NodeClock::now(), port.effects);
-      const Effects effects = std::exchange(port.effects, {});
+      const Effects effects = port.finish_batch(NodeClock::now());
       for (const Sealed& sealed : effects.writes) writes_.push_back(sealed.commit);
       batches_ += effects.writes.empty() ? 0 : 1;
       for (const Effects::Reply& reply : effects.replies) {
@@ -49,8 +48,8 @@ class HeldReactor {
       }
       crossing.flush();
       sessions.flush();
-    } while (!port.effects.replies.empty() || port.effects.released != Commit{} ||
-             port.core->in_batch());
+    } while (!port.effects().replies.empty() || port.effects().released != Commit{} ||
+             port.core()->in_batch());
     sessions.resume();
     finishing_ = false;
   }
@@ -67,8 +66,8 @@ class HeldReactor {
     if (writes_.empty()) return false;
     const Commit commit = writes_.front();
     writes_.pop_front();
-    port.core->on_durable(NodeClock::now(), commit, port.effects);
-    finish();
+    const CorePort::Event event(port);
+    event->on_durable(NodeClock::now(), commit, event.effects());
     return true;
   }
 
@@ -86,11 +85,8 @@ class HeldReactor {
 
  public:
   asio::io_context io;
-  CorePort port{.core = nullptr,
-                .crossing = &crossing,
-                .effects = {},
-                .finish = [this] { finish(); },
-                .finish_later = [this] { finish_is_due_ = true; }};
+  CoreHolder port{crossing,
+                  {.now = [this] { finish(); }, .later = [this] { finish_is_due_ = true; }}};
   Crossing crossing{io, port, [this](ClientId client, const Answer& answer) {
                       sessions.reply(client, answer);
                       finish_is_due_ = true;
@@ -126,7 +122,7 @@ class RespDurability : public testing::Test {
     there_.crossing.set_serving(true);
     owned_by_ = [config = first->config, self = first->self,
                  placement =
-                     here_.port.core->executor().map().placement_key()](const std::string& key) {
+                     here_.port.core()->executor().map().placement_key()](const std::string& key) {
       return config.owners.owns(self, Placement(placement, {key, 0}).partition());
     };
     spread(key("H", "spread"));
@@ -165,9 +161,10 @@ class RespDurability : public testing::Test {
   void spread(const std::string& key) {
     HeldReactor& holder = owned_by_(key) ? here_ : there_;
     const Op raise{.id = 1, .kind = OpKind::raise, .key = key, .amount = 4};
-    holder.port.core->on_ops(NodeClock::now(), ClientId{99}, std::span(&raise, 1),
-                             holder.port.effects);
-    holder.finish();
+    {
+      const CorePort::Event event(holder.port);
+      event->on_ops(NodeClock::now(), ClientId{99}, std::span(&raise, 1), event.effects());
+    }
     write_all();
   }
 
