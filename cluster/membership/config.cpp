@@ -142,7 +142,7 @@ Result<ClusterConfig> found_config(std::string name, std::vector<Member> members
   ClusterConfig config;
   config.id = cluster_id(name, members, replication);
   config.name = std::move(name);
-  config.owners = plan({}, {}, members, replication);
+  config.owners = plan(members, replication);
   config.members = std::move(members);
   return config;
 }

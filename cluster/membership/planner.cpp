@@ -120,35 +120,7 @@ class Planner {
     set_targets(std::move(zones), limit_, replication_);
   }
 
-  void keep(const OwnerTable& present, const std::vector<Member>& before) {
-    QUIPU_CHECK(present.rows().size() == kPartitions * present.replication(),
-                "a table has the owners of every partition", present.rows().size());
-    std::vector<Seat> seats;  // of the members before
-    for (const Member& member : before) seats.push_back(seat_of(member.id));
-    for (std::size_t p = 0; p < kPartitions; ++p) {
-      for (const MemberIndex member : present.of(Partition{static_cast<std::uint16_t>(p)})) {
-        QUIPU_CHECK(member < before.size(), "an owner is a member", member, before.size());
-        if (seats[member] == kNobody) continue;
-        rows_[p].push_back(seats[member]);
-        ++owners_[seats[member]].load;
-      }
-    }
-  }
-
-  // Fewer replicas or more zones than before: the fullest seats give up replicas.
-  void trim() {
-    for (Row& row : rows_) {
-      const auto crowded = [&](Seat seat) { return in_zone(row, owners_[seat].zone) > limit_; };
-      const auto rank = [&](Seat s) { return std::pair(crowded(s), owners_[s].surplus()); };
-      while (row.size() > replication_ || std::ranges::any_of(row, crowded)) {
-        const auto out = std::ranges::max_element(row, {}, rank);
-        --owners_[*out].load;
-        row.erase(out);
-      }
-    }
-  }
-
-  // Some seat always fits: any row within the zone limit can be completed.
+  // Somebody always fits: any row within the zone limit can be completed.
   void fill() {
     for (std::size_t p = 0; p < kPartitions; ++p) {
       while (rows_[p].size() < replication_) {
@@ -193,13 +165,7 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] Seat seat_of(NodeId id) const {
-    const auto at = std::ranges::lower_bound(owners_, id, {}, &Owner::id);
-    const bool found = at != owners_.end() && at->id == id;
-    return found ? static_cast<Seat>(at - owners_.begin()) : kNobody;
-  }
-
-  // Rendezvous hashing: each seat's preference for each partition.
+  // Rendezvous hashing: each seat's liking for each partition.
   [[nodiscard]] std::uint64_t score(Seat seat, std::size_t p) const {
     const std::string bytes{static_cast<char>(p & 0xff), static_cast<char>(p >> 8)};
     return hash64(HashKey{raw(owners_[seat].id)}, bytes);
@@ -286,14 +252,11 @@ class Planner {
 
 }  // namespace
 
-OwnerTable plan(const OwnerTable& present, const std::vector<Member>& before,
-                const std::vector<Member>& after, std::uint8_t replication) {
-  std::vector<Owner> owners = seat_owners(after);
+OwnerTable plan(const std::vector<Member>& members, std::uint8_t replication) {
+  std::vector<Owner> owners = seat_owners(members);
   if (owners.empty() || replication == 0) return {};
   const std::size_t possible = std::min<std::size_t>(replication, owners.size());
   Planner planner(std::move(owners), possible);
-  planner.keep(present, before);
-  planner.trim();
   planner.fill();
   planner.balance();
   return planner.table();

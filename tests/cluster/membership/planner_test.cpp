@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -91,20 +89,8 @@ std::vector<double> shares(const std::vector<Member>& listed, std::size_t replic
   return result;
 }
 
-// How many replicas have to be copied to somebody who did not have them.
-double moved(const std::vector<Owners>& before, const std::vector<Owners>& after) {
-  Owners gained;
-  for (std::size_t p = 0; p < kPartitions; ++p) {
-    std::ranges::set_difference(after[p], before[p], std::back_inserter(gained));
-  }
-  return static_cast<double>(gained.size());
-}
-
-// 2% more than needed; replicas are whole.
-double at_most(double ideal) { return std::max(1.02 * ideal, std::ceil(ideal)); }
-
 OwnerTable found(const std::vector<Member>& listed, std::uint8_t replication = 3) {
-  return plan({}, {}, listed, replication);
+  return plan(listed, replication);
 }
 
 // Every partition has distinct owners and every load is within one of its target.
@@ -116,11 +102,6 @@ void expect_right(const OwnerTable& table, const std::vector<Member>& listed,
   }
   const std::vector<double> held = loads(table, listed);
   for (std::size_t i = 0; i < listed.size(); ++i) EXPECT_NEAR(held[i], targets[i], 1.0);
-}
-
-std::vector<Member> without(std::vector<Member> listed, std::size_t index) {
-  listed.erase(listed.begin() + static_cast<std::ptrdiff_t>(index));
-  return listed;
 }
 
 TEST(PlannerTest, LoadsFollowWeightsAndReplicasSpreadOverZones) {
@@ -186,55 +167,6 @@ TEST(PlannerTest, SharesOutWhatAMemberOrZoneCannotHold) {
   }
 }
 
-TEST(PlannerTest, AJoinMovesTheJoinersShareAndNoMore) {
-  for (const Layout& layout : layouts()) {
-    SCOPED_TRACE(describe(layout));
-    const std::vector<Member> after = members(layout);
-    const std::vector<double> share = shares(after, layout.replication);
-    for (const std::size_t joiner : {std::size_t{0}, layout.nodes / 2, layout.nodes - 1}) {
-      const std::vector<Member> before = without(after, joiner);
-      const OwnerTable old = found(before, layout.replication);
-      const OwnerTable now = plan(old, before, after, layout.replication);
-      expect_right(now, after, share);
-      EXPECT_LE(moved(by_id(old, before), by_id(now, after)), at_most(share[joiner]));
-    }
-  }
-}
-
-TEST(PlannerTest, ALeaveMovesTheLeaversShareAndNoMore) {
-  for (const Layout& layout : layouts()) {
-    SCOPED_TRACE(describe(layout));
-    const std::vector<Member> before = members(layout);
-    const OwnerTable old = found(before, layout.replication);
-    const std::vector<double> held = loads(old, before);
-    for (const std::size_t leaver : {std::size_t{0}, layout.nodes / 2, layout.nodes - 1}) {
-      const std::vector<Member> after = without(before, leaver);
-      const OwnerTable now = plan(old, before, after, layout.replication);
-      expect_right(now, after, loads(found(after, layout.replication), after));
-      EXPECT_LE(moved(by_id(old, before), by_id(now, after)), at_most(held[leaver]));
-    }
-  }
-}
-
-TEST(PlannerTest, AReplacementMovesOnlyWhatTheReplacedOneHeld) {
-  const std::vector<Member> before = members({9, "012"});
-  std::vector<Member> after = before;
-  after[4] = members({14, "012"}).back();
-  const OwnerTable old = found(before);
-  const OwnerTable now = plan(old, before, after, 3);
-  expect_right(now, after, shares(after, 3));
-  EXPECT_EQ(moved(by_id(old, before), by_id(now, after)), loads(old, before)[4]);
-}
-
-TEST(PlannerTest, MovesNothingInABalancedTable) {
-  for (const Layout& layout : layouts()) {
-    SCOPED_TRACE(describe(layout));
-    const std::vector<Member> listed = members(layout);
-    const OwnerTable once = found(listed, layout.replication);
-    EXPECT_EQ(plan(once, listed, listed, layout.replication).rows(), once.rows());
-  }
-}
-
 TEST(PlannerTest, DoesNotDependOnTheOrderOfMembers) {
   for (const Layout& layout : layouts()) {
     SCOPED_TRACE(describe(layout));
@@ -243,56 +175,50 @@ TEST(PlannerTest, DoesNotDependOnTheOrderOfMembers) {
     const OwnerTable one = found(listed, layout.replication);
     const OwnerTable other = found(reversed, layout.replication);
     EXPECT_EQ(by_id(one, listed), by_id(other, reversed));
-    const auto more = members({layout.nodes + 2, layout.zones, layout.weights});
-    std::vector<Member> rotated = more;
-    std::ranges::rotate(rotated, rotated.begin() + 2);
-    EXPECT_EQ(by_id(plan(one, listed, more, layout.replication), more),
-              by_id(plan(other, reversed, rotated, layout.replication), rotated));
   }
 }
 
-struct Rearrangement {
-  std::string what;
-  Layout before, after;
-  double most;  // replicas moved
-};
-
-TEST(PlannerTest, AChangeMovesNoMoreThanItMust) {
-  const double all = kPartitions;
-  const std::vector<Rearrangement> changes{
-      {"a fourth replica", {10, "0", {1, 2}, 3}, {10, "0", {1, 2}, 4}, 1.02 * all},
-      {"a replica fewer", {10, "0", {1, 2}, 4}, {10, "0", {1, 2}, 3}, 0.02 * all},
-      {"one in a third zone of each partition", {6, "01"}, {9, "010101222"}, 1.02 * all},
-      {"a drained member", {4, "0", {1}, 1}, {4, "0", {1, 1, 0, 1}, 1}, all / 4},
-      {"the same weights in another unit", {9, "0", {1, 2}}, {9, "0", {10, 20}}, 0},
-  };
-  for (const auto& [what, from, to, most] : changes) {
-    SCOPED_TRACE(what);
-    const std::vector<Member> before = members(from), after = members(to);
-    const OwnerTable old = found(before, from.replication);
-    const OwnerTable now = plan(old, before, after, to.replication);
-    expect_right(now, after, shares(after, to.replication));
-    EXPECT_LE(moved(by_id(old, before), by_id(now, after)), most);
+// The least number of replicas of a partition in one zone that leaves room for all.
+std::size_t zone_limit(const std::map<std::string, std::size_t>& zones, std::size_t replicas) {
+  for (std::size_t limit = 1;; ++limit) {
+    std::size_t room = 0;
+    for (const auto& [zone, size] : zones) room += std::min(limit, size);
+    if (room >= replicas) return limit;
   }
 }
 
-TEST(PlannerTest, StaysRightThroughAnyHistory) {
+TEST(PlannerTest, AnyMembersGetDistinctOwnersWithinTheZoneLimit) {
   constexpr std::uint64_t kSeed = 20240229;
   Random random(kSeed);
-  std::vector<Member> pool = members({24, "0012", {1, 3, 2}});
-  std::vector<Member> present;
-  OwnerTable table;
+  std::vector<Member> pool = members({24, "0012"});
   for (int step = 0; step < 60; ++step) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + ", step " + std::to_string(step));
-    std::vector<Member> next;
+    std::vector<Member> listed;
+    std::map<std::string, std::size_t> zones;
+    std::size_t owners = 0;
     for (Member& member : pool) {
       member.weight = static_cast<std::uint32_t>(random.below(4));
-      if (random.below(3) > 0) next.push_back(member);
+      if (random.below(3) == 0) continue;
+      listed.push_back(member);
+      if (member.weight == 0) continue;
+      ++zones[member.zone];
+      ++owners;
     }
     const auto replication = static_cast<std::uint8_t>(1 + random.below(5));
-    table = plan(table, present, next, replication);
-    present = next;
-    expect_right(table, present, loads(found(present, replication), present));
+    const OwnerTable table = found(listed, replication);
+    ASSERT_EQ(table.replication(), std::min<std::size_t>(replication, owners));
+    const std::size_t limit = owners == 0 ? 0 : zone_limit(zones, table.replication());
+    for (std::uint16_t p = 0; p < kPartitions && owners > 0; ++p) {
+      std::map<std::string, std::size_t> used;
+      Owners distinct;
+      for (const MemberIndex i : table.of(Partition{p})) {
+        ASSERT_GT(listed[i].weight, 0u);
+        ASSERT_LE(++used[listed[i].zone], limit);
+        distinct.push_back(listed[i].id);
+      }
+      std::ranges::sort(distinct);
+      ASSERT_EQ(std::ranges::adjacent_find(distinct), distinct.end());
+    }
   }
 }
 
