@@ -11,13 +11,19 @@
 namespace quipu {
 namespace {
 
-CounterChange change(OpKind kind, const std::string& key, std::int64_t amount, AddOptions options) {
-  return {.kind = kind,
+CounterChange addition(const std::string& key, std::int64_t amount, AddOptions options) {
+  return {.kind = OpKind::add,
           .key = key,
           .amount = amount,
           .ack = options.ack,
           .timeout = options.timeout,
-          .affinity = kind == OpKind::add ? affinity_of(options.affinity) : Affinity{}};
+          .affinity = affinity_of(options.affinity)};
+}
+
+CounterChange change(OpKind kind, const std::string& key, std::int64_t amount,
+                     ChangeOptions options) {
+  return {
+      .kind = kind, .key = key, .amount = amount, .ack = options.ack, .timeout = options.timeout};
 }
 
 CounterQuestion question(const std::string& key, ReadOptions options) {
@@ -70,27 +76,27 @@ void add_and_tell(const std::shared_ptr<CounterBackend>& backend, CounterChange 
 }  // namespace
 
 Status Counter::add(std::int64_t amount, AddOptions options) {
-  return change_and_wait(backend_, change(OpKind::add, key_, amount, options));
+  return change_and_wait(backend_, addition(key_, amount, options));
 }
 
 void Counter::add(std::int64_t amount, AddOptions options, std::function<void(Status)> done) {
-  backend_->submit(change(OpKind::add, key_, amount, options), callable(std::move(done)));
+  backend_->submit(addition(key_, amount, options), callable(std::move(done)));
 }
 
 std::future<Status> Counter::add_async(std::int64_t amount, AddOptions options) {
-  return change_async(*backend_, change(OpKind::add, key_, amount, options));
+  return change_async(*backend_, addition(key_, amount, options));
 }
 
 Result<Added> Counter::add_and_read(std::int64_t amount, AddOptions options) {
   const std::shared_ptr<CounterBackend> backend = backend_;
-  CounterChange add = change(OpKind::add, key_, amount, options);
+  CounterChange add = addition(key_, amount, options);
   return wait_for<Result<Added>>(
       *backend, add.timeout, 1,
       [&](AddedDone done) { add_and_tell(backend, std::move(add), std::move(done)); }, as_answer);
 }
 
 void Counter::add_and_read(std::int64_t amount, AddOptions options, AddedDone done) {
-  add_and_tell(backend_, change(OpKind::add, key_, amount, options), callable(std::move(done)));
+  add_and_tell(backend_, addition(key_, amount, options), callable(std::move(done)));
 }
 
 std::future<Result<Added>> Counter::add_and_read_async(std::int64_t amount, AddOptions options) {
@@ -116,19 +122,19 @@ std::future<Result<Reading>> Counter::read_async(ReadOptions options) {
       *backend_, [&](ReadCall::Done done) { read(options, std::move(done)); }, as_answer);
 }
 
-Status Counter::reset(AddOptions options) {
+Status Counter::reset(ChangeOptions options) {
   return change_and_wait(backend_, change(OpKind::reset, key_, 0, options));
 }
 
-void Counter::reset(AddOptions options, std::function<void(Status)> done) {
+void Counter::reset(ChangeOptions options, std::function<void(Status)> done) {
   backend_->submit(change(OpKind::reset, key_, 0, options), callable(std::move(done)));
 }
 
-std::future<Status> Counter::reset_async(AddOptions options) {
+std::future<Status> Counter::reset_async(ChangeOptions options) {
   return change_async(*backend_, change(OpKind::reset, key_, 0, options));
 }
 
-Status Counter::raise_shards(std::uint16_t count, AddOptions options) {
+Status Counter::raise_shards(std::uint16_t count, ChangeOptions options) {
   return change_and_wait(backend_, change(OpKind::raise, key_, count, options));
 }
 

@@ -5,7 +5,7 @@
 namespace quipu::cli {
 
 int run(const Environment& environment, const ResetCommand& command) {
-  const AddOptions options{.ack = command.ack, .timeout = environment.timeout};
+  const ChangeOptions options{.ack = command.ack, .timeout = environment.timeout};
   return change(environment, "reset", command.key,
                 [&](Counter counter) { return counter.reset(options); });
 }

@@ -5,7 +5,7 @@
 namespace quipu::cli {
 
 int run(const Environment& environment, const ShardsCommand& command) {
-  const AddOptions options{.timeout = environment.timeout};
+  const ChangeOptions options{.timeout = environment.timeout};
   return change(environment, "shards", command.key,
                 [&](Counter counter) { return counter.raise_shards(command.count, options); });
 }

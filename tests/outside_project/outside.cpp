@@ -15,6 +15,7 @@
 [[maybe_unused]] const quipu::NodeOptions node_options{.replication = 1};
 [[maybe_unused]] const quipu::ClientOptions client_options{.connect_timeout = {}};
 [[maybe_unused]] const quipu::AddOptions add_options{.ack = quipu::Ack::disk};
+[[maybe_unused]] const quipu::ChangeOptions change_options{.ack = quipu::Ack::disk};
 [[maybe_unused]] const quipu::ReadOptions read_options{.level = quipu::ReadLevel::local};
 [[maybe_unused]] const quipu::ListOptions list_options{.limit = 1};
 [[maybe_unused]] const quipu::Addition addition{.amount = 1};

@@ -59,6 +59,12 @@ struct AddOptions {
   std::string_view affinity{};
 };
 
+// Of a reset or a raise, which concern all shards.
+struct ChangeOptions {
+  Ack ack = Ack::disk;
+  std::chrono::milliseconds timeout{5000};  // as of an add
+};
+
 struct ReadOptions {
   ReadLevel level = ReadLevel::local;
   std::chrono::milliseconds timeout{5000};
@@ -106,15 +112,15 @@ class QUIPU_EXPORT Counter {
   void read(ReadOptions options, std::function<void(Result<Reading>)> done);
   std::future<Result<Reading>> read_async(ReadOptions options = {});
 
-  // Clears the adds that its executor has seen. Adds that it has not seen survive. At quorum it
-  // clears every add that was acknowledged at quorum before.
-  Status reset(AddOptions options = {});
-  void reset(AddOptions options, std::function<void(Status)> done);
-  std::future<Status> reset_async(AddOptions options = {});
+  // Clears what was added so far; adds that it could not see survive. At quorum:
+  // every add that was acknowledged at quorum before.
+  Status reset(ChangeOptions options = {});
+  void reset(ChangeOptions options, std::function<void(Status)> done);
+  std::future<Status> reset_async(ChangeOptions options = {});
 
-  // Spreads the counter over `count` shards, 1 to 1024, for more adds than one set of owners can
-  // execute. A strong read then asks the owners of all shards. The number never shrinks.
-  Status raise_shards(std::uint16_t count, AddOptions options = {});
+  // Spreads the counter over `count` shards, for more adds than one owner set can
+  // take; a strong read then asks them all. Never shrinks. 1 to 1024.
+  Status raise_shards(std::uint16_t count, ChangeOptions options = {});
 
   [[nodiscard]] const std::string& key() const { return key_; }
 

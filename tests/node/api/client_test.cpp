@@ -96,7 +96,6 @@ TEST(Client, AddsOfManyAffinitiesCountTogether) {
     ASSERT_TRUE(added.ok()) << added.message();
   }
   EXPECT_EQ(hot.read({.level = ReadLevel::strong})->value, 20);
-  EXPECT_TRUE(hot.reset({.affinity = "user:1"}).ok());  // of no account to a reset
 }
 
 TEST(Client, SaysWhatIsWrongWithItsSeeds) {
