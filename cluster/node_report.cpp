@@ -1,18 +1,7 @@
-// node_report.cpp: a node's status, and the answers about what it holds.
-#include <algorithm>
-
+// node_report.cpp: what a node tells about itself and what it holds.
 #include "cluster/node_core.h"
 
 namespace quipu {
-namespace {
-
-std::uint32_t milliseconds(std::optional<Duration> age) {
-  if (!age) return kUnknownAge;
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age).count();
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
-}
-
-}  // namespace
 
 std::string NodeCore::state() const {
   if (identity_.abandoned()) return "this disk came back from an older copy: taking a new identity";
@@ -71,7 +60,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
     if (i == self_) continue;
     const Member& member = config_.members[i];
     reply.peers.push_back({member.name, member.peer_address, greeting_.state(i),
-                           replicator_.outbox_size(i), milliseconds(freshness_.age_of(now, i))});
+                           replicator_.outbox_size(i), age_in_ms(freshness_.age_of(now, i))});
   }
   const Coordinator::Counts& ops = coordinator_.counts();
   const Replicator::Counts& sent = replicator_.counts();

@@ -305,8 +305,6 @@ void RespWriter::boolean(bool value) {
 
 void RespWriter::null() { out_.append(version_ == Version::resp2 ? "$-1\r\n" : "_\r\n"); }
 
-void RespWriter::null_array() { out_.append(version_ == Version::resp2 ? "*-1\r\n" : "_\r\n"); }
-
 void RespWriter::array(std::size_t items) { head('*', static_cast<std::int64_t>(items)); }
 
 void RespWriter::set(std::size_t items) {

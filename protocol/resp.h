@@ -80,8 +80,7 @@ class RespWriter {
   void verbatim(std::string_view text);
   void boolean(bool value);
   void null();
-  void null_array();
-  // The header of this many items, or pairs of items.
+  // So many items, or pairs of items, follow.
   void array(std::size_t items);
   void set(std::size_t items);
   void map(std::size_t pairs);

@@ -1,21 +1,10 @@
 #include "cluster/gates/handshake.h"
 
-#include <algorithm>
-
 #include "protocol/check.h"
 #include "protocol/message_codec.h"
 #include "storage/recovery.h"
 
 namespace quipu {
-namespace {
-
-bool same_founding(const std::vector<Pin>& a, const std::vector<Pin>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Pin& x, const Pin& y) {
-    return x.node == y.node && x.store == y.store;
-  });
-}
-
-}  // namespace
 
 Greeting::Greeting(View& view, Executor& executor)
     : view_(view),
@@ -184,7 +173,7 @@ void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
   const Pins& mine = executor_.meta().pins;
   if (mine.founded || !founding_known(mine)) return;
   for (MemberIndex other = 0; other < view_.size(); ++other) {
-    if (other != view_.self() && !same_founding(foundings_[other], mine.founding)) return;
+    if (other != view_.self() && !same_stores(foundings_[other], mine.founding)) return;
   }
   conclude_founding();
   met.pins_changed = true;
@@ -197,7 +186,7 @@ std::string Greeting::founding_state() const {
     if (other == view_.self()) continue;
     const Member& member = view_.config().members[other];
     if (founding_store(mine, member.id) == StoreId{}) unmet.push_back(member.name);
-    if (!same_founding(foundings_[other], mine.founding)) waiting.push_back(member.name);
+    if (!same_stores(foundings_[other], mine.founding)) waiting.push_back(member.name);
   }
   if (!unmet.empty()) return "not founded yet: waiting for " + name_list(unmet);
   return "not founded yet: waiting for " + name_list(waiting) +

@@ -19,12 +19,6 @@ void retire(Pins& pins, StoreId store) {
   pins.retired.insert(std::upper_bound(pins.retired.begin(), pins.retired.end(), store), store);
 }
 
-bool same_stores(const std::vector<Pin>& a, const std::vector<Pin>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Pin& x, const Pin& y) {
-    return x.node == y.node && x.store == y.store;
-  });
-}
-
 void replace(Pins& pins, const ClaimedStore& now) {
   const auto pin = find_pin(pins.current, now.node);
   retire(pins, pin->store);
@@ -69,6 +63,12 @@ PinVerdict meet_unfounded(Pins& mine, const Hello& hello) {
 }
 
 }  // namespace
+
+bool same_stores(const std::vector<Pin>& a, const std::vector<Pin>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Pin& x, const Pin& y) {
+    return x.node == y.node && x.store == y.store;
+  });
+}
 
 bool retired(const Pins& pins, StoreId store) {
   return std::binary_search(pins.retired.begin(), pins.retired.end(), store);

@@ -16,6 +16,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cluster/membership/config.h"
 #include "protocol/peer_messages.h"
@@ -49,7 +50,10 @@ void found(Pins& mine);
 // The store with which `node` joins the founding. 0: not met yet.
 [[nodiscard]] StoreId founding_store(const Pins& pins, NodeId node);
 
-// Another store was pinned in place of this one: it is never in sync again.
+// Whether both lists pin the same stores for the same nodes, whatever their generations.
+[[nodiscard]] bool same_stores(const std::vector<Pin>& a, const std::vector<Pin>& b);
+
+// Another store was pinned in place of this one: it counts nowhere any more.
 [[nodiscard]] bool retired(const Pins& pins, StoreId store);
 
 }  // namespace quipu

@@ -9,12 +9,7 @@ namespace {
 
 constexpr const char* kNoRoom = "too many reads wait for peers, or this one is of too many shards";
 
-std::uint32_t to_ms(Duration age) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
-}
-
-// Its age is as of the question: the answer may have waited for a disk since.
+// As old as when it was asked for: the answer may have waited for a disk since.
 Piece from_round(const Collector::Finished& finished, std::size_t i, const ShardState& state) {
   Piece piece{total(state.cells), state.count, state.usable, finished.missing[i]};
   piece.age_unknown = finished.age_ms == kUnknownAge;
@@ -59,7 +54,7 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
     value.complete = value.complete && piece.complete && !piece.missing &&
                      now - piece.as_of <= kCompleteIntervals * settings_.gossip_interval;
     const std::uint32_t age =
-        piece.age_unknown || piece.missing ? kUnknownAge : to_ms(now - piece.as_of);
+        piece.age_unknown || piece.missing ? kUnknownAge : age_in_ms(now - piece.as_of);
     value.age_ms = std::max(value.age_ms, age);
   }
   value.exists = sum.exists;

@@ -11,6 +11,12 @@ constexpr std::size_t kRememberedBeats = 1024;  // older ones cannot date anythi
 
 }  // namespace
 
+std::uint32_t age_in_ms(std::optional<Duration> age) {
+  if (!age) return kUnknownAge;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age).count();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 0, kUnknownAge - 1));
+}
+
 Freshness::Freshness(const View& view, const Executor& executor, Duration interval)
     : view_(view), executor_(executor), interval_(interval), peers_(view.size()) {}
 

@@ -11,6 +11,7 @@
 // Age = now − the oldest such moment over all members that may execute adds.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -27,6 +28,9 @@ struct Age {
   std::optional<Duration> age;  // none: some member was never heard
   bool complete = false;        // all within three intervals
 };
+
+// As messages carry an age: none becomes kUnknownAge, and no age is below 0.
+[[nodiscard]] std::uint32_t age_in_ms(std::optional<Duration> age);
 
 class Freshness {
  public:

@@ -1,7 +1,5 @@
 #include "cluster/replication/replica.h"
 
-#include <algorithm>
-
 #include "cluster/membership/testimony.h"
 #include "cluster/replication/state_size.h"
 #include "protocol/check.h"
@@ -13,12 +11,6 @@ static_assert(2 * kMaxStateBytes < kMaxStatesBytes, "one of what was asked alway
 static_assert(kPullBytes + kMaxStateBytes < kMaxStatesBytes);
 
 constexpr std::size_t kDigestBytes = 48;  // of a shard, beside its key
-
-std::uint32_t milliseconds(const Age& age) {
-  if (!age.age) return kUnknownAge;
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*age.age).count();
-  return static_cast<std::uint32_t>(std::min<std::int64_t>(ms, kUnknownAge - 1));
-}
 
 }  // namespace
 
@@ -39,7 +31,7 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   answer.unfilled = view_.unfilled(std::move(partitions));
   QUIPU_CHECK(!executor_.has_open(), "an answer has sealed states only");
   const Age age = freshness_.age(now);
-  answer.age_ms = milliseconds(age);
+  answer.age_ms = age_in_ms(age.age);
   answer.complete = age.complete && answer.unfilled.empty();
   out_.reply({from, ask.fence}, std::move(answer), executor_.covering());
 }
