@@ -55,7 +55,7 @@ leveldb::Status LevelDbEnv::NewWritableFile(const std::string& name, leveldb::Wr
   if (leveldb::Status status = target()->NewWritableFile(name, &plain); !status.ok()) return status;
   auto sticky = std::make_unique<StickyFile>(*this, plain);
   if (name.ends_with(".log")) {
-    leveldb::Status status = sync_directory(*this, name.substr(0, name.rfind('/')));
+    leveldb::Status status = sync_directory(name.substr(0, name.rfind('/')));
     if (!status.ok()) {
       target()->RemoveFile(name);
       return status;
@@ -71,17 +71,9 @@ leveldb::Status LevelDbEnv::LockFile(const std::string& file, leveldb::FileLock*
   return {};
 }
 
-// An Env has no call for it. But the Env below this one syncs a file's directory before the
-// file if the file's name begins with MANIFEST. LevelDB itself ignores this name.
-leveldb::Status sync_directory(leveldb::Env& env, const std::string& directory) {
-  const std::string name = directory + "/MANIFEST.sync";
-  leveldb::WritableFile* opened = nullptr;
-  leveldb::Status status = env.NewWritableFile(name, &opened);
-  if (!status.ok()) return status;
-  const std::unique_ptr<leveldb::WritableFile> file(opened);
-  status = file->Sync();
-  if (status.ok()) status = file->Close();
-  env.RemoveFile(name);
+leveldb::Status LevelDbEnv::sync_directory(const std::string& directory) {
+  leveldb::Status status = base_.sync_directory(directory);
+  if (!status.ok()) sync_failed_ = true;
   return status;
 }
 

@@ -14,35 +14,39 @@
 
 #include <atomic>
 #include <string>
+#include <system_error>
 
 #include "quipu/status.h"
+#include "storage/leveldb/leveldb_store_env.h"
 
 namespace quipu {
 
-class LevelDbEnv final : public leveldb::EnvWrapper {
+class LevelDbEnv final : public StoreEnv {
  public:
   // `base` must outlive it.
-  explicit LevelDbEnv(leveldb::Env& base) : EnvWrapper(&base) {}
+  explicit LevelDbEnv(StoreEnv& base) : StoreEnv(&base), base_(base) {}
   ~LevelDbEnv() override;
 
-  // Takes the lock of a database before LevelDB, which then inherits it. So the files that
-  // were checked under it are the files that are opened. Call it at most once.
-  leveldb::Status lock(const std::string& file) { return target()->LockFile(file, &held_); }
+  // Takes the lock of a database ahead of LevelDB, which then inherits it, so that
+  // what was checked under it is what is opened. Once at most.
+  std::error_code lock(const std::string& file) { return base_.lock(file, &held_); }
 
   [[nodiscard]] bool sync_failed() const { return sync_failed_; }
 
   leveldb::Status NewWritableFile(const std::string& name, leveldb::WritableFile** file) override;
   leveldb::Status LockFile(const std::string& file, leveldb::FileLock** lock) override;
+  leveldb::Status sync_directory(const std::string& directory) override;
+  std::error_code lock(const std::string& file, leveldb::FileLock** held) override {
+    return base_.lock(file, held);
+  }
 
  private:
   class StickyFile;
 
+  StoreEnv& base_;
   leveldb::FileLock* held_ = nullptr;
   std::atomic<bool> sync_failed_ = false;
 };
-
-// Makes the names in `directory` durable.
-leveldb::Status sync_directory(leveldb::Env& env, const std::string& directory);
 
 [[nodiscard]] bool is_out_of_space(const leveldb::Status& status);
 // Fails for want of descriptors, memory or permission: not damage.

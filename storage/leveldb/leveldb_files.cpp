@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -112,9 +113,27 @@ class Log final : public leveldb::WritableFile {
   std::size_t prepared_ = 0;
 };
 
-class Files final : public leveldb::EnvWrapper {
+// Closed, the file is unlocked, unless a child of fork() has it too.
+class HeldLock final : public leveldb::FileLock {
  public:
-  Files() : EnvWrapper(leveldb::Env::Default()) {}
+  explicit HeldLock(int file) : file_(file) {}
+  ~HeldLock() override { ::close(file_); }
+
+  // Also unlocks; 0, or the errno.
+  [[nodiscard]] int set(short type) const {
+    struct flock whole = {};
+    whole.l_type = type;
+    whole.l_whence = SEEK_SET;
+    return ::fcntl(file_, F_OFD_SETLK, &whole) == 0 ? 0 : errno;
+  }
+
+ private:
+  const int file_;
+};
+
+class Files final : public StoreEnv {
+ public:
+  Files() : StoreEnv(leveldb::Env::Default()) {}
 
   leveldb::Status NewRandomAccessFile(const std::string& name,
                                       leveldb::RandomAccessFile** file) override {
@@ -133,12 +152,41 @@ class Files final : public leveldb::EnvWrapper {
     *file = new Log(name, opened);
     return {};
   }
+
+  leveldb::Status sync_directory(const std::string& directory) override {
+    const int opened = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0) return error_of(directory, errno);
+    const int error = ::fsync(opened) == 0 ? 0 : errno;
+    ::close(opened);
+    return error == 0 ? leveldb::Status() : error_of(directory, error);
+  }
+
+  std::error_code lock(const std::string& file, leveldb::FileLock** held) override {
+    *held = nullptr;
+    const int opened = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (opened < 0) return {errno, std::generic_category()};
+    auto taken = std::make_unique<HeldLock>(opened);
+    if (const int error = taken->set(F_WRLCK); error != 0) return {error, std::generic_category()};
+    *held = taken.release();
+    return {};
+  }
+
+  leveldb::Status LockFile(const std::string& file, leveldb::FileLock** held) override {
+    const std::error_code error = lock(file, held);
+    return error ? error_of("lock " + file, error.value()) : leveldb::Status();
+  }
+
+  leveldb::Status UnlockFile(leveldb::FileLock* held) override {
+    const std::unique_ptr<HeldLock> ours(static_cast<HeldLock*>(held));
+    const int error = ours->set(F_UNLCK);
+    return error == 0 ? leveldb::Status() : error_of("unlock", error);
+  }
 };
 
 }  // namespace
 
-// Never destroyed, like the Env below it.
-leveldb::Env& leveldb_files() {
+// Never destroyed, as the one that it stands on.
+StoreEnv& leveldb_files() {
   static Files& files = *new Files;
   return files;
 }

@@ -62,7 +62,7 @@ leveldb::Status write_durably(leveldb::Env& env, const std::string& name, std::s
 // One run over a directory. Logs and the MANIFEST have the same format.
 class Mender {
  public:
-  Mender(leveldb::Env& env, const std::string& directory) : env_(env), directory_(directory) {}
+  Mender(StoreEnv& env, const std::string& directory) : env_(env), directory_(directory) {}
 
   Status run();
 
@@ -76,7 +76,7 @@ class Mender {
   Result<std::string> manifest();
   Result<std::uint64_t> oldest_log();
 
-  leveldb::Env& env_;
+  StoreEnv& env_;
   const std::string& directory_;
 };
 
@@ -112,7 +112,7 @@ Status Mender::replace(const std::string& file, std::string_view bytes) {
   const std::string fresh = directory_ + std::string(kTemporary);
   leveldb::Status status = write_durably(env_, fresh, bytes);
   if (status.ok()) status = env_.RenameFile(fresh, file);
-  if (status.ok()) status = sync_directory(env_, directory_);
+  if (status.ok()) status = env_.sync_directory(directory_);
   return to_status(status, Code::cannot_start);
 }
 
@@ -191,9 +191,7 @@ Result<bool> holds_database(leveldb::Env& env, const std::string& directory) {
   return false;
 }
 
-Status mend(leveldb::Env& env, const std::string& directory) {
-  return Mender(env, directory).run();
-}
+Status mend(StoreEnv& env, const std::string& directory) { return Mender(env, directory).run(); }
 
 Result<std::uint64_t> room_to_open(leveldb::Env& env, const std::string& directory) {
   const Result<Numbered> logs = list(env, directory, ".log");

@@ -16,14 +16,15 @@
 #include <string>
 
 #include "quipu/status.h"
+#include "storage/leveldb/leveldb_store_env.h"
 
 namespace quipu {
 
 // Whether the directory holds a database, or a damaged one.
 [[nodiscard]] Result<bool> holds_database(leveldb::Env& env, const std::string& directory);
 
-// corrupt: the status names the file. REQUIRES: the database's lock is held.
-Status mend(leveldb::Env& env, const std::string& directory);
+// corrupt names the file. REQUIRES: the database's lock is held.
+Status mend(StoreEnv& env, const std::string& directory);
 
 // How many bytes opening a database may write: a mended log, and the tables of all logs.
 [[nodiscard]] Result<std::uint64_t> room_to_open(leveldb::Env& env, const std::string& directory);

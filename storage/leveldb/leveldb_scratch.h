@@ -13,8 +13,6 @@
 // Threads: any, as LevelDB requires of an Env.
 #pragma once
 
-#include <leveldb/env.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,12 +22,14 @@
 #include <string>
 #include <vector>
 
+#include "storage/leveldb/leveldb_store_env.h"
+
 namespace quipu {
 
-class ScratchEnv final : public leveldb::EnvWrapper {
+class ScratchEnv final : public StoreEnv {
  public:
   // `base` must outlive it.
-  ScratchEnv(leveldb::Env& base, std::size_t room) : EnvWrapper(&base), room_(room) {}
+  ScratchEnv(StoreEnv& base, std::size_t room) : StoreEnv(&base), base_(base), room_(room) {}
 
   leveldb::Status NewSequentialFile(const std::string& name,
                                     leveldb::SequentialFile** file) override;
@@ -46,6 +46,11 @@ class ScratchEnv final : public leveldb::EnvWrapper {
   leveldb::Status RemoveDir(const std::string& name) override;
   leveldb::Status GetFileSize(const std::string& name, std::uint64_t* size) override;
   leveldb::Status RenameFile(const std::string& from, const std::string& to) override;
+  // Nothing here is durable.
+  leveldb::Status sync_directory(const std::string&) override { return {}; }
+  std::error_code lock(const std::string& file, leveldb::FileLock** held) override {
+    return base_.lock(file, held);
+  }
 
  private:
   struct File;
@@ -59,6 +64,7 @@ class ScratchEnv final : public leveldb::EnvWrapper {
   [[nodiscard]] bool take_room(std::size_t bytes);
   void give_room_back(const Bytes& file);
 
+  StoreEnv& base_;
   mutable std::mutex mutex_;
   std::size_t room_;
   std::map<std::string, Bytes> files_;  // null: removed

@@ -4,7 +4,9 @@
 #include <leveldb/filter_policy.h>
 #include <leveldb/write_batch.h>
 
+#include <cerrno>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "protocol/check.h"
@@ -51,15 +53,15 @@ class LevelDbStore final : public Store {
  private:
   Status make_directory();
   void close();
-  Status lock(leveldb::Env& files);
+  Status lock(StoreEnv& files);
   Status open(bool create);
-  Status open_existing(leveldb::Env& files);
+  Status open_existing(StoreEnv& files);
   Status reopen();
   Status check_open();
   Status explain(const leveldb::Status& status, Code otherwise);
   Status explain_read(const leveldb::Status& status);
 
-  leveldb::Env& base_;
+  StoreEnv& base_;
   const std::string directory_;
   const std::size_t write_buffer_;
   const std::unique_ptr<const leveldb::FilterPolicy> filter_;  // outlives db_
@@ -102,7 +104,7 @@ void LevelDbStore::close() {
   scratch_.reset();
 }
 
-Status LevelDbStore::open_existing(leveldb::Env& files) {
+Status LevelDbStore::open_existing(StoreEnv& files) {
   const Result<bool> held = holds_database(base_, directory_);
   if (!held.ok()) return held.status();
   if (!*held) {
@@ -120,19 +122,22 @@ Status LevelDbStore::make_directory() {
   if (base_.FileExists(directory_)) return {};
   leveldb::Status status = base_.CreateDir(directory_);
   const std::filesystem::path parent = std::filesystem::path(directory_).parent_path();
-  if (status.ok()) status = sync_directory(base_, parent.empty() ? "." : parent.string());
+  if (status.ok()) status = base_.sync_directory(parent.empty() ? "." : parent.string());
   return to_status(status, Code::cannot_start);
 }
 
-Status LevelDbStore::lock(leveldb::Env& files) {
+Status LevelDbStore::lock(StoreEnv& files) {
   env_ = std::make_unique<LevelDbEnv>(files);
-  const leveldb::Status status = env_->lock(directory_ + "/LOCK");
-  if (status.ToString().starts_with("IO error: lock ")) {
+  const std::string file = directory_ + "/LOCK";
+  const std::error_code error = env_->lock(file);
+  if (!error) return {};
+  if (error == std::errc::resource_unavailable_try_again) {
     return {Code::cannot_start, directory_ +
                                     " is in use by another process: stop that one, or name " +
                                     "another directory"};
   }
-  return to_status(status, Code::cannot_start);
+  const bool full = error == std::errc::no_space_on_device || error.value() == EDQUOT;
+  return {full ? Code::storage_full : Code::cannot_start, file + ": " + error.message()};
 }
 
 Status LevelDbStore::open(bool create) {

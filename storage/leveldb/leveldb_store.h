@@ -15,11 +15,9 @@
 
 #include "storage/store.h"
 
-namespace leveldb {
-class Env;
-}
-
 namespace quipu {
+
+class StoreEnv;
 
 struct LevelDbOptions {
   std::filesystem::path directory;
@@ -32,7 +30,7 @@ struct LevelDbOptions {
   // 10 bits for each key. The filter shows that a key was never stored without reading the disk.
   // LevelDB silently ignores a filter with a wrong checksum (paranoid_checks).
   bool filter = false;
-  leveldb::Env* env = nullptr;  // null: the operating system's; must outlive the store
+  StoreEnv* env = nullptr;  // null: the operating system's; must outlive the store
 };
 
 // cannot_start: locked by another process, missing, or not writable. corrupt: damage; the

@@ -103,7 +103,7 @@ class ForgettingEnv::Lock final : public leveldb::FileLock {
 };
 
 ForgettingEnv::ForgettingEnv(std::uint64_t seed)
-    : EnvWrapper(leveldb::Env::Default()), random_(seed) {
+    : StoreEnv(leveldb::Env::Default()), random_(seed) {
   const auto root = std::make_shared<Inode>();
   root->directory = true;
   seen_ = durable_ = {{kRoot, root}};
@@ -384,14 +384,32 @@ leveldb::Status ForgettingEnv::RenameFile(const std::string& from, const std::st
   return status;
 }
 
-leveldb::Status ForgettingEnv::LockFile(const std::string& name, leveldb::FileLock** lock) {
-  const std::lock_guard guard(mutex_);
-  *lock = nullptr;
-  if (!on_) return powerless();
-  if (!seen_.contains(directory_of(name))) return leveldb::Status::NotFound(name, text(ENOENT));
-  if (!locks_.insert(name).second) return leveldb::Status::IOError("lock " + name, text(EAGAIN));
-  *lock = new Lock(name);
+leveldb::Status ForgettingEnv::sync_directory(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  InodePointer inode;
+  leveldb::Status status = begin_change();
+  if (status.ok()) status = find(directory, inode);
+  if (!status.ok()) return status;
+  if (!sync_error_.empty()) return leveldb::Status::IOError(directory, sync_error_);
+  if (!swallowing_) sync_names(directory);
   return {};
+}
+
+std::error_code ForgettingEnv::lock(const std::string& name, leveldb::FileLock** held) {
+  const std::lock_guard guard(mutex_);
+  *held = nullptr;
+  if (!on_) return std::make_error_code(std::errc::io_error);
+  if (!seen_.contains(directory_of(name)))
+    return std::make_error_code(std::errc::no_such_file_or_directory);
+  if (!locks_.insert(name).second)
+    return std::make_error_code(std::errc::resource_unavailable_try_again);
+  *held = new Lock(name);
+  return {};
+}
+
+leveldb::Status ForgettingEnv::LockFile(const std::string& name, leveldb::FileLock** held) {
+  const std::error_code error = lock(name, held);
+  return error ? leveldb::Status::IOError("lock " + name, error.message()) : leveldb::Status();
 }
 
 leveldb::Status ForgettingEnv::UnlockFile(leveldb::FileLock* lock) {

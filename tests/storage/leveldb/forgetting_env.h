@@ -4,9 +4,8 @@
 //   file       one string; the part that was synced survives
 //   directory  the names as they are seen, and as they would survive. Every
 //              creation, renaming and removal waits in order; a sync of the
-//              directory makes all that wait durable. LevelDB's own Env syncs the
-//              directory of a file named MANIFEST… before it syncs the file, and
-//              has no other way; so does this one.
+//              directory makes all that wait durable. As LevelDB's own Env does, this
+//              one also syncs the directory of a file named MANIFEST… before the file.
 //
 // That is stricter than ext4, XFS or btrfs, where a synced new file keeps its
 // name, and as lenient as they are in that names change in order.
@@ -15,8 +14,6 @@
 // the waiting names survives, and some of the unsynced sectors of each file, with zeros in
 // place of the others.
 #pragma once
-
-#include <leveldb/env.h>
 
 #include <cstdint>
 #include <functional>
@@ -29,10 +26,11 @@
 #include <vector>
 
 #include "protocol/random.h"
+#include "storage/leveldb/leveldb_store_env.h"
 
 namespace quipu::test {
 
-class ForgettingEnv final : public leveldb::EnvWrapper {
+class ForgettingEnv final : public StoreEnv {
  public:
   enum class Loss { everything, torn };
 
@@ -79,6 +77,8 @@ class ForgettingEnv final : public leveldb::EnvWrapper {
   leveldb::Status RemoveDir(const std::string& name) override;
   leveldb::Status GetFileSize(const std::string& name, std::uint64_t* size) override;
   leveldb::Status RenameFile(const std::string& from, const std::string& to) override;
+  leveldb::Status sync_directory(const std::string& directory) override;
+  std::error_code lock(const std::string& name, leveldb::FileLock** held) override;
   leveldb::Status LockFile(const std::string& name, leveldb::FileLock** lock) override;
   leveldb::Status UnlockFile(leveldb::FileLock* lock) override;
   leveldb::Status NewLogger(const std::string& name, leveldb::Logger** out) override;

@@ -50,6 +50,38 @@ TEST_F(LevelDbFiles, KeepsWhatWasWritten) {
   EXPECT_EQ(contents(**store), (Contents{{"a", "1"}}));
 }
 
+// A store that another program has opened with LevelDB's own Env is in use, and the other way
+// round. Both kinds of lock exclude each other within one process, too.
+TEST_F(LevelDbFiles, ALockExcludesLevelDbsOwn) {
+  std::filesystem::create_directories(directory_);
+  const std::string file = (directory_ / "LOCK").string();
+  leveldb::Env& other = *leveldb::Env::Default();
+  leveldb::FileLock* ours = nullptr;
+  leveldb::FileLock* theirs = nullptr;
+  ASSERT_EQ(leveldb_files().lock(file, &ours), std::error_code());
+  EXPECT_FALSE(other.LockFile(file, &theirs).ok());
+  ASSERT_TRUE(leveldb_files().UnlockFile(ours).ok());
+  ASSERT_TRUE(other.LockFile(file, &theirs).ok());
+  EXPECT_EQ(leveldb_files().lock(file, &ours), std::errc::resource_unavailable_try_again);
+  ASSERT_TRUE(other.UnlockFile(theirs).ok());
+  ASSERT_EQ(leveldb_files().lock(file, &ours), std::error_code());
+  EXPECT_TRUE(leveldb_files().UnlockFile(ours).ok());
+}
+
+TEST_F(LevelDbFiles, ALockTellsByItsCodeWhyItFailed) {
+  const std::string file = (directory_ / "LOCK").string();
+  leveldb::FileLock* lock = nullptr;
+  EXPECT_EQ(leveldb_files().lock(file, &lock), std::errc::no_such_file_or_directory);
+  EXPECT_EQ(lock, nullptr);
+}
+
+TEST_F(LevelDbFiles, ADirectoryIsSyncedByItself) {
+  EXPECT_TRUE(leveldb_files().sync_directory(directory_.string()).IsNotFound());
+  std::filesystem::create_directories(directory_);
+  EXPECT_TRUE(leveldb_files().sync_directory(directory_.string()).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
 TEST_F(LevelDbFiles, CutsATornEnd) {
   {
     const auto store = open_leveldb({.directory = directory_, .open = Open::create});
