@@ -133,7 +133,7 @@ void ClientSession::on_said(std::uint64_t from) {
   // An answer behind another one may be sent only now, though its own commit was durable before.
   if (const Commit after = protocol_->take_after(); after > shared_.released) {
     output_.hold(from, after);
-    shared_.holding.emplace_back(after, shared_from_this());
+    shared_.holding.hold(shared_from_this(), after);
     count_gated();
   }
   if (output_.free() > 0) mark_unflushed();

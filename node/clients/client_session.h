@@ -15,11 +15,11 @@
 
 #include <algorithm>
 #include <asio/ip/tcp.hpp>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "cluster/gates/commit_gate.h"
 #include "node/base/clock.h"
 #include "node/clients/client_protocol.h"
 #include "node/net/connection_limits.h"
@@ -60,10 +60,10 @@ struct SessionsShared {
   ReadBuffer buffer;
   // To flush at the end of the batch; may hold closed ones.
   std::vector<std::shared_ptr<ClientSession>> unflushed;
-  // Sessions with held replies, each with its commit. One behind a later commit waits for it.
-  std::deque<std::pair<Commit, std::shared_ptr<ClientSession>>> holding;
-  Commit released{};  // up to here, nothing must be held back
-  // To read again when the core is no longer paused.
+  // Sessions that keep something back.
+  CommitGate<std::shared_ptr<ClientSession>> holding;
+  Commit released{};  // up to here, nothing needs to be kept back
+  // To read again once the core is no longer paused.
   std::vector<std::shared_ptr<ClientSession>> paused;
   std::function<void(ClientId)> on_closed;
   std::size_t held = 0;   // by all sessions

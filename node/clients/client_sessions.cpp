@@ -117,11 +117,10 @@ void ClientSessions::reply(ClientId client, const Answer& answer) {
 
 void ClientSessions::on_released(Commit durable) {
   shared_.released = durable;
-  auto& holding = shared_.holding;
-  while (!holding.empty() && holding.front().first <= durable) {
-    holding.front().second->on_released(durable);
-    holding.pop_front();
-  }
+  const auto go = [durable](const std::shared_ptr<ClientSession>& session) {
+    session->on_released(durable);
+  };
+  shared_.holding.release(durable, go);
 }
 
 void ClientSessions::flush() {
