@@ -282,6 +282,13 @@ void Oracle::check_acked(MemberIndex by, const Delta& delta, const std::vector<P
 
 // Who it is, and where it welcomes the other, by which pins: after a crash it must not say
 // something else.
+void Oracle::check_repaired(MemberIndex by, std::uint64_t epoch, Repairs& repairs) {
+  const auto holds_it = [&](const DeltaEntry& entry) { return holds(by, entry); };
+  if (!repairs.on_reported(epoch, holds_it))
+    trace_.fail(time_.now(), Invariant::acked_is_durable,
+                config_.members[by].name + " reported a repair before all of it was on its disk");
+}
+
 void Oracle::check_greeting(MemberIndex from, HostId to, const Hello& hello) {
   const auto& durable = disks_[from]->durable;
   const auto at = durable.find(stored::meta());
@@ -366,12 +373,11 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     check_sent(from, collected->states, "an answer to a collect");
   } else if (auto* pulled = std::get_if<Pulled>(&*message)) {
     check_sent(from, pulled->states, "an answer to a pull");
-    on_pulled(*pulled, repairs_[{connection, to}]);
+    repairs_[{connection, to}].on_pulled(*pulled);
   } else if (const auto* pull = std::get_if<Pull>(&*message)) {
-    on_pull(*pull, repairs_[{connection, from}]);
+    repairs_[{connection, from}].on_pull(*pull);
   } else if (const auto* beat = std::get_if<Beat>(&*message)) {
-    Repairs& theirs = repairs_[{connection, to}];
-    theirs.lost = std::max(theirs.lost, beat->lost_epoch);
+    repairs_[{connection, to}].on_lost(beat->lost_epoch);
     check_repaired(from, beat->pulled_epoch, repairs_[{connection, from}]);
   } else if (const auto* hello = std::get_if<Hello>(&*message)) {
     check_greeting(from, to, *hello);

@@ -5,7 +5,6 @@
 //   what is sent        ─▶ is it in them?   an ack ─▶ is everything acked in them?
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "protocol/partitions.h"
 #include "storage/memory_store.h"
 #include "tests/simulator/network.h"
+#include "tests/simulator/repairs.h"
 #include "tests/simulator/trace.h"
 #include "tests/storage/journal_names.h"
 
@@ -112,19 +112,6 @@ class Oracle {
   struct Owed {  // by connection and asker: sent states that await an ack
     std::map<std::uint64_t, Delta> frames, writes;
   };
-  // By connection and asker: what the asker must repair, and its repairs that have begun and may
-  // yet be reported.
-  struct Repairs {
-    struct Repair {
-      std::uint64_t first;  // the number of its first question
-      std::uint64_t lost;   // the peer's newest epoch by then: it cannot repair a later one
-      // By question: a doubled one has two answers.
-      std::map<std::uint64_t, std::vector<Delta>> told{};
-    };
-    std::uint64_t lost = 1, reported = 0;  // epochs, as far as they were sent; a start loses all
-    std::uint64_t first = 0;               // of the last repair
-    std::deque<Repair> open{};
-  };
 
   void know(MemberIndex node, ShardRef shard, ActorId actor, Commit commit, std::int64_t sum);
   [[nodiscard]] std::optional<std::int64_t> written(MemberIndex writer, ShardRef shard,
@@ -143,8 +130,6 @@ class Oracle {
   void check_acked(MemberIndex by, const Delta& delta, const std::vector<Partition>& unfilled,
                    const char* what);
   void check_greeting(MemberIndex from, HostId to, const Hello& hello);
-  void on_pull(const Pull& pull, Repairs& repairs);
-  void on_pulled(Pulled& pulled, Repairs& repairs);
   void check_repaired(MemberIndex by, std::uint64_t epoch, Repairs& repairs);
   struct Answers;
   [[nodiscard]] Answers answers(const ShardKey& shard, bool negative, Fence fence) const;
@@ -177,9 +162,9 @@ class Oracle {
   std::vector<std::map<StoreId, Commit>> seen_;        // by node: of others' stores
   std::vector<std::map<StoreId, Commit>> sighted_;     // … as its records note
   std::map<std::pair<ConnId, MemberIndex>, Owed> owed_;
-  std::map<std::pair<ConnId, MemberIndex>, Repairs> repairs_;
-  std::map<std::string, ShardIndex, std::less<>> usable_;  // by key: the highest that was right
-  std::vector<bool> went_back_;  // by node: its disk went back to an older state
+  std::map<std::pair<ConnId, MemberIndex>, Repairs> repairs_;  // by connection and asker
+  std::map<std::string, ShardIndex, std::less<>> usable_;      // by key: the most that was right
+  std::vector<bool> went_back_;  // by node: its disk did, to an older state
   Instant disk_lost_{};
 };
 

@@ -5,6 +5,7 @@
 
 #include "protocol/check.h"
 #include "storage/lattice.h"
+#include "tests/simulator/aftermath.h"
 #include "tests/simulator/planted.h"
 #include "tests/simulator/reference.h"
 
@@ -169,9 +170,7 @@ void World::run_whole() {
   sampling_ = false;
   trace_.say(time_.now(), [] { return "*** all faults end"; });
   nemesis_->heal();
-  if (!trace_.failure()) check_converged();
-  if (!trace_.failure()) check_it_works();
-  if (!trace_.failure()) check_staleness();
+  if (!trace_.failure()) Aftermath(*this).check();
 }
 
 bool World::everybody_whole() const {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +20,8 @@
 
 namespace quipu::sim {
 
+class Aftermath;
+
 class World {
  public:
   World(const Options& options, Trace& trace);
@@ -31,6 +32,8 @@ class World {
   [[nodiscard]] Duration lasted() const { return time_.now() - Timeline::kStart; }
 
  private:
+  friend class Aftermath;
+
   void run_whole();
   void run_for(Duration length);
   bool wait_for(Duration at_most, Duration step, const std::function<bool()>& condition);
@@ -44,20 +47,6 @@ class World {
   void check_local_reads();
   void check_counts();
   void check_told(const Answer& told);
-  // world_healed.cpp
-  [[nodiscard]] std::string who_differs() const;
-  [[nodiscard]] std::string who_keeps_what_it_gave_up() const;
-  [[nodiscard]] std::string who_is_crowded() const;
-  void check_converged();
-  void check_totals();
-  template <class Told, class Question>
-  std::optional<Told> hear(SimNode& node, const Question& question);
-  void check_lists();
-  void check_it_works();
-  void check_plain_adds();
-  void check_staleness();
-  void check_ages();
-  void check_big_sums();
   void fail(Invariant invariant, std::string what) {
     trace_.fail(time_.now(), invariant, std::move(what));
   }
@@ -93,10 +82,7 @@ class World {
     Instant at{};
     Oracle::Votes votes;
   };
-  std::vector<Look> looks_;  // the last check of each key's majorities
-  // Whether a counter exists, by a read at the end.
-  enum class Existence { none, possible, certain };
-  std::map<std::string, Existence> existence_;
+  std::vector<Look> looks_;  // at each key's majorities, the last
 };
 
 struct Report {

@@ -1,9 +1,9 @@
-// What must hold once nothing fails any more.
+#include "tests/simulator/aftermath.h"
+
 #include <algorithm>
 #include <set>
 
 #include "storage/stored_keys.h"
-#include "tests/simulator/world.h"
 
 namespace quipu::sim {
 namespace {
@@ -17,8 +17,14 @@ constexpr Duration kOwnAge = milliseconds(300), kOthersAge = milliseconds(600);
 
 }  // namespace
 
+void Aftermath::check() {
+  check_converged();
+  if (!trace_.failure()) check_it_works();
+  if (!trace_.failure()) check_staleness();
+}
+
 // Nothing, or who does not.
-std::string World::who_differs() const {
+std::string Aftermath::who_differs() const {
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     const Partition partition{p};
     const auto map = [&](MemberIndex node) -> const ShardMap& {
@@ -47,7 +53,7 @@ std::string World::who_differs() const {
 }
 
 // The same of what is at rest on disks.
-std::string World::who_keeps_what_it_gave_up() const {
+std::string Aftermath::who_keeps_what_it_gave_up() const {
   const HashKey placement = nodes_[0]->core()->executor().map().placement_key();
   for (SimNode* node : nodes_) {
     for (const auto& [key, value] : node->disk().bytes().durable) {
@@ -64,7 +70,7 @@ std::string World::who_keeps_what_it_gave_up() const {
 }
 
 // Nothing, or who keeps more in memory than it may, though nobody asks it anything.
-std::string World::who_is_crowded() const {
+std::string Aftermath::who_is_crowded() const {
   for (const SimNode* node : nodes_) {
     const ShardMap& map = node->core()->executor().map();
     if (!map.eviction().crowded()) continue;
@@ -74,16 +80,16 @@ std::string World::who_is_crowded() const {
   return {};
 }
 
-void World::check_converged() {
+void Aftermath::check_converged() {
   const Instant healed = time_.now();
   const auto left = [&] { return healed + seconds(30) - time_.now(); };
   const auto whole = [this] {
-    nemesis_->rebuild_refused();
-    return everybody_whole();
+    nemesis_.rebuild_refused();
+    return world_.everybody_whole();
   };
-  if (!wait_for(left(), kStep, whole)) {
+  if (!world_.wait_for(left(), kStep, whole)) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i]->running() && !nemesis_->is_whole(i)) {
+      if (nodes_[i]->running() && !nemesis_.is_whole(i)) {
         std::string peers;
         for (const PeerStatus& peer : nodes_[i]->core()->status(nodes_[i]->clock().now(), 0).peers)
           peers += "; " + peer.name + ": " + peer.state;
@@ -100,23 +106,23 @@ void World::check_converged() {
            std::all_of(wire_clients_.begin(), wire_clients_.end(),
                        [](const auto& client) { return client->waiting() == 0; });
   };
-  if (!wait_for(left(), kStep, nobody_waits))
+  if (!world_.wait_for(left(), kStep, nobody_waits))
     fail(Invariant::every_call_ends, "30 s after the last fault some calls have no answer");
   ledger_.on_quiet(time_.now());
   for (auto& client : wire_clients_) client->settle_doubts();
-  if (!wait_for(seconds(30), kStep, nobody_waits))
+  if (!world_.wait_for(seconds(30), kStep, nobody_waits))
     fail(Invariant::every_call_ends, "after healing, what became of some changes has no answer");
   const auto agree = [this] { return who_differs().empty(); };
-  if (!wait_for(std::max<Duration>(left(), seconds(15)), kStep, agree))
+  if (!world_.wait_for(std::max<Duration>(left(), seconds(15)), kStep, agree))
     fail(Invariant::owners_agree_after_healing, who_differs());
-  if (!wait_for(seconds(15), kStep, [this] { return who_is_crowded().empty(); }))
+  if (!world_.wait_for(seconds(15), kStep, [this] { return who_is_crowded().empty(); }))
     fail(Invariant::bounded, who_is_crowded());
-  nemesis_->check_identities();
+  nemesis_.check_identities();
   if (!trace_.failure()) check_totals();
   if (!trace_.failure()) check_lists();
 }
 
-void World::check_totals() {
+void Aftermath::check_totals() {
   const std::vector<std::string>& keys = ledger_.keys();
   for (SimNode* node : nodes_) {
     for (const std::string& key : keys) {
@@ -129,7 +135,7 @@ void World::check_totals() {
         return false;
       };
       node->ask(key);
-      if (!wait_for(seconds(10), milliseconds(20), complete)) {
+      if (!world_.wait_for(seconds(10), milliseconds(20), complete)) {
         for (SimNode* one : nodes_) {
           trace_.say(time_.now(), [&] {
             std::string text = one->name() + " hears";
@@ -139,10 +145,11 @@ void World::check_totals() {
             return text;
           });
         }
-        fail(Invariant::complete_read_is_complete,
-             "after healing, a local read of " + key + " at " + node->name() +
-                 " does not become complete" +
-                 (node->answer() ? ", " + std::to_string(node->answer()->age_ms) + " ms old" : ""));
+        world_.fail(
+            Invariant::complete_read_is_complete,
+            "after healing, a local read of " + key + " at " + node->name() +
+                " does not become complete" +
+                (node->answer() ? ", " + std::to_string(node->answer()->age_ms) + " ms old" : ""));
         return;
       }
       const Value told = *node->answer();
@@ -159,7 +166,7 @@ void World::check_totals() {
 
 // What it tells once it carries that out; nothing: it does not.
 template <class Told, class Question>
-std::optional<Told> World::hear(SimNode& node, const Question& question) {
+std::optional<Told> Aftermath::hear(SimNode& node, const Question& question) {
   node.ask(question);
   const auto carried_out = [&] {
     const Told* const told = node.told() ? std::get_if<Told>(&*node.told()) : nullptr;
@@ -168,19 +175,20 @@ std::optional<Told> World::hear(SimNode& node, const Question& question) {
     node.ask(question);
     return false;
   };
-  if (!wait_for(seconds(10), milliseconds(5), carried_out)) return std::nullopt;
+  if (!world_.wait_for(seconds(10), milliseconds(5), carried_out)) return std::nullopt;
   return std::get<Told>(*node.told());
 }
 
 // By one node, another in each run: it takes many questions.
-void World::check_lists() {
+void Aftermath::check_lists() {
   SimNode& node = *nodes_[ledger_.size() % nodes_.size()];
   std::multiset<std::string> told;
   for (List list{.limit = 3}; list.cursor < kListEnd;) {
     const auto part = hear<Keys>(node, list);
     if (!part)
-      return fail(Invariant::works_after_healing,
-                  node.name() + " does not list from place " + std::to_string(list.cursor) + " on");
+      return world_.fail(
+          Invariant::works_after_healing,
+          node.name() + " does not list from place " + std::to_string(list.cursor) + " on");
     told.insert(part->keys.begin(), part->keys.end());
     list.cursor = part->next;
   }
@@ -204,7 +212,7 @@ void World::check_lists() {
 }
 
 // Adds and reads of every level.
-void World::check_it_works() {
+void Aftermath::check_it_works() {
   std::size_t answered = 0, asked = 0;
   const std::string key = ledger_.open_key(KeyKind::witness);
   for (auto& client : clients_) {
@@ -222,7 +230,7 @@ void World::check_it_works() {
       });
     }
   }
-  wait_for(seconds(6), kStep, [&] { return answered == asked; });
+  world_.wait_for(seconds(6), kStep, [&] { return answered == asked; });
   for (auto& client : clients_) {
     for (const ReadLevel level : {ReadLevel::local, ReadLevel::fresh, ReadLevel::strong}) {
       Task task;
@@ -238,7 +246,7 @@ void World::check_it_works() {
       });
     }
   }
-  if (!wait_for(seconds(6), kStep, [&] { return answered == asked; }))
+  if (!world_.wait_for(seconds(6), kStep, [&] { return answered == asked; }))
     fail(Invariant::works_after_healing,
          std::to_string(asked - answered) + " of " + std::to_string(asked) +
              " requests that began after healing were not carried out");
@@ -248,7 +256,7 @@ void World::check_it_works() {
 
 // Whoever names no session is served through whichever node. The executor may have dropped
 // the one that the node had there: then the next add opens another.
-void World::check_plain_adds() {
+void Aftermath::check_plain_adds() {
   std::size_t open = 0;
   std::map<std::string, Code> last;  // by node: what it said to its last add
   const std::string key = ledger_.open_key(KeyKind::witness);
@@ -265,10 +273,10 @@ void World::check_plain_adds() {
         --open;
         last[node->name()] = code;
       });
-      wait_for(milliseconds(30), milliseconds(5), [&] { return open == 0; });
+      world_.wait_for(milliseconds(30), milliseconds(5), [&] { return open == 0; });
     }
   }
-  const bool answered = wait_for(seconds(6), kStep, [&] { return open == 0; });
+  const bool answered = world_.wait_for(seconds(6), kStep, [&] { return open == 0; });
   for (const auto& [node, code] : last) {
     if (code == Code::ok || code == Code::overloaded) continue;
     return fail(Invariant::works_after_healing, node + " said " +
@@ -280,21 +288,21 @@ void World::check_plain_adds() {
 }
 
 // Also of a counter that nobody has read for a while: what a node was told of it then is too old.
-void World::check_staleness() {
+void Aftermath::check_staleness() {
   const std::string key = ledger_.open_key(KeyKind::witness);
   for (SimNode* node : nodes_) node->ask(key);
-  run_for(seconds(1));
+  world_.run_for(seconds(1));
   SimNode& through = *nodes_[ledger_.size() % nodes_.size()];
   const Ledger::OpId add = ledger_.begin_add(time_.now(), key, 0);
   const std::int64_t amount = ledger_.change(add).amount;
   through.ask(Op{.key = key, .amount = amount, .ack = Ack::disk});
-  wait_for(seconds(2), milliseconds(5), [&] { return through.told().has_value(); });
+  world_.wait_for(seconds(2), milliseconds(5), [&] { return through.told().has_value(); });
   const Done* const done = through.told() ? std::get_if<Done>(&*through.told()) : nullptr;
   if (done == nullptr || done->code != Code::ok) return;  // too little room for what waits
   (void)ledger_.on_acked(add, time_.now(), Ack::disk);
-  run_for(kOthersAge);
+  world_.run_for(kOthersAge);
   for (SimNode* node : nodes_) node->ask(key);
-  run_for(milliseconds(200));
+  world_.run_for(milliseconds(200));
   for (SimNode* node : nodes_) {
     const auto value = node->answer();
     if (!value || value->code != Code::ok || value->value == amount) continue;
@@ -307,7 +315,7 @@ void World::check_staleness() {
 }
 
 // At all distances to the gossip.
-void World::check_ages() {
+void Aftermath::check_ages() {
   constexpr std::size_t kRounds = 20, kKeys = 8;
   const std::vector<std::string>& keys = ledger_.keys();
   const std::size_t recent = std::min(keys.size(), kKeys);
@@ -329,7 +337,7 @@ void World::check_ages() {
       }
       node->ask(newest[round % recent]);
     }
-    run_for(milliseconds(47));
+    world_.run_for(milliseconds(47));
     for (SimNode* node : nodes_) {
       const auto value = node->answer();
       if (value && value->code == Code::ok) check(*node, *value, kOthersAge);
@@ -339,7 +347,7 @@ void World::check_ages() {
 
 // By one towards the range, or within it, every counter can be added to; and after a reset
 // any amount fits again.
-void World::check_big_sums() {
+void Aftermath::check_big_sums() {
   const auto change = [&](const std::string& key, Task::What what, std::int64_t amount) {
     Task task;
     task.what = what;
@@ -353,7 +361,7 @@ void World::check_big_sums() {
     std::optional<Code> code;
     clients_[0]->call(task,
                       [&](const ClientAnswer& answer) { code = std::get<Status>(answer).code(); });
-    wait_for(seconds(6), milliseconds(5), [&] { return code.has_value(); });
+    world_.wait_for(seconds(6), milliseconds(5), [&] { return code.has_value(); });
     return code.value_or(Code::in_doubt);
   };
   std::size_t looked = 0;
