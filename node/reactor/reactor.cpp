@@ -1,13 +1,34 @@
-// Events and effects. The start and stop of a reactor are in reactor_life.cpp.
 #include "node/reactor/reactor.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
+#include <future>
 #include <utility>
+
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
 
+// Clients get most of it; what peers still lack is flushed meanwhile.
+constexpr std::chrono::seconds kStop{6};
+constexpr std::chrono::milliseconds kLookForRoom{200};
 constexpr std::chrono::milliseconds kSweep{100};
+
+SessionLimits session_limits(const ClientPortOptions& port, const ConnectionLimits& limits) {
+  return {.sessions = limits.clients,
+          .request = port.request,
+          .soft_output = port.soft_output,
+          .soft_output_time = port.soft_output_time,
+          .hard_output = port.hard_output,
+          .idle = port.idle};
+}
+
+// How somebody on this machine reaches who listens there.
+Address dialed_here(const Address& listens) {
+  if (!is_unspecified(listens)) return listens;
+  return {listens.host.find(':') == std::string::npos ? "127.0.0.1" : "::1", listens.port};
+}
 
 bool any(const Effects& effects) {
   return !effects.writes.empty() || effects.load || !effects.sends.empty() ||
@@ -17,8 +38,186 @@ bool any(const Effects& effects) {
 
 }  // namespace
 
-// Effects may bring new events (a link that broke during a write), so this goes on until
-// nothing is left.
+Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
+    : plan_(std::move(plan)),
+      log_(std::move(log)),
+      random_(random),
+      events_(std::move(events)),
+      work_(asio::make_work_guard(io_)),
+      port_(crossing_, {.now = [this] { finish(); }, .later = [this] { finish_later(); }}),
+      all_{this},
+      crossing_(io_, port_,
+                [this](ClientId client, const Answer& answer) { reply(client, answer); }),
+      calls_(std::make_shared<LocalCalls>(io_, port_)),
+      limits_(connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors,
+                                plan_.config.members.size())),
+      sessions_(
+          io_, port_, session_limits(plan_.client_port, limits_),
+          resp_settings(plan_.client_port,
+                        std::min(limits_.clients * plan_.reactors, plan_.client_port.connections),
+                        plan_.settings.memory_limit * plan_.reactors),
+          random_.split()),
+      links_(io_, port_, log_, random_.split(), limits_.inbound_peers),
+      client_listener_(io_),
+      peer_listener_(io_),
+      timer_(io_),
+      sweep_(io_),
+      retry_(io_) {
+  // With its first socket Asio opens an epoll for it. If that cannot be, it is told here.
+  const asio::ip::tcp::socket first(client_sockets_);
+}
+
+Reactor::~Reactor() { stop(); }
+
+// ---- start ----
+
+Status Reactor::bind() {
+  if (plan_.client) {
+    if (Status bound = client_listener_.bind(*plan_.client); !bound.ok()) return bound;
+    std::string& known = plan_.config.members[plan_.self].client_address;
+    if (known.empty() && !is_unspecified(*plan_.client)) known = client_address();
+  }
+  return plan_.peer ? peer_listener_.bind(*plan_.peer) : Status();
+}
+
+std::string Reactor::client_address() const {
+  return client_listener_.bound() ? to_string(client_listener_.address()) : "";
+}
+
+std::string Reactor::peer_address() const {
+  return peer_listener_.bound() ? to_string(peer_listener_.address()) : "";
+}
+
+void Reactor::introduce(const std::vector<Reactor*>& reactors) {
+  std::vector<Crossing*> crossings;
+  std::vector<MemberIndex> members;
+  for (Reactor* const reactor : reactors) {
+    crossings.push_back(&reactor->crossing_);
+    members.push_back(reactor->plan_.self);
+  }
+  const std::string clients =
+      reactors.front()->plan_.config.members[members.front()].client_address;
+  for (std::size_t i = 0; i < reactors.size(); ++i) {
+    Reactor& reactor = *reactors[i];
+    reactor.all_ = reactors;
+    reactor.calls_->belong_to(reactors.front());
+    for (std::size_t k = 0; k < reactors.size(); ++k) {
+      Member& member = reactor.plan_.config.members[members[k]];
+      member.client_address = clients;
+      if (k != i && reactors[k]->peer_listener_.bound())
+        member.peer_address = to_string(dialed_here(reactors[k]->peer_listener_.address()));
+    }
+    reactor.links_.set_siblings(members);
+    reactor.sessions_.share_numbers(i, reactors.size());
+    reactor.crossing_.meet(crossings, members, reactor.plan_.config, i);
+  }
+}
+
+// The next client is of whoever has the fewest, of those that serve.
+asio::io_context& Reactor::choose() {
+  accepting_ = *std::ranges::min_element(all_, {}, [](const Reactor* reactor) {
+    return std::pair(!reactor->crossing_.serving(), reactor->sessions_.taken());
+  });
+  return accepting_->client_sockets_;
+}
+
+void Reactor::accept(asio::ip::tcp::socket socket) {
+  Reactor* const to = accepting_;
+  const std::size_t most = to->limits_.clients + kMaxTurnedAway;
+  if (to != this && to->sessions_.taken() >= most) return;  // more would pile up in its mail
+  to->sessions_.expect();
+  if (to == this) return sessions_.accept(std::move(socket));
+  asio::post(to->io_, [to, socket = std::move(socket)]() mutable {
+    to->sessions_.accept(std::move(socket));
+  });
+}
+
+Status Reactor::listen() {
+  using asio::ip::tcp;
+  if (client_listener_.bound()) {
+    Status started =
+        client_listener_.start([this](tcp::socket socket) { accept(std::move(socket)); },
+                               [this]() -> asio::io_context& { return choose(); });
+    if (!started.ok()) return started;
+  }
+  if (!peer_listener_.bound()) return {};
+  return peer_listener_.start([this](tcp::socket socket) { links_.accept(std::move(socket)); });
+}
+
+void Reactor::start(RecoveredStore store) {
+  storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
+  begin(std::move(store.recovered));
+  thread_ = std::thread([this] { run(); });
+}
+
+StorageThread::Events Reactor::storage_events() {
+  return {
+      .durable = [this](Commit commit) { asio::post(io_, [this, commit] { on_durable(commit); }); },
+      .full =
+          [this](const Status& status) { asio::post(io_, [this, status] { on_full(status); }); },
+      .loaded =
+          [this](Loaded loaded) {
+            asio::post(io_, [this, loaded = std::move(loaded)] { on_loaded(loaded); });
+          },
+      .failed =
+          [this](const Status& status) { asio::post(io_, [this, status] { fail(status); }); }};
+}
+
+void Reactor::run() {
+  calls_->run_here(true);
+  io_.run();
+  calls_->run_here(false);
+}
+
+void Reactor::begin(Recovered recovered) {
+  const bool waits = !recovered.room.ok();
+  phase_ = waits ? Phase::waiting : Phase::serving;
+  // Told here, since little may be filled before anybody looks.
+  const Meta& meta = recovered.executor->meta();
+  filling_ = !waits && meta.marked && meta.filled_from.empty();
+  if (filling_) log_.info(kBeingFilled);
+  const CorePort::Event begun(port_);
+  port_.set(std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self, plan_.settings,
+                                       std::move(recovered.executor), random_.split(),
+                                       waits ? Service::reads : Service::all));
+  publish_figures();
+  if (waits) {
+    log_.error("the disk is full: the node serves local reads, and waits for room to join",
+               {{"why", recovered.room.detail()}});
+    look_for_room();
+  } else {
+    links_.start();
+  }
+}
+
+// Behind what is read.
+void Reactor::look_for_room() {
+  storage_->run(
+      [this](Store& store) { asio::post(io_, [this, room = store.write({})] { on_room(room); }); });
+}
+
+void Reactor::on_room(const Status& room) {
+  if (phase_ != Phase::waiting) return;
+  if (room.code() == Code::storage_full) {
+    retry_.expires_after(kLookForRoom);
+    retry_.async_wait([this](const asio::error_code& error) {
+      if (!error && phase_ == Phase::waiting) look_for_room();
+    });
+  } else if (!room.ok()) {
+    fail(room);
+  } else {
+    log_.info("the disk has room again: the node joins");
+    const Status joins(Code::unavailable, "the node joins the cluster");
+    give_up_core(joins, joins);
+    phase_ = Phase::recovering;
+    recover_anew();
+  }
+}
+
+// ---- events and effects ----
+
+// What is done may bring new events (a link that broke while it was written to), so
+// it goes on until nothing is left.
 void Reactor::finish() {
   if (finishing_) return;
   finishing_ = true;
@@ -160,6 +359,149 @@ void Reactor::on_full(const Status& status) {
   if (port_.core() == nullptr) return;
   const CorePort::Event event(port_);
   event->on_storage_full(!status.ok());
+}
+
+// ---- restart ----
+
+void Reactor::restart() {
+  log_.warning("this disk came back from an older copy: the node takes a new identity");
+  give_up_core({Code::in_doubt, "the node takes a new identity"},
+               {Code::unavailable, "the node takes a new identity"});
+  if (phase_ != Phase::serving) return;  // it stops: the next start takes it up
+  phase_ = Phase::recovering;
+  recover_anew();
+}
+
+// Behind all that the old core wrote.
+void Reactor::recover_anew() {
+  const ExecutorOptions options = executor_options(plan_.config, plan_.self, plan_.settings);
+  storage_->run([this, options, random = random_.split()](Store& store) mutable {
+    auto recovered = recover_or_read(store, plan_.owner(), options, random);
+    asio::post(io_,
+               [this, found = std::move(recovered)]() mutable { on_recovered(std::move(found)); });
+  });
+}
+
+void Reactor::on_recovered(Result<Recovered> recovered) {
+  if (phase_ != Phase::recovering) return;
+  if (!recovered.ok()) return fail(recovered.status());
+  begin(std::move(*recovered));
+}
+
+// Everybody who waits for the core is told; client connections are closed, since
+// which of their requests it had is not known here.
+void Reactor::give_up_core(const Status& changes, const Status& reads) {
+  links_.stop();
+  sessions_.close_all();
+  port_.reset();
+  timer_.cancel();
+  armed_ = kNever;
+  if (std::exchange(paused_, false)) calls_->set_paused(false);
+  calls_->abandon(changes, reads);
+  crossing_.publish({});
+  crossing_.abandon(changes, reads);
+  tell_ready();
+}
+
+// ---- the end ----
+
+void Reactor::fail(const Status& status) {
+  if (phase_ == Phase::failed || phase_ == Phase::stopped) return;
+  log_.error("the node has failed", {{"why", status.message()}});
+  calls_->close(status);
+  client_listener_.close();
+  peer_listener_.close();
+  // Whatever is wrong, what the core was given may have been applied.
+  const bool unknown = describe(status.code()).outcome == Outcome::unknown;
+  give_up_core(unknown ? status : Status(Code::storage_failed, status.detail()), status);
+  const bool stopping = std::exchange(phase_, Phase::failed) == Phase::stopping;
+  tell_quiet();
+  events_.failed(status);
+  if (stopping) end_storage();
+}
+
+void Reactor::fail_too(const Status& why) {
+  asio::post(io_, [this, why] { fail(why); });
+}
+
+void Reactor::begin_closing() {
+  calls_->close({Code::unavailable, "the node is closed"});
+  if (!thread_.joinable()) return;
+  std::promise<void> done;
+  asio::post(io_, [&] {
+    {
+      const CorePort::Event closing(port_);
+      close_ports();
+    }  // what clients have asked of other reactors is on its way
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void Reactor::close_ports() {
+  client_listener_.close();
+  peer_listener_.close();
+  sessions_.begin_closing();
+}
+
+void Reactor::begin_stop() {
+  if (!thread_.joinable()) return tell_quiet();
+  if (!std::exchange(stop_begun_, true)) asio::post(io_, [this] { finish_all(); });
+}
+
+void Reactor::stop() {
+  calls_->close({Code::unavailable, "the node is closed"});
+  if (!thread_.joinable()) return;
+  QUIPU_CHECK(!calls_->on_own_thread(), "a reactor cannot wait for itself");
+  begin_stop();
+  thread_.join();
+}
+
+void Reactor::finish_all() {
+  close_ports();
+  if (phase_ == Phase::failed) return end_storage();
+  phase_ = Phase::stopping;
+  stop_by_ = NodeClock::now() + kStop;
+  retry_.expires_at(stop_by_);
+  retry_.async_wait([this](const asio::error_code& error) {
+    if (!error) check_stopped();
+  });
+  const CorePort::Event event(port_);
+  if (port_.core() != nullptr) event->begin_closing(NodeClock::now(), event.effects());
+}
+
+void Reactor::check_stopped() {
+  if (phase_ != Phase::stopping) return;
+  const bool quiet = crossing_.quiet() && (port_.core() == nullptr || port_.core()->quiet());
+  if (quiet) tell_quiet();
+  const auto was_quiet = [](const Reactor* reactor) { return reactor->was_quiet_.load(); };
+  const bool over = quiet && std::ranges::all_of(all_, was_quiet);
+  if (!over && NodeClock::now() < stop_by_) return;
+  phase_ = Phase::stopped;
+  // Not from within a batch: the storage thread's last events come first.
+  asio::post(io_, [this] { end_storage(); });
+}
+
+// Until all were, a reactor may still have to answer another, as a member.
+void Reactor::tell_quiet() {
+  if (was_quiet_.exchange(true)) return;
+  for (Reactor* const other : all_) {
+    if (other != this) asio::post(other->io_, [other] { other->check_stopped(); });
+  }
+}
+
+void Reactor::end_storage() {
+  phase_ = Phase::stopped;
+  storage_->stop();
+  asio::post(io_, [this] { end(); });
+}
+
+void Reactor::end() {
+  give_up_core({Code::in_doubt, "the node was closed"}, {Code::unavailable, "the node was closed"});
+  sweep_.cancel();
+  retry_.cancel();
+  work_.reset();
+  io_.stop();
 }
 
 }  // namespace quipu

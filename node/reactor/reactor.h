@@ -85,7 +85,7 @@ class Reactor {
  private:
   enum class Phase { unstarted, serving, waiting, recovering, failed, stopping, stopped };
 
-  // reactor.cpp: events and effects
+  // ---- events and effects ----
   void finish();
   void finish_later();
   void perform(Effects effects);
@@ -103,7 +103,7 @@ class Reactor {
   void on_loaded(const Loaded& loaded);
   void on_full(const Status& status);
 
-  // reactor_life.cpp: from start to end
+  // ---- from start to end ----
   [[nodiscard]] StorageThread::Events storage_events();
   void run();
   asio::io_context& choose();
