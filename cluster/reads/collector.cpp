@@ -1,7 +1,6 @@
 #include "cluster/reads/collector.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "cluster/replication/state_size.h"
 #include "protocol/check.h"
@@ -72,9 +71,7 @@ void Collector::begin(Round& round, Phase phase) {
   round.phase = phase;
   round.unresolved = 0;
   for (Shard& shard : round.work) {
-    shard.holders = 0;
-    shard.asked = 0;
-    shard.refused = 0;
+    shard.holders = shard.asked = shard.refused = {};
     shard.resolved = phase == Phase::writing && shard.answered && shard.identical;
     if (!shard.resolved) ++round.unresolved;
   }
@@ -97,30 +94,23 @@ void Collector::begin_anew(Round& round) {
 bool Collector::writes_in_vain(const Round& round) const {
   if (round.phase != Phase::writing || round.boots.empty()) return false;
   return std::any_of(round.work.begin(), round.work.end(), [this](const Shard& shard) {
-    if (shard.resolved || shard.refused == 0) return false;
+    if (shard.resolved || shard.refused.empty()) return false;
     std::size_t left = 0;
     for (const MemberIndex owner : view_.owners(shard.partition)) {
-      const std::uint64_t position = bit(shard, owner);
-      const bool may_take = view_.up(owner) && (shard.refused & position) == 0;
-      if (may_take || (shard.holders & position) != 0) ++left;
+      const OwnerSet one = only(shard, owner);
+      const bool may_take = view_.up(owner) && !shard.refused.meets(one);
+      if (may_take || shard.holders.meets(one)) ++left;
     }
     return left < view_.majority();
   });
 }
 
-std::uint64_t Collector::bit(const Shard& shard, MemberIndex member) const {
-  const auto owners = view_.owners(shard.partition);
-  const auto at = std::find(owners.begin(), owners.end(), member);
-  return at == owners.end() ? 0 : std::uint64_t{1} << (at - owners.begin());
-}
-
 bool Collector::wants(const Round& round, const Shard& shard, MemberIndex member) const {
-  const std::uint64_t position = bit(shard, member);
-  if (shard.resolved || position == 0 || (shard.asked & position) != 0 ||
-      (shard.holders & position) != 0)
+  const OwnerSet one = only(shard, member);
+  if (shard.resolved || one.empty() || shard.asked.meets(one) || shard.holders.meets(one))
     return false;
   if (round.phase != Phase::one) return true;
-  return shard.asked == 0 ? view_.live_owner(shard.partition) == member : round.slow;
+  return shard.asked.empty() ? view_.live_owner(shard.partition) == member : round.slow;
 }
 
 void Collector::pursue(RoundId id, Round& round) {
@@ -146,7 +136,7 @@ void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<st
   Collect collect{number, round.phase == Phase::one ? Fence{} : view_.fence(), {}};
   WriteBack write{number, view_.fence(), Delta{}, {}};
   for (const std::size_t i : shards) {
-    round.work[i].asked |= bit(round.work[i], member);
+    round.work[i].asked |= only(round.work[i], member);
     if (round.phase == Phase::writing) {
       write.states.push(round.shards[i], round.work[i].state);
     } else {
@@ -178,7 +168,7 @@ std::optional<Collector::Ask> Collector::take_ask(std::uint64_t id, MemberIndex 
 // could be asked in vain for ever.
 void Collector::forget_answered_asks() {
   for (auto& [id, round] : rounds_) {
-    for (Shard& shard : round.work) shard.asked = 0;
+    for (Shard& shard : round.work) shard.asked = {};
   }
   // A replica whose disk hangs never answers, though its link is up.
   std::erase_if(asks_, [this](const auto& entry) {
@@ -188,16 +178,15 @@ void Collector::forget_answered_asks() {
   for (const auto& [number, ask] : asks_) {
     const auto round = rounds_.find(ask.round);
     for (const std::size_t i : ask.shards)
-      round->second.work[i].asked |= bit(round->second.work[i], ask.member);
+      round->second.work[i].asked |= only(round->second.work[i], ask.member);
   }
 }
 
 void Collector::count(Shard& shard, Round& round, MemberIndex member) {
-  QUIPU_CHECK(bit(shard, member) != 0, "only owners count towards a majority", member,
+  QUIPU_CHECK(!only(shard, member).empty(), "only owners count towards a majority", member,
               shard.partition);
-  shard.holders |= bit(shard, member);
-  const bool enough = round.phase == Phase::one ||
-                      static_cast<std::size_t>(std::popcount(shard.holders)) >= view_.majority();
+  shard.holders |= only(shard, member);
+  const bool enough = round.phase == Phase::one || shard.holders.size() >= view_.majority();
   if (shard.resolved || !enough) return;
   QUIPU_CHECK(round.unresolved > 0, "each shard is resolved once", round.unresolved);
   shard.resolved = true;
@@ -247,7 +236,7 @@ void Collector::on_written(MemberIndex from, const WrittenBack& answer) {
   for (const std::size_t i : ask->shards) {
     Shard& shard = round.work[i];
     if (answer.code != Code::ok) {
-      shard.refused |= bit(shard, from);
+      shard.refused |= only(shard, from);
     } else if (!std::binary_search(answer.unfilled.begin(), answer.unfilled.end(),
                                    shard.partition)) {
       count(shard, round, from);
@@ -269,7 +258,7 @@ void Collector::advance(RoundId id) {
   }
   if (round.phase != Phase::one) return;
   const bool hopeless = std::none_of(round.work.begin(), round.work.end(), [](const Shard& shard) {
-    return !shard.resolved && shard.asked != 0;
+    return !shard.resolved && !shard.asked.empty();
   });
   if (hopeless) finish(id, Code::ok);
 }
@@ -355,7 +344,7 @@ void Collector::on_tick(Instant now) {
     } else {
       round.slow = std::exchange(round.ticked, true);
       if (writes_in_vain(round)) begin_anew(round);
-      for (Shard& shard : round.work) shard.refused = 0;
+      for (Shard& shard : round.work) shard.refused = {};
       pursue(id, round);
     }
   }

@@ -28,6 +28,7 @@
 #include "cluster/gates/residency.h"
 #include "cluster/gates/task_queue.h"
 #include "cluster/membership/view.h"
+#include "cluster/reads/owner_set.h"
 #include "protocol/instant.h"
 
 namespace quipu {
@@ -81,10 +82,10 @@ class Collector {
     Partition partition{};
     ShardState state;  // the join so far
     bool answered = false;
-    bool identical = true;      // all counted answers were the same
-    std::uint64_t holders = 0;  // bits: owner positions that answered, or hold the join
-    std::uint64_t asked = 0;    // bits: owner positions with an open question
-    std::uint64_t refused = 0;  // bits: owner positions that refused a write in this interval
+    bool identical = true;  // all counted answers were the same
+    OwnerSet holders{};     // answered, or hold the join
+    OwnerSet asked{};       // have an ask outstanding
+    OwnerSet refused{};     // took no write in this interval
     bool resolved = false;
   };
   struct Round {
@@ -114,7 +115,9 @@ class Collector {
   void pursue(RoundId id, Round& round);
   void ask(RoundId id, Round& round, MemberIndex member, std::vector<std::size_t> shards);
   [[nodiscard]] bool wants(const Round& round, const Shard& shard, MemberIndex member) const;
-  [[nodiscard]] std::uint64_t bit(const Shard& shard, MemberIndex member) const;
+  [[nodiscard]] OwnerSet only(const Shard& shard, MemberIndex member) const {
+    return {view_.owners(shard.partition), member};
+  }
   std::optional<Ask> take_ask(std::uint64_t id, MemberIndex from);
   void forget_answered_asks();
   void count(Shard& shard, Round& round, MemberIndex member);

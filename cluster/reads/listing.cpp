@@ -129,7 +129,7 @@ void Listing::wait(Walk walk) {
     return refuse(walk, Code::overloaded, "too many lists wait for peers");
   }
   bytes_ += bytes;
-  walk.asked = walk.vain = 0;
+  walk.asked = walk.vain = {};
   walk.ticked = false;
   ask(walks_.emplace(next_number_++, std::move(walk)).first);
 }
@@ -143,10 +143,8 @@ Listing::Walk Listing::take(Walks::iterator at) {
   return walk;
 }
 
-std::uint64_t Listing::bit(const Walk& walk, MemberIndex member) const {
-  const auto owners = view_.owners(partition_at(walk.cursor));
-  const auto at = std::find(owners.begin(), owners.end(), member);
-  return at == owners.end() ? 0 : std::uint64_t{1} << (at - owners.begin());
+OwnerSet Listing::only(const Walk& walk, MemberIndex member) const {
+  return {view_.owners(partition_at(walk.cursor)), member};
 }
 
 // Asks one more owner. If there is none, and no question is open, the walk waits for the next
@@ -154,17 +152,17 @@ std::uint64_t Listing::bit(const Walk& walk, MemberIndex member) const {
 void Listing::ask(Walks::iterator at) {
   Walk& walk = at->second;
   for (const MemberIndex owner : view_.owners(partition_at(walk.cursor))) {
-    const std::uint64_t position = bit(walk, owner);
-    // It asks itself only for leaves in its store. They may be in memory by now.
+    const OwnerSet one = only(walk, owner);
+    // Itself only for what it must fetch from its store; it may have come since.
     const bool mine = owner == view_.self();
     if (mine && can_tell(walk.cursor)) return advance(take(at));
     if (mine && !view_.tells_of(partition_at(walk.cursor))) continue;
-    if (!view_.up(owner) || ((walk.asked | walk.vain) & position) != 0) continue;
-    walk.asked |= position;
+    if (!view_.up(owner) || walk.asked.meets(one) || walk.vain.meets(one)) continue;
+    walk.asked |= one;
     out_.send(owner, ListPart{at->first, walk.prefix, walk.cursor, walk.limit});
     return;
   }
-  if (walk.asked == 0 && walk.cursor > walk.begin) answer(take(at), {});
+  if (walk.asked.empty() && walk.cursor > walk.begin) answer(take(at), {});
 }
 
 void Listing::on_list_part(MemberIndex from, const ListPart& ask) {
@@ -194,12 +192,13 @@ bool Listing::sound(const Walk& walk, MemberIndex from, const ListedPart& answer
 
 void Listing::on_listed_part(MemberIndex from, const ListedPart& told) {
   const auto at = walks_.find(told.id);
-  if (at == walks_.end() || (at->second.asked & bit(at->second, from)) == 0) return;
+  if (at == walks_.end()) return;
+  const OwnerSet one = only(at->second, from);
+  if (!at->second.asked.meets(one)) return;
   if (!sound(at->second, from, told)) {
-    const std::uint64_t position = bit(at->second, from);
-    at->second.asked &= ~position;
-    at->second.vain |= position;
-    if (at->second.asked == 0) ask(at);
+    at->second.asked -= one;
+    at->second.vain |= one;
+    if (at->second.asked.empty()) ask(at);
     return;
   }
   Walk walk = take(at);
@@ -211,10 +210,10 @@ void Listing::on_listed_part(MemberIndex from, const ListedPart& told) {
 void Listing::on_link_lost(MemberIndex member) {
   for (auto at = walks_.begin(); at != walks_.end();) {
     const auto lost = at++;  // which may be answered
-    const std::uint64_t position = bit(lost->second, member);
-    if ((lost->second.asked & position) == 0) continue;
-    lost->second.asked &= ~position;
-    if (lost->second.asked == 0) ask(lost);
+    const OwnerSet one = only(lost->second, member);
+    if (!lost->second.asked.meets(one)) continue;
+    lost->second.asked -= one;
+    if (lost->second.asked.empty()) ask(lost);
   }
 }
 
@@ -222,13 +221,13 @@ void Listing::on_tick(Instant now) {
   for (auto at = walks_.begin(); at != walks_.end();) {
     const auto due = at++;
     Walk& walk = due->second;
-    walk.vain = 0;
+    walk.vain = {};
     if (now >= walk.deadline) {
       const Walk late = take(due);
       refuse(late, Code::unavailable,
              "no owner of partition " + std::to_string(raw(partition_at(late.cursor))) +
                  " answered in time: " + view_.owner_names(partition_at(late.cursor)));
-    } else if (std::exchange(walk.ticked, true) || walk.asked == 0) {
+    } else if (std::exchange(walk.ticked, true) || walk.asked.empty()) {
       ask(due);
     }
   }

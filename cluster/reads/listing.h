@@ -22,6 +22,7 @@
 #include "cluster/gates/node_settings.h"
 #include "cluster/gates/outbound.h"
 #include "cluster/membership/view.h"
+#include "cluster/reads/owner_set.h"
 
 namespace quipu {
 
@@ -51,13 +52,13 @@ class Listing {
     std::string prefix;
     std::uint32_t limit = 0;
     Instant deadline{};
-    std::uint32_t begin = 0;   // the client's cursor
-    std::uint32_t cursor = 0;  // there is no key between begin and this
-    std::uint32_t end = 0;     // the answer ends here at the latest
-    // Bits: positions among the owners of the cursor's partition.
-    std::uint64_t asked = 0;  // have not answered yet
-    std::uint64_t vain = 0;   // answered since the last interval, and could not list
-    bool ticked = false;      // an interval has ended since the first was asked
+    std::uint32_t begin = 0;   // as the client asked
+    std::uint32_t cursor = 0;  // there is nothing to tell from begin to here
+    std::uint32_t end = 0;     // at the latest, it is answered here
+    // Owners of the cursor's partition.
+    OwnerSet asked{};     // they have not answered yet
+    OwnerSet vain{};      // they did, since the last interval, and could not tell
+    bool ticked = false;  // an interval has ended since the first was asked
   };
   // By the number of the open question. All owners that get the same question get the same
   // number. A walk that went on has another.
@@ -72,7 +73,7 @@ class Listing {
   [[nodiscard]] bool can_tell(std::uint32_t cursor) const;
   [[nodiscard]] std::uint32_t end_of_memory(std::uint32_t cursor) const;
   [[nodiscard]] bool sound(const Walk& walk, MemberIndex from, const ListedPart& answer) const;
-  [[nodiscard]] std::uint64_t bit(const Walk& walk, MemberIndex member) const;
+  [[nodiscard]] OwnerSet only(const Walk& walk, MemberIndex member) const;
   void advance(Walk walk);
   void wait(Walk walk);
   void ask(Walks::iterator at);
