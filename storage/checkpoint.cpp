@@ -38,6 +38,8 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
               "a step goes with a record that holds all that is in memory", sealing, journal_first);
   if (phase_ == Phase::idle &&
       (journal_bytes_ >= limits_.journal_bytes || map.eviction().dirty_enough())) {
+    QUIPU_CHECK(first_slice_ < sealing, "a checkpoint begins behind the one before it",
+                first_slice_, sealing);
     phase_ = Phase::slices;
     first_slice_ = sealing;
     alias_ = alias_ == Entry::Journaled::alias_even ? Entry::Journaled::alias_odd
@@ -53,11 +55,17 @@ bool Checkpoint::step(Commit sealing, ShardMap& map, TokenTable& tokens, Batch& 
   owed_ = 0;
   // The cut is in a later batch than the last slice. Batches become durable in order, each as a
   // whole, so the cut is never visible without the slices.
+  QUIPU_CHECK(phase_ != Phase::cut || first_slice_ < sealing,
+              "records are deleted only by a later write than the one that put their states",
+              first_slice_, sealing);
   return phase_ == Phase::cut && cut(batch, journal_first);
 }
 
 void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTable& tokens,
                        Batch& batch) {
+  QUIPU_CHECK(phase_ == Phase::slices && partition_ <= kPartitions,
+              "slices are put between the beginning of a checkpoint and its cut", phase_,
+              partition_);
   std::size_t states = 0, bytes = 0, least = limits_.slice_states;
   if (map.eviction().dirty_enough()) owed *= kFaster;
   const auto goes_on = [&] {
@@ -93,6 +101,7 @@ void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTab
 
 void Checkpoint::resume_cut(Commit oldest) {
   QUIPU_CHECK(phase_ == Phase::idle, "a cut is resumed at the start", oldest);
+  QUIPU_CHECK(oldest != Commit{}, "the oldest record that is left has a number");
   phase_ = Phase::cut;
   cut_ = oldest;
 }
@@ -106,6 +115,7 @@ bool Checkpoint::cut(Batch& batch, Commit& journal_first) {
     batch.deletes.push_back(stored::record(cut_));
     cut_ = next(cut_);
   }
+  QUIPU_CHECK(cut_ <= journal_first, "no record that counts is deleted", cut_, journal_first);
   if (cut_ == journal_first) phase_ = Phase::idle;
   return begins;
 }

@@ -51,6 +51,7 @@ void Digest::remove(std::uint8_t leaf, const Hash128& hash) {
 }
 
 void Digest::keep(const Leaves& leaves) {
+  QUIPU_CHECK(leaves_ == nullptr, "the leaves of a digest begin to be kept once");
   Hash128 sum;
   for (const Hash128& leaf : leaves) sum += leaf;
   QUIPU_CHECK(sum == sum_, "the leaves of a digest add up to it", sum.low, sum_.low);

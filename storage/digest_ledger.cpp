@@ -80,6 +80,8 @@ void DigestLedger::on_held(Partition partition, bool shows_counter) {
   ++part.states;
   ++size_;
   held_in_.insert(partition);
+  QUIPU_CHECK(part.counters <= part.states, "no more states show a counter than are held",
+              partition, part.counters, part.states);
 }
 
 void DigestLedger::on_gone(Partition partition, const Entry& entry) {
@@ -90,18 +92,24 @@ void DigestLedger::on_gone(Partition partition, const Entry& entry) {
                 entry.ref().key);
     --part.counters;
   }
+  QUIPU_CHECK(size_ > 0, "the sum of what is held counts each state", size_);
   --part.states;
   --size_;
 }
 
 void DigestLedger::on_dirty(const Placement& placement, const Entry& entry) {
   QUIPU_CHECK(!entry.dirty(), "an entry becomes dirty once", entry.ref().key);
+  QUIPU_CHECK(entry.leaf() == placement.leaf(), "an entry lies in the leaf that its name says",
+              entry.leaf(), placement.leaf());
   if (!entry.is_bottom())
     parts_[raw(placement.partition())].clean.remove(placement.leaf(), hash(entry));
   on_new_dirty(placement.partition(), entry);
 }
 
 void DigestLedger::on_new_dirty(Partition partition, const Entry& entry) {
+  QUIPU_CHECK(parts_[raw(partition)].dirty < index_.size(partition),
+              "no more entries are dirty than there are", partition, parts_[raw(partition)].dirty,
+              index_.size(partition));
   ++parts_[raw(partition)].dirty;
   ++dirty_;
   dirty_bytes_ += entry.size();
@@ -117,10 +125,13 @@ void DigestLedger::on_clean(Partition partition, const Entry& entry) {
   part.summed = false;
   --dirty_;
   if (--part.dirty == 0) dirty_in_.erase(partition);
+  QUIPU_CHECK(dirty_ > 0 || dirty_bytes_ == 0, "where nothing is dirty, no byte is", dirty_bytes_);
 }
 
 void DigestLedger::on_loaded(const Placement& placement, const ShardRef& ref,
                              const ShardState& state) {
+  QUIPU_CHECK(parts_[raw(placement.partition())].states > 0, "a loaded state is counted as held",
+              placement.partition(), ref.key);
   parts_[raw(placement.partition())].clean.add(placement.leaf(), hash_state(key_, ref, state));
 }
 
@@ -137,6 +148,8 @@ void DigestLedger::drop(Partition partition) {
   part = Part{};
   held_in_.erase(partition);
   dirty_in_.erase(partition);
+  QUIPU_CHECK(dirty_ > 0 || dirty_bytes_ == 0, "dirty bytes go with their partition", partition,
+              dirty_bytes_);
 }
 
 }  // namespace quipu

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "protocol/check.h"
 #include "protocol/partitions.h"
 #include "storage/digest.h"
 #include "storage/entry_index.h"
@@ -70,11 +71,20 @@ class DigestLedger {
   void on_held(Partition partition, bool shows_counter);
   void on_gone(Partition partition, const Entry& entry);
   // A state that is held shows a counter from now on.
-  void on_revived(Partition partition) { ++parts_[raw(partition)].counters; }
+  void on_revived(Partition partition) {
+    Part& part = parts_[raw(partition)];
+    QUIPU_CHECK(part.counters < part.states, "only a state that is held shows a counter", partition,
+                part.counters, part.states);
+    ++part.counters;
+  }
   // Before a clean entry changes, or a dirty one comes.
   void on_dirty(const Placement& placement, const Entry& entry);
   void on_new_dirty(Partition partition, const Entry& entry);
-  void on_resized(std::size_t before, std::size_t now) { dirty_bytes_ += now - before; }
+  void on_resized(std::size_t before, std::size_t now) {
+    QUIPU_CHECK(dirty_bytes_ >= before, "an entry that is resized was counted as dirty", before,
+                dirty_bytes_);
+    dirty_bytes_ += now - before;
+  }
   void on_clean(Partition partition, const Entry& entry);
   // A clean state was read from the store.
   void on_loaded(const Placement& placement, const ShardRef& ref, const ShardState& state);

@@ -62,6 +62,8 @@ Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
   }
   std::memcpy(entry->bytes() + entry->header(), ref.key.data(), ref.key.size());
   entry->write(actors, state, [&](const CellRef&) { return actors.expected(); });
+  QUIPU_CHECK(entry->size() == layout.size, "an entry is as large as its piece of memory", ref.key,
+              entry->size(), layout.size);
   return entry;
 }
 
@@ -69,6 +71,8 @@ bool Entry::rewrite(ActorNames& actors, const ShardState& state) {
   const Layout layout = Entry::layout(actors, ref(), state);
   if (layout.apart != apart() || layout.small != has(kSmall) || layout.size != size()) return false;
   write(actors, state, [](const CellRef& at) { return at.actor(); });
+  QUIPU_CHECK(size() == layout.size, "an entry that is rewritten keeps its size", ref().key, size(),
+              layout.size);
   return true;
 }
 
@@ -105,6 +109,7 @@ void Entry::set_cells(std::size_t count) {
   if (apart()) {
     put(bytes() + 6, static_cast<std::uint16_t>(count));
   } else {
+    QUIPU_CHECK(count < kApart, "the number of cells fits its 6 bits", count);
     lengths_ = static_cast<std::uint16_t>(key_length() | count << kKeyBits);
   }
 }
@@ -153,6 +158,7 @@ const char* Entry::for_each_cell(Visit&& visit) const {
 
 void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
   if (small_) {
+    QUIPU_CHECK(head < kSmallActors, "a small cell names its actor by 16 bits", head);
     put(at_, static_cast<std::uint16_t>(head));
     return set(cell.commit, cell.sum);
   }
@@ -193,6 +199,8 @@ void Entry::unpack(const ActorNames& actors, ShardState& state) const {
   if (has(kCounted)) {
     state.count = get<ShardIndex>(end);
     state.usable = get<ShardIndex>(end + sizeof(ShardIndex));
+    QUIPU_CHECK(state.usable >= 1 && state.usable <= state.count,
+                "adds may use only shards that the counter has", state.usable, state.count);
   }
 }
 

@@ -47,7 +47,11 @@ class ActorNames {
   // A guess at the next number: the last one that was interned (neighbours mostly have the same
   // writer), or the one given to expect().
   [[nodiscard]] std::uint32_t expected() const { return expected_; }
-  void expect(std::uint32_t index) { expected_ = index; }
+  void expect(std::uint32_t index) {
+    QUIPU_CHECK(index < names_.size(), "only an actor that has a number is expected", index,
+                names_.size());
+    expected_ = index;
+  }
 
  private:
   std::vector<ActorId> names_;
@@ -77,7 +81,11 @@ class Entry {
 
   static Entry* create(Slab& slab, ActorNames& actors, const Placement& placement,
                        const ShardRef& ref, const ShardState& state);
-  void destroy(Slab& slab) { slab.free(this, size()); }
+  void destroy(Slab& slab) {
+    QUIPU_CHECK(!has(kOpen), "the list of what is open names no entry that was destroyed",
+                ref().key);
+    slab.free(this, size());
+  }
   // Takes that state. Returns false, and changes nothing, if it needs another size.
   [[nodiscard]] bool rewrite(ActorNames& actors, const ShardState& state);
 

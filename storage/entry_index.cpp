@@ -57,6 +57,8 @@ Entry* EntryIndex::resize(const Placement& placement, Entry* old, const ShardSta
   table(placement).replace(placement, old, now);
   stubs_.push_back({old, old->size()});
   old->move_to(now);
+  QUIPU_CHECK(now->dirty() && now->has(Entry::kOpen),
+              "an entry that moves stays open, and in no checkpoint", now->ref().key);
   return now;
 }
 
@@ -68,7 +70,12 @@ void EntryIndex::free_stubs() {
 void EntryIndex::collect_dirty(Partition partition, const std::optional<ShardKey>& after,
                                std::vector<Entry*>& entries) {
   std::optional<EntryName> last;
-  if (after) last.emplace(place(*after).leaf(), *after);
+  if (after) {
+    const Placement put = place(*after);
+    QUIPU_CHECK(put.partition() == partition, "a walk goes on in the partition that it began in",
+                partition, put.partition());
+    last.emplace(put.leaf(), *after);
+  }
   collect(*this, partition, entries, [&last](const Entry& entry) {
     return entry.dirty() && (!last || *last < EntryName(entry));
   });

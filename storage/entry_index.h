@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "protocol/check.h"
 #include "protocol/partitions.h"
 #include "storage/partition_table.h"
 
@@ -46,6 +47,8 @@ class EntryIndex {
   template <class Keep>
   void retain(Partition partition, Keep&& keep) {
     PartitionTable& all = tables_[raw(partition)];
+    QUIPU_CHECK(table_bytes_ >= all.bytes(), "the memory of each table was counted", partition,
+                table_bytes_, all.bytes());
     table_bytes_ -= all.bytes();
     all.retain([&](Entry* entry) {
       if (keep(*entry)) return true;

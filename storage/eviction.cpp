@@ -22,9 +22,13 @@ void Eviction::evict(Partition partition, Commit durable) {
     if (!entry.is_bottom()) mark({partition, entry.leaf()});
     return false;
   });
+  QUIPU_CHECK(index_.size(partition) >= ledger_.dirty(partition), "what is dirty stays in memory",
+              partition, index_.size(partition), ledger_.dirty(partition));
 }
 
 void Eviction::mark(LeafId leaf) {
+  QUIPU_CHECK(limited() && limit_.evictable.contains(leaf.partition),
+              "only states of evictable partitions are in the store alone", leaf.partition);
   auto& leaves = evicted_[raw(leaf.partition)];
   if (leaves == nullptr) {
     ledger_.keep_leaves(leaf.partition);

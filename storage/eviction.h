@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "protocol/check.h"
 #include "protocol/partitions.h"
 #include "storage/digest_ledger.h"
 #include "storage/entry_index.h"
@@ -54,7 +55,11 @@ class Eviction {
   }
 
   // The write of that commit put a state of the partition.
-  void on_put(Partition partition, Commit put_by) { put_by_[raw(partition)] = put_by; }
+  void on_put(Partition partition, Commit put_by) {
+    QUIPU_CHECK(put_by_[raw(partition)] <= put_by, "states are put in the order of commits",
+                partition, put_by_[raw(partition)], put_by);
+    put_by_[raw(partition)] = put_by;
+  }
   // Frees the partition's clean states that were not looked up since the last time. Does nothing
   // if it is not evictable, or a write later than `durable` put one of them.
   void evict(Partition partition, Commit durable);

@@ -57,6 +57,7 @@ Executor::Executor(Meta meta, ExecutorOptions options, Random random)
       checkpoint_(options.checkpoint),
       has_peers_(options.has_peers),
       actors_(kPartitions) {
+  QUIPU_CHECK(meta_.journal_first != Commit{}, "commits count from 1");
   sealed_ = Commit{raw(meta_.journal_first) - 1};
 }
 
@@ -86,6 +87,9 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
   } else {
     applied = add(change.ref, change.amount, placement);
   }
+  QUIPU_CHECK(
+      applied.code != Code::ok || change.kind == OpKind::reset || applied.commit == next(sealed_),
+      "a change and its token are in one record", applied.commit, sealed_);
   // A final refusal is noted, too. Otherwise a delayed copy of the change might still succeed.
   if (tokened) {
     tokens_.note(change.token,
@@ -168,6 +172,8 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
 // disagrees, and no reset has named a later one.
 void Executor::start_again(Cell& cell) {
   if (cell.commit == sealed_) seal(Step::none);
+  QUIPU_CHECK(cell.commit < sealed_, "a cell starts again under a later number than it had",
+              cell.commit, sealed_);
   cell = Cell{cell.actor, {}, 0, sealed_, 0};
 }
 
@@ -264,6 +270,7 @@ void Executor::push_open(Record& record, ShardList& local) {
   const Commit commit = record.delta.commit();
   ShardState state;
   map_.take_open([&](Entry& entry) {
+    QUIPU_CHECK(entry.dirty(), "a record holds what has changed since the last checkpoint", commit);
     if (has_peers_ && entry.has(Entry::kLocal)) local.push(entry.ref());
     const bool whole = entry.has(Entry::kWhole);
     const Entry::CellRef changed = whole ? Entry::CellRef{} : entry.find_only(commit);
@@ -325,11 +332,16 @@ void Executor::seal(Step step) {
         checkpoint_.step(sealed.commit, map_, tokens_, sealed.batch, meta_.journal_first);
   }
   if (std::exchange(meta_changed_, false)) put_meta(sealed.batch);
+  QUIPU_CHECK(meta_.journal_first <= sealed.commit,
+              "the journal begins no later than with its newest record", meta_.journal_first,
+              sealed.commit);
   sealed_ = sealed.commit;
   QUIPU_CHECK(!has_open(), "a seal leaves nothing open", sealed_);
   QUIPU_CHECK(
       out_.front().commit <= sealed_ && raw(sealed_) - raw(out_.front().commit) + 1 == out_.size(),
       "commits are dense", out_.front().commit, sealed_, out_.size());
+  QUIPU_CHECK(meta_.lineage.empty() || meta_.lineage.back().first <= sealed_,
+              "a start is sealed with its first record", meta_.lineage.back().first, sealed_);
 }
 
 void Executor::found(HashKey placement) { map_.rekey(placement); }
@@ -357,9 +369,11 @@ void Executor::drop(Partition partition) {
   map_.drop(partition);
   forget_actor(partition);
   seal(Step::none);
+  QUIPU_CHECK(!has_actor(partition), "an actor is forgotten with its states", partition);
 }
 
 bool Executor::replay(const Record& record, JournalAliases& aliases, std::size_t bytes) {
+  QUIPU_CHECK(!has_open(), "records are replayed before anything changes", sealed_);
   bool sound = true;
   auto alias = record.aliases.begin();
   for_each_fetched(record.delta, [&](const DeltaEntry& entry, const Placement& placement) {
@@ -435,7 +449,11 @@ void Executor::restore(const Loaded& loaded) {
 }
 
 void Executor::start(BootId boot) {
+  QUIPU_CHECK(boot != BootId{} && !has_open(), "a store starts once, before anything changes", boot,
+              sealed_);
   std::vector<LineageStart>& lineage = edit_meta().lineage;
+  QUIPU_CHECK(lineage.empty() || lineage.back().first <= sealed_,
+              "each start begins behind the one before it", lineage.back().first, sealed_);
   if (lineage.size() == kMaxLineage) lineage.erase(lineage.begin());
   lineage.push_back({boot, next(sealed_)});
 }

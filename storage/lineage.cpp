@@ -39,6 +39,8 @@ bool take_in(std::vector<Sighting>& held, const Sighting& fresh) {
 
 Testimony judge(std::span<const LineageStart> lineage, Commit last, StoreId store,
                 std::span<const Sighting> seen) {
+  QUIPU_CHECK(lineage.empty() || lineage.back().first <= next(last),
+              "a store has sealed all records before its newest start", lineage.back().first, last);
   for (const Sighting& sighting : seen) {
     if (sighting.store == store && !within(lineage, last, sighting)) return Testimony::rolled_back;
   }
@@ -47,6 +49,8 @@ Testimony judge(std::span<const LineageStart> lineage, Commit last, StoreId stor
 
 bool merge_sightings(std::vector<Sighting>& held, std::span<const Sighting> seen) {
   bool changed = false;
+  // What a store wrote may hold more than this build keeps.
+  const std::size_t most = std::max(held.size(), kMaxSightings);
   for (const Sighting& sighting : seen) {
     const auto at = std::find_if(held.begin(), held.end(), [&](const Sighting& row) {
       return row.store == sighting.store && row.boot == sighting.boot;
@@ -58,7 +62,7 @@ bool merge_sightings(std::vector<Sighting>& held, std::span<const Sighting> seen
       changed |= take_in(held, sighting);
     }
   }
-  QUIPU_CHECK(held.size() <= kMaxSightings, "the version vector is bounded", held.size());
+  QUIPU_CHECK(held.size() <= most, "what is remembered of stores is bounded", held.size(), most);
   return changed;
 }
 

@@ -41,7 +41,10 @@ class Load {
   }
   // REQUIRES: finished().
   [[nodiscard]] Loaded take() {
-    QUIPU_CHECK(finished(), "a load is taken when it is complete", shard_, leaf_);
+    QUIPU_CHECK(finished(), "a load that is taken brings all that was asked for", shard_, leaf_);
+    QUIPU_CHECK(loaded_.shards.size() >= request_.shards.size(),
+                "each shard that was asked for has an answer", loaded_.shards.size(),
+                request_.shards.size());
     return std::move(loaded_);
   }
 

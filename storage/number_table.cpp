@@ -1,6 +1,7 @@
 #include "storage/number_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "protocol/check.h"
@@ -30,6 +31,8 @@ void NumberTable::place(Slot slot) {
 void NumberTable::grow() {
   const std::vector<Slot> before = std::exchange(slots_, {});
   slots_.resize(std::max<std::size_t>(16, 2 * before.size()));
+  QUIPU_CHECK(std::has_single_bit(slots_.size()), "a mask wraps the table at its end",
+              slots_.size());
   for (const Slot& slot : before) {
     if (slot.tag != 0) place(slot);
   }

@@ -32,6 +32,7 @@ void PartitionTable::place(Slot slot) {
 }
 
 void PartitionTable::replace(const Placement& placement, Entry* old, Entry* now) {
+  QUIPU_CHECK(size_ > 0 && old != now, "an entry is replaced by another one", size_);
   const Slot wanted = make(placement, old);
   std::uint32_t i = home(wanted);
   while (slots_[i] != wanted) {

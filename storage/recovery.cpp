@@ -164,6 +164,7 @@ HashKey placement_key(const Pins& pins) {
 }
 
 Status initialize(Store& store, const Meta& meta) {
+  QUIPU_CHECK(meta.store != StoreId{}, "a new store has an id");
   Batch batch;
   std::string key = stored::meta();
   std::string value = encode_meta(key, meta);
@@ -185,6 +186,8 @@ Result<std::unique_ptr<Executor>> read_all(Store& store, const StoreOwner& owner
        {load_actors, load_tokens, replay_records, load_states, check_founded, check_last_start}) {
     if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
   }
+  QUIPU_CHECK(!executor->has_open(), "what was read back is in the store already",
+              executor->sealed());
   return executor;
 }
 
@@ -200,6 +203,8 @@ Result<std::unique_ptr<Executor>> recover(Store& store, const StoreOwner& owner,
   for (const Sealed& sealed : (*executor)->take_sealed()) {
     if (Status written = store.write(sealed.batch); !written.ok()) return written;
   }
+  QUIPU_CHECK((*executor)->meta().lineage.back().first == (*executor)->sealed(),
+              "a start begins with a record of its own", (*executor)->sealed());
   return executor;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/check.h"
 #include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
 
@@ -14,6 +15,7 @@ namespace quipu {
 class ShardList {
  public:
   void push(const ShardRef& ref) {
+    QUIPU_CHECK(ref.key.size() <= kMaxKey, "a key's length fits 16 bits", ref.key.size());
     keys_.append(ref.key);
     names_.push_back({static_cast<std::uint16_t>(ref.key.size()), ref.shard});
   }
@@ -26,6 +28,7 @@ class ShardList {
       visit(ShardRef(std::string_view(keys_).substr(at, name.key_size), name.shard));
       at += name.key_size;
     }
+    QUIPU_CHECK(at == keys_.size(), "each byte is of one name", at, keys_.size());
   }
   bool operator==(const ShardList&) const = default;
 

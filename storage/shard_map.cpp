@@ -75,6 +75,8 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
       open_bytes_ += entry->size();
     }
   }
+  QUIPU_CHECK(entry->has(Entry::kOpen) && entry->dirty(),
+              "what is put is in the open record, and in no checkpoint", ref.key, entry->flags());
   held(placement, ref, state);
 }
 
@@ -91,6 +93,8 @@ Entry* ShardMap::insert(const Placement& placement, const ShardRef& ref, const S
 
 void ShardMap::mark_clean(Partition partition, Entry* entry, Commit put_by) {
   QUIPU_CHECK(!entry->has(Entry::kOpen), "only what is sealed is put", partition, entry->ref().key);
+  QUIPU_CHECK(entry->dirty(), "only what has changed since the last checkpoint is put again",
+              partition, entry->ref().key);
   eviction_.on_put(partition, put_by);
   ledger_.on_clean(partition, *entry);
   entry->set_journaled(Entry::Journaled::nothing);
@@ -102,11 +106,15 @@ void ShardMap::drop(Partition partition) {
   ledger_.drop(partition);
   index_.retain(partition, [](const Entry&) { return false; });
   spread_.erase(partition);
+  QUIPU_CHECK(index_.size(partition) == 0 && ledger_.size(partition) == 0,
+              "nothing of a partition that was dropped is held", partition, index_.size(partition));
 }
 
 // ---- what is in the store alone ----
 
 void ShardMap::load(const ShardRef& ref, const ShardState& state) {
+  QUIPU_CHECK(!state.cells.empty() || has_shard_count(state),
+              "a state that is loaded holds something", ref.key, ref.shard);
   const Placement placement = place(ref);
   if (eviction_.room_to_load(placement.partition())) {
     insert(placement, ref, state);
@@ -123,6 +131,8 @@ void ShardMap::restore(const ShardRef& ref, const std::optional<ShardState>& sta
   if (resident(placement, ref)) return;
   QUIPU_CHECK(!state || state->cells.size() <= kMaxCells,
               "a stored state was checked when it was read", ref.key);
+  QUIPU_CHECK(!state || !state->cells.empty() || has_shard_count(*state),
+              "the store holds no empty states", ref.key, ref.shard);
   insert(placement, ref, state.value_or(ShardState{}));
 }
 

@@ -94,6 +94,7 @@ class ShardMap {
            std::uint8_t flags);
   // Call after a change in place that makes an entry exist.
   void revived(const Placement& placement, const Entry& entry) {
+    QUIPU_CHECK(entry.dirty(), "a state is touched before it changes", entry.ref().key);
     if (entry.shows_counter() && !entry.has(Entry::kCounted))
       ledger_.on_revived(placement.partition());
   }

@@ -62,6 +62,7 @@ void* Slab::allocate(std::size_t size) {
 }
 
 void Slab::add_chunk() {
+  QUIPU_CHECK(left_ < kLarge, "a new chunk leaves less than a large piece unused", left_);
   const bool huge = reserved_ >= kSmallSlab;
   const std::size_t size = huge ? kHugePage : kChunk;
   const auto number = static_cast<std::uint32_t>(chunks_.size());
@@ -89,12 +90,14 @@ void Slab::free(void* piece, std::size_t size) {
               size, used_);
   used_ -= size;
   if (size >= kLarge) {
+    QUIPU_CHECK(size <= reserved_, "a large piece was asked of the system", size, reserved_);
     reserved_ -= size;
     const std::size_t erased = large_.erase(piece);
     QUIPU_CHECK(erased == 1, "a large piece is freed once", size);
     return;
   }
   void*& last = free_[size / kUnit];
+  QUIPU_CHECK(piece != last, "a piece is freed once", size);
   std::memcpy(piece, &last, sizeof last);
   last = piece;
 }

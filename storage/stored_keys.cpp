@@ -32,6 +32,7 @@ T big_endian(std::string_view bytes) {
 KeyRange all(Kind kind) { return {{letter(kind)}, {static_cast<char>(letter(kind) + 1)}}; }
 
 KeyRange leaf(LeafId leaf) {
+  QUIPU_CHECK(raw(leaf.partition) < kPartitions, "a leaf is of a partition", leaf.partition);
   const std::size_t place = raw(leaf.partition) * kLeaves + leaf.leaf;
   const auto begin = [](std::size_t at) {  // also of the one behind the last
     std::string key{letter(Kind::shard)};
@@ -45,6 +46,7 @@ KeyRange leaf(LeafId leaf) {
 std::string meta() { return {letter(Kind::meta)}; }
 
 std::string actor(Partition partition) {
+  QUIPU_CHECK(raw(partition) < kPartitions, "an actor writes in a partition", partition);
   std::string key{letter(Kind::actor)};
   append(key, raw(partition));
   return key;
@@ -87,7 +89,8 @@ std::optional<Partition> parse_actor(std::string_view key) {
 
 std::optional<Commit> parse_record(std::string_view key) {
   if (key.size() != 1 + sizeof(Commit) || !is(key, Kind::record)) return std::nullopt;
-  return Commit{big_endian<std::uint64_t>(key.substr(1))};
+  const auto commit = big_endian<std::uint64_t>(key.substr(1));
+  return commit == 0 ? std::nullopt : std::optional(Commit{commit});  // commits count from 1
 }
 
 std::optional<ShardName> parse_shard(std::string_view key) {

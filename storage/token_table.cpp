@@ -42,6 +42,7 @@ bool TokenTable::drop_oldest() {
 void TokenTable::drop(Serial serial) {
   const auto at = sessions_.find(serial);
   if (at == sessions_.end()) return;
+  QUIPU_CHECK(!at->second.open, "a session that the open record names is not dropped", serial);
   if (at->second.lanes != 0) {
     dropped_.emplace(serial, at->second.lanes);
     dirty_.push_back(serial);
@@ -51,6 +52,7 @@ void TokenTable::drop(Serial serial) {
 }
 
 void TokenTable::mark_dirty(Session& session, std::uint8_t lane) {
+  QUIPU_CHECK(lane < kLanes, "a session has 64 lanes", session.serial, lane);
   if (session.dirty == 0) dirty_.push_back(session.serial);
   session.dirty |= bit(lane);
 }
@@ -69,6 +71,8 @@ std::vector<TokenTable::Held>::iterator TokenTable::lower(Session& session, std:
 
 void TokenTable::raise_floor(Session& session, std::uint64_t floor) {
   if (floor <= session.floor) return;
+  QUIPU_CHECK(floor < kDropped, "only a session that was dropped has the last floor",
+              session.serial, floor);
   session.floor = floor;
   mark_dirty(session, 0);
   forget_below_floor(session);
@@ -98,6 +102,8 @@ TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprin
   if (token.number < session.floor) return {Verdict::expired};
   if (!certain) return {Verdict::doubtful};
   raise_floor(session, std::min({token.floor, token.number, kDropped - 1}));
+  QUIPU_CHECK(session.floor <= token.number, "a token raises the floor no further than itself",
+              token.serial, token.number, session.floor);
   if (token.number - session.floor >= limits_.window) return {Verdict::window_full};
   return {Verdict::fresh};
 }
@@ -126,6 +132,9 @@ Serial TokenTable::issue() {
   mark_open(session);
   while (sessions_.size() > limits_.sessions && drop_oldest()) {
   }
+  QUIPU_CHECK(sessions_.size() == by_use_.size() && has_open(),
+              "a session that was issued is in the open record", serial, sessions_.size(),
+              by_use_.size());
   return serial;
 }
 
@@ -144,7 +153,10 @@ std::vector<TokenRecord> TokenTable::take_open(Commit sealing) {
     }
   }
   open_.clear();
-  for (const Serial serial : just_dropped_) records.push_back({serial, kDropped, {}});
+  for (const Serial serial : just_dropped_) {
+    QUIPU_CHECK(!sessions_.contains(serial), "a session is held whole or not at all", serial);
+    records.push_back({serial, kDropped, {}});
+  }
   just_dropped_.clear();
   open_bytes_ = 0;
   return records;
@@ -200,6 +212,9 @@ std::size_t TokenTable::put(Serial serial, Batch& batch) {
 std::size_t TokenTable::put_lanes(Session& session, Batch& batch) {
   std::array<TokenRecord, kLanes> lanes;
   for (const Held& held : session.held) lanes[held.entry.lane].entries.push_back(held.entry);
+  QUIPU_CHECK(session.held.empty() || session.held.back().entry.number >= session.floor,
+              "what is put at rest is above the floor that is put with it", session.serial,
+              session.floor);
   for (std::uint8_t lane = 0; lane < kLanes; ++lane) {
     if ((session.dirty & bit(lane)) == 0) continue;
     std::string key = stored::token(session.serial, lane);

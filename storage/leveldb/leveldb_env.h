@@ -16,6 +16,7 @@
 #include <string>
 #include <system_error>
 
+#include "protocol/check.h"
 #include "quipu/status.h"
 #include "storage/leveldb/leveldb_store_env.h"
 
@@ -29,7 +30,10 @@ class LevelDbEnv final : public StoreEnv {
 
   // Takes the lock of a database ahead of LevelDB, which then inherits it, so that
   // what was checked under it is what is opened. Once at most.
-  std::error_code lock(const std::string& file) { return base_.lock(file, &held_); }
+  std::error_code lock(const std::string& file) {
+    QUIPU_CHECK(held_ == nullptr, "a database is locked once");
+    return base_.lock(file, &held_);
+  }
 
   [[nodiscard]] bool sync_failed() const { return sync_failed_; }
 

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -65,6 +67,7 @@ class Log final : public leveldb::WritableFile {
   ~Log() override { Close(); }
 
   leveldb::Status Append(const leveldb::Slice& data) override {
+    QUIPU_CHECK(file_ >= 0, "nothing is written to a log that was closed", data.size());
     waiting_.append(data.data(), data.size());
     return {};
   }
@@ -100,6 +103,7 @@ class Log final : public leveldb::WritableFile {
 
   // If there is no room for zeros, records do without.
   void prepare() {
+    QUIPU_CHECK(at_ >= synced_, "only what was written was synced", at_, synced_);
     if (at_ <= prepared_ || at_ - synced_ > kSmall) return;
     (void)write_at(name_, file_, at_, std::string(kPrepared, '\0'));
     prepared_ = at_ + kPrepared;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "protocol/check.h"
 #include "storage/leveldb/leveldb_crc32c.h"
 
 namespace quipu {
@@ -57,17 +58,22 @@ std::optional<std::string> LevelDbLog::next() {
   for (bool begun = false;; begun = true) {
     const std::size_t at = skip_trailer(at_);
     const std::optional<Fragment> fragment = fragment_at(bytes_, at);
-    if (!fragment || fragment->begins() == begun) return std::nullopt;
+    if (!fragment || fragment->begins() == begun) {
+      ended_ = true;
+      return std::nullopt;
+    }
     record += fragment->payload;
     at_ = at + kFragmentHeader + fragment->payload.size();
     if (!fragment->ends()) continue;
     good_ = at_;
+    QUIPU_CHECK(good_ <= bytes_.size(), "a record ends within its file", good_, bytes_.size());
     return record;
   }
 }
 
 // Looks at every byte, since a damaged length hides the start of the next fragment.
 LevelDbLog::End LevelDbLog::end() const {
+  QUIPU_CHECK(ended_, "what lies behind the records is known once all of them were read", good_);
   if (bytes_.find_first_not_of('\0', good_) == bytes_.npos) return End::whole;
   for (std::size_t at = at_; at + kFragmentHeader <= bytes_.size(); ++at) {
     const std::optional<Fragment> fragment = fragment_at(bytes_, at);

@@ -45,7 +45,8 @@ class LevelDbLog {
  private:
   std::string_view bytes_;
   std::size_t good_ = 0;
-  std::size_t at_ = 0;  // at the end: the place of the first thing that is not valid
+  std::size_t at_ = 0;  // at the end: where the first thing stands that is not valid
+  bool ended_ = false;  // next() has returned nothing
 };
 
 }  // namespace quipu

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/check.h"
 #include "storage/leveldb/leveldb_env.h"
 #include "storage/leveldb/leveldb_log.h"
 #include "storage/leveldb/leveldb_manifest.h"
@@ -105,6 +106,7 @@ Status Mender::check(const std::string& file, Tear tear, const Visit& visit) {
       break;
   }
   if (tear == Tear::refused) return corrupt(file, where + ", although a newer log exists");
+  QUIPU_CHECK(log.good() < bytes->size(), "only a torn end is cut off", log.good(), bytes->size());
   return replace(file, std::string_view(*bytes).substr(0, log.good()));
 }
 

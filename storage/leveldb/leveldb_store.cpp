@@ -44,7 +44,10 @@ class LevelDbStore final : public Store {
   Status open_existing();
   [[nodiscard]] bool is_readable() const { return db_ != nullptr; }
   // The state of writes: what the next write() answers, or does.
-  void refuse(const Status& why) { refusal_ = why; }
+  void refuse(const Status& why) {
+    QUIPU_CHECK(!why.ok(), "a store refuses writes for a reason");
+    refusal_ = why;
+  }
 
   Status write(const Batch& batch) override;
   Result<std::optional<std::string>> read(std::string_view key) override;
@@ -127,6 +130,7 @@ Status LevelDbStore::make_directory() {
 }
 
 Status LevelDbStore::lock(StoreEnv& files) {
+  QUIPU_CHECK(db_ == nullptr, "a database is closed before its lock is given up");
   env_ = std::make_unique<LevelDbEnv>(files);
   const std::string file = directory_ + "/LOCK";
   const std::error_code error = env_->lock(file);
@@ -141,6 +145,7 @@ Status LevelDbStore::lock(StoreEnv& files) {
 }
 
 Status LevelDbStore::open(bool create) {
+  QUIPU_CHECK(env_ != nullptr && db_ == nullptr, "a database is opened once, under its lock");
   leveldb::Options options;
   options.env = env_.get();
   options.info_log = &silence_;
@@ -174,7 +179,8 @@ Status LevelDbStore::reopen() {
 Status LevelDbStore::write(const Batch& batch) {
   if (refusal_.code() == Code::storage_full) refusal_ = reopen();
   if (!refusal_.ok()) return refusal_;
-  QUIPU_CHECK(scratch_ == nullptr, "nothing is written to a scratch directory");
+  QUIPU_CHECK(scratch_ == nullptr, "what is written to a scratch directory is not durable");
+  QUIPU_CHECK(db_ != nullptr, "a store that takes writes has its database open");
   leveldb::WriteBatch updates;
   for (const auto& [key, value] : batch.puts) updates.Put(key, value);
   for (const std::string& key : batch.deletes) updates.Delete(key);
@@ -187,6 +193,7 @@ Status LevelDbStore::write(const Batch& batch) {
 // If a reopening found no room, it is tried again, as before a write.
 Status LevelDbStore::check_open() {
   if (db_ == nullptr && refusal_.code() == Code::storage_full) refusal_ = reopen();
+  QUIPU_CHECK(db_ != nullptr || !refusal_.ok(), "a store without a database says why");
   return db_ == nullptr ? refusal_ : Status();
 }
 

@@ -137,6 +137,7 @@ class Scribe {
       }
       case some_record: {
         const Commit commit{bytes.count()};
+        if (commit == Commit{}) return;  // no writer gives such a name
         Record record{Delta(commit), {}};
         some_delta(bytes, {}).for_each([&](const DeltaEntry& entry) { record.delta.push(entry); });
         for (std::size_t left = bytes.below(3); left > 0; --left)
@@ -156,6 +157,7 @@ class Scribe {
       }
       case some_tokens: {
         const TokenRecord record = some_token_record(bytes);
+        if (record.serial == Serial{}) return;  // no writer gives such a name
         key = stored::token(record.serial, static_cast<std::uint8_t>(bytes.below(kLanes)));
         disk_.durable[key] = encode_token_record(key, record);
         break;
