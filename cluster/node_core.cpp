@@ -260,6 +260,8 @@ void NodeCore::part_from_all(Effects& effects) {
 // ---- peer messages ----
 
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn) {
+  QUIPU_CHECK(from == self_ || view_.up(from), "a member is heard only while its link is up", from);
+  QUIPU_CHECK(executor_->meta().pins.founded, "no counter has a place before the founding", from);
   // A held message has its room already.
   if (backpressure_.peers_wait() && turn == Turn::first && needs_room(message)) {
     backpressure_.on_dropped(from);
@@ -407,6 +409,8 @@ void NodeCore::on_tick(Instant now, Effects& effects) {
 }
 
 void NodeCore::gossip(Instant now) {
+  QUIPU_CHECK(service_ == Service::all && !identity_.abandoned(),
+              "only a core that does everything tells its peers of its states");
   replicator_.drop_settled_foreign();
   replicator_.flush(Replicator::Flush::all);
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {
@@ -471,6 +475,7 @@ void NodeCore::seal_what_is_due(Effects& effects) {
 
 void NodeCore::take_records(Effects& effects) {
   for (Sealed& sealed : executor_->take_sealed()) {
+    QUIPU_CHECK(service_ == Service::all, "a core that only reads writes nothing", sealed.commit);
     replicator_.on_sealed(sealed);
     seals_.on_record(sealed);
     effects.writes.push_back(std::move(sealed));

@@ -92,6 +92,7 @@ void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
 
 void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
                          std::span<const Op> ops) {
+  QUIPU_CHECK(kind != Origin::Kind::operation, "ops come from clients and members", who);
   parts_.executor.map().for_each_fetched(
       ops.size(), [&](std::size_t i) { return shard_of(ops[i]); },
       [&](std::size_t i, const Placement& placement) {
@@ -171,6 +172,8 @@ void Coordinator::open_session(const Job& job) {
     // Its record would wait for room, and so would the answer.
     if (storage_full_) return refuse(origin, Code::storage_full, text(Code::storage_full));
     const Serial serial = parts_.executor.issue_session();
+    QUIPU_CHECK(parts_.executor.has_open(), "a session that was issued is in the open record",
+                serial);
     parts_.out.answer_session(origin, {0, Code::ok, {}, 0, own, serial},
                               parts_.executor.covering());
   } else if (const auto member = parts_.view.holder(op.token.store); !member || from_member) {
@@ -243,6 +246,7 @@ void Coordinator::route_by_owner(Instant now, Job&& job) {
 // This node is the executor. A reset of a shard that adds may not use yet does no harm, and
 // a raise that stopped half-way must not prevent a reset of the counter.
 void Coordinator::execute(Instant now, const Job& job) {
+  QUIPU_CHECK(job.op.shard != kAnyShard, "an op is executed once its shard was chosen", job.op.key);
   const Op& op = job.op;
   if (storage_full_) return apply(job);  // without a quorum check before a refusal
   if (op.kind == OpKind::add && op.shard > 0 && !shard_is_chosen(op))
@@ -265,6 +269,8 @@ void Coordinator::observe_and_reset(Instant now, const Job& job) {
 }
 
 Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& first_shard) {
+  QUIPU_CHECK(first_shard.shards.size() == 1 && first_shard.missing.size() == 1,
+              "a question about one shard has one answer", op.key, first_shard.shards.size());
   if (first_shard.missing[0]) return Code::unavailable;
   return op.shard < first_shard.states[0].usable ? Code::ok : Code::invalid_argument;
 }
@@ -299,12 +305,15 @@ void Coordinator::take(const Job& job, Code refuse) {
     return park(job, op.shard);
   QUIPU_CHECK(op.shard != kAnyShard && op.shard < kMaxShards, "a shard is chosen by now", op.key,
               op.shard);
+  QUIPU_CHECK(!parts_.view.edge(), "an edge node executes nothing", op.key, op.kind);
   const Change change{op.kind, shard, op.amount, op.token, refuse};
   conclude(job, parts_.executor.apply(change, job.placement));
 }
 
 // Until that shard of its counter is in memory.
 void Coordinator::park(const Job& job, ShardIndex shard) {
+  QUIPU_CHECK(shard < kMaxShards, "an op waits for a shard that a counter may have", job.op.key,
+              shard);
   const auto kept = std::make_shared<OwnedOp>(job.op);
   const std::string& key = kept->key();
   Needs needs{{{key, shard}}, {}, 2 * (key.size() + sizeof(ShardKey)) + sizeof job};
@@ -326,6 +335,9 @@ void Coordinator::go_on(Instant now, Job&& job) {
 }
 
 void Coordinator::conclude(const Job& job, const Applied& applied) {
+  QUIPU_CHECK(applied.commit <= next(parts_.executor.sealed()),
+              "no answer waits for a record behind the open one", applied.commit,
+              parts_.executor.sealed());
   if (applied.code != Code::ok) {
     ++counts_.refused;
     const bool owners_full = applied.code == Code::storage_full && !storage_full_;
@@ -385,12 +397,16 @@ void Coordinator::collect(Instant now, Collector::Mode mode, ShardIndex shard, c
 
 // Writes that the counter has this many shards, and that adds may use `usable` of them.
 void Coordinator::write_count(const Job& job, ShardIndex usable, Next next) {
+  QUIPU_CHECK(usable >= 1 && usable <= job.op.amount && job.op.amount <= kMaxShards,
+              "adds may use only shards that the counter has", job.op.key, usable, job.op.amount);
   const auto count = static_cast<ShardIndex>(job.op.amount);
   parts_.collector.write({{std::string(job.op.key), 0}}, {ShardState{{}, count, usable}},
                          job.deadline, then(job, next));
 }
 
 void Coordinator::start_raise(const Job& job) {
+  QUIPU_CHECK(job.op.kind == OpKind::raise && !job.op.key.empty(),
+              "only a raise changes how many shards a counter has", job.op.kind);
   if (full()) return refuse(job.origin, Code::overloaded, text(Code::overloaded));
   const Partition partition = job.placement.partition();
   if (parts_.view.majority_up(partition) && !parts_.view.majority_has_room(partition))
@@ -423,6 +439,8 @@ void Coordinator::choose_as_told(Instant now, const Job& job,
 }
 
 void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Finished& observed) {
+  QUIPU_CHECK(observed.shards.size() == 1 && observed.states.size() == 1,
+              "a question about one shard has one answer", job.op.key, observed.shards.size());
   // Only what a majority has may be kept: then another owner than its writer can detect that the
   // writer's disk went back.
   if (observed.code == Code::ok) {
@@ -438,6 +456,8 @@ void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Fi
 
 void Coordinator::reset_each_shard(Instant now, const Job& job,
                                    const Collector::Finished& first_shard) {
+  QUIPU_CHECK(first_shard.states.size() == 1 && first_shard.states[0].count >= 1,
+              "a counter has a shard", job.op.key, first_shard.states.size());
   if (first_shard.code != Code::ok || first_shard.missing[0]) {
     const Code code = job.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
     refuse(job.origin, code, "the owners of the counter's first shard did not answer");
@@ -456,11 +476,10 @@ void Coordinator::on_outcome(std::uint64_t operation, Done&& done) {
   const auto at = resets_.find(operation);
   if (at == resets_.end()) return;
   WholeReset& reset = at->second;
+  QUIPU_CHECK(reset.open > 0, "each shard of a reset answers once", operation, reset.applied);
   if (done.code == Code::ok) ++reset.applied;
   if (describe(done.code).outcome > describe(reset.worst.code).outcome)
     reset.worst = std::move(done);
-  QUIPU_CHECK(reset.open > 0 && reset.applied <= reset.open + reset.applied,
-              "each shard of a reset answers once", operation, reset.open);
   if (--reset.open > 0) return;
   if (reset.worst.code != Code::ok && reset.applied > 0) {
     reset.worst.code = Code::in_doubt;

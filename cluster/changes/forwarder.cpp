@@ -67,6 +67,8 @@ void Forwarder::number(MemberIndex member) {
     peer.unnumbered.pop_front();
     const auto at = pending_.find(id);
     if (at == pending_.end()) continue;
+    QUIPU_CHECK(at->second.own_token && at->second.sends == 0,
+                "an op gets its number before it is sent", id, at->second.sends);
     at->second.op.fields().token = open->take();
     peer.outgoing.push_back(id);
   }
@@ -75,6 +77,7 @@ void Forwarder::number(MemberIndex member) {
 void Forwarder::open_session(MemberIndex member) {
   Peer& peer = peers_[member];
   if (peer.opening != 0 || peer.refused || !view_.up(member)) return;
+  QUIPU_CHECK(view_.pinned(member) != StoreId{}, "a member that is up has a pinned store", member);
   std::erase_if(peer.sessions, [&](const TokenWindow& window) {
     return window.store() != view_.pinned(member) && window.idle();
   });
@@ -87,6 +90,8 @@ void Forwarder::open_session(MemberIndex member) {
 }
 
 void Forwarder::on_session(MemberIndex from, const Done& done) {
+  QUIPU_CHECK(peers_[from].opening == done.id, "a session answers the question that is open", from,
+              done.id);
   Peer& peer = peers_[from];
   peer.opening = 0;
   peer.refused = done.code != Code::ok;
@@ -140,6 +145,7 @@ void Forwarder::complete(std::uint64_t id, Done done) {
 void Forwarder::settle_token(const Pending& pending) {
   if (!pending.own_token) return;
   const Token& token = pending.op.fields().token;
+  QUIPU_CHECK(pending.executor < peers_.size(), "an op's executor is a member", pending.executor);
   if (TokenWindow* window = find_session(peers_[pending.executor].sessions, token))
     window->settle(token.number);
 }
@@ -169,6 +175,8 @@ void Forwarder::flush(Instant now) {
       Pending& pending = at->second;
       QUIPU_CHECK(pending.executor == member, "an op that was sent stays with its executor", id,
                   pending.executor, member);
+      QUIPU_CHECK(pending.own_token || pending.sends == 0,
+                  "an op with its client's own token is sent once", id, pending.sends);
       ++pending.sends;
       Op& op = pending.op.fields();
       op.timeout_ms = remaining_ms(now, pending.deadline);
@@ -187,6 +195,8 @@ void Forwarder::resend(MemberIndex member, Resend which) {
     if (pending.executor != member || pending.sends == 0 ||
         (which == Resend::unsettled && !pending.again))
       continue;
+    QUIPU_CHECK(pending.own_token, "only an op with this node's own token is sent again", id,
+                pending.sends);
     pending.again = false;
     peers_[member].outgoing.push_back(id);
   }

@@ -34,6 +34,7 @@ ShardIndex ShardChoice::choose_local(std::string_view key, const Placement& firs
   const ShardMap& map = executor_.map();
   const ShardIndex usable = map.usable(first, {key, 0});
   if (usable == 1) return 0;
+  QUIPU_CHECK(usable <= kMaxShards, "a counter has at most 1024 shards", key, usable);
   const auto start = static_cast<ShardIndex>(random_.below(usable));
   for (ShardIndex i = 0; i < usable; ++i) {
     const auto shard = static_cast<ShardIndex>((start + i) % usable);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cluster/retry/verdict.h"
+#include "protocol/check.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -37,12 +38,16 @@ void ClientChanges::submit(Instant now, ClientChange change, ClientEffects& effe
 }
 
 void ClientChanges::move(Entry entry, ChangeList& to) {
+  QUIPU_CHECK(entry->list != nullptr, "a change is in one list", entry->id);
   to.splice(to.end(), *entry->list, entry);
   entry->list = &to;
 }
 
 // REQUIRES: a link
 void ClientChanges::assign(Instant now, Entry entry, ClientEffects& effects) {
+  QUIPU_CHECK(link_.has_value(), "an executor is chosen while a node is connected", entry->id);
+  QUIPU_CHECK(entry->sends == 0, "a change that was sent stays with its executor", entry->id,
+              entry->sends);
   if (entry->affinity != Affinity{} && !entry->only && wait_for_shards(now, entry, effects)) return;
   const Result<ClientDirectory::Choice> choice = directory_.choose(now, *entry);
   if (choice.status().code() == Code::storage_full && !settings_.wait_for_room)
@@ -112,6 +117,8 @@ void ClientChanges::flush(Instant now, RemoteExecutor& to, ClientEffects& effect
       return;
     }
     const Entry entry = to.queue().begin();
+    QUIPU_CHECK(entry->sends == 0 && entry->token == Token{}, "a change gets its token once",
+                entry->id, entry->sends);
     entry->token = *token;
     note(*entry, ClientJournalEntry::Kind::bound, Code::ok, effects);
     send(now, entry, effects);
@@ -119,6 +126,8 @@ void ClientChanges::flush(Instant now, RemoteExecutor& to, ClientEffects& effect
 }
 
 void ClientChanges::open_session(Instant now, RemoteExecutor& at, ClientEffects& effects) {
+  QUIPU_CHECK(link_ && at.opening == 0, "one session of an executor is opened at a time",
+              at.store());
   at.opening = ids_.take();
   at.opening_since = now;
   Op op;
@@ -131,6 +140,7 @@ void ClientChanges::open_session(Instant now, RemoteExecutor& at, ClientEffects&
 
 // REQUIRES: a link, and a token.
 void ClientChanges::send(Instant now, Entry entry, ClientEffects& effects) {
+  QUIPU_CHECK(link_.has_value(), "a change is sent while a node is connected", entry->id);
   RemoteExecutor& to = executor(entry->token.store);
   ++entry->sends;
   entry->token.floor = to.floor(entry->token);
@@ -210,6 +220,8 @@ void ClientChanges::on_refused(Instant now, Entry entry, const Done& done, Clien
 }
 
 void ClientChanges::rebind(Instant now, Entry entry, ClientEffects& effects) {
+  QUIPU_CHECK(entry->sends == 1, "only a change with no copy on its way gets another executor",
+              entry->id, entry->sends);
   RemoteExecutor& was = executor(entry->token.store);
   note(*entry, ClientJournalEntry::Kind::unbound, Code::ok, effects);
   was.settle(entry->token);
@@ -391,6 +403,7 @@ void ClientChanges::stop(Instant now, ClientEffects& effects) {
     for (ClientChange& change : *list) change.list = list;
     while (!list->empty()) give_up(now, list->begin(), "the client was closed", effects);
   }
+  QUIPU_CHECK(by_id_.empty(), "no change outlives its client", by_id_.size());
 }
 
 // The caller does not wait any more.
@@ -423,7 +436,8 @@ void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffect
   if (token.store != StoreId{} && !open)
     note(*entry, ClientJournalEntry::Kind::settled, status.code(), effects);
   effects.complete(entry->call, std::move(status), total);
-  by_id_.erase(entry->id);
+  const std::size_t erased = by_id_.erase(entry->id);
+  QUIPU_CHECK(erased == 1, "a change ends once", entry->id);
   entry->list->erase(entry);
   if (token.store == StoreId{} || open) return;
   RemoteExecutor& was = executor(token.store);

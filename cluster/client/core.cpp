@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -174,6 +176,8 @@ void ClientCore::ask_shards(Instant now, CallId part, const Change& change,
 void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
                            ClientEffects& effects) {
   const Values* values = std::get_if<Values>(&answer);
+  QUIPU_CHECK(values == nullptr || values->values.size() == 1,
+              "a question about one key has one answer", part);
   const Value* value = values == nullptr ? nullptr : &values->values.front();
   Status failed;
   if (value == nullptr) {
@@ -187,6 +191,7 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
     return;
   }
   ClientResets::Reset* reset = resets_.find(part);
+  QUIPU_CHECK(reset != nullptr && reset->parts == 0, "a reset is divided into parts once", part);
   reset->parts = reset->open = std::clamp<ShardIndex>(value->shards, 1, kMaxShards);
   if (in_flight() + reset->parts > settings_.max_in_flight) {
     const Status full(Code::overloaded, "too many calls are waiting in this client");
@@ -309,6 +314,7 @@ void ClientCore::react(Instant now, ClientLinks::Event change, ClientEffects& ef
     changes_.on_lost_link(now, effects);
     questions_.on_lost_link();
   } else if (change == ClientLinks::Event::taken) {
+    QUIPU_CHECK(links_.current().has_value(), "a link that was taken is the current one");
     changes_.on_link(now, *links_.current(), effects);
     questions_.on_link(*links_.current(), effects);
   }
@@ -336,6 +342,7 @@ void ClientCore::stop(Instant now, ClientEffects& effects) {
   questions_.stop(effects);
   changes_.stop(now, effects);
   settle_resets(now, effects);
+  QUIPU_CHECK(in_flight() == 0 && resets_.empty(), "no call outlives its client", in_flight());
 }
 
 }  // namespace quipu

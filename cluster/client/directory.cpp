@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "protocol/affinity.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -35,7 +36,10 @@ void ClientDirectory::learn(const ConfigReply& reply) {
   members_ = reply.members;
   owners_ = OwnerTable(reply.replication, reply.owners);
   placement_key_ = reply.placement_key;
-  connected_ = find_node(members_, reply.node).value();
+  const auto connected = find_node(members_, reply.node);
+  QUIPU_CHECK(connected && reply.replication > 0, "a config that is taken over makes sense",
+              reply.node, reply.replication);
+  connected_ = *connected;
   std::erase_if(suspects_, [&](const auto& suspect) { return !is_member(suspect.first); });
 }
 
@@ -96,6 +100,7 @@ MemberIndex ClientDirectory::nearest(std::string_view key) const {
 }
 
 bool ClientDirectory::can_execute(MemberIndex member, Instant now) const {
+  QUIPU_CHECK(member < members_.size(), "an executor is a member", member, members_.size());
   const MemberInfo& info = members_[member];
   return info.weight != 0 && info.store != StoreId{} && !suspected(info.store, now);
 }
@@ -129,6 +134,7 @@ Result<ClientDirectory::Choice> ClientDirectory::choose(Instant now, const Clien
 }
 
 std::string ClientDirectory::founding() const {
+  QUIPU_CHECK(known(), "what a founding waits for is known from a connected node");
   std::vector<std::string> missing;
   for (const MemberInfo& member : members_) {
     if (member.store == StoreId{}) missing.push_back(member.name);

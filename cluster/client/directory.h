@@ -23,6 +23,7 @@
 #include "cluster/client/change.h"
 #include "cluster/client/settings.h"
 #include "cluster/membership/config.h"
+#include "protocol/check.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
 #include "protocol/keyed_hash.h"
@@ -75,7 +76,10 @@ class ClientDirectory {
 
   [[nodiscard]] bool is_member(StoreId store) const;
   // REQUIRES: known()
-  [[nodiscard]] StoreId connected_store() const { return members_[connected_].store; }
+  [[nodiscard]] StoreId connected_store() const {
+    QUIPU_CHECK(known(), "a node has been connected");
+    return members_[connected_].store;
+  }
   [[nodiscard]] bool is_connected(StoreId store) const;
   [[nodiscard]] const std::string& name_of(StoreId store) const;
   [[nodiscard]] const std::string& connected_name() const;

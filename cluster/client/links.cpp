@@ -64,6 +64,8 @@ ClientLinks::Event ClientLinks::give_up(Instant now, ConnectionId connection, st
 
 ClientLinks::Event ClientLinks::drop(Instant now, ConnectionId connection, Failure failure) {
   if (is_candidate(connection)) {
+    QUIPU_CHECK(candidate_->address < failures_.size(), "the address that was dialed is known",
+                candidate_->address, failures_.size());
     failures_[candidate_->address] = std::move(failure);
     candidate_failed(now);
     if (!current_) describe_trouble();
@@ -122,6 +124,8 @@ void ClientLinks::describe_trouble() {
 }
 
 void ClientLinks::dial(Instant now, ClientEffects& effects) {
+  QUIPU_CHECK(!candidate_ && failures_.size() == addresses_.size(),
+              "one address is dialed at a time", failures_.size(), addresses_.size());
   std::size_t address = next_address_ % addresses_.size();
   if (current_ && current_->ready) {
     address = 0;  // only the preferred one would be better
@@ -164,6 +168,7 @@ ClientLinks::Event ClientLinks::on_config(Instant now, ConnectionId connection,
 }
 
 void ClientLinks::take_candidate(Instant now, ClientEffects& effects) {
+  QUIPU_CHECK(candidate_.has_value(), "the node that is taken was dialed", taken_);
   if (current_) effects.closes.push_back(current_->connection);
   current_ = std::exchange(candidate_, std::nullopt);
   current_->since = now;
@@ -208,6 +213,7 @@ void ClientLinks::ask_config(ClientEffects& effects) {
 }
 
 ClientLinks::Event ClientLinks::watch_current(Instant now, ClientEffects& effects) {
+  QUIPU_CHECK(current_.has_value(), "a node that is watched is connected");
   if (now >= config_at_) {
     config_at_ = now + settings_.config_interval;
     ask_config(effects);

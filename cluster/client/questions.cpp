@@ -4,16 +4,20 @@
 #include <utility>
 
 #include "cluster/retry/verdict.h"
+#include "protocol/check.h"
 
 namespace quipu {
 
 void ClientQuestions::ask(std::uint64_t id, Question question, ClientEffects& effects) {
   next_look_ = std::min(next_look_, question.deadline);
-  const Entry entry = asks_.emplace(id, Ask{.question = std::move(question)}).first;
+  QUIPU_CHECK(!question.frame.empty(), "a question has a frame to be sent", id);
+  const auto [entry, fresh] = asks_.emplace(id, Ask{.question = std::move(question)});
+  QUIPU_CHECK(fresh, "each question has an id of its own", id);
   if (link_) send(entry, effects);
 }
 
 void ClientQuestions::send(Entry entry, ClientEffects& effects) {
+  QUIPU_CHECK(link_.has_value(), "a question is sent while a node is connected", entry->first);
   Ask& ask = entry->second;
   ask.doubt |= ask.open;
   ask.open = true;

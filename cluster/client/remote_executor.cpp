@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/check.h"
+
 namespace quipu {
 
 std::optional<Token> RemoteExecutor::take() {
@@ -30,6 +32,7 @@ std::uint64_t RemoteExecutor::floor(const Token& token) const {
 }
 
 void RemoteExecutor::add_session(Serial serial) {
+  QUIPU_CHECK(serial != Serial{}, "a session that was opened has a serial", store_);
   sessions_.try_emplace(serial, Session{TokenWindow(store_, serial)});
 }
 
@@ -54,6 +57,7 @@ void RemoteExecutor::on_sent(Instant now) {
 }
 
 void RemoteExecutor::on_answered(Instant now) {
+  QUIPU_CHECK(owed_ > 0, "an executor answers what was sent to it", store_);
   --owed_;
   quiet_since_ = now;
 }

@@ -11,6 +11,7 @@
 
 #include "cluster/client/change.h"
 #include "cluster/retry/token_window.h"
+#include "protocol/check.h"
 #include "protocol/instant.h"
 
 namespace quipu {
@@ -40,7 +41,10 @@ class RemoteExecutor {
   // ---- behaviour ----
   void on_sent(Instant now);
   void on_answered(Instant now);
-  void on_given_up() { --owed_; }
+  void on_given_up() {
+    QUIPU_CHECK(owed_ > 0, "only what was sent is given up", store_);
+    --owed_;
+  }
   void on_lost_connection();
   // When it became silent although it owes an answer.
   [[nodiscard]] Instant quiet_since() const;

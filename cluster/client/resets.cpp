@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -30,6 +32,8 @@ std::optional<ClientEffects::Completion> ClientResets::on_part(CallId part, Stat
   const auto at = resets_.find(part);
   if (at == resets_.end()) return std::nullopt;
   Reset& reset = at->second;
+  QUIPU_CHECK(reset.open > 0 && reset.applied <= reset.parts, "each part of a reset ends once",
+              part, reset.open, reset.applied);
   if (status.ok()) ++reset.applied;
   if (status.outcome() > reset.worst.outcome()) reset.worst = std::move(status);
   if (--reset.open > 0) return std::nullopt;

@@ -14,6 +14,7 @@
 
 #include "cluster/gates/node_settings.h"
 #include "cluster/membership/config.h"
+#include "protocol/check.h"
 
 namespace quipu {
 
@@ -30,7 +31,11 @@ class Backpressure {
   [[nodiscard]] bool clients_wait() const { return clients_wait_; }
   [[nodiscard]] bool peers_wait() const { return peers_wait_; }
   // A message of that member needed too much room, and was dropped.
-  void on_dropped(MemberIndex from) { dropped_[from] = true; }
+  void on_dropped(MemberIndex from) {
+    QUIPU_CHECK(peers_wait_ && from < dropped_.size(), "a message is dropped only while peers wait",
+                from);
+    dropped_[from] = true;
+  }
 
  private:
   const NodeSettings& settings_;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <utility>
 
@@ -45,6 +46,7 @@ class CommitGate {
   // on a commit. `go` holds none here.
   template <class Wanted, class Go>
   void take_out(Wanted&& wanted, Go&& go) {
+    const std::size_t before = held_.size();
     std::deque<Held> kept;
     for (Held& held : held_) {
       if (wanted(std::as_const(held.item))) {
@@ -53,6 +55,8 @@ class CommitGate {
         kept.push_back(std::move(held));
       }
     }
+    QUIPU_CHECK(held_.size() == before, "nothing is held while items are taken out", before,
+                held_.size());
     held_ = std::move(kept);
   }
 

@@ -32,6 +32,9 @@ void Greeting::conclude_founding() {
 
 void Greeting::on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
                        Effects& effects) {
+  QUIPU_CHECK(!open_.contains(link), "a link opens once", link);
+  QUIPU_CHECK(!dialed || (*dialed < view_.size() && *dialed != view_.self()),
+              "another member is dialed", link, dialed.value_or(view_.self()));
   Link& opened = open_[link];
   opened.member = dialed;
   opened.heard = now;
@@ -42,6 +45,8 @@ void Greeting::on_closed(LinkId link) {
   const auto at = open_.find(link);
   if (at == open_.end()) return;
   if (at->second.member && up_[*at->second.member] == link) {
+    QUIPU_CHECK(view_.up(*at->second.member), "a member is up while its link is",
+                *at->second.member, link);
     up_[*at->second.member].reset();
     view_.set_up(*at->second.member, false);
   }
@@ -65,6 +70,7 @@ void Greeting::on_tick(Instant now, Duration timeout, Effects& effects) {
 
 void Greeting::say_hello(LinkId link, Link& to, Effects& effects) const {
   const Meta& meta = executor_.meta();
+  QUIPU_CHECK(!meta.lineage.empty(), "a store has started before it greets", meta.store);
   to.founded_said = meta.pins.founded;
   Hello hello;
   hello.cluster = meta.cluster;
@@ -152,6 +158,8 @@ std::string Greeting::meet_store(MemberIndex member, const Hello& hello, Met& me
 void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effects& effects) {
   const MemberIndex member = *link.member;
   refused_[member].clear();
+  QUIPU_CHECK(!link.accepted || link.boot == hello.boot, "a link belongs to one start of its peer",
+              id, member);
   const bool accepted = std::exchange(link.accepted, true);
   link.store = hello.store;
   link.boot = hello.boot;
@@ -181,6 +189,7 @@ void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
 
 std::string Greeting::founding_state() const {
   const Pins& mine = executor_.meta().pins;
+  QUIPU_CHECK(!mine.founded, "a cluster that is founded waits for no founder");
   std::vector<std::string> unmet, waiting;
   for (MemberIndex other = 0; other < view_.size(); ++other) {
     if (other == view_.self()) continue;
@@ -214,6 +223,8 @@ void Greeting::keep_newest(MemberIndex member, Effects& effects) {
 std::vector<Greeting::Met> Greeting::on_durable(Commit commit, Effects& effects) {
   std::vector<Met> mets;
   if (!news_ || *news_ > commit) return mets;
+  QUIPU_CHECK(commit <= executor_.sealed(), "only what was sealed can be durable", commit,
+              executor_.sealed());
   news_.reset();
   for (auto& [id, link] : open_) {
     link.welcome_sent = link.accepted;
@@ -230,6 +241,8 @@ void Greeting::raise(LinkId id, Link& link, Met& met) {
       id != newest(member))
     return;
   QUIPU_CHECK(member != view_.self(), "a node has no link to itself", member);
+  QUIPU_CHECK(view_.up(member) == up_[member].has_value(), "a member is up while its link is",
+              member, id);
   up_[member] = id;
   view_.set_up(member, true);
   met.up = member;
@@ -243,6 +256,7 @@ void Greeting::part(const std::string& why, Effects& effects) {
 
 // Later messages over its link are ignored, though they may still arrive.
 void Greeting::end(Link& link, LinkId id, const std::string& why, Effects& effects) {
+  QUIPU_CHECK(link.member.has_value(), "a link that ends here was a member's", id);
   effects.closes.push_back({id, why});
   link.accepted = false;
   std::optional<LinkId>& up = up_[*link.member];

@@ -12,10 +12,12 @@ Outbound::Outbound(const View& view, TaskQueue& tasks, Inward inward)
     : view_(view), tasks_(tasks), inward_(std::move(inward)), forwarded_(view.size()) {}
 
 void Outbound::send(MemberIndex to, PeerMessage message, Commit after) {
+  QUIPU_CHECK(to < view_.size(), "a message is for a member", to, view_.size());
   put(ToMember{to, Fence{}, std::make_shared<PeerMessage>(std::move(message))}, after);
 }
 
 void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
+  QUIPU_CHECK(request.from < view_.size(), "an answer is for a member", request.from, view_.size());
   put(ToMember{request.from, request.fence, std::make_shared<PeerMessage>(std::move(answer))},
       after);
 }
@@ -42,6 +44,7 @@ void Outbound::answer(ClientId client, Answer answer) {
 }
 
 void Outbound::answer_session(const Origin& origin, Done&& done, Commit after) {
+  QUIPU_CHECK(done.serial != Serial{}, "a session that was opened has a serial", origin.id);
   done.id = origin.id;
   put(ToOrigin{origin, std::move(done)}, after);
 }
@@ -52,12 +55,16 @@ void Outbound::refuse_sessions(const Done& why) {
     return outcome != nullptr && outcome->done.serial != Serial{};
   };
   held_.take_out(opened, [&](Item&& item) {
+    QUIPU_CHECK(bytes(item) <= held_bytes_, "what is taken out was counted", bytes(item),
+                held_bytes_);
     held_bytes_ -= bytes(item);
     auto& session = std::get<ToOrigin>(item);
     session.done = why;
     session.done.id = session.origin.id;
     let_go(std::move(item));
   });
+  QUIPU_CHECK(!held_.empty() || held_bytes_ == 0, "no bytes are held where nothing is",
+              held_bytes_);
 }
 
 // Answers with states. (Outboxes bound frames of states.)
@@ -128,6 +135,8 @@ void Outbound::let_go(Item&& item) {
 }
 
 void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effects) {
+  QUIPU_CHECK(at_once_ == nullptr, "answers at once are told within the call that asks for them",
+              at_once_client_);
   constexpr std::size_t kDonePerFrame = 1024;
   for (MemberIndex member = 0; member < forwarded_.size(); ++member) {
     std::vector<Done>& done = forwarded_[member];

@@ -17,6 +17,7 @@
 #include "cluster/gates/effects.h"
 #include "cluster/gates/task_queue.h"
 #include "cluster/membership/view.h"
+#include "protocol/check.h"
 #include "protocol/peer_messages.h"
 
 namespace quipu {
@@ -58,6 +59,8 @@ class Outbound {
   // While one is set, answers for this client go there, with the commit that they wait for,
   // instead of being held here. null: they are held here, as for all clients.
   void answer_at_once(ClientId client, std::vector<AtOnce>* to) {
+    QUIPU_CHECK(to == nullptr || at_once_ == nullptr, "one client is told at once at a time",
+                client);
     at_once_client_ = client;
     at_once_ = to;
   }

@@ -73,15 +73,21 @@ bool Residency::under_way(const Needs& needs) const {
 void Residency::on_link_lost(MemberIndex member) {
   const auto lost = [&](const Held& held) {
     if (held.from != member) return false;
+    QUIPU_CHECK(held.bytes <= held_bytes_, "what is dropped was counted", held.bytes, held_bytes_);
     held_bytes_ -= held.bytes;
     return true;
   };
   std::erase_if(held_, lost);
   std::erase_if(held_for_next_, lost);
+  QUIPU_CHECK(!quiet() || held_bytes_ == 0, "no bytes are held where nothing is", held_bytes_);
 }
 
 void Residency::on_loaded(Instant now, const Loaded& loaded) {
   if (!loading_ || loaded.number != number_) return;
+  QUIPU_CHECK(
+      loaded.shards.size() >= asked_.shards.size() && loaded.leaves.size() == asked_.leaves.size(),
+      "a load brings all that was asked for", loaded.shards.size(), asked_.shards.size(),
+      loaded.leaves.size(), asked_.leaves.size());
   loading_ = false;
   executor_.restore(loaded);
   shards_loaded_ += loaded.shards.size();
@@ -91,6 +97,7 @@ void Residency::on_loaded(Instant now, const Loaded& loaded) {
     held_bytes_ -= held.bytes;
     held.then(now);
   }
+  QUIPU_CHECK(held_.empty(), "nothing is held for a load that has come", number_);
 }
 
 void Residency::finish_event(Commit durable, Effects& effects) {

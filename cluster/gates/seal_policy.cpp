@@ -35,6 +35,8 @@ void SealPolicy::on_record(const Sealed& sealed) {
 void SealPolicy::on_durable(Commit commit) {
   durable_ = std::max(durable_, commit);
   while (!unsynced_.empty() && unsynced_.front().first <= durable_) {
+    QUIPU_CHECK(unsynced_.front().second <= unsynced_bytes_, "what is durable now was counted",
+                unsynced_.front().first, unsynced_bytes_);
     unsynced_bytes_ -= unsynced_.front().second;
     unsynced_.pop_front();
   }

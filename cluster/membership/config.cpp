@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster/membership/planner.h"
+#include "protocol/check.h"
 #include "protocol/keyed_hash.h"
 
 namespace quipu {
@@ -96,6 +97,8 @@ Status check(const std::vector<Member>& sorted, std::uint8_t replication) {
 
 OwnerTable::OwnerTable(std::uint8_t replication, std::vector<MemberIndex> rows)
     : replication_(replication), rows_(std::move(rows)) {
+  QUIPU_CHECK(rows_.size() == kPartitions * replication_, "each partition has all its owners",
+              rows_.size(), replication_);
   for (std::uint16_t p = 0; p < kPartitions; ++p) {
     for (const MemberIndex owner : of(Partition{p})) {
       if (owner >= owned_.size()) owned_.resize(std::size_t{owner} + 1);
@@ -143,6 +146,8 @@ Result<ClusterConfig> found_config(std::string name, std::vector<Member> members
   config.id = cluster_id(name, members, replication);
   config.name = std::move(name);
   config.owners = plan(members, replication);
+  QUIPU_CHECK(config.owners.replication() >= 1 && config.owners.replication() <= replication,
+              "each partition has an owner", config.owners.replication(), replication);
   config.members = std::move(members);
   return config;
 }

@@ -21,6 +21,10 @@ void retire(Pins& pins, StoreId store) {
 
 void replace(Pins& pins, const ClaimedStore& now) {
   const auto pin = find_pin(pins.current, now.node);
+  QUIPU_CHECK(pin != pins.current.end() && pin->store != now.store,
+              "a store replaces another one of its node", now.node, now.store);
+  QUIPU_CHECK(!retired(pins, now.store), "a retired store is never pinned again", now.node,
+              now.store);
   retire(pins, pin->store);
   *pin = Pin{now.node, now.store, pin->generation + 1};
 }
@@ -58,6 +62,7 @@ bool admit(Pins& pins, const ClaimedStore& one) {
 PinVerdict meet_unfounded(Pins& mine, const Hello& hello) {
   const auto pin = find_pin(mine.founding, hello.node);
   if (pin == mine.founding.end() || pin->store == hello.store) return {};
+  QUIPU_CHECK(!mine.founded, "a founding never changes", hello.node);
   pin->store = hello.store;
   return {true, {}};
 }

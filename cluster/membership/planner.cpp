@@ -114,6 +114,9 @@ class Planner {
  public:
   Planner(std::vector<Owner> owners, std::size_t replication)
       : owners_(std::move(owners)), replication_(replication), rows_(kPartitions) {
+    QUIPU_CHECK(replication_ >= 1 && replication_ <= owners_.size(),
+                "each replica of a partition has an owner of its own", replication_,
+                owners_.size());
     std::vector<Zone> zones(owners_.size());  // some may stay empty
     for (Owner& owner : owners_) zones[owner.zone].push_back(&owner);
     limit_ = zone_limit(zones, replication_);

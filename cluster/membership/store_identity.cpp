@@ -24,6 +24,7 @@ bool StoreIdentity::confirmed_by_owners(Partition partition) const {
 // Also after the store has settled: then tokens of the partition can be answered again.
 void StoreIdentity::on_confirmed(MemberIndex owner) {
   if (confirmed_[owner]) return;
+  QUIPU_CHECK(owner != view_.self(), "another member confirms this store", owner);
   confirmed_[owner] = true;
   for (const Partition partition : Partitions::all())
     executor_.set_confirmed(partition, confirmed_by_owners(partition));
@@ -55,6 +56,7 @@ void StoreIdentity::abandon(StoreId next) {
 }
 
 void StoreIdentity::on_filled_from(MemberIndex source) {
+  QUIPU_CHECK(source != view_.self(), "a store is filled from other members", source);
   const Meta& meta = executor_.meta();
   const NodeId node = view_.config().members[source].id;
   const auto at = std::find(meta.filled_from.begin(), meta.filled_from.end(), node);

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "protocol/check.h"
 #include "storage/executor.h"
 
 namespace quipu {
@@ -13,6 +14,7 @@ namespace quipu {
 // For all stores with cells held here. This node's own entry is as of its last seal.
 [[nodiscard]] inline std::vector<Sighting> testimony(const Executor& executor) {
   const Meta& meta = executor.meta();
+  QUIPU_CHECK(!meta.lineage.empty(), "a store has started before it testifies", meta.store);
   std::vector<Sighting> seen = meta.sightings;
   seen.push_back({meta.store, meta.lineage.back().boot, executor.sealed()});
   return seen;

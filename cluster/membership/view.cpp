@@ -18,6 +18,7 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
       stores_(config.members.size()),
       filled_from_(config.members.size()),
       hollow_(config.members.size()) {
+  QUIPU_CHECK(self < config.members.size(), "this node is a member", self, config.members.size());
   up_[self] = true;
   boots_[self] = boot;
 }
@@ -79,14 +80,14 @@ bool View::adopt(const Meta& meta) {
     }
     recount();
   }
-  retired_ = quipu::retired(meta.pins, meta.store);
+  const bool retired = quipu::retired(meta.pins, meta.store);
+  QUIPU_CHECK(!retired_ || retired, "a retired store stays retired", meta.store);
+  retired_ = retired;
   if (pins_ == meta.pins) return false;
   pins_ = meta.pins;
   for (const Pin& pin : meta.pins.current) {
     if (const auto member = config_.find(pin.node)) stores_[*member] = pin.store;
   }
-  QUIPU_CHECK(!retired_ || quipu::retired(meta.pins, meta.store), "a retired store stays retired",
-              meta.store);
   const Fence fence = fence_of(meta.pins);
   return std::exchange(fence_, fence) != fence;
 }
@@ -105,6 +106,7 @@ std::optional<MemberIndex> View::holder(StoreId store) const {
 
 void View::set_hollow(MemberIndex member, bool hollow) {
   if (hollow_[member] == hollow) return;
+  QUIPU_CHECK(member != self_, "a member tells of its own copy, not of this node's", member);
   hollow_[member] = hollow;
   recount();
 }

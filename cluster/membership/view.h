@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cluster/membership/config.h"
+#include "protocol/check.h"
 #include "protocol/peer_messages.h"
 
 namespace quipu {
@@ -42,6 +43,7 @@ class View {
   // This node itself is always up.
   [[nodiscard]] bool up(MemberIndex member) const { return up_[member]; }
   void set_up(MemberIndex member, bool up) {
+    QUIPU_CHECK(up || member != self_, "this node itself is always up", member);
     if (up_[member] != up) ++changes_;
     up_[member] = up;
     set_full(member, false);

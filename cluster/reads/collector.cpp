@@ -38,6 +38,8 @@ RoundId Collector::collect(Instant now, Mode mode, std::vector<ShardKey> shards,
 
 RoundId Collector::write(std::vector<ShardKey> shards, std::vector<ShardState> states,
                          Instant deadline, Then then) {
+  QUIPU_CHECK(states.size() == shards.size(), "each shard is written with a state of its own",
+              states.size(), shards.size());
   Round round;
   round.deadline = deadline;
   round.work.resize(shards.size());
@@ -49,6 +51,8 @@ RoundId Collector::write(std::vector<ShardKey> shards, std::vector<ShardState> s
 
 void Collector::join(RoundId round, Then then) {
   const auto at = rounds_.find(round);
+  QUIPU_CHECK(at != rounds_.end() || ended_.contains(round),
+              "a round is joined before those who asked were told", round);
   auto& askers = at != rounds_.end() ? at->second.askers : ended_.at(round)->askers;
   askers.push_back(std::move(then));
 }
@@ -79,6 +83,8 @@ void Collector::begin(Round& round, Phase phase) {
 
 // The collected states may be from a start that has ended, so all of them are dropped.
 void Collector::begin_anew(Round& round) {
+  QUIPU_CHECK(round.phase == Phase::writing, "only what could not be written is collected anew",
+              round.phase);
   for (Shard& shard : round.work) {
     shard.state = {};
     shard.answered = false;
@@ -131,6 +137,8 @@ void Collector::pursue(RoundId id, Round& round) {
 }
 
 void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<std::size_t> shards) {
+  QUIPU_CHECK(!shards.empty() && view_.up(member), "a member that is up is asked about some shard",
+              member, shards.size());
   const std::uint64_t number = next_id_++;
   // A round in mode one may accept any owner.
   Collect collect{number, round.phase == Phase::one ? Fence{} : view_.fence(), {}};
@@ -265,6 +273,9 @@ void Collector::advance(RoundId id) {
 
 void Collector::finish(RoundId id, Code code) {
   Round& round = rounds_.at(id);
+  QUIPU_CHECK(code != Code::ok || round.phase == Phase::one || round.unresolved == 0,
+              "a round succeeds once a majority has answered for each shard", id, round.phase,
+              round.unresolved);
   const auto result = std::make_shared<Result>();
   result->askers = std::move(round.askers);
   Finished& done = result->finished;
@@ -279,7 +290,10 @@ void Collector::finish(RoundId id, Code code) {
   done.asked = round.asked;
   done.age_ms = round.age_ms;
   done.complete = round.complete;
-  QUIPU_CHECK(!result->askers.empty(), "each round has an asker", id);
+  QUIPU_CHECK(done.states.size() == done.shards.size(),
+              "a round tells of each shard that was asked", id, done.states.size(),
+              done.shards.size());
+  QUIPU_CHECK(!result->askers.empty(), "somebody has asked for each round", id);
   rounds_.erase(id);
   ended_[id] = result;
   tasks_.add([this, result](Instant now) { tell(now, result, Residency::Turn::first); });

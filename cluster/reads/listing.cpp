@@ -72,6 +72,8 @@ void Listing::advance(Walk walk) {
   QUIPU_CHECK(walk.begin <= walk.cursor && walk.cursor <= kListEnd, "a walk goes forward",
               walk.begin, walk.cursor);
   Found found = held(walk.prefix, walk.cursor, walk.end, walk.limit);
+  QUIPU_CHECK(walk.cursor <= found.next && found.next <= kListEnd,
+              "a list goes on behind its cursor", walk.cursor, found.next);
   walk.cursor = found.next;
   if (!found.keys.empty() || walk.cursor >= walk.end) return answer(walk, std::move(found.keys));
   wait(std::move(walk));
@@ -91,6 +93,7 @@ Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std:
           partition, static_cast<std::uint8_t>(found.next % kLeaves), entries);
     }
     const std::uint32_t told = end_of_memory(found.next);
+    QUIPU_CHECK(told > found.next, "what memory can tell of is walked through", found.next, told);
     for (EntryIterator at = entries.begin(); at != entries.end();) {
       const std::uint32_t leaf = raw(partition) * std::uint32_t{kLeaves} + (*at)->leaf();
       if (leaf >= told) break;
@@ -140,6 +143,7 @@ Listing::Walk Listing::take(Walks::iterator at) {
   const std::size_t bytes = cost(walk.prefix.size(), walk.limit);
   QUIPU_CHECK(bytes <= bytes_, "an ended operation's bytes were counted", bytes, bytes_);
   bytes_ -= bytes;
+  QUIPU_CHECK(!walks_.empty() || bytes_ == 0, "where no list waits, no bytes are taken", bytes_);
   return walk;
 }
 
@@ -150,6 +154,8 @@ OwnerSet Listing::only(const Walk& walk, MemberIndex member) const {
 // Asks one more owner. If there is none, and no question is open, the walk waits for the next
 // interval, unless it already has something to answer.
 void Listing::ask(Walks::iterator at) {
+  QUIPU_CHECK(at->second.cursor < kListEnd, "there is no owner to ask behind the last partition",
+              at->second.cursor);
   Walk& walk = at->second;
   for (const MemberIndex owner : view_.owners(partition_at(walk.cursor))) {
     const OwnerSet one = only(walk, owner);
@@ -236,6 +242,8 @@ void Listing::on_tick(Instant now) {
 // ---- answers ----
 
 void Listing::answer(const Walk& walk, std::vector<std::string> keys) {
+  QUIPU_CHECK(walk.begin <= walk.cursor && walk.cursor <= kListEnd,
+              "a list ends no earlier than it begins", walk.begin, walk.cursor);
   out_.answer(walk.client, Keys{walk.id, std::move(keys), walk.cursor});
 }
 

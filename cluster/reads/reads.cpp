@@ -43,6 +43,7 @@ void Reads::refuse(const Read& read, ClientId client, Code code, const char* why
 // The sum of a counter's shards, piece_of(shard) each. A strong read reports no age.
 template <class PieceOf>
 Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piece_of) const {
+  QUIPU_CHECK(shards >= 1 && shards <= kMaxShards, "a counter has 1 to 1024 shards", shards);
   Value value;
   value.shards = shards;
   value.complete = true;
@@ -70,6 +71,8 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
 
 void Reads::read_now(Instant now, std::span<const std::string_view> keys,
                      std::span<Value> values) const {
+  QUIPU_CHECK(keys.size() == values.size(), "each key has room for its value", keys.size(),
+              values.size());
   const ShardMap& map = executor_.map();
   // All are as old as memory's view of a counter that does not exist.
   const Piece nothing = held(now, freshness_.age(now), nullptr);
@@ -141,7 +144,10 @@ std::size_t Reads::cost(const Operation& operation) {
 // Answers from memory take room only for this moment, so that waiting reads never prevent
 // them.
 bool Reads::may_wait(Operation& operation) {
-  const std::size_t bytes = cost(operation) - operation.bytes;
+  const std::size_t whole = cost(operation);
+  QUIPU_CHECK(whole >= operation.bytes, "a read takes no less room as it goes on", whole,
+              operation.bytes);
+  const std::size_t bytes = whole - operation.bytes;
   if (bytes_ + bytes > settings_.pending_read_bytes) return false;
   operation.bytes += bytes;
   bytes_ += bytes;
@@ -153,6 +159,8 @@ void Reads::erase(Operations::iterator at) {
               at->second.bytes, bytes_);
   bytes_ -= at->second.bytes;
   operations_.erase(at);
+  QUIPU_CHECK(!operations_.empty() || bytes_ == 0, "where no read waits, no bytes are taken",
+              bytes_);
 }
 
 void Reads::advance(Instant now, Operations::iterator at) {
@@ -294,7 +302,11 @@ RoundId Reads::collect(Instant now, Collector::Mode mode, std::vector<ShardKey> 
 void Reads::on_finished(Instant now, Collector::Mode mode, const Collector::Finished& finished) {
   std::vector<std::uint64_t> numbers;  // none: the round refreshes the cache
   const auto [begin, end] = waiters_.equal_range(finished.round);
-  for (auto at = begin; at != end; ++at) numbers.push_back(at->second);
+  for (auto at = begin; at != end; ++at) {
+    QUIPU_CHECK(operations_.contains(at->second), "a read stays until its rounds have ended",
+                at->second, finished.round);
+    numbers.push_back(at->second);
+  }
   waiters_.erase(begin, end);
 
   ShardState own;

@@ -33,6 +33,7 @@ void RollupCache::forget_oldest() {
   QUIPU_CHECK(by_use_.size() == entries_.size() && !by_use_.empty(), "each entry is listed once",
               by_use_.size(), entries_.size());
   const auto at = entries_.find(by_use_.front());
+  QUIPU_CHECK(at != entries_.end(), "each shard that is listed has an entry", entries_.size());
   if (at->second.due) due_.erase(*at->second.due);
   entries_.erase(at);
   by_use_.pop_front();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cluster/reads/collector.h"
+#include "protocol/check.h"
 #include "protocol/instant.h"
 #include "storage/lattice.h"
 
@@ -30,7 +31,9 @@ struct Piece {
 
 class RollupCache {
  public:
-  RollupCache(std::size_t limit, Duration interval) : limit_(limit), interval_(interval) {}
+  RollupCache(std::size_t limit, Duration interval) : limit_(limit), interval_(interval) {
+    QUIPU_CHECK(limit > 0, "a cache has room for what was asked last");
+  }
 
   // Nothing if it was never asked, or so long ago that it is not current.
   [[nodiscard]] std::optional<Piece> read(Instant now, const ShardKey& shard);

@@ -68,6 +68,8 @@ void Sizing::ask(std::uint64_t number, const Partitions& partitions) {
 
 void Sizing::ask(std::uint64_t number, const Shares& shares) {
   for (const auto& [member, partitions] : shares) {
+    QUIPU_CHECK(!partitions.empty() && member != view_.self(),
+                "another member is asked about some partition", number, member);
     const std::uint64_t question = next_number_++;
     questions_[question] = {number, member, partitions};
     ++sums_.at(number).questions;
@@ -150,6 +152,9 @@ void Sizing::on_tick(Instant now) {
 
 void Sizing::finish(std::uint64_t number, Code code, std::string why) {
   const auto at = sums_.find(number);
+  QUIPU_CHECK(at != sums_.end(), "a count is told once", number, code);
+  QUIPU_CHECK(code != Code::ok || at->second.questions == 0,
+              "a count is told once each partition was counted", number, at->second.questions);
   const Sum& sum = at->second;
   const std::uint64_t counters = code == Code::ok ? sum.counters : 0;
   out_.answer(sum.client, Sized{sum.id, counters, code, std::move(why)});

@@ -76,6 +76,8 @@ void AntiEntropy::all_shared(MemberIndex peer, std::deque<Partition>& partitions
 void AntiEntropy::begin(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
   QUIPU_CHECK(peer != view_.self() && !pulling.asked, "one pull from a peer at a time", peer);
+  QUIPU_CHECK(pulling.stage == Stage::idle && pulling.shards.empty(),
+              "a pull begins with nothing left from the one before", peer, pulling.stage);
   ++counts_.pulls;
   pulling.stage = Stage::root;
   pulling.next = now;
@@ -115,6 +117,9 @@ void AntiEntropy::ask(MemberIndex peer) {
       pull.shards = front(pulling.shards, kStatesPerPull);
       break;
   }
+  QUIPU_CHECK(pull.kind == PullKind::root || pull.kind == PullKind::partitions ||
+                  !pull.partitions.empty() || !pull.leaves.empty() || !pull.shards.empty(),
+              "a question names what it is about", peer, pull.kind);
   out_.send(peer, pull);
 }
 
@@ -278,6 +283,8 @@ void AntiEntropy::finish(Instant now, MemberIndex peer) {
   Pulling& pulling = peers_[peer];
   QUIPU_CHECK(pulling.shards.empty() && pulling.leaves.empty() && pulling.differing.empty(),
               "a pull ends when nothing is left to be fetched", peer, pulling.shards.size());
+  QUIPU_CHECK(!pulling.asked && pulling.partitions.empty(), "a pull ends with no question left",
+              peer, pulling.partitions.size());
   if (pulling.urgent)
     merged_.push_back({{peer, pulling.epoch, pulling.whole}, executor_.covering()});
   pulling = Pulling{};

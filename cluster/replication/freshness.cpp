@@ -21,6 +21,7 @@ Freshness::Freshness(const View& view, const Executor& executor, Duration interv
     : view_(view), executor_(executor), interval_(interval), peers_(view.size()) {}
 
 Beat Freshness::beat(Instant now, MemberIndex to, const Replicator& replicator) {
+  QUIPU_CHECK(to != view_.self(), "a node sends its beats to others", to);
   Peer& peer = peers_[to];
   while (due(to, replicator)) {
     peer.covered = std::exchange(peer.marker, 0);
@@ -55,6 +56,8 @@ void Freshness::on_beat(MemberIndex from, const Beat& beat) {
   peer.lost = std::max(peer.lost, beat.lost_epoch);
   if (needs_pull(from)) return;
   while (!peer.sent.empty() && peer.sent.front().number <= beat.covered) {
+    QUIPU_CHECK(!peer.as_of || *peer.as_of <= peer.sent.front().at,
+                "what is known of a peer becomes no older", from, beat.covered);
     peer.as_of = peer.sent.front().at;
     peer.sent.pop_front();
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cluster/replication/replicator.h"
+#include "protocol/check.h"
 #include "protocol/instant.h"
 
 namespace quipu {
@@ -49,7 +50,11 @@ class Freshness {
   void on_replaced(MemberIndex member);
 
   // What a finished repair reports to the peer.
-  void set_pulled(MemberIndex member, std::uint64_t epoch) { peers_[member].pulled = epoch; }
+  void set_pulled(MemberIndex member, std::uint64_t epoch) {
+    QUIPU_CHECK(epoch <= peers_[member].lost, "no more is repaired than was lost", member, epoch,
+                peers_[member].lost);
+    peers_[member].pulled = epoch;
+  }
   // The peer lost its outbox to us more often than we repaired.
   [[nodiscard]] bool needs_pull(MemberIndex member) const {
     return peers_[member].pulled < peers_[member].lost;

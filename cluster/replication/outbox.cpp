@@ -37,6 +37,8 @@ void Outbox::take(std::size_t count, Commit as_of) {
     waiting_.pop_front();
   }
   in_flight_ += count;
+  QUIPU_CHECK(frames_.size() <= max_frames_ && size() <= limit_,
+              "frames in flight, and shards, are bounded", frames_.size(), size(), limit_);
 }
 
 Outbox::Acked Outbox::acked(std::uint64_t number) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cluster/replication/placed_shard.h"
+#include "protocol/check.h"
 #include "storage/number_table.h"
 
 namespace quipu {
@@ -32,7 +33,10 @@ class Outbox {
 
   // Its frames are numbered from `first_number` on, which is odd and unknown to clients.
   Outbox(std::size_t limit, std::size_t max_frames, std::uint64_t first_number)
-      : limit_(limit), max_frames_(max_frames), next_number_(first_number), names_(first_number) {}
+      : limit_(limit), max_frames_(max_frames), next_number_(first_number), names_(first_number) {
+    QUIPU_CHECK(limit > 0 && max_frames > 0, "an outbox has room for a shard, and for a frame",
+                limit, max_frames);
+  }
 
   // False: it was full and is now empty. The peer lost everything that it held.
   [[nodiscard]] bool push(const PlacedRef& shard, Commit since);
@@ -44,7 +48,10 @@ class Outbox {
   [[nodiscard]] std::uint64_t next_number() const { return next_number_; }
   // The shards that the next frame may contain: how many, and each.
   [[nodiscard]] std::size_t next_size() const { return std::min(waiting_.size(), kFrameItems); }
-  [[nodiscard]] const Item& next_item(std::size_t i) const { return waiting_[i]; }
+  [[nodiscard]] const Item& next_item(std::size_t i) const {
+    QUIPU_CHECK(i < waiting_.size(), "a frame shows only what waits", i, waiting_.size());
+    return waiting_[i];
+  }
   // The frame has the first `count`, as of the sealed commit `as_of`. REQUIRES: can_take(), and
   // at least one shard.
   void take(std::size_t count, Commit as_of);

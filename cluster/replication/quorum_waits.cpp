@@ -22,6 +22,8 @@ Done in_doubt(const Done& done, const char* why) {
 
 void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
                        Instant deadline) {
+  QUIPU_CHECK(shard.shard.shard < kMaxShards && !shard.shard.key.empty(),
+              "what waits for a majority is one shard", shard.shard.key, shard.shard.shard);
   const Number number = find_or_add(shard);
   Shard& entry = shards_[number];
   if (commit <= durable_) note(entry, view_.self(), durable_);
@@ -51,6 +53,8 @@ QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
     number = free_.back();
     free_.pop_back();
     Shard& again = shards_[number];
+    QUIPU_CHECK(again.waits.empty() && again.answered == 0,
+                "no wait is left in a place that is free", number, again.waits.size());
     again.name.shard.key.assign(shard.shard.key);  // into the room of the one before
     again.name.shard.shard = shard.shard.shard;
     again.name.placement = shard.placement;
@@ -63,6 +67,8 @@ QuorumWaits::Number QuorumWaits::find_or_add(const PlacedRef& shard) {
 void QuorumWaits::forget_answered(Number number) {
   Shard& shard = shards_[number];
   if (shard.waiting().empty()) return release(number);
+  QUIPU_CHECK(shard.answered < shard.waits.size(), "no more waits are answered than there are",
+              shard.answered, shard.waits.size());
   if (2 * shard.answered < shard.waits.size()) return;
   const auto first = shard.waits.begin();
   shard.waits.erase(first, first + static_cast<std::ptrdiff_t>(shard.answered));
@@ -90,7 +96,9 @@ void QuorumWaits::note(Shard& shard, MemberIndex owner, Commit commit) {
   const auto position = std::find(owners.begin(), owners.end(), owner);
   if (position == owners.end()) return;
   if (owner == view_.self() && !view_.counts(partition)) return;
-  std::optional<Commit>& held = shard.held[static_cast<std::size_t>(position - owners.begin())];
+  const auto place = static_cast<std::size_t>(position - owners.begin());
+  QUIPU_CHECK(place < shard.held.size(), "a partition has at most 7 owners", partition, place);
+  std::optional<Commit>& held = shard.held[place];
   held = std::max(held, std::optional(commit));
 }
 
@@ -163,7 +171,9 @@ void QuorumWaits::on_tick(Instant now) {
     }
     const auto first = shard.waits.begin() + static_cast<std::ptrdiff_t>(shard.answered);
     const auto rest = std::remove_if(first, shard.waits.end(), late);
-    size_ -= static_cast<std::size_t>(shard.waits.end() - rest);
+    const auto ended = static_cast<std::size_t>(shard.waits.end() - rest);
+    QUIPU_CHECK(ended <= size_, "each wait ends once", ended, size_);
+    size_ -= ended;
     shard.waits.erase(rest, shard.waits.end());
     forget_answered(number);
   }

@@ -26,6 +26,8 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
     answer.states.push(shard, state);
     partitions.push_back(executor_.map().place(shard).partition());
   }
+  QUIPU_CHECK(answer.states.bytes() <= kMaxStatesBytes, "an answer fits its frame",
+              answer.states.bytes());
   answer.states.sightings = testimony(executor_);
   answer.boot = executor_.meta().lineage.back().boot;
   answer.unfilled = view_.unfilled(std::move(partitions));
@@ -82,6 +84,7 @@ void Replica::on_pull(MemberIndex from, const Pull& pull) {
       pull_states(pull, answer);
       break;
   }
+  QUIPU_CHECK(!executor_.has_open(), "an answer shows sealed states only", pull.kind);
   out_.send(from, std::move(answer), executor_.covering());
 }
 
@@ -156,6 +159,8 @@ void Replica::pull_states(const Pull& pull, Pulled& answer) const {
     ++answer.answered;
     if (executor_.map().read(shard, state)) answer.states.push(shard, state);
   }
+  QUIPU_CHECK(answer.states.bytes() <= kMaxStatesBytes, "an answer fits its frame",
+              answer.states.bytes());
   answer.states.sightings = testimony(executor_);
 }
 

@@ -100,7 +100,9 @@ void Replicator::send_frames(MemberIndex member) {
     Outbox& outbox = peers_[member].outbox;
     DeltaFrame message{outbox.next_number(), view_.fence(), Delta(as_of)};
     outbox.take(show(outbox, message.delta), as_of);
-    QUIPU_CHECK(!executor_.has_open(), "a frame has sealed states only", as_of);
+    QUIPU_CHECK(!executor_.has_open(), "a frame shows sealed states only", as_of);
+    QUIPU_CHECK(message.delta.bytes() <= kMaxStatesBytes, "the states of a message fit its frame",
+                member, message.delta.bytes());
     message.delta.sightings = testimony(executor_);
     out_.send(member, std::move(message), as_of);
     ++counts_.frames_sent;
@@ -138,6 +140,7 @@ bool Replicator::bring_back(MemberIndex member) {
   for (std::size_t i = 0; i < peer.outbox.next_size(); ++i)
     shown.shards.push_back(peer.outbox.next_item(i).shard);
   if (residency_.resident(shown)) return true;
+  QUIPU_CHECK(!shown.shards.empty(), "something that waits is brought back", member);
   peer.loading = true;
   residency_.hold(std::move(shown), Residency::Turn::again, std::nullopt, [this, member](Instant) {
     peers_[member].loading = false;
@@ -207,6 +210,7 @@ void Replicator::drop_settled_foreign() {
   std::erase_if(foreign_, [this](Partition partition) {
     QUIPU_CHECK(!view_.owned(partition), "an owned partition is never dropped", partition);
     if (!settled(partition)) return false;
+    QUIPU_CHECK(!executor_.has_open(), "what is dropped is in no open record", partition);
     executor_.drop(partition);
     ++counts_.partitions_dropped;
     return true;

@@ -7,6 +7,8 @@ namespace quipu {
 Token TokenWindow::take() {
   QUIPU_CHECK(!full(), "a full window takes no number", serial_, floor_, next_);
   const std::uint64_t number = next_++;
+  QUIPU_CHECK(!outstanding_.test(number % kWindow), "a number is outstanding once", serial_,
+              number);
   outstanding_.set(number % kWindow);
   return {.store = store_, .serial = serial_, .number = number, .floor = floor_};
 }

@@ -1,8 +1,11 @@
 #include "cluster/retry/verdict.h"
 
+#include "protocol/check.h"
+
 namespace quipu {
 
 Verdict judge(Code code, std::size_t sends) {
+  QUIPU_CHECK(sends > 0, "an answer is to something that was sent", code);
   const bool once = sends <= 1;
   switch (code) {
     case Code::ok:
