@@ -135,6 +135,8 @@ Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt) {
   if (Status status = check(header); !status.ok()) return status;
   const std::size_t size = kFrameHeader + header.length;
   if (in.buffered() < size) return incomplete;
+  QUIPU_CHECK(reinterpret_cast<std::uintptr_t>(at) % 8 == 0,
+              "frames begin at multiples of 8, as only frames were consumed", in.buffered());
   const FrameType type{header.type};
   if (checksum(at, size, salt_of(type, salt)) != header.checksum) {
     return refused("frame with a wrong checksum: damaged on the way, or of another cluster");

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "protocol/check.h"
 #include "protocol/ids.h"
 
 namespace quipu {
@@ -25,6 +26,7 @@ class Partitions {
   }
   // From kBytes bytes, as bytes() returns them.
   [[nodiscard]] static Partitions from_bytes(std::string_view bytes) {
+    QUIPU_CHECK(bytes.size() == kBytes, "a set of partitions has 512 bytes", bytes.size());
     Partitions read;
     std::memcpy(read.words_.data(), bytes.data(), kBytes);
     return read;

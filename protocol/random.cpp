@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -33,6 +35,7 @@ std::uint64_t Random::next() {
 
 // The high half of a 128-bit product (Lemire); the bias is below 2^-32 here.
 std::uint64_t Random::below(std::uint64_t bound) {
+  QUIPU_CHECK(bound > 0, "there is a number below the bound");
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
 }

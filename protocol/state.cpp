@@ -64,6 +64,7 @@ void Delta::push(const DeltaEntry& entry) {
 }
 
 ShardRef Delta::Cursor::next_ref() {
+  QUIPU_CHECK(entry_ < delta_.size(), "a cursor stops behind the last shard", entry_);
   const Packed& packed = delta_.entries_[entry_++];
   const ShardRef ref(std::string_view(delta_.keys_).substr(key_, packed.key_length), packed.shard);
   key_ += packed.key_length;
@@ -71,8 +72,8 @@ ShardRef Delta::Cursor::next_ref() {
 }
 
 DeltaEntry Delta::Cursor::next() {
-  const Packed& packed = delta_.entries_[entry_];
   const ShardRef ref = next_ref();
+  const Packed& packed = delta_.entries_[entry_ - 1];
   std::span<const Cell> cells = std::span(delta_.cells_).subspan(cell_, packed.cells);
   cell_ += packed.cells;
   if (packed.actor != kNoSum) {

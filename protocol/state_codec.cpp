@@ -54,6 +54,7 @@ Offset<wire::TokenRecord> build(Builder& builder, const TokenRecord& record) {
 
 void read(Reader& in, const wire::TokenRecord& from, TokenRecord& record) {
   record.serial = Serial{from.serial()};
+  if (record.serial == Serial{}) in.refuse("serial", "is 0, which is none");
   record.floor = from.floor();
   in.copy("entries", from.entries(), record.entries, [&in](const wire::TokenEntry* entry) {
     const auto lane = in.within<std::uint8_t>("lane", entry->lane(), 0, kLanes - 1);

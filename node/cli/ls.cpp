@@ -16,6 +16,7 @@
 #include "node/cli/node_session.h"
 #include "node/cli/open_client.h"
 #include "node/cli/output.h"
+#include "protocol/check.h"
 #include "protocol/keyed_hash.h"
 
 namespace quipu::cli {
@@ -23,6 +24,7 @@ namespace {
 
 // A counter about which `member` can be asked. REQUIRES: it owns something
 std::string key_owned_by(const ConfigReply& config, const OwnerTable& owners, MemberIndex member) {
+  QUIPU_CHECK(!owners.owned_by(member).empty(), "a member that is asked owns something", member);
   for (std::uint64_t number = 0;; ++number) {
     std::string key = std::to_string(number);
     const Placement place(config.placement_key, {key, 0});

@@ -6,6 +6,7 @@
 
 #include "cluster/client/directory.h"
 #include "node/cli/output.h"
+#include "protocol/check.h"
 
 namespace quipu::cli {
 namespace {
@@ -99,6 +100,7 @@ void NodeSession::take(const FrameDecoder::Frame& frame) {
 }
 
 Result<Payload> NodeSession::ask(std::string frame, FrameType answer) {
+  QUIPU_CHECK(connection_ != nullptr && connected_, "a node is asked once it is connected");
   answered_ = false;
   connection_->send(std::move(frame));
   connection_->flush();

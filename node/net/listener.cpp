@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "node/net/close_on_exec.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -64,6 +65,7 @@ Status Listener::bind(const Address& address) {
 }
 
 Status Listener::start(OnAccept on_accept, Choose choose) {
+  QUIPU_CHECK(bound(), "an address is bound before it is listened on");
   on_accept_ = std::move(on_accept);
   choose_ = std::move(choose);
   asio::error_code error;

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "protocol/check.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -36,6 +37,7 @@ PeerLink::PeerLink(tcp::socket socket, Identity identity, CorePort& port, OnClos
       remote_(describe_remote(socket_)),
       opened_(NodeClock::now()),
       first_frame_(socket_.get_executor()) {
+  QUIPU_CHECK(port.core() != nullptr, "a link of a peer is opened for a core");
   asio::error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -27,6 +29,7 @@ PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random rando
       watch_(log_) {}
 
 void PeerLinks::start() {
+  QUIPU_CHECK(port_.core() != nullptr, "peers are dialed for a core");
   const std::vector<Member>& members = port_.core()->cluster().members;
   dialers_.resize(members.size());
   unreachable_.assign(members.size(), false);

@@ -1,5 +1,7 @@
 #include "node/peers/peer_watch.h"
 
+#include "protocol/check.h"
+
 namespace quipu {
 
 void PeerWatch::begin(const NodeCore& core, const std::vector<MemberIndex>& siblings) {
@@ -13,6 +15,8 @@ void PeerWatch::begin(const NodeCore& core, const std::vector<MemberIndex>& sibl
 }
 
 void PeerWatch::look(const NodeCore& core) {
+  QUIPU_CHECK(peers_.size() == core.view().size(), "each member of this core's cluster is watched",
+              peers_.size(), core.view().size());
   const bool changed = core.view().changes() != seen_;
   if (!changed && judging_) return;
   seen_ = core.view().changes();

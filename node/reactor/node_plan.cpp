@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "node/net/connection_limits.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -244,6 +245,8 @@ std::string exposed(const std::string& what, const Address& address) {
 
 Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
   if (Status checked = check(options); !checked.ok()) return checked;
+  QUIPU_CHECK(reactor == 0 || reactor < options.reactors,
+              "a plan is of a reactor that the node has", reactor, options.reactors);
   Result<ClusterConfig> config = found(options);
   if (!config.ok()) return config.status();
   const std::optional<MemberIndex> self = config->find(node_id(name_of(options.name, reactor)));

@@ -301,6 +301,9 @@ TEST(StoredTokens, that_no_executor_holds_are_corrupt) {
   EXPECT_EQ(detail({{.number = 2}, {.number = 2}}),
             "token record: entries are not ascending by number");
   EXPECT_EQ(detail({{.number = 1, .lane = kLanes}}), "token record: lane is 64: must be 0 to 63");
+  const std::string nobodys = encode_token_record(kKey, TokenRecord{Serial{}, 0, {}});
+  EXPECT_EQ(decode_token_record(kKey, nobodys).status().detail(),
+            "token record: serial is 0, which is none");
 }
 
 TEST(StoredActor, that_is_none_is_corrupt) {

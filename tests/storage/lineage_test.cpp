@@ -114,6 +114,14 @@ TEST(Sightings, are_bounded_whatever_peers_say) {
   EXPECT_EQ(held.size(), kMaxSightings);
 }
 
+TEST(Sightings, may_be_more_in_a_store_than_this_build_keeps) {
+  std::vector<Sighting> held;
+  for (std::uint64_t i = 1; i <= kMaxSightings + 100; ++i)
+    held.push_back({StoreId{i}, kBoot1, Commit{1}});
+  merge_sightings(held, std::vector<Sighting>{{StoreId{kMaxSightings + 101}, kBoot1, Commit{1}}});
+  EXPECT_EQ(held.size(), kMaxSightings + 100);
+}
+
 // A full list must still notice the rollback of a store that it knows.
 TEST(Sightings, follow_a_known_stores_new_boots_even_when_full) {
   std::vector<Sighting> held;

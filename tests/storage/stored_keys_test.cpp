@@ -76,8 +76,8 @@ TEST(StoredKeys, RefuseWhatIsNone) {
   for (const std::string& key : {""s, "a"s, "a\0"s, "a\0\0\0"s, "b\0\0"s, "a\x10\0"s}) {
     EXPECT_FALSE(stored::parse_actor(key).has_value()) << key.size();
   }
-  for (const std::string& key :
-       {""s, "j"s, "j\0\0\0\0\0\0\0"s, "j\0\0\0\0\0\0\0\0\0"s, "k\0\0\0\0\0\0\0\0"s}) {
+  for (const std::string& key : {""s, "j"s, "j\0\0\0\0\0\0\1"s, "j\0\0\0\0\0\0\0\0\1"s,
+                                 "k\0\0\0\0\0\0\0\1"s, "j\0\0\0\0\0\0\0\0"s}) {
     EXPECT_FALSE(stored::parse_record(key).has_value()) << key.size();
   }
 }
