@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -123,8 +125,12 @@ bool StorageThread::write_all(std::vector<Sealed>& writes) {
 
 // False: nothing may be written any more.
 bool StorageThread::write_one(const Batch& batch, Commit last) {
+  QUIPU_CHECK(!failed_, "after a failed sync nothing is written any more", last);
+  QUIPU_CHECK(last > durable_, "records become durable in the order of their commits", last,
+              durable_);
   const Status written = write_with_retries(batch);
   if (written.ok()) {
+    durable_ = last;
     events_.durable(last);
     return true;
   }

@@ -71,6 +71,7 @@ class StorageThread {
 
   std::unique_ptr<Store> store_;  // used by the thread alone, like the next
   std::optional<Load> loading_;
+  Commit durable_{};  // the last that was written
   const Events events_;
 
   std::mutex mutex_;

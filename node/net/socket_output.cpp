@@ -3,6 +3,8 @@
 #include <asio/buffer.hpp>
 #include <utility>
 
+#include "protocol/check.h"
+
 namespace quipu {
 namespace {
 
@@ -22,6 +24,8 @@ void SocketOutput::append(std::string&& frames) {
 
 // Bytes keep their order, so those behind a later commit wait for that one anyway.
 void SocketOutput::hold(std::uint64_t from, Commit until) {
+  QUIPU_CHECK(from >= flushed_ && from <= position(), "what was sent cannot be held back", from,
+              flushed_, position());
   if (gate_.last() < until) gate_.hold(from, until);
 }
 
@@ -45,6 +49,8 @@ SocketOutput::Flushed SocketOutput::flush(asio::ip::tcp::socket& socket) {
     result = later ? Flushed::some : Flushed::broken;
     break;
   }
+  QUIPU_CHECK(gate_.empty() || flushed_ <= gate_.front(),
+              "no byte is sent before what it tells of is durable", flushed_);
   forget_sent();
   return result;
 }
