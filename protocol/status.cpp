@@ -16,7 +16,8 @@ constexpr std::array kCodes{
         Code::out_of_range, "out_of_range", Outcome::not_applied,
         "the sum would leave the signed 64-bit range: use a smaller amount or reset the counter"},
     CodeInfo{Code::no_quorum, "no_quorum", Outcome::not_applied,
-             "a majority of the owners did not answer: retry, read with --fresh, or add at a lower --ack"},
+             "a majority of the owners did not answer: retry, read with --fresh, or add at a lower "
+             "--ack"},
     CodeInfo{Code::in_doubt, "in_doubt", Outcome::unknown,
              "it may still be counted: do not repeat it without its token"},
     CodeInfo{Code::token_reused, "token_reused", Outcome::not_applied,

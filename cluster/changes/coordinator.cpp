@@ -176,13 +176,20 @@ void Coordinator::open_session(const Job& job) {
                 serial);
     parts_.out.answer_session(origin, {0, Code::ok, {}, 0, own, serial},
                               parts_.executor.covering());
-  } else if (const auto member = parts_.view.holder(op.token.store); !member || from_member) {
+  } else if (const auto member = other_holder(op.token.store); !member || from_member) {
     refuse(origin, Code::executor_gone, "no member holds that store");
   } else if (!parts_.view.up(*member)) {
     refuse(origin, Code::unavailable, "the member that holds that store is down");
   } else {
     forward(job, *member);
   }
+}
+
+// A store that took the place of another may not have told its peers yet. Until then its own
+// pins name the store before, which is gone.
+std::optional<MemberIndex> Coordinator::other_holder(StoreId store) const {
+  const auto member = parts_.view.holder(store);
+  return member == parts_.view.self() ? std::nullopt : member;
 }
 
 // Another member's copy of a request is never forwarded again: its sender chose this node.
@@ -192,7 +199,7 @@ void Coordinator::route_by_token(Instant now, const Job& job) {
     execute(now, job);
     return;
   }
-  const auto member = parts_.view.holder(job.op.token.store);
+  const auto member = other_holder(job.op.token.store);
   if (!member || job.origin.kind == Origin::Kind::member) {
     refuse(job.origin, Code::executor_gone, "no member holds the store that this token names");
     return;

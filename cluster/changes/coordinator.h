@@ -88,6 +88,7 @@ class Coordinator {
   void execute(Instant now, const Job& job);
   void add_if_usable(Instant now, const Job& job);
   void observe_and_reset(Instant now, const Job& job);
+  [[nodiscard]] std::optional<MemberIndex> other_holder(StoreId store) const;
   void forward(const Job& job, MemberIndex executor);
   void apply(const Job& job, Code refuse = Code::ok);
   void take(const Job& job, Code refuse);

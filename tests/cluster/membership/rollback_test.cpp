@@ -44,6 +44,32 @@ TEST(Rollback, IsNoticedInTheHandshakeAndTheStoreBecomesAnother) {
   }
 }
 
+// Before it has met its peers again, its own pins still name the store before.
+TEST(Rollback, LeavesNobodyToAnswerForTheStoreBefore) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  const MemoryDisk old_disk = nodes.disk(0);
+  const StoreId old_store = nodes.meta(0).store;
+  (void)nodes.add(0, "a", 2);
+  nodes.pass(1s);
+  nodes.crash(0);
+  nodes.disk(0) = old_disk;
+  nodes.start(0);
+  nodes.connect(0);
+  ASSERT_EQ(nodes.restarts(0), 1u);
+  nodes.cut_off(0);
+  nodes.pass(2s);
+  ASSERT_NE(nodes.meta(0).store, old_store);
+
+  Op session;
+  session.kind = OpKind::open_session;
+  session.token.store = old_store;
+  EXPECT_EQ(nodes.code(nodes.op(0, session)), Code::executor_gone);
+  const Token token{.store = old_store, .serial = Serial{1}, .number = 1, .floor = 1};
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.shard = 0, .token = token})), Code::executor_gone);
+}
+
 TEST(Rollback, CountsForNoQuorumBeforeItHasPulledFromAMajority) {
   HandDriven nodes;
   const MemoryDisk old_disk = nodes.disk(0);
