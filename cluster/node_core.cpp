@@ -51,16 +51,16 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
                  }),
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
       listing_(view_, *executor_, out_, settings_),
-      sizing_(view_, *executor_, out_, settings_),
+      key_counts_(view_, *executor_, out_, settings_),
       coordinator_({view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_,
                     residency_, settings_},
                    random_.split()),
-      greeting_(view_, *executor_),
+      handshake_(view_, *executor_),
       next_gossip_(now) {
   if (service_ == Service::reads) {
     on_storage_full(true);
   } else {
-    greeting_.start();
+    handshake_.start();
   }
   adopt_pins(now);
   out_.release(seals_.durable());
@@ -122,11 +122,12 @@ void NodeCore::on_list(Instant now, ClientId client, const List& list, Effects& 
   finish_event(now, effects);
 }
 
-void NodeCore::on_size(Instant now, ClientId client, const Size& size, Effects& effects) {
+void NodeCore::on_count_keys(Instant now, ClientId client, const CountKeys& size,
+                             Effects& effects) {
   if (serves_reads()) {
-    sizing_.on_size(now, client, size);
+    key_counts_.on_count_keys(now, client, size);
   } else {
-    out_.answer(client, Sized{size.id, 0, Code::unavailable, state()});
+    out_.answer(client, KeyCount{size.id, 0, Code::unavailable, state()});
   }
   finish_event(now, effects);
 }
@@ -150,13 +151,13 @@ void NodeCore::on_link_open(Instant now, LinkId link, std::optional<MemberIndex>
     effects.closes.push_back({link, state()});
     return;
   }
-  greeting_.on_open(now, link, dialed, effects);
+  handshake_.on_open(now, link, dialed, effects);
   finish_event(now, effects);
 }
 
 void NodeCore::on_link_closed(Instant now, LinkId link, Effects& effects) {
-  const auto member = greeting_.member(link);
-  greeting_.on_closed(link);
+  const auto member = handshake_.member(link);
+  handshake_.on_closed(link);
   if (member) on_link_lost(*member);
   finish_event(now, effects);
 }
@@ -167,7 +168,7 @@ void NodeCore::on_link_lost(MemberIndex member) {
   collector_.on_link_lost(member);
   forwarder_.on_link_lost(member);
   listing_.on_link_lost(member);
-  sizing_.on_link_lost(member);
+  key_counts_.on_link_lost(member);
 }
 
 void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
@@ -181,9 +182,9 @@ void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload p
   if (const auto* hello = std::get_if<Hello>(&*message)) {
     on_hello(now, link, *hello, effects);
   } else if (const auto* refusal = std::get_if<Refusal>(&*message)) {
-    greeting_.on_refusal(link, *refusal, effects);
-  } else if (const auto from = greeting_.member(link)) {
-    greeting_.on_heard(now, link);
+    handshake_.on_refusal(link, *refusal, effects);
+  } else if (const auto from = handshake_.member(link)) {
+    handshake_.on_heard(now, link);
     if (executor_->meta().pins.founded) dispatch(now, *from, *message);
   }
   seals_.hurry();
@@ -191,22 +192,22 @@ void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload p
 }
 
 void NodeCore::on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects) {
-  const Greeting::Met met = greeting_.on_hello(now, link, hello, effects);
-  if (met.rolled_back) {
+  const Handshake::Progress progress = handshake_.on_hello(now, link, hello, effects);
+  if (progress.rolled_back) {
     identity_.abandon(random_.id<StoreId>());
     return;
   }
-  if (met.pins_changed) adopt_pins(now);
+  if (progress.pins_changed) adopt_pins(now);
   if (view_.retired()) {
     part_from_all(effects);
     return;
   }
-  if (met.confirmed) identity_.on_confirmed(*met.confirmed);
-  on_met(now, met);
+  if (progress.confirmed) identity_.on_confirmed(*progress.confirmed);
+  on_handshake(now, progress);
 }
 
-void NodeCore::on_met(Instant now, const Greeting::Met& met) {
-  if (met.up) on_link_up(now, *met.up);
+void NodeCore::on_handshake(Instant now, const Handshake::Progress& progress) {
+  if (progress.up) on_link_up(now, *progress.up);
 }
 
 void NodeCore::on_link_up(Instant now, MemberIndex member) {
@@ -219,7 +220,7 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
 
 // Not before the peer agrees. Then its next heartbeat asks for it again.
 void NodeCore::pull(Instant now, MemberIndex member) {
-  if (greeting_.agrees(member)) anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
+  if (handshake_.agrees(member)) anti_entropy_.urge(now, member, freshness_.lost_epoch(member));
 }
 
 // ---- pins ----
@@ -254,7 +255,7 @@ void NodeCore::part_from_all(Effects& effects) {
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {
     if (member != self_ && view_.up(member)) on_link_lost(member);
   }
-  greeting_.part(state(), effects);
+  handshake_.part(state(), effects);
 }
 
 // ---- peer messages ----
@@ -267,7 +268,7 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Tur
     backpressure_.on_dropped(from);
     return;
   }
-  if (const Delta* const states = states_in(message)) greeting_.on_states(states->sightings);
+  if (const Delta* const states = states_in(message)) handshake_.on_states(states->versions);
   if (!executor_->map().eviction().all_resident()) {
     Needs needs = needs_of(message);
     if (!residency_.resident(needs)) {
@@ -298,8 +299,8 @@ void NodeCore::handle(Instant now, MemberIndex from, const DeltaAck& ack) {
   if (freshness_.due(from, replicator_)) out_.send(from, freshness_.beat(now, from, replicator_));
 }
 
-void NodeCore::handle(Instant now, MemberIndex from, const Beat& beat) {
-  freshness_.on_beat(from, beat);
+void NodeCore::handle(Instant now, MemberIndex from, const Heartbeat& beat) {
+  freshness_.on_heartbeat(from, beat);
   view_.set_full(from, beat.full);
   replicator_.on_pulled(from, beat.pulled_epoch);
   if (freshness_.needs_pull(from) &&
@@ -345,12 +346,12 @@ void NodeCore::handle(Instant, MemberIndex from, const ListedPart& answer) {
   listing_.on_listed_part(from, answer);
 }
 
-void NodeCore::handle(Instant, MemberIndex from, const SizePart& ask) {
-  sizing_.on_size_part(from, ask);
+void NodeCore::handle(Instant, MemberIndex from, const CountKeysPart& ask) {
+  key_counts_.on_count_keys_part(from, ask);
 }
 
-void NodeCore::handle(Instant, MemberIndex from, const SizedPart& answer) {
-  sizing_.on_sized_part(from, answer);
+void NodeCore::handle(Instant, MemberIndex from, const KeyCountPart& answer) {
+  key_counts_.on_key_count_part(from, answer);
 }
 
 // ---- the store, and time ----
@@ -379,7 +380,7 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
 void NodeCore::take_repaired() {
   for (const AntiEntropy::Repaired& repaired : anti_entropy_.take_repaired(seals_.durable())) {
     freshness_.set_pulled(repaired.peer, repaired.epoch);
-    view_.set_hollow(repaired.peer, !repaired.whole);
+    view_.set_bootstrapping(repaired.peer, !repaired.whole);
     if (repaired.whole) identity_.on_filled_from(repaired.peer);
   }
 }
@@ -403,7 +404,7 @@ void NodeCore::on_tick(Instant now, Effects& effects) {
     take_records(effects);
     seals_.hurry();
     gossip(now);
-    greeting_.on_tick(now, settings_.link_timeout, effects);
+    handshake_.on_tick(now, settings_.link_timeout, effects);
   }
   finish_event(now, effects);
 }
@@ -425,7 +426,7 @@ void NodeCore::retry_what_is_due(Instant now) {
   waits_.on_tick(now);
   forwarder_.on_tick(now);
   listing_.on_tick(now);
-  sizing_.on_tick(now);
+  key_counts_.on_tick(now);
   if (serves_reads()) reads_.refresh(now);
 }
 
@@ -446,8 +447,8 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
   if (!identity_.abandoned()) {
     identity_.settle(now);
     // What a handshake waits for may be durable already.
-    for (const Greeting::Met& met : greeting_.on_durable(seals_.durable(), effects))
-      on_met(now, met);
+    for (const Handshake::Progress& progress : handshake_.on_durable(seals_.durable(), effects))
+      on_handshake(now, progress);
     anti_entropy_.on_tick(now);
     take_repaired();
     tasks_.run(now);
@@ -460,7 +461,7 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
   weigh_backlog(effects);
   residency_.finish_event(seals_.durable(), effects);
   forwarder_.flush(now);
-  out_.flush(greeting_.links(), effects);
+  out_.flush(handshake_.links(), effects);
 }
 
 void NodeCore::seal_what_is_due(Effects& effects) {
@@ -498,14 +499,14 @@ void NodeCore::hear_again(MemberIndex member, Effects& effects) {
     collector_.on_link_lost(self_);
     listing_.on_link_lost(self_);
   }
-  if (const auto link = greeting_.links()[member])
+  if (const auto link = handshake_.links()[member])
     effects.closes.push_back({*link, "there was no room for what it brought"});
 }
 
 bool NodeCore::quiet() const {
   return !executor_->has_open() && seals_.all_durable() && !out_.holding() && waits_.size() == 0 &&
          forwarder_.size() == 0 && reads_.size() == 0 && listing_.size() == 0 &&
-         sizing_.size() == 0 && coordinator_.size() == 0 && residency_.quiet() &&
+         key_counts_.size() == 0 && coordinator_.size() == 0 && residency_.quiet() &&
          replicator_.drained();
 }
 

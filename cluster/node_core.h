@@ -2,7 +2,7 @@
 // effects out. quipud runs one on an event loop; the simulator runs many in one
 // thread of virtual time.
 //
-//   on_ops, on_read, on_list, on_size, on_link_*, on_durable, on_tick ──▶ Effects
+//   on_ops, on_read, on_list, on_count_keys, on_link_*, on_durable, on_tick ──▶ Effects
 //
 // It only routes between its parts. Each has a file of its own:
 //
@@ -32,8 +32,8 @@
 #include "cluster/gates/seal_policy.h"
 #include "cluster/gates/task_queue.h"
 #include "cluster/membership/store_identity.h"
+#include "cluster/reads/key_counts.h"
 #include "cluster/reads/listing.h"
-#include "cluster/reads/sizing.h"
 #include "cluster/replication/anti_entropy.h"
 #include "cluster/replication/replica.h"
 #include "protocol/message_codec.h"
@@ -71,9 +71,9 @@ class NodeCore {
   // At `local`, without effects. Value::shards is 0 for keys that are not in this node's memory:
   // ask on_read for them.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
-  // Answered by one Keys or one Sized with its id.
+  // Answered by one Keys or one KeyCount with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);
-  void on_size(Instant now, ClientId client, const Size& size, Effects& effects);
+  void on_count_keys(Instant now, ClientId client, const CountKeys& size, Effects& effects);
   // Answered at once.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
@@ -88,7 +88,7 @@ class NodeCore {
   void on_link_closed(Instant now, LinkId link, Effects& effects);
   // The node at the other end of an open link, if it is known.
   [[nodiscard]] std::optional<MemberIndex> peer_of(LinkId link) const {
-    return greeting_.peer(link);
+    return handshake_.peer(link);
   }
   // The salt for the frame decoder of a peer connection.
   [[nodiscard]] std::uint64_t frame_salt() const { return raw(config_.id); }
@@ -134,7 +134,7 @@ class NodeCore {
   void handle(Instant now, MemberIndex from, const Refusal& refusal);
   void handle(Instant now, MemberIndex from, const DeltaFrame& frame);
   void handle(Instant now, MemberIndex from, const DeltaAck& ack);
-  void handle(Instant now, MemberIndex from, const Beat& beat);
+  void handle(Instant now, MemberIndex from, const Heartbeat& beat);
   void handle(Instant now, MemberIndex from, const Forward& forward);
   void handle(Instant now, MemberIndex from, const Forwarded& answer);
   void handle(Instant now, MemberIndex from, const Collect& ask);
@@ -145,12 +145,12 @@ class NodeCore {
   void handle(Instant now, MemberIndex from, const Pulled& answer);
   void handle(Instant now, MemberIndex from, const ListPart& ask);
   void handle(Instant now, MemberIndex from, const ListedPart& answer);
-  void handle(Instant now, MemberIndex from, const SizePart& ask);
-  void handle(Instant now, MemberIndex from, const SizedPart& answer);
+  void handle(Instant now, MemberIndex from, const CountKeysPart& ask);
+  void handle(Instant now, MemberIndex from, const KeyCountPart& answer);
 
   // ---- links and pins ----
   void on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
-  void on_met(Instant now, const Greeting::Met& met);
+  void on_handshake(Instant now, const Handshake::Progress& progress);
   void on_link_up(Instant now, MemberIndex member);
   void on_link_lost(MemberIndex member);
   void adopt_pins(Instant now);
@@ -190,9 +190,9 @@ class NodeCore {
   Forwarder forwarder_;
   Reads reads_;
   Listing listing_;
-  Sizing sizing_;
+  KeyCounts key_counts_;
   Coordinator coordinator_;
-  Greeting greeting_;
+  Handshake handshake_;
 
   bool in_batch_ = false;  // ops came, and their event is not finished
   Instant next_gossip_;

@@ -17,9 +17,9 @@ std::string NodeCore::state() const {
   if (!executor_->meta().pins.founded) {
     // A wiped disk looks as blank as a new one. The members that know better say so.
     for (MemberIndex member = 0; member < config_.members.size(); ++member) {
-      if (member != self_ && greeting_.refused(member)) return greeting_.state(member);
+      if (member != self_ && handshake_.refused(member)) return handshake_.state(member);
     }
-    return greeting_.founding_state();
+    return handshake_.founding_state();
   }
   if (!identity_.settled()) return "waiting for the other owners to confirm this store";
   if (view_.full(self_)) return "the disk is full: adds are refused until there is room";
@@ -59,7 +59,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     if (i == self_) continue;
     const Member& member = config_.members[i];
-    reply.peers.push_back({member.name, member.peer_address, greeting_.state(i),
+    reply.peers.push_back({member.name, member.peer_address, handshake_.state(i),
                            replicator_.outbox_size(i), age_in_ms(freshness_.age_of(now, i))});
   }
   const Coordinator::Counts& ops = coordinator_.counts();
@@ -69,7 +69,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"adds_executed", ops.adds_executed},
       {"commit_durable", raw(seals_.durable())},
       {"conflicts", executor_->conflicts()},
-      {"counters", sizing_.counters_here()},
+      {"counters", key_counts_.counters_here()},
       {"dirty_shards", executor_->map().ledger().dirty()},
       {"frames_merged", sent.frames_merged},
       {"frames_sent", sent.frames_sent},

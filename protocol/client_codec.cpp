@@ -96,24 +96,24 @@ void read(Reader& in, const wire::Keys& from, Keys& message) {
   message.detail = read_detail(in, from.detail());
 }
 
-// ---- Size, Sized ----
+// ---- CountKeys, KeyCount ----
 
-Offset<wire::Size> build(Builder& builder, const Size& message) {
-  return wire::CreateSize(builder, message.id, message.timeout_ms);
+Offset<wire::CountKeys> build(Builder& builder, const CountKeys& message) {
+  return wire::CreateCountKeys(builder, message.id, message.timeout_ms);
 }
 
-void read(Reader&, const wire::Size& from, Size& message) {
+void read(Reader&, const wire::CountKeys& from, CountKeys& message) {
   message.id = from.id();
   message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
 }
 
-Offset<wire::Sized> build(Builder& builder, const Sized& message) {
+Offset<wire::KeyCount> build(Builder& builder, const KeyCount& message) {
   const auto detail = build_detail(builder, message.detail, kMaxDetail);
-  return wire::CreateSized(builder, message.id, message.counters,
-                           static_cast<std::uint16_t>(message.code), detail);
+  return wire::CreateKeyCount(builder, message.id, message.counters,
+                              static_cast<std::uint16_t>(message.code), detail);
 }
 
-void read(Reader& in, const wire::Sized& from, Sized& message) {
+void read(Reader& in, const wire::KeyCount& from, KeyCount& message) {
   message.id = from.id();
   message.counters = from.counters();
   message.code = Code{from.code()};
@@ -269,10 +269,10 @@ void encode(std::string& out, const List& message) {
 void encode(std::string& out, const Keys& message) {
   append_message(out, FrameType::keys, message, build_client_message);
 }
-void encode(std::string& out, const Size& message) {
+void encode(std::string& out, const CountKeys& message) {
   append_message(out, FrameType::size, message, build_client_message);
 }
-void encode(std::string& out, const Sized& message) {
+void encode(std::string& out, const KeyCount& message) {
   append_message(out, FrameType::sized, message, build_client_message);
 }
 void encode(std::string& out, const ConfigRequest& message) {
@@ -299,8 +299,12 @@ Result<Values> decode_values(Payload payload) {
 }
 Result<List> decode_list(Payload payload) { return decode<wire::List, List>(payload, "List"); }
 Result<Keys> decode_keys(Payload payload) { return decode<wire::Keys, Keys>(payload, "Keys"); }
-Result<Size> decode_size(Payload payload) { return decode<wire::Size, Size>(payload, "Size"); }
-Result<Sized> decode_sized(Payload payload) { return decode<wire::Sized, Sized>(payload, "Sized"); }
+Result<CountKeys> decode_count_keys(Payload payload) {
+  return decode<wire::CountKeys, CountKeys>(payload, "CountKeys");
+}
+Result<KeyCount> decode_key_count(Payload payload) {
+  return decode<wire::KeyCount, KeyCount>(payload, "KeyCount");
+}
 Result<ConfigRequest> decode_config_request(Payload payload) {
   return decode<wire::ConfigRequest, ConfigRequest>(payload, "ConfigRequest");
 }

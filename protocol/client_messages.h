@@ -1,7 +1,7 @@
 // client_messages.h: the messages of the client port, as plain structs.
 //
 // One request changes a counter (Op → Done), one reads (Read → Values), four query the
-// cluster (List, Size, ConfigRequest, StatusRequest). Every message carries the `id` that
+// cluster (List, CountKeys, ConfigRequest, StatusRequest). Every message carries the `id` that
 // the asker chose. Answers come in any order. Views borrow the frame.
 #pragma once
 
@@ -107,12 +107,12 @@ struct Keys {
 };
 
 // Asks for the key count: as many as List would list.
-struct Size {
+struct CountKeys {
   std::uint64_t id = 0;
   std::uint32_t timeout_ms = 0;
 };
 
-struct Sized {
+struct KeyCount {
   std::uint64_t id = 0;
   std::uint64_t counters = 0;
   Code code = Code::ok;  // not ok: no number, rather than that of a part

@@ -56,8 +56,8 @@ bool is_known(FrameType type) {
     case FrameType::pulled:
     case FrameType::list_part:
     case FrameType::listed_part:
-    case FrameType::size_part:
-    case FrameType::sized_part:
+    case FrameType::count_keys_part:
+    case FrameType::key_count_part:
       return true;
   }
   return false;

@@ -62,8 +62,8 @@ enum class FrameType : std::uint16_t {
   pulled = 212,
   list_part = 213,
   listed_part = 214,
-  size_part = 215,
-  sized_part = 216,
+  count_keys_part = 215,
+  key_count_part = 216,
 };
 
 // Appends one frame to `out`. REQUIRES: kFrameHeader + payload fits kMaxFrame.

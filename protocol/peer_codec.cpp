@@ -54,9 +54,9 @@ void read_shards(Reader& in, const wire::ShardList* from, std::vector<ShardKey>&
 
 Offset<wire::Hello> build(Builder& builder, const Hello& message) {
   const auto pins = build(builder, message.pins);
-  const auto sightings = build_sightings(builder, message.sightings);
+  const auto versions = build_sightings(builder, message.versions);
   return wire::CreateHello(builder, raw(message.cluster), raw(message.node), raw(message.store),
-                           raw(message.boot), message.marked, message.welcome, pins, sightings);
+                           raw(message.boot), message.marked, message.welcome, pins, versions);
 }
 
 void read(Reader& in, const wire::Hello& from, Hello& message) {
@@ -67,7 +67,7 @@ void read(Reader& in, const wire::Hello& from, Hello& message) {
   message.marked = from.marked();
   message.welcome = from.welcome();
   read(in, from.pins(), message.pins);
-  read_sightings(in, from.sightings(), message.sightings);
+  read_sightings(in, from.versions(), message.versions);
 }
 
 // ---- replication ----
@@ -95,12 +95,12 @@ void read(Reader& in, const wire::DeltaAck& from, DeltaAck& message) {
   read_partitions(in, "unfilled", from.unfilled(), message.unfilled);
 }
 
-Offset<wire::Beat> build(Builder& builder, const Beat& message) {
-  return wire::CreateBeat(builder, message.number, message.covered, message.lost_epoch,
-                          message.pulled_epoch, message.full);
+Offset<wire::Heartbeat> build(Builder& builder, const Heartbeat& message) {
+  return wire::CreateHeartbeat(builder, message.number, message.covered, message.lost_epoch,
+                               message.pulled_epoch, message.full);
 }
 
-void read(Reader&, const wire::Beat& from, Beat& message) {
+void read(Reader&, const wire::Heartbeat& from, Heartbeat& message) {
   message = {from.number(), from.covered(), from.lost_epoch(), from.pulled_epoch(), from.full()};
 }
 
@@ -299,22 +299,22 @@ void read_set(Reader& in, const char* field, const Bytes* from, Partitions& part
   partitions = Partitions::from_bytes(bytes);
 }
 
-Offset<wire::SizePart> build(Builder& builder, const SizePart& message) {
+Offset<wire::CountKeysPart> build(Builder& builder, const CountKeysPart& message) {
   const auto partitions = build_set(builder, message.partitions);
-  return wire::CreateSizePart(builder, message.id, partitions);
+  return wire::CreateCountKeysPart(builder, message.id, partitions);
 }
 
-void read(Reader& in, const wire::SizePart& from, SizePart& message) {
+void read(Reader& in, const wire::CountKeysPart& from, CountKeysPart& message) {
   message.id = from.id();
   read_set(in, "partitions", from.partitions(), message.partitions);
 }
 
-Offset<wire::SizedPart> build(Builder& builder, const SizedPart& message) {
+Offset<wire::KeyCountPart> build(Builder& builder, const KeyCountPart& message) {
   const auto counted = build_set(builder, message.counted);
-  return wire::CreateSizedPart(builder, message.id, counted, message.counters);
+  return wire::CreateKeyCountPart(builder, message.id, counted, message.counters);
 }
 
-void read(Reader& in, const wire::SizedPart& from, SizedPart& message) {
+void read(Reader& in, const wire::KeyCountPart& from, KeyCountPart& message) {
   message.id = from.id();
   read_set(in, "counted", from.counted(), message.counted);
   message.counters = in.within<std::uint64_t>("counters", from.counters(), 0, kMaxCounters);
@@ -340,7 +340,7 @@ FrameType type_of(const Hello&) { return FrameType::hello; }
 FrameType type_of(const Refusal&) { return FrameType::refusal; }
 FrameType type_of(const DeltaFrame&) { return FrameType::delta; }
 FrameType type_of(const DeltaAck&) { return FrameType::delta_ack; }
-FrameType type_of(const Beat&) { return FrameType::beat; }
+FrameType type_of(const Heartbeat&) { return FrameType::beat; }
 FrameType type_of(const Forward&) { return FrameType::forward; }
 FrameType type_of(const Forwarded&) { return FrameType::forwarded; }
 FrameType type_of(const Collect&) { return FrameType::collect; }
@@ -351,8 +351,8 @@ FrameType type_of(const Pull&) { return FrameType::pull; }
 FrameType type_of(const Pulled&) { return FrameType::pulled; }
 FrameType type_of(const ListPart&) { return FrameType::list_part; }
 FrameType type_of(const ListedPart&) { return FrameType::listed_part; }
-FrameType type_of(const SizePart&) { return FrameType::size_part; }
-FrameType type_of(const SizedPart&) { return FrameType::sized_part; }
+FrameType type_of(const CountKeysPart&) { return FrameType::count_keys_part; }
+FrameType type_of(const KeyCountPart&) { return FrameType::key_count_part; }
 
 }  // namespace
 
@@ -377,7 +377,7 @@ Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
     case FrameType::delta_ack:
       return decode_as<wire::DeltaAck, DeltaAck>(payload, "DeltaAck");
     case FrameType::beat:
-      return decode_as<wire::Beat, Beat>(payload, "Beat");
+      return decode_as<wire::Heartbeat, Heartbeat>(payload, "Heartbeat");
     case FrameType::forward:
       return decode_as<wire::Forward, Forward>(payload, "Forward");
     case FrameType::forwarded:
@@ -398,10 +398,10 @@ Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
       return decode_as<wire::ListPart, ListPart>(payload, "ListPart");
     case FrameType::listed_part:
       return decode_as<wire::ListedPart, ListedPart>(payload, "ListedPart");
-    case FrameType::size_part:
-      return decode_as<wire::SizePart, SizePart>(payload, "SizePart");
-    case FrameType::sized_part:
-      return decode_as<wire::SizedPart, SizedPart>(payload, "SizedPart");
+    case FrameType::count_keys_part:
+      return decode_as<wire::CountKeysPart, CountKeysPart>(payload, "CountKeysPart");
+    case FrameType::key_count_part:
+      return decode_as<wire::KeyCountPart, KeyCountPart>(payload, "KeyCountPart");
     default:
       return {Code::protocol_error,
               "frame of type " + std::to_string(static_cast<unsigned>(type)) + " on the peer port"};

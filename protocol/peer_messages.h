@@ -1,10 +1,10 @@
 // peer_messages.h: the messages between members, as plain structs.
 //
 //   handshake     Hello, Refusal
-//   replication   DeltaFrame → DeltaAck, Beat
+//   replication   DeltaFrame → DeltaAck, Heartbeat
 //   requests      Forward → Forwarded, Collect → Collected, WriteBack → WrittenBack
 //   repair        Pull → Pulled
-//   what exists   ListPart → ListedPart, SizePart → SizedPart
+//   what exists   ListPart → ListedPart, CountKeysPart → KeyCountPart
 //
 // States (DeltaFrame, WriteBack, Pulled) and adds (Forward) are different types
 // and never share a path. Views borrow the frame.
@@ -36,7 +36,7 @@ struct Hello {
   bool marked = false;
   bool welcome = false;  // the sender has accepted the receiver, durably
   Pins pins{};
-  std::vector<Sighting> sightings{};
+  std::vector<VersionEntry> versions{};
 };
 
 // Outbox frames are numbered per link. Each is acked by itself, when the receiver's merged
@@ -55,7 +55,7 @@ struct DeltaAck {
 
 // The heartbeat, sent every gossip interval. `covered` says: you have acked all that I held
 // when I received your heartbeat of that number, and nothing of mine awaits repair.
-struct Beat {
+struct Heartbeat {
   std::uint64_t number = 0;
   std::uint64_t covered = 0;
   std::uint64_t lost_epoch = 0;    // how often my outbox to you was dropped
@@ -163,13 +163,13 @@ struct ListedPart {
   std::uint32_t next = 0;
 };
 
-struct SizePart {
+struct CountKeysPart {
   std::uint64_t id = 0;
   Partitions partitions{};
 };
 
 // The key count of those partitions where the sender's copy is in sync.
-struct SizedPart {
+struct KeyCountPart {
   std::uint64_t id = 0;
   Partitions counted{};
   std::uint64_t counters = 0;  // at most kMaxCounters
@@ -177,8 +177,8 @@ struct SizedPart {
 // More than fits into memory, but so few that the sum over all members cannot overflow.
 inline constexpr std::uint64_t kMaxCounters = std::uint64_t{1} << 40;
 
-using PeerMessage =
-    std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Beat, Forward, Forwarded, Collect, Collected,
-                 WriteBack, WrittenBack, Pull, Pulled, ListPart, ListedPart, SizePart, SizedPart>;
+using PeerMessage = std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Heartbeat, Forward,
+                                 Forwarded, Collect, Collected, WriteBack, WrittenBack, Pull,
+                                 Pulled, ListPart, ListedPart, CountKeysPart, KeyCountPart>;
 
 }  // namespace quipu

@@ -90,7 +90,7 @@ DeltaEntry Delta::Cursor::next() {
 std::size_t Delta::bytes() const {
   return kDeltaFixed + actors_.size() * sizeof(ActorId) + keys_.size() +
          entries_.size() * sizeof(Packed) + sums_.size() * sizeof(std::int64_t) +
-         cells_.size() * sizeof(Cell) + sightings.size() * sizeof(Sighting);
+         cells_.size() * sizeof(Cell) + versions.size() * sizeof(VersionEntry);
 }
 
 }  // namespace quipu

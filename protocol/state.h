@@ -37,11 +37,11 @@ struct ShardState {
 
 // "Store S, in its start B, has reached commit C", as seen by a holder of its cells. The
 // version vector is made of these. It reveals a store that came back from an old copy.
-struct Sighting {
+struct VersionEntry {
   StoreId store{};
   BootId boot{};
   Commit commit{};
-  bool operator==(const Sighting&) const = default;
+  bool operator==(const VersionEntry&) const = default;
 };
 
 // One shard of a Delta. Borrows: valid during the call that receives it.
@@ -91,7 +91,7 @@ class Delta {
     for (std::size_t i = 0; i < size(); ++i) visit(cursor.next());
   }
 
-  std::vector<Sighting> sightings{};
+  std::vector<VersionEntry> versions{};
 
  private:
   friend struct StateCodec;
@@ -198,7 +198,7 @@ struct Meta {
   Pins pins{};
   std::vector<NodeId> filled_from{};  // sources that a marked store has merged completely
   Commit journal_first{1};            // the oldest record that must still exist
-  std::vector<Sighting> sightings{};
+  std::vector<VersionEntry> versions{};
   bool operator==(const Meta&) const = default;
 };
 

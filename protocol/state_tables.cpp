@@ -49,16 +49,16 @@ void check_counts(Reader& in, ShardIndex count, ShardIndex usable) {
   in.within<ShardIndex>("usable", usable, 1, count);
 }
 
-Offset<Sightings> build_sightings(Builder& builder, const std::vector<Sighting>& sightings) {
-  return build_structs<wire::Sighting>(builder, sightings, [](const Sighting& seen) {
-    return wire::Sighting(raw(seen.store), raw(seen.boot), raw(seen.commit));
+Offset<VersionVector> build_sightings(Builder& builder, const std::vector<VersionEntry>& versions) {
+  return build_structs<wire::VersionEntry>(builder, versions, [](const VersionEntry& seen) {
+    return wire::VersionEntry(raw(seen.store), raw(seen.boot), raw(seen.commit));
   });
 }
 
-void read_sightings(Reader& in, const Sightings* from, std::vector<Sighting>& to) {
-  if (from != nullptr) in.within<std::size_t>("sightings", from->size(), 0, kMaxWireSightings);
-  in.copy("sightings", from, to, [](const wire::Sighting* seen) {
-    return Sighting{StoreId{seen->store()}, BootId{seen->boot()}, Commit{seen->commit()}};
+void read_sightings(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to) {
+  if (from != nullptr) in.within<std::size_t>("versions", from->size(), 0, kMaxWireSightings);
+  in.copy("versions", from, to, [](const wire::VersionEntry* seen) {
+    return VersionEntry{StoreId{seen->store()}, BootId{seen->boot()}, Commit{seen->commit()}};
   });
 }
 
@@ -92,9 +92,9 @@ Offset<wire::Delta> StateCodec::build(Builder& builder, const Delta& delta) {
       });
   const auto sums = build_scalars<std::int64_t>(builder, delta.sums_);
   const auto cells = build_cells(builder, delta.cells_);
-  const auto sightings = build_sightings(builder, delta.sightings);
+  const auto versions = build_sightings(builder, delta.versions);
   return wire::CreateDelta(builder, raw(delta.commit_), actors, keys, entries, sums, cells,
-                           sightings);
+                           versions);
 }
 
 void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
@@ -107,7 +107,7 @@ void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
   });
   in.copy("sums", from.sums(), delta.sums_);
   read_cells(in, "cells", from.cells(), delta.cells_);
-  read_sightings(in, from.sightings(), delta.sightings);
+  read_sightings(in, from.versions(), delta.versions);
 }
 
 // Whether the entries divide the cells exactly, so that a cursor stays within them.

@@ -21,10 +21,10 @@ void check_cells(Reader& in, const char* field, std::span<const Cell> cells);
 // How many shards a counter has. Refuses numbers that no sound node sends.
 void check_counts(Reader& in, ShardIndex count, ShardIndex usable);
 
-using Sightings = Vector<const wire::Sighting*>;
-[[nodiscard]] Offset<Sightings> build_sightings(Builder& builder,
-                                                const std::vector<Sighting>& sightings);
-void read_sightings(Reader& in, const Sightings* from, std::vector<Sighting>& to);
+using VersionVector = Vector<const wire::VersionEntry*>;
+[[nodiscard]] Offset<VersionVector> build_sightings(Builder& builder,
+                                                    const std::vector<VersionEntry>& versions);
+void read_sightings(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to);
 
 [[nodiscard]] Offset<wire::Pins> build(Builder& builder, const Pins& pins);
 void read(Reader& in, const wire::Pins* from, Pins& pins);  // absent: none

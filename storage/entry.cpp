@@ -122,7 +122,7 @@ std::size_t Entry::large_cells_end() const {
 template <class Guess>
 void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
   set_cells(state.cells.size());
-  clear(kCounted);
+  clear(kHasShardCount);
   CellRef at(first_cell(), has(kSmall));
   for (const Cell& cell : state.cells) {
     const std::uint32_t guessed = guess(at);
@@ -131,7 +131,7 @@ void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
     at.at_ += at.width();
   }
   if (has_shard_count(state)) {
-    set(kCounted);
+    set(kHasShardCount);
     at.at_ = put(put(at.at_, state.count), state.usable);
   }
   QUIPU_CHECK(static_cast<std::size_t>(at.at_ - bytes()) <= size(), "a state fits its entry",
@@ -196,7 +196,7 @@ void Entry::unpack(const ActorNames& actors, ShardState& state) const {
   state.count = state.usable = 1;
   const char* end =
       for_each_cell([&](const CellRef& cell) { state.cells.push_back(cell.cell(actors)); });
-  if (has(kCounted)) {
+  if (has(kHasShardCount)) {
     state.count = get<ShardIndex>(end);
     state.usable = get<ShardIndex>(end + sizeof(ShardIndex));
     QUIPU_CHECK(state.usable >= 1 && state.usable <= state.count,

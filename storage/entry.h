@@ -65,7 +65,7 @@ class Entry {
     kOpen = 1,   // changed since the last seal
     kWhole = 2,  // … in more than its own cell
     kLocal = 4,  // … by this node, so the peers must get it
-    kCounted = 8,
+    kHasShardCount = 8,
     kUsed = 16,  // looked up since eviction last passed it
     kSmall = 32,
   };
@@ -100,7 +100,7 @@ class Entry {
   [[nodiscard]] std::size_t size() const {  // bytes
     const std::size_t cells_end =
         has(kSmall) ? header() + key_length() + cells() * kSmallCell : large_cells_end();
-    return Slab::rounded(cells_end + (has(kCounted) ? 2 * sizeof(ShardIndex) : 0));
+    return Slab::rounded(cells_end + (has(kHasShardCount) ? 2 * sizeof(ShardIndex) : 0));
   }
   [[nodiscard]] bool is(const ShardRef& other) const {
     const std::size_t length = key_length();
@@ -134,10 +134,10 @@ class Entry {
   void unpack(const ActorNames& actors, ShardState& state) const;
   [[nodiscard]] Total total() const;
   // Holds nothing: it says that the shard is known not to be in the store.
-  [[nodiscard]] bool is_bottom() const { return cells() == 0 && !has(kCounted); }
+  [[nodiscard]] bool is_bottom() const { return cells() == 0 && !has(kHasShardCount); }
   // See shows_counter() below.
   [[nodiscard]] bool shows_counter() const {
-    return shard() == 0 && (has(kCounted) || total().exists);
+    return shard() == 0 && (has(kHasShardCount) || total().exists);
   }
 
   // A cell in place. Valid until the entry is rewritten or destroyed.

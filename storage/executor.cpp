@@ -78,7 +78,7 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
   if (tokened) {
     const bool confirmed = confirmed_.contains(placement.partition());
     const TokenTable::Found found = tokens_.check(change.token, print, confirmed);
-    if (found.verdict != TokenTable::Verdict::fresh) return answer_token(found);
+    if (found.status != TokenStatus::fresh) return answer_token(found);
   }
   if (change.refuse != Code::ok) return {change.refuse};
   Applied applied;
@@ -103,17 +103,17 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
 }
 
 Applied Executor::answer_token(const TokenTable::Found& found) const {
-  switch (found.verdict) {
-    case TokenTable::Verdict::duplicate:
+  switch (found.status) {
+    case TokenStatus::duplicate:
       return {found.code, found.commit};
-    case TokenTable::Verdict::reused:
+    case TokenStatus::reused:
       return {Code::token_reused};
-    case TokenTable::Verdict::expired:
+    case TokenStatus::expired:
       return {Code::token_expired};
-    case TokenTable::Verdict::doubtful:
+    case TokenStatus::doubtful:
       return {Code::in_doubt};
-    case TokenTable::Verdict::window_full:
-    case TokenTable::Verdict::fresh:
+    case TokenStatus::window_full:
+    case TokenStatus::fresh:
       break;
   }
   return {Code::session_window};
@@ -134,7 +134,7 @@ Applied Executor::add(const ShardRef& ref, std::int64_t amount, const Placement&
   map_.touch(placement, entry, Entry::kLocal);
   mine.set(open, sum);
   if (!held.exists) map_.revived(placement, *entry);
-  if (ref.shard != 0 || entry->has(Entry::kCounted)) return {Code::ok, open};
+  if (ref.shard != 0 || entry->has(Entry::kHasShardCount)) return {Code::ok, open};
   return {Code::ok, open, 1, narrow(held.sum + amount)};
 }
 
@@ -204,7 +204,7 @@ std::vector<Partition> Executor::merge(const Delta& delta) {
     doubt_actor(entry, placement);
     if (!merge_entry(entry, placement, Entry::kWhole)) refused.push_back(placement.partition());
   });
-  sightings_changed_ |= merge_sightings(meta_.sightings, delta.sightings);
+  versions_changed_ |= merge_versions(meta_.versions, delta.versions);
   std::sort(refused.begin(), refused.end());
   refused.erase(std::unique(refused.begin(), refused.end()), refused.end());
   return refused;
@@ -242,7 +242,7 @@ Meta& Executor::edit_meta() {
 }
 
 bool Executor::has_open() const {
-  return map_.has_open() || tokens_.has_open() || meta_changed_ || sightings_changed_ ||
+  return map_.has_open() || tokens_.has_open() || meta_changed_ || versions_changed_ ||
          !new_actors_.empty() || !deletes_.empty();
 }
 
@@ -317,7 +317,7 @@ void Executor::seal(Step step) {
   sealed.commit = next(sealed_);
   Record record{Delta(sealed.commit), tokens_.take_open(sealed.commit)};
   push_open(record, sealed.local);
-  if (std::exchange(sightings_changed_, false)) record.delta.sightings = meta_.sightings;
+  if (std::exchange(versions_changed_, false)) record.delta.versions = meta_.versions;
 
   std::string key = stored::record(sealed.commit);
   std::string value = encode_record(key, record);
@@ -388,7 +388,7 @@ bool Executor::replay(const Record& record, JournalAliases& aliases, std::size_t
   });
   sound = sound && replay_aliased(record, aliases);
   map_.close_open([](const Entry&) {});
-  merge_sightings(meta_.sightings, record.delta.sightings);
+  merge_versions(meta_.versions, record.delta.versions);
   for (const TokenRecord& tokens : record.tokens) tokens_.replay(tokens);
   checkpoint_.replayed(bytes);
   sealed_ = record.delta.commit();

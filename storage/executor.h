@@ -183,7 +183,7 @@ class Executor {
   // What the open record needs besides the map's open entries.
   std::vector<Partition> new_actors_;  // drawn or forgotten there
   std::vector<std::string> deletes_;
-  bool sightings_changed_ = false;
+  bool versions_changed_ = false;
   bool meta_changed_ = false;
 
   std::vector<Sealed> out_;

@@ -7,7 +7,7 @@
 namespace quipu {
 namespace {
 
-bool within(std::span<const LineageStart> lineage, Commit last, const Sighting& seen) {
+bool within(std::span<const LineageStart> lineage, Commit last, const VersionEntry& seen) {
   for (std::size_t i = 0; i < lineage.size(); ++i) {
     if (lineage[i].boot != seen.boot) continue;
     const bool newest = i + 1 == lineage.size();
@@ -18,7 +18,7 @@ bool within(std::span<const LineageStart> lineage, Commit last, const Sighting& 
 
 // Adds a boot that is not held yet. Without room it replaces its store's oldest boot, if it is
 // later. True if it was added.
-bool take_in(std::vector<Sighting>& held, const Sighting& fresh) {
+bool take_in(std::vector<VersionEntry>& held, const VersionEntry& fresh) {
   std::size_t boots = 0;
   auto oldest = held.end();
   for (auto at = held.begin(); at != held.end(); ++at) {
@@ -26,7 +26,7 @@ bool take_in(std::vector<Sighting>& held, const Sighting& fresh) {
     ++boots;
     if (oldest == held.end() || at->commit < oldest->commit) oldest = at;
   }
-  if (boots < kBootsPerStore && held.size() < kMaxSightings) {
+  if (boots < kBootsPerStore && held.size() < kMaxVersionEntries) {
     held.push_back(fresh);
     return true;
   }
@@ -37,29 +37,30 @@ bool take_in(std::vector<Sighting>& held, const Sighting& fresh) {
 
 }  // namespace
 
-Testimony judge(std::span<const LineageStart> lineage, Commit last, StoreId store,
-                std::span<const Sighting> seen) {
+LineageCheck check_lineage(std::span<const LineageStart> lineage, Commit last, StoreId store,
+                           std::span<const VersionEntry> seen) {
   QUIPU_CHECK(lineage.empty() || lineage.back().first <= next(last),
               "a store has sealed all records before its newest start", lineage.back().first, last);
-  for (const Sighting& sighting : seen) {
-    if (sighting.store == store && !within(lineage, last, sighting)) return Testimony::rolled_back;
+  for (const VersionEntry& version_entry : seen) {
+    if (version_entry.store == store && !within(lineage, last, version_entry))
+      return LineageCheck::rolled_back;
   }
-  return Testimony::confirmed;
+  return LineageCheck::confirmed;
 }
 
-bool merge_sightings(std::vector<Sighting>& held, std::span<const Sighting> seen) {
+bool merge_versions(std::vector<VersionEntry>& held, std::span<const VersionEntry> seen) {
   bool changed = false;
   // What a store wrote may hold more than this build keeps.
-  const std::size_t most = std::max(held.size(), kMaxSightings);
-  for (const Sighting& sighting : seen) {
-    const auto at = std::find_if(held.begin(), held.end(), [&](const Sighting& row) {
-      return row.store == sighting.store && row.boot == sighting.boot;
+  const std::size_t most = std::max(held.size(), kMaxVersionEntries);
+  for (const VersionEntry& version_entry : seen) {
+    const auto at = std::find_if(held.begin(), held.end(), [&](const VersionEntry& row) {
+      return row.store == version_entry.store && row.boot == version_entry.boot;
     });
     if (at != held.end()) {
-      changed |= at->commit < sighting.commit;
-      at->commit = std::max(at->commit, sighting.commit);
+      changed |= at->commit < version_entry.commit;
+      at->commit = std::max(at->commit, version_entry.commit);
     } else {
-      changed |= take_in(held, sighting);
+      changed |= take_in(held, version_entry);
     }
   }
   QUIPU_CHECK(held.size() <= most, "what is remembered of stores is bounded", held.size(), most);

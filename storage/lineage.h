@@ -14,19 +14,19 @@
 
 namespace quipu {
 
-enum class Testimony { confirmed, rolled_back };
+enum class LineageCheck { confirmed, rolled_back };
 
 // Judges the `seen` part of a version vector that is about `store`. `lineage` implies the
 // last commit before this start's first; `last` is the newest commit.
-[[nodiscard]] Testimony judge(std::span<const LineageStart> lineage, Commit last, StoreId store,
-                              std::span<const Sighting> seen);
+[[nodiscard]] LineageCheck check_lineage(std::span<const LineageStart> lineage, Commit last,
+                                         StoreId store, std::span<const VersionEntry> seen);
 
 // Keeps the greatest commit per (store, boot), and the latest 16 boots of each store: an older
 // boot may reveal a rollback, too. True if anything changed.
-bool merge_sightings(std::vector<Sighting>& held, std::span<const Sighting> seen);
+bool merge_versions(std::vector<VersionEntry>& held, std::span<const VersionEntry> seen);
 
 inline constexpr std::size_t kBootsPerStore = 16;
-inline constexpr std::size_t kMaxSightings = 2048;
+inline constexpr std::size_t kMaxVersionEntries = 2048;
 // Peers remember only a store's latest boots, so far fewer would be enough.
 inline constexpr std::size_t kMaxLineage = 1024;
 static_assert(kMaxLineage > kBootsPerStore);

@@ -30,7 +30,7 @@ Total ShardMap::total(const ShardRef& ref) const {
 
 ShardIndex ShardMap::told_usable(const Placement& placement, const ShardRef& ref) const {
   const Entry* entry = find(placement, ref);
-  if (entry == nullptr || !entry->has(Entry::kCounted)) return 1;
+  if (entry == nullptr || !entry->has(Entry::kHasShardCount)) return 1;
   ShardState state;
   index_.unpack(*entry, state);
   return state.usable;

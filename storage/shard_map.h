@@ -95,7 +95,7 @@ class ShardMap {
   // Call after a change in place that makes an entry exist.
   void revived(const Placement& placement, const Entry& entry) {
     QUIPU_CHECK(entry.dirty(), "a state is touched before it changes", entry.ref().key);
-    if (entry.shows_counter() && !entry.has(Entry::kCounted))
+    if (entry.shows_counter() && !entry.has(Entry::kHasShardCount))
       ledger_.on_revived(placement.partition());
   }
   [[nodiscard]] ActorNames& actors() { return index_.actors(); }

@@ -90,22 +90,22 @@ TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprin
   // This start knows every serial that it issued. Another life may know more about the others.
   const bool certain = confirmed || issued_now(token.serial);
   const auto at = sessions_.find(token.serial);
-  if (at == sessions_.end()) return {certain ? Verdict::expired : Verdict::doubtful};
+  if (at == sessions_.end()) return {certain ? TokenStatus::expired : TokenStatus::doubtful};
   Session& session = at->second;
   by_use_.splice(by_use_.end(), by_use_, session.use);
 
   const auto held = lower(session, token.number);
   if (held != session.held.end() && held->entry.number == token.number) {
-    if (held->entry.fingerprint != fingerprint) return {Verdict::reused};
-    return {Verdict::duplicate, held->entry.code, held->commit};
+    if (held->entry.fingerprint != fingerprint) return {TokenStatus::reused};
+    return {TokenStatus::duplicate, held->entry.code, held->commit};
   }
-  if (token.number < session.floor) return {Verdict::expired};
-  if (!certain) return {Verdict::doubtful};
+  if (token.number < session.floor) return {TokenStatus::expired};
+  if (!certain) return {TokenStatus::doubtful};
   raise_floor(session, std::min({token.floor, token.number, kDropped - 1}));
   QUIPU_CHECK(session.floor <= token.number, "a token raises the floor no further than itself",
               token.serial, token.number, session.floor);
-  if (token.number - session.floor >= limits_.window) return {Verdict::window_full};
-  return {Verdict::fresh};
+  if (token.number - session.floor >= limits_.window) return {TokenStatus::window_full};
+  return {TokenStatus::fresh};
 }
 
 void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) {

@@ -32,21 +32,23 @@ struct TokenLimits {
   std::size_t sessions = 65536;  // the least recently used are dropped first
 };
 
+// What the table says of a token.
+enum class TokenStatus : std::uint8_t {
+  fresh,        // apply it, then note it
+  duplicate,    // was applied (or refused for good) with these arguments
+  reused,       // was applied with other arguments
+  expired,      // below the floor, or its session was dropped: cannot be known
+  doubtful,     // may be in what this store lost; ask again once it is confirmed
+  window_full,  // open another session
+};
+
 class TokenTable {
  public:
   // `first`: this start's first serial, drawn at random.
   TokenTable(TokenLimits limits, Serial first) : limits_(limits), first_(first) {}
 
-  enum class Verdict {
-    fresh,        // apply it, then note it
-    duplicate,    // was applied (or refused for good) with these arguments
-    reused,       // was applied with other arguments
-    expired,      // below the floor, or its session was dropped: cannot be known
-    doubtful,     // may be in what this store lost; ask again once it is confirmed
-    window_full,  // open another session
-  };
   struct Found {
-    Verdict verdict;
+    TokenStatus status;
     Code code = Code::ok;  // duplicate: the result of the first attempt
     Commit commit{};       // duplicate: its record
   };

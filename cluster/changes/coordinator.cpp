@@ -109,7 +109,7 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
 bool Coordinator::add_here(const Op& op, const Placement& placement, const Origin& origin) {
   const ShardMap& map = parts_.executor.map();
   const ShardRef shard{op.key, 0};
-  if (storage_full_ || !parts_.view.tells_of(placement.partition()) ||
+  if (storage_full_ || !parts_.view.answers_for(placement.partition()) ||
       !map.resident(placement, shard) || map.usable(placement, shard) != 1)
     return false;
   const Applied applied = parts_.executor.add(shard, op.amount, placement);
@@ -453,7 +453,7 @@ void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Fi
   if (observed.code == Code::ok) {
     Delta states;
     states.push(observed.shards[0], observed.states[0]);
-    states.sightings = observed.sightings;
+    states.versions = observed.versions;
     parts_.executor.merge(states);
     // Even if the reset fails, this copy must get to the owners, and then be dropped.
     if (!parts_.view.owned(job.placement.partition())) parts_.replicator.offer(observed.shards[0]);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cluster/retry/verdict.h"
+#include "cluster/retry/retry_action.h"
 #include "protocol/check.h"
 #include "protocol/frame.h"
 
@@ -126,7 +126,7 @@ void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {
       // earlier copy of this may have been executed. The client does not know the token.
       std::erase_if(peers_[from].sessions, is_of(pending.op.fields().token));
       complete(done.id, {0, Code::in_doubt, "its executor has dropped this node's session"});
-    } else if (pending.own_token && judge(done.code, pending.sends) == Verdict::retry) {
+    } else if (pending.own_token && retry_action(done.code, pending.sends) == RetryAction::retry) {
       at->second.again = true;
     } else {
       complete(done.id, done);

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/retry/verdict.h"
+#include "cluster/retry/retry_action.h"
 #include "protocol/check.h"
 #include "protocol/message_codec.h"
 
@@ -186,15 +186,15 @@ bool ClientChanges::on_done(Instant now, const Done& done, ClientEffects& effect
     directory_.forget_usable(entry->key);
     if (entry->affinity != Affinity{}) entry->only = 0;  // perhaps of an unfinished raise
   }
-  switch (judge(unheard_of ? Code::stale_config : done.code, entry->sends)) {
-    case Verdict::complete:
+  switch (retry_action(unheard_of ? Code::stale_config : done.code, entry->sends)) {
+    case RetryAction::complete:
       if (done.code == Code::ok) directory_.trust(entry->token.store);
       finish(now, entry, Status(done.code, done.detail), effects, done.total);
       break;
-    case Verdict::rebind:
+    case RetryAction::rebind:
       on_refused(now, entry, done, effects);
       break;
-    case Verdict::retry:
+    case RetryAction::retry:
       on_unsettled(now, entry, done, effects);
       break;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/retry/verdict.h"
+#include "cluster/retry/retry_action.h"
 #include "protocol/check.h"
 
 namespace quipu {
@@ -38,9 +38,9 @@ void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effec
            effects);
     return;
   }
-  const auto unfinished =
-      std::find_if(values.values.begin(), values.values.end(),
-                   [](const Value& value) { return judge(value.code, 1) != Verdict::complete; });
+  const auto unfinished = std::find_if(
+      values.values.begin(), values.values.end(),
+      [](const Value& value) { return retry_action(value.code, 1) != RetryAction::complete; });
   if (unfinished == values.values.end()) {
     finish(entry, std::move(values), effects);
   } else {
@@ -52,7 +52,8 @@ void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effec
 void ClientQuestions::on_keys(Instant now, Keys keys, ClientEffects& effects) {
   const Entry entry = find(keys.id, Kind::list);
   if (entry == asks_.end()) return;
-  if (judge(keys.code, 1) == Verdict::complete) return finish(entry, std::move(keys), effects);
+  if (retry_action(keys.code, 1) == RetryAction::complete)
+    return finish(entry, std::move(keys), effects);
   refuse(now, entry->second, std::move(keys));
 }
 
@@ -74,7 +75,7 @@ void ClientQuestions::on_done(Instant now, const Done& done, ClientEffects& effe
   Ask& ask = entry->second;
   // It is repeatable, so it is never too late to ask again.
   const bool no_room = done.code == Code::storage_full && !ask.doubt;
-  if (judge(done.code, 1) == Verdict::complete || no_room) {
+  if (retry_action(done.code, 1) == RetryAction::complete || no_room) {
     finish(entry, Status(done.code, done.detail), effects);
     return;
   }

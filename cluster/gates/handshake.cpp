@@ -6,32 +6,32 @@
 
 namespace quipu {
 
-Greeting::Greeting(View& view, Executor& executor)
+Handshake::Handshake(View& view, Executor& executor)
     : view_(view),
       executor_(executor),
       up_(view.size()),
       refused_(view.size()),
       foundings_(view.size()) {}
 
-ClaimedStore Greeting::self() const {
+ClaimedStore Handshake::self() const {
   const Meta& meta = executor_.meta();
   return {meta.node, meta.store, meta.marked};
 }
 
-void Greeting::start() {
+void Handshake::start() {
   if (!executor_.meta().pins.founding.empty()) return;
   executor_.edit_meta().pins = blank_pins(view_.config(), self());
   if (view_.size() == 1) conclude_founding();
 }
 
-void Greeting::conclude_founding() {
+void Handshake::conclude_founding() {
   QUIPU_CHECK(!executor_.meta().pins.founded, "a cluster is founded once");
   found(executor_.edit_meta().pins);
   executor_.found(placement_key(executor_.meta().pins));
 }
 
-void Greeting::on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
-                       Effects& effects) {
+void Handshake::on_open(Instant now, LinkId link, std::optional<MemberIndex> dialed,
+                        Effects& effects) {
   QUIPU_CHECK(!open_.contains(link), "a link opens once", link);
   QUIPU_CHECK(!dialed || (*dialed < view_.size() && *dialed != view_.self()),
               "another member is dialed", link, dialed.value_or(view_.self()));
@@ -41,7 +41,7 @@ void Greeting::on_open(Instant now, LinkId link, std::optional<MemberIndex> dial
   say_hello(link, opened, effects);
 }
 
-void Greeting::on_closed(LinkId link) {
+void Handshake::on_closed(LinkId link) {
   const auto at = open_.find(link);
   if (at == open_.end()) return;
   if (at->second.member && up_[*at->second.member] == link) {
@@ -53,12 +53,12 @@ void Greeting::on_closed(LinkId link) {
   open_.erase(at);
 }
 
-void Greeting::on_heard(Instant now, LinkId link) {
+void Handshake::on_heard(Instant now, LinkId link) {
   if (const auto at = open_.find(link); at != open_.end()) at->second.heard = now;
 }
 
 // Links with data have heartbeats. The others would be silent while they wait.
-void Greeting::on_tick(Instant now, Duration timeout, Effects& effects) {
+void Handshake::on_tick(Instant now, Duration timeout, Effects& effects) {
   for (auto& [id, link] : open_) {
     if (now - link.heard >= timeout) {
       effects.closes.push_back({id, "silent"});
@@ -68,7 +68,7 @@ void Greeting::on_tick(Instant now, Duration timeout, Effects& effects) {
   }
 }
 
-void Greeting::say_hello(LinkId link, Link& to, Effects& effects) const {
+void Handshake::say_hello(LinkId link, Link& to, Effects& effects) const {
   const Meta& meta = executor_.meta();
   QUIPU_CHECK(!meta.lineage.empty(), "a store has started before it greets", meta.store);
   to.founded_said = meta.pins.founded;
@@ -80,14 +80,14 @@ void Greeting::say_hello(LinkId link, Link& to, Effects& effects) const {
   hello.marked = meta.marked;
   hello.welcome = to.welcome_sent;
   hello.pins = meta.pins;
-  hello.sightings = meta.sightings;
-  merge_sightings(hello.sightings, heard_);
+  hello.versions = meta.versions;
+  merge_versions(hello.versions, heard_);
   std::string frame;
   encode_peer(frame, hello, meta.cluster);
   effects.sends.push_back({link, std::move(frame)});
 }
 
-void Greeting::refuse(LinkId link, Code code, std::string why, Effects& effects) {
+void Handshake::refuse(LinkId link, Code code, std::string why, Effects& effects) {
   if (const auto at = open_.find(link); at != open_.end() && at->second.member)
     refused_[*at->second.member] = why;
   std::string frame;
@@ -96,7 +96,7 @@ void Greeting::refuse(LinkId link, Code code, std::string why, Effects& effects)
   effects.closes.push_back({link, std::move(why)});
 }
 
-std::string Greeting::objection(const Hello& hello) const {
+std::string Handshake::objection(const Hello& hello) const {
   const Meta& meta = executor_.meta();
   if (hello.cluster != meta.cluster) {
     return "another cluster: its name, its replication or a member's name, peer address, zone or "
@@ -108,7 +108,8 @@ std::string Greeting::objection(const Hello& hello) const {
   return {};
 }
 
-Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Effects& effects) {
+Handshake::Progress Handshake::on_hello(Instant now, LinkId id, const Hello& hello,
+                                        Effects& effects) {
   const auto at = open_.find(id);
   if (at == open_.end()) return {};
   Link& link = at->second;
@@ -124,38 +125,39 @@ Greeting::Met Greeting::on_hello(Instant now, LinkId id, const Hello& hello, Eff
     return {};
   }
   link.member = member;
-  Met met;
-  std::string refusal = meet_store(member, hello, met);
-  if (met.pins_changed) leave_replaced(effects);
+  Progress progress;
+  std::string refusal = meet_store(member, hello, progress);
+  if (progress.pins_changed) leave_replaced(effects);
   if (!refusal.empty()) {
     refuse(id, Code::cannot_start, std::move(refusal), effects);
-  } else if (!met.rolled_back) {
-    accept(id, link, hello, met, effects);
+  } else if (!progress.rolled_back) {
+    accept(id, link, hello, progress, effects);
   }
-  return met;
+  return progress;
 }
 
 // Compares the version vectors of the peer's store and ours. Returns why the peer is refused.
-std::string Greeting::meet_store(MemberIndex member, const Hello& hello, Met& met) {
+std::string Handshake::meet_store(MemberIndex member, const Hello& hello, Progress& progress) {
   const Meta& meta = executor_.meta();
   // First: does the peer's version vector have something of this store that the store lacks? (A
   // store that was replaced meanwhile gets that answer instead.)
   const bool replaced = retired(meta.pins, meta.store) || retired(hello.pins, meta.store);
-  met.rolled_back = !replaced && judge(meta.lineage, executor_.sealed(), meta.store,
-                                       hello.sightings) == Testimony::rolled_back;
-  if (met.rolled_back) return {};
+  progress.rolled_back = !replaced && check_lineage(meta.lineage, executor_.sealed(), meta.store,
+                                                    hello.versions) == LineageCheck::rolled_back;
+  if (progress.rolled_back) return {};
   Pins pins = meta.pins;
-  PinVerdict verdict = meet(pins, self(), hello);
+  PinResult result = meet(pins, self(), hello);
   const bool adopted = !meta.pins.founded && pins.founded;
-  met.pins_changed = verdict.changed;
-  if (verdict.changed) executor_.edit_meta().pins = std::move(pins);
-  if (!verdict.refusal.empty()) return std::move(verdict.refusal);
+  progress.pins_changed = result.changed;
+  if (result.changed) executor_.edit_meta().pins = std::move(pins);
+  if (!result.refusal.empty()) return std::move(result.refusal);
   if (adopted) executor_.found(placement_key(meta.pins));
-  agree(member, hello, met);
+  agree(member, hello, progress);
   return {};
 }
 
-void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effects& effects) {
+void Handshake::accept(LinkId id, Link& link, const Hello& hello, Progress& progress,
+                       Effects& effects) {
   const MemberIndex member = *link.member;
   refused_[member].clear();
   QUIPU_CHECK(!link.accepted || link.boot == hello.boot, "a link belongs to one start of its peer",
@@ -167,16 +169,16 @@ void Greeting::accept(LinkId id, Link& link, const Hello& hello, Met& met, Effec
   link.welcomed = link.welcomed || hello.welcome;
   link.founded = hello.pins.founded;
   // Until it welcomes us it may still receive messages of our last life, over an older link.
-  if (link.welcomed) met.confirmed = member;
-  if (met.pins_changed || !accepted) news_ = executor_.covering();
+  if (link.welcomed) progress.confirmed = member;
+  if (progress.pins_changed || !accepted) news_ = executor_.covering();
   // Before this node welcomes that start: from then on it accepts nothing from an earlier one.
   if (newest(member) == id) view_.set_boot(member, hello.boot);
   keep_newest(member, effects);
-  raise(id, link, met);
+  raise(id, link, progress);
 }
 
 // Founded once every member, this one included, sends the same complete list.
-void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
+void Handshake::agree(MemberIndex member, const Hello& hello, Progress& progress) {
   foundings_[member] = hello.pins.founding;
   const Pins& mine = executor_.meta().pins;
   if (mine.founded || !founding_known(mine)) return;
@@ -184,10 +186,10 @@ void Greeting::agree(MemberIndex member, const Hello& hello, Met& met) {
     if (other != view_.self() && !same_stores(foundings_[other], mine.founding)) return;
   }
   conclude_founding();
-  met.pins_changed = true;
+  progress.pins_changed = true;
 }
 
-std::string Greeting::founding_state() const {
+std::string Handshake::founding_state() const {
   const Pins& mine = executor_.meta().pins;
   QUIPU_CHECK(!mine.founded, "a cluster that is founded waits for no founder");
   std::vector<std::string> unmet, waiting;
@@ -202,7 +204,7 @@ std::string Greeting::founding_state() const {
          " to meet every other founding member";
 }
 
-std::optional<LinkId> Greeting::newest(MemberIndex member) const {
+std::optional<LinkId> Handshake::newest(MemberIndex member) const {
   std::optional<LinkId> newest;
   for (const auto& [id, link] : open_) {
     if (link.member == member && link.accepted) newest = id;
@@ -212,7 +214,7 @@ std::optional<LinkId> Greeting::newest(MemberIndex member) const {
 
 // A peer that lost its side of a link dials again before we notice. Messages over the old link
 // may arrive even later.
-void Greeting::keep_newest(MemberIndex member, Effects& effects) {
+void Handshake::keep_newest(MemberIndex member, Effects& effects) {
   const std::optional<LinkId> kept = newest(member);
   for (const auto& [id, other] : open_) {
     if (other.member == member && id < kept)
@@ -220,21 +222,21 @@ void Greeting::keep_newest(MemberIndex member, Effects& effects) {
   }
 }
 
-std::vector<Greeting::Met> Greeting::on_durable(Commit commit, Effects& effects) {
-  std::vector<Met> mets;
-  if (!news_ || *news_ > commit) return mets;
+std::vector<Handshake::Progress> Handshake::on_durable(Commit commit, Effects& effects) {
+  std::vector<Progress> went_on;
+  if (!news_ || *news_ > commit) return went_on;
   QUIPU_CHECK(commit <= executor_.sealed(), "only what was sealed can be durable", commit,
               executor_.sealed());
   news_.reset();
   for (auto& [id, link] : open_) {
     link.welcome_sent = link.accepted;
     say_hello(id, link, effects);
-    if (link.member) raise(id, link, mets.emplace_back());
+    if (link.member) raise(id, link, went_on.emplace_back());
   }
-  return mets;
+  return went_on;
 }
 
-void Greeting::raise(LinkId id, Link& link, Met& met) {
+void Handshake::raise(LinkId id, Link& link, Progress& progress) {
   const MemberIndex member = *link.member;
   const bool founded = link.founded && link.founded_said;
   if (!founded || !link.accepted || !link.welcomed || !link.welcome_sent || up_[member] == id ||
@@ -245,17 +247,17 @@ void Greeting::raise(LinkId id, Link& link, Met& met) {
               member, id);
   up_[member] = id;
   view_.set_up(member, true);
-  met.up = member;
+  progress.up = member;
 }
 
-void Greeting::part(const std::string& why, Effects& effects) {
+void Handshake::part(const std::string& why, Effects& effects) {
   for (const std::optional<LinkId> link : up_) {
     if (link) end(open_.at(*link), *link, why, effects);
   }
 }
 
 // Later messages over its link are ignored, though they may still arrive.
-void Greeting::end(Link& link, LinkId id, const std::string& why, Effects& effects) {
+void Handshake::end(Link& link, LinkId id, const std::string& why, Effects& effects) {
   QUIPU_CHECK(link.member.has_value(), "a link that ends here was a member's", id);
   effects.closes.push_back({id, why});
   link.accepted = false;
@@ -265,37 +267,37 @@ void Greeting::end(Link& link, LinkId id, const std::string& why, Effects& effec
   view_.set_up(*link.member, false);
 }
 
-void Greeting::leave_replaced(Effects& effects) {
+void Handshake::leave_replaced(Effects& effects) {
   for (auto& [id, link] : open_) {
     if (link.accepted && retired(executor_.meta().pins, link.store))
       end(link, id, "its store was replaced", effects);
   }
 }
 
-void Greeting::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {
+void Handshake::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {
   if (const auto at = open_.find(link); at != open_.end() && at->second.member) {
     refused_[*at->second.member] = refusal.detail;
   }
   effects.closes.push_back({link, "refused: " + refusal.detail});
 }
 
-std::optional<MemberIndex> Greeting::member(LinkId link) const {
+std::optional<MemberIndex> Handshake::member(LinkId link) const {
   const auto at = open_.find(link);
   if (at == open_.end() || !at->second.member || up_[*at->second.member] != link)
     return std::nullopt;
   return at->second.member;
 }
 
-std::optional<MemberIndex> Greeting::peer(LinkId link) const {
+std::optional<MemberIndex> Handshake::peer(LinkId link) const {
   const auto at = open_.find(link);
   return at == open_.end() ? std::nullopt : at->second.member;
 }
 
-bool Greeting::agrees(MemberIndex member) const {
+bool Handshake::agrees(MemberIndex member) const {
   return up_[member] && open_.at(*up_[member]).fence == view_.fence();
 }
 
-std::string Greeting::state(MemberIndex member) const {
+std::string Handshake::state(MemberIndex member) const {
   if (up_[member]) return "up";
   return refused_[member].empty() ? "connecting" : refused_[member];
 }

@@ -22,10 +22,10 @@
 
 namespace quipu {
 
-class Greeting {
+class Handshake {
  public:
   // All must outlive it.
-  Greeting(View& view, Executor& executor);
+  Handshake(View& view, Executor& executor);
 
   // A store that has met no other begins a founding. A single node is founded at once.
   void start();
@@ -37,20 +37,20 @@ class Greeting {
   // Keeps waiting links alive, and closes links that were silent for too long.
   void on_tick(Instant now, Duration timeout, Effects& effects);
 
-  struct Met {
+  struct Progress {
     std::optional<MemberIndex> up;  // this member's link has just come up
     bool pins_changed = false;
     bool rolled_back = false;  // the peer knows more of this store than it does
     std::optional<MemberIndex>
         confirmed;  // the peer's version vector shows no loss, and it welcomes us
   };
-  [[nodiscard]] Met on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
+  [[nodiscard]] Progress on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
   // Ends all links that carry data.
   void part(const std::string& why, Effects& effects);
   void on_refusal(LinkId link, const Refusal& refusal, Effects& effects);
 
   // After pins became durable: welcomes the peers that we accepted, and sends the news to all.
-  [[nodiscard]] std::vector<Met> on_durable(Commit commit, Effects& effects);
+  [[nodiscard]] std::vector<Progress> on_durable(Commit commit, Effects& effects);
 
   // The sender of frames on this link. Nothing while the link is not up.
   [[nodiscard]] std::optional<MemberIndex> member(LinkId link) const;
@@ -63,7 +63,7 @@ class Greeting {
   [[nodiscard]] std::string state(MemberIndex member) const;
   // A message with states came. They may wait here, or a round may count them and pass them on
   // later, before a record has any of them. The next Hello's version vector includes them.
-  void on_states(std::span<const Sighting> sightings) { merge_sightings(heard_, sightings); }
+  void on_states(std::span<const VersionEntry> versions) { merge_versions(heard_, versions); }
   // The members that the founding waits for. REQUIRES: not founded
   [[nodiscard]] std::string founding_state() const;
   // Its link is up, and its last pins equal those of the view. It accepts nothing more from a
@@ -88,16 +88,16 @@ class Greeting {
   void say_hello(LinkId link, Link& to, Effects& effects) const;
   void refuse(LinkId link, Code code, std::string why, Effects& effects);
   std::string objection(const Hello& hello) const;
-  std::string meet_store(MemberIndex member, const Hello& hello, Met& met);
-  void accept(LinkId id, Link& link, const Hello& hello, Met& met, Effects& effects);
-  void agree(MemberIndex member, const Hello& hello, Met& met);
+  std::string meet_store(MemberIndex member, const Hello& hello, Progress& progress);
+  void accept(LinkId id, Link& link, const Hello& hello, Progress& progress, Effects& effects);
+  void agree(MemberIndex member, const Hello& hello, Progress& progress);
   void conclude_founding();
   void end(Link& link, LinkId id, const std::string& why, Effects& effects);
   void leave_replaced(Effects& effects);
   // An accepted link. If there is a newer one, the peer has given up this one, and ignores it.
   [[nodiscard]] std::optional<LinkId> newest(MemberIndex member) const;
   void keep_newest(MemberIndex member, Effects& effects);
-  void raise(LinkId id, Link& link, Met& met);
+  void raise(LinkId id, Link& link, Progress& progress);
 
   View& view_;
   Executor& executor_;
@@ -105,7 +105,7 @@ class Greeting {
   std::vector<std::optional<LinkId>> up_;    // by member
   std::vector<std::string> refused_;         // by member: why, or empty
   std::vector<std::vector<Pin>> foundings_;  // by member: the last list it said
-  std::vector<Sighting> heard_;              // may be ahead of meta's; lost with its states
+  std::vector<VersionEntry> heard_;          // may be ahead of meta's; lost with its states
   std::optional<Commit> news_;               // a peer gets a new Hello once this is durable
 };
 

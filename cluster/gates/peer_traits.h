@@ -46,7 +46,7 @@ struct PeerTraits<Hello> : PlainPeerTraits<Hello> {};
 template <>
 struct PeerTraits<Refusal> : PlainPeerTraits<Refusal> {};
 template <>
-struct PeerTraits<Beat> : PlainPeerTraits<Beat> {};
+struct PeerTraits<Heartbeat> : PlainPeerTraits<Heartbeat> {};
 // The executor of an op learns which shards it uses only when it routes the op.
 template <>
 struct PeerTraits<Forward> : PlainPeerTraits<Forward> {};
@@ -55,9 +55,9 @@ struct PeerTraits<Forwarded> : PlainPeerTraits<Forwarded> {};
 template <>
 struct PeerTraits<ListedPart> : PlainPeerTraits<ListedPart> {};
 template <>
-struct PeerTraits<SizePart> : PlainPeerTraits<SizePart> {};
+struct PeerTraits<CountKeysPart> : PlainPeerTraits<CountKeysPart> {};
 template <>
-struct PeerTraits<SizedPart> : PlainPeerTraits<SizedPart> {};
+struct PeerTraits<KeyCountPart> : PlainPeerTraits<KeyCountPart> {};
 
 template <>
 struct PeerTraits<DeltaFrame> {

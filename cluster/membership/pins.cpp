@@ -59,7 +59,7 @@ bool admit(Pins& pins, const ClaimedStore& one) {
   return true;
 }
 
-PinVerdict meet_unfounded(Pins& mine, const Hello& hello) {
+PinResult meet_unfounded(Pins& mine, const Hello& hello) {
   const auto pin = find_pin(mine.founding, hello.node);
   if (pin == mine.founding.end() || pin->store == hello.store) return {};
   QUIPU_CHECK(!mine.founded, "a founding never changes", hello.node);
@@ -104,7 +104,7 @@ void found(Pins& mine) {
   mine.current = mine.founding;
 }
 
-PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
+PinResult meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
   const ClaimedStore peer{hello.node, hello.store, hello.marked};
   if (find_pin(mine.founding, hello.node) == mine.founding.end())
     return {false, "not a member of this cluster"};
@@ -125,21 +125,21 @@ PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
     }
     merge_current(next, hello.pins);
   }
-  PinVerdict verdict;
+  PinResult result;
   if (!admit(next, self)) {
-    verdict.refusal = stranger("this node's");
+    result.refusal = stranger("this node's");
   } else if (!admit(next, peer)) {
-    verdict.refusal = stranger("the peer's");
+    result.refusal = stranger("the peer's");
   }
   // A replaced store must know it for good, even if this link is refused.
-  if (!verdict.refusal.empty() && (!mine.founded || !retired(next, self.store))) return verdict;
-  verdict.changed = next != mine;
+  if (!result.refusal.empty() && (!mine.founded || !retired(next, self.store))) return result;
+  result.changed = next != mine;
   QUIPU_CHECK(!mine.founded || (next.founded && same_stores(next.founding, mine.founding)),
               "a founding never changes", hello.node);
   QUIPU_CHECK(next.retired.size() >= mine.retired.size(), "a retired store stays retired",
               next.retired.size(), mine.retired.size());
   mine = std::move(next);
-  return verdict;
+  return result;
 }
 
 }  // namespace quipu

@@ -33,14 +33,14 @@ struct ClaimedStore {
 // The pins of a store that has met no other.
 [[nodiscard]] Pins blank_pins(const ClusterConfig& config, const ClaimedStore& self);
 
-struct PinVerdict {
+struct PinResult {
   bool changed = false;  // also if it refuses because our store was replaced
   std::string refusal;   // not empty: close the link with this text
 };
 
 // Merges the pins of a peer's Hello as far as allowed. If it refuses, it merges only the fact
 // that our own store was replaced.
-[[nodiscard]] PinVerdict meet(Pins& mine, const ClaimedStore& self, const Hello& hello);
+[[nodiscard]] PinResult meet(Pins& mine, const ClaimedStore& self, const Hello& hello);
 
 // Every listed member has sent `mine`: the cluster is founded.
 void found(Pins& mine);

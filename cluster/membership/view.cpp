@@ -17,7 +17,7 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
       boots_(config.members.size()),
       stores_(config.members.size()),
       filled_from_(config.members.size()),
-      hollow_(config.members.size()) {
+      bootstrapping_(config.members.size()) {
   QUIPU_CHECK(self < config.members.size(), "this node is a member", self, config.members.size());
   up_[self] = true;
   boots_[self] = boot;
@@ -45,15 +45,15 @@ std::optional<MemberIndex> View::next_live_owner(Partition partition) const {
 }
 
 std::optional<MemberIndex> View::owner_with_room(Partition partition) const {
-  if (owned(partition) && counts(partition)) return self_;
+  if (owned(partition) && in_quorum(partition)) return self_;
   for (const MemberIndex owner : owners(partition)) {
     if (owner != self_ && up(owner) && !full(owner)) return owner;
   }
   return owned(partition) ? std::optional(self_) : std::nullopt;
 }
 
-Partitions View::tells_of(const Partitions& partitions) const {
-  return retired_ ? Partitions{} : partitions.also_in(owned_).also_in(counting_);
+Partitions View::answers_for(const Partitions& partitions) const {
+  return retired_ ? Partitions{} : partitions.also_in(owned_).also_in(in_quorum_);
 }
 
 std::string View::owner_names(Partition partition) const {
@@ -78,7 +78,7 @@ bool View::adopt(const Meta& meta) {
     for (const NodeId node : sources_) {
       if (const auto member = config_.find(node)) filled_from_[*member] = true;
     }
-    recount();
+    update_in_quorum();
   }
   const bool retired = quipu::retired(meta.pins, meta.store);
   QUIPU_CHECK(!retired_ || retired, "a retired store stays retired", meta.store);
@@ -104,18 +104,18 @@ std::optional<MemberIndex> View::holder(StoreId store) const {
   return static_cast<MemberIndex>(at - stores_.begin());
 }
 
-void View::set_hollow(MemberIndex member, bool hollow) {
-  if (hollow_[member] == hollow) return;
+void View::set_bootstrapping(MemberIndex member, bool hollow) {
+  if (bootstrapping_[member] == hollow) return;
   QUIPU_CHECK(member != self_, "a member tells of its own copy, not of this node's", member);
-  hollow_[member] = hollow;
-  recount();
+  bootstrapping_[member] = hollow;
+  update_in_quorum();
 }
 
-void View::recount() {
-  counting_ = Partitions::all();
+void View::update_in_quorum() {
+  in_quorum_ = Partitions::all();
   if (!marked_) return;
   for (const Partition partition : Partitions::all()) {
-    if (!filled(partition)) counting_.erase(partition);
+    if (!filled(partition)) in_quorum_.erase(partition);
   }
 }
 
@@ -124,7 +124,7 @@ bool View::filled(Partition partition) const {
   for (const MemberIndex owner : owners(partition)) {
     if (owner == self_) continue;
     if (filled_from_[owner]) ++sources;
-    if (filled_from_[owner] || !hollow_[owner]) ++others;
+    if (filled_from_[owner] || !bootstrapping_[owner]) ++others;
   }
   // This many: each majority that acknowledged something, perhaps including this node's lost
   // copy, contains one of them. If too many disks were lost for that, all that are left:
@@ -134,7 +134,7 @@ bool View::filled(Partition partition) const {
 
 std::vector<Partition> View::unfilled(std::vector<Partition> partitions,
                                       const std::vector<Partition>& refused) const {
-  std::erase_if(partitions, [this](Partition partition) { return counts(partition); });
+  std::erase_if(partitions, [this](Partition partition) { return in_quorum(partition); });
   partitions.insert(partitions.end(), refused.begin(), refused.end());
   std::sort(partitions.begin(), partitions.end());
   partitions.erase(std::unique(partitions.begin(), partitions.end()), partitions.end());

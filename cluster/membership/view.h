@@ -62,7 +62,7 @@ class View {
   // An owner that is up. This node comes first, but last while it is being filled. Nothing if
   // there is none.
   [[nodiscard]] std::optional<MemberIndex> live_owner(Partition partition) const {
-    if (owned(partition) && counts(partition)) return self_;
+    if (owned(partition) && in_quorum(partition)) return self_;
     return next_live_owner(partition);
   }
   // The same, without other members whose disk is full.
@@ -88,17 +88,17 @@ class View {
   [[nodiscard]] std::optional<MemberIndex> holder(StoreId store) const;
   // Whether this node's own copy is in sync, so that quorums may include it. A replacement is
   // not until it has merged the partition from enough other owners to meet every majority.
-  [[nodiscard]] bool counts(Partition partition) const { return counting_.contains(partition); }
+  [[nodiscard]] bool in_quorum(Partition partition) const { return in_quorum_.contains(partition); }
   // Whether this node's copy of the partition is an answer by itself.
-  [[nodiscard]] bool tells_of(Partition partition) const {
-    return owned(partition) && !retired_ && counts(partition);
+  [[nodiscard]] bool answers_for(Partition partition) const {
+    return owned(partition) && !retired_ && in_quorum(partition);
   }
   // … of which of these partitions.
-  [[nodiscard]] Partitions tells_of(const Partitions& partitions) const;
+  [[nodiscard]] Partitions answers_for(const Partitions& partitions) const;
   // In sync in every partition that this node owns.
-  [[nodiscard]] bool whole() const { return owned_.without(counting_).empty(); }
+  [[nodiscard]] bool whole() const { return owned_.without(in_quorum_).empty(); }
   // That member is still bootstrapping. Do not use it as a source and do not wait for it.
-  void set_hollow(MemberIndex member, bool hollow);
+  void set_bootstrapping(MemberIndex member, bool hollow);
   // The partitions of `shards` where it is not in sync, sorted, each once.
   [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions,
                                                 const std::vector<Partition>& refused = {}) const;
@@ -106,8 +106,8 @@ class View {
  private:
   [[nodiscard]] std::optional<MemberIndex> next_live_owner(Partition partition) const;
   [[nodiscard]] std::size_t count_up(Partition partition, bool with_room) const;
-  // Updates the result of counts() when its inputs have changed.
-  void recount();
+  // Updates the result of in_quorum() when its inputs have changed.
+  void update_in_quorum();
   [[nodiscard]] bool filled(Partition partition) const;
 
   const ClusterConfig& config_;
@@ -125,8 +125,8 @@ class View {
   bool marked_ = false;
   std::vector<NodeId> sources_;    // from meta
   std::vector<bool> filled_from_;  // the same, by member
-  std::vector<bool> hollow_;
-  Partitions counting_ = Partitions::all();  // computed from marked_ and these
+  std::vector<bool> bootstrapping_;
+  Partitions in_quorum_ = Partitions::all();  // computed from marked_ and these
 };
 
 }  // namespace quipu

@@ -90,7 +90,7 @@ void Collector::begin_anew(Round& round) {
     shard.answered = false;
     shard.identical = true;
   }
-  round.sightings.clear();
+  round.versions.clear();
   round.boots.clear();
   begin(round, Phase::collecting);
 }
@@ -152,7 +152,7 @@ void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<st
     }
   }
   // States of other writers are passed on, and so is the version vector for them.
-  write.states.sightings = round.sightings;
+  write.states.versions = round.versions;
   write.boots = round.boots;
   asks_[number] = Ask{id, round.phase, member, std::move(shards)};
   if (round.phase == Phase::writing) {
@@ -231,7 +231,7 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
   });
   if (std::find(round.boots.begin(), round.boots.end(), answer.boot) == round.boots.end())
     round.boots.push_back(answer.boot);
-  merge_sightings(round.sightings, answer.states.sightings);
+  merge_versions(round.versions, answer.states.versions);
   round.age_ms = std::max(round.age_ms, answer.age_ms);
   round.complete = round.complete && answer.complete;
   advance(ask->round);
@@ -286,7 +286,7 @@ void Collector::finish(RoundId id, Code code) {
     done.states.push_back(std::move(shard.state));
   }
   done.shards = std::move(round.shards);
-  done.sightings = std::move(round.sightings);
+  done.versions = std::move(round.versions);
   done.asked = round.asked;
   done.age_ms = round.age_ms;
   done.complete = round.complete;

@@ -49,7 +49,7 @@ class Collector {
     std::vector<ShardKey> shards;
     std::vector<ShardState> states;
     std::vector<bool> missing;
-    std::vector<Sighting> sightings;  // of the stores that wrote these states
+    std::vector<VersionEntry> versions;  // of the stores that wrote these states
     // mode one: the worst of the answering nodes' own views, as of the time of asking
     Instant asked{};
     std::uint32_t age_ms = 0;
@@ -93,7 +93,7 @@ class Collector {
     Instant deadline{};
     std::vector<ShardKey> shards;
     std::vector<Shard> work;
-    std::vector<Sighting> sightings;
+    std::vector<VersionEntry> versions;
     std::vector<BootId> boots;  // of the starts that answered; empty: the states were given
     std::size_t unresolved = 0;
     std::uint32_t age_ms = 0;

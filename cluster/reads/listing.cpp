@@ -111,7 +111,7 @@ Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std:
 
 bool Listing::can_tell(std::uint32_t cursor) const {
   const Partition partition = partition_at(cursor);
-  return view_.tells_of(partition) && executor_.map().eviction().resident(leaf_at(cursor));
+  return view_.answers_for(partition) && executor_.map().eviction().resident(leaf_at(cursor));
 }
 
 // Before the next leaf of the partition that is in the store alone, or at the end.
@@ -162,7 +162,7 @@ void Listing::ask(Walks::iterator at) {
     // Itself only for what it must fetch from its store; it may have come since.
     const bool mine = owner == view_.self();
     if (mine && can_tell(walk.cursor)) return advance(take(at));
-    if (mine && !view_.tells_of(partition_at(walk.cursor))) continue;
+    if (mine && !view_.answers_for(partition_at(walk.cursor))) continue;
     if (!view_.up(owner) || walk.asked.meets(one) || walk.vain.meets(one)) continue;
     walk.asked |= one;
     out_.send(owner, ListPart{at->first, walk.prefix, walk.cursor, walk.limit});

@@ -85,14 +85,14 @@ void Reads::read_now(Instant now, std::span<const std::string_view> keys,
     if (keys[i].empty() || keys[i].size() > kMaxKey) return;
     if (!answers_itself(placement) || !map.resident(placement, shard(i))) return;
     const Entry* const entry = map.find(placement, shard(i));
-    if (entry != nullptr && entry->has(Entry::kCounted)) return;
+    if (entry != nullptr && entry->has(Entry::kHasShardCount)) return;
     const Total total = entry == nullptr ? Total{} : entry->total();
     const auto sum = narrow(total.sum);
     if (!sum) return;
     told = absent;
     told.value = *sum;
     told.exists = total.exists;
-    told.complete = absent.complete && view_.counts(placement.partition());
+    told.complete = absent.complete && view_.in_quorum(placement.partition());
   });
 }
 
@@ -217,7 +217,7 @@ Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
   Piece piece;
   if (entry != nullptr) {
     piece.total = entry->total();
-    if (entry->has(Entry::kCounted)) {
+    if (entry->has(Entry::kHasShardCount)) {
       ShardState state;
       executor_.map().index().unpack(*entry, state);
       piece.count = state.count;
@@ -239,7 +239,7 @@ std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
     // For states in the store alone it asks itself, like another owner.
     if (!map.resident(placement, shard)) return std::nullopt;
     Piece piece = held(now, freshness_.age(now), map.find(placement, shard));
-    piece.complete = piece.complete && view_.counts(placement.partition());
+    piece.complete = piece.complete && view_.in_quorum(placement.partition());
     return piece;
   }
   if (operation.level == ReadLevel::fresh) return std::nullopt;

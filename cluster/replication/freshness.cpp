@@ -20,15 +20,15 @@ std::uint32_t age_in_ms(std::optional<Duration> age) {
 Freshness::Freshness(const View& view, const Executor& executor, Duration interval)
     : view_(view), executor_(executor), interval_(interval), peers_(view.size()) {}
 
-Beat Freshness::beat(Instant now, MemberIndex to, const Replicator& replicator) {
+Heartbeat Freshness::beat(Instant now, MemberIndex to, const Replicator& replicator) {
   QUIPU_CHECK(to != view_.self(), "a node sends its beats to others", to);
   Peer& peer = peers_[to];
   while (due(to, replicator)) {
     peer.covered = std::exchange(peer.marker, 0);
     mark(peer);
   }
-  Beat beat{peer.next_beat++, peer.covered, replicator.lost_epoch(to), peer.pulled,
-            view_.full(view_.self())};
+  Heartbeat beat{peer.next_heartbeat++, peer.covered, replicator.lost_epoch(to), peer.pulled,
+                 view_.full(view_.self())};
   peer.sent.push_back({beat.number, now});
   if (peer.sent.size() > kRememberedBeats) peer.sent.pop_front();
   QUIPU_CHECK(peer.covered <= peer.newest, "only a heartbeat that came is covered", to,
@@ -49,7 +49,7 @@ void Freshness::mark(Peer& peer) const {
   QUIPU_CHECK(peer.marker > peer.covered, "each marker covers more", peer.marker, peer.covered);
 }
 
-void Freshness::on_beat(MemberIndex from, const Beat& beat) {
+void Freshness::on_heartbeat(MemberIndex from, const Heartbeat& beat) {
   Peer& peer = peers_[from];
   peer.newest = std::max(peer.newest, beat.number);
   mark(peer);
@@ -68,7 +68,7 @@ void Freshness::on_beat(MemberIndex from, const Beat& beat) {
 void Freshness::on_link_up(MemberIndex member) {
   Peer anew;
   anew.as_of = peers_[member].as_of;
-  anew.next_beat = peers_[member].next_beat;
+  anew.next_heartbeat = peers_[member].next_heartbeat;
   peers_[member] = std::move(anew);
 }
 

@@ -38,11 +38,11 @@ class Freshness {
   Freshness(const View& view, const Executor& executor, Duration interval);
 
   // The next heartbeat to a member.
-  [[nodiscard]] Beat beat(Instant now, MemberIndex to, const Replicator& replicator);
+  [[nodiscard]] Heartbeat beat(Instant now, MemberIndex to, const Replicator& replicator);
   // Send a heartbeat without waiting for the interval: this node has just reached what the
   // peer's last one asked for.
   [[nodiscard]] bool due(MemberIndex to, const Replicator& replicator) const;
-  void on_beat(MemberIndex from, const Beat& beat);
+  void on_heartbeat(MemberIndex from, const Heartbeat& beat);
   // A new link starts again: heartbeats and repairs of earlier links do not count.
   void on_link_up(MemberIndex member);
   // The new store does not know what the old one owed us, but other members may have got it. So
@@ -71,7 +71,7 @@ class Freshness {
   };
   struct Peer {
     // what we sent
-    std::uint64_t next_beat = 1;
+    std::uint64_t next_heartbeat = 1;
     std::deque<Sent> sent;
     std::optional<Instant> as_of;
     // what they sent

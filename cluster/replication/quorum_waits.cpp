@@ -95,7 +95,7 @@ void QuorumWaits::note(Shard& shard, MemberIndex owner, Commit commit) {
   const auto owners = view_.owners(partition);
   const auto position = std::find(owners.begin(), owners.end(), owner);
   if (position == owners.end()) return;
-  if (owner == view_.self() && !view_.counts(partition)) return;
+  if (owner == view_.self() && !view_.in_quorum(partition)) return;
   const auto place = static_cast<std::size_t>(position - owners.begin());
   QUIPU_CHECK(place < shard.held.size(), "a partition has at most 7 owners", partition, place);
   std::optional<Commit>& held = shard.held[place];

@@ -1,6 +1,6 @@
 #include "cluster/replication/replica.h"
 
-#include "cluster/membership/testimony.h"
+#include "cluster/membership/version_vector.h"
 #include "cluster/replication/state_size.h"
 #include "protocol/check.h"
 
@@ -28,7 +28,7 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   }
   QUIPU_CHECK(answer.states.bytes() <= kMaxStatesBytes, "an answer fits its frame",
               answer.states.bytes());
-  answer.states.sightings = testimony(executor_);
+  answer.states.versions = known_versions(executor_);
   answer.boot = executor_.meta().lineage.back().boot;
   answer.unfilled = view_.unfilled(std::move(partitions));
   QUIPU_CHECK(!executor_.has_open(), "an answer has sealed states only");
@@ -161,7 +161,7 @@ void Replica::pull_states(const Pull& pull, Pulled& answer) const {
   }
   QUIPU_CHECK(answer.states.bytes() <= kMaxStatesBytes, "an answer fits its frame",
               answer.states.bytes());
-  answer.states.sightings = testimony(executor_);
+  answer.states.versions = known_versions(executor_);
 }
 
 }  // namespace quipu

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "cluster/membership/testimony.h"
+#include "cluster/membership/version_vector.h"
 #include "cluster/replication/state_size.h"
 #include "protocol/check.h"
 
@@ -103,7 +103,7 @@ void Replicator::send_frames(MemberIndex member) {
     QUIPU_CHECK(!executor_.has_open(), "a frame shows sealed states only", as_of);
     QUIPU_CHECK(message.delta.bytes() <= kMaxStatesBytes, "the states of a message fit its frame",
                 member, message.delta.bytes());
-    message.delta.sightings = testimony(executor_);
+    message.delta.versions = known_versions(executor_);
     out_.send(member, std::move(message), as_of);
     ++counts_.frames_sent;
   }

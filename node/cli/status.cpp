@@ -16,7 +16,7 @@ namespace quipu::cli {
 namespace {
 
 constexpr std::string_view kReady = "ready";  // NodeCore::state()
-constexpr std::string_view kUp = "up";        // Greeting::state()
+constexpr std::string_view kUp = "up";        // Handshake::state()
 
 struct MemberStatus {
   MemberInfo member;

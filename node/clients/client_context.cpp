@@ -18,12 +18,12 @@ void reply(CorePort& port, ClientId client, Answer answer) {
 
 void ClientContext::ask(Instant now, ClientId client, std::span<const Op> asked,
                         std::vector<AtOnce>& known) {
-  if (!closing) return port.crossing().on_ops(now, client, asked, &known);
+  if (!closing) return port.router().on_ops(now, client, asked, &known);
   for (const Op& op : asked) known.emplace_back(Done{op.id, Code::unavailable, kClosing}, Commit{});
 }
 
 void ClientContext::ask(Instant now, ClientId client, const Read& read) {
-  if (!closing) return port.crossing().on_read(now, client, read);
+  if (!closing) return port.router().on_read(now, client, read);
   Value refused;
   refused.code = Code::unavailable;
   refused.detail = kClosing;
@@ -36,26 +36,26 @@ void ClientContext::ask(Instant now, ClientId client, const List& list) {
   reply(port, client, Keys{list.id, {}, list.cursor, Code::unavailable, kClosing});
 }
 
-void ClientContext::ask(Instant now, ClientId client, const Size& size) {
+void ClientContext::ask(Instant now, ClientId client, const CountKeys& size) {
   const CorePort::Event event(port);
-  if (!closing) return event->on_size(now, client, size, event.effects());
-  reply(port, client, Sized{size.id, 0, Code::unavailable, kClosing});
+  if (!closing) return event->on_count_keys(now, client, size, event.effects());
+  reply(port, client, KeyCount{size.id, 0, Code::unavailable, kClosing});
 }
 
 ConfigReply ClientContext::config(std::uint64_t id) const {
   ConfigReply reply = port.core()->config(id);
-  reply.ready = reply.ready && port.crossing().others_serve();
+  reply.ready = reply.ready && port.router().others_serve();
   return reply;
 }
 
 Figures ClientContext::of_node(Figures own) const {
-  for (const Figures& other : port.crossing().published()) own.add(other);
+  for (const Figures& other : port.router().published()) own.add(other);
   return own;
 }
 
 // For the reactor in the request, if it is one of this node; else for this one.
 StatusReply ClientContext::status(Instant now, const StatusRequest& request) const {
-  for (Figures& other : port.crossing().published()) {
+  for (Figures& other : port.router().published()) {
     if (other.status.node != request.node) continue;
     other.status.id = request.id;
     return std::move(other.status);
@@ -63,11 +63,11 @@ StatusReply ClientContext::status(Instant now, const StatusRequest& request) con
   return port.core()->status(now, request.id);
 }
 
-bool ClientContext::paused() const { return port.core()->paused() || port.crossing().busy(); }
+bool ClientContext::paused() const { return port.core()->paused() || port.router().busy(); }
 
 void ClientContext::read_now(Instant now, std::span<const std::string_view> asked,
                              std::span<Value> found) const {
-  port.crossing().read_now(now, asked, found);
+  port.router().read_now(now, asked, found);
 }
 
 }  // namespace quipu

@@ -33,7 +33,7 @@ struct ClientContext {
   void ask(Instant now, ClientId client, std::span<const Op> ops, std::vector<AtOnce>& known);
   void ask(Instant now, ClientId client, const Read& read);
   void ask(Instant now, ClientId client, const List& list);
-  void ask(Instant now, ClientId client, const Size& size);
+  void ask(Instant now, ClientId client, const CountKeys& size);
   // As NodeCore::read_now.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
   // The figures of this node, as its reactor sees them. For clients that could go to another

@@ -176,8 +176,8 @@ void ClientSession::on_request_late() {
   const Instant now = NodeClock::now();
   if (!going_on_) request_since_ = now;  // this node does not read
   if (now < request_since_ + shared_.limits.request) return watch_request();
-  turn_out({Code::protocol_error,
-            "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
+  evict({Code::protocol_error,
+         "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
 }
 
 void ClientSession::reply(const Answer& answer) {
@@ -212,7 +212,7 @@ void ClientSession::count_gated() {
   shared_.gated -= std::exchange(gated_, now);
 }
 
-void ClientSession::turn_out(const Status& why) {
+void ClientSession::evict(const Status& why) {
   if (closed_ || ending_ || protocol_ == nullptr) return;
   const CorePort::Event event(shared_.context.port);
   left_over_.reset();

@@ -46,8 +46,8 @@ struct SessionLimits {
   std::size_t hard_output = std::size_t{8} << 20;
   std::chrono::milliseconds idle{0};  // without a request; 0: no limit
   // For connections over the limit: see rejected_connections.h.
-  std::size_t turned_away = kMaxTurnedAway;
-  std::chrono::milliseconds turned_away_time{1'000};
+  std::size_t rejected = kMaxRejected;
+  std::chrono::milliseconds rejected_time{1'000};
 };
 
 // What all sessions share; outlives them.
@@ -88,7 +88,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   // Writes what the socket accepts. Disconnects a client that leaves too much unread.
   void flush();
   // Says why, waits a little for that to be fetched, and closes.
-  void turn_out(const Status& why);
+  void evict(const Status& why);
   // No request was finished or answered for this long, and no answer is owed.
   [[nodiscard]] bool idle_since(Instant then) const {
     const bool owed = output_.waiting() > 0 || (protocol_ != nullptr && protocol_->owes());

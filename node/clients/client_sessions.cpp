@@ -15,7 +15,7 @@ namespace {
 using asio::ip::tcp;
 
 // Redis's own text, if there is one.
-TurnedAway::Reason no_room(std::size_t connections) {
+RejectedConnections::Reason no_room(std::size_t connections) {
   return {{Code::overloaded, "the node has " + std::to_string(connections) +
                                  " client connections, its limit: share connections, use another "
                                  "node, or let it open more files (ulimit -n)"},
@@ -38,7 +38,7 @@ tcp::socket moved_to(asio::io_context& io, tcp::socket socket) {
   return moved;
 }
 
-TurnedAway::Reason not_serving() {
+RejectedConnections::Reason not_serving() {
   constexpr const char* kWhy = "the node starts or stops";
   return {{Code::unavailable, kWhy}, std::string("ERR ") + kWhy};
 }
@@ -63,18 +63,18 @@ ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimi
                 --taken_;
                 count_connected();
               },
-          .on_held_too_much = [this] { turn_out_largest(); },
+          .on_held_too_much = [this] { evict_largest(); },
           .speak = [this](ClientSession& session, char first) { return speak(session, first); }},
       resp_{.context = shared_.context, .settings = std::move(resp), .random = random},
-      turned_away_(limits.turned_away, limits.turned_away_time) {}
+      rejected_(limits.rejected, limits.rejected_time) {}
 
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
   if (!serving || sessions_.size() >= shared_.limits.sessions) {
     --taken_;
     if (serving) ++shared_.context.figures.rejected;
-    return turned_away_.add(moved_to(shared_.io, std::move(socket)),
-                            serving ? no_room(shared_.limits.sessions) : not_serving());
+    return rejected_.add(moved_to(shared_.io, std::move(socket)),
+                         serving ? no_room(shared_.limits.sessions) : not_serving());
   }
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
   const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
@@ -146,15 +146,15 @@ void ClientSessions::on_tick(Instant now) {
 }
 
 // Among equal ones the newest.
-void ClientSessions::turn_out_largest() {
+void ClientSessions::evict_largest() {
   const auto smaller = [](const auto& a, const auto& b) {
     return std::pair(a.second->held(), raw(a.first)) < std::pair(b.second->held(), raw(b.first));
   };
   const auto largest = std::max_element(sessions_.begin(), sessions_.end(), smaller);
   if (largest == sessions_.end()) return;
-  largest->second->turn_out({Code::overloaded,
-                             "the node holds too many unfinished requests, and the largest "
-                             "goes: send smaller ones"});
+  largest->second->evict({Code::overloaded,
+                          "the node holds too many unfinished requests, and the largest "
+                          "goes: send smaller ones"});
 }
 
 // The oldest first, independent of the hash.
@@ -165,7 +165,7 @@ void ClientSessions::close_all() {
   shared_.paused.clear();
   shared_.holding.clear();
   shared_.released = {};  // the next core may number from lower on
-  turned_away_.clear();
+  rejected_.clear();
 }
 
 }  // namespace quipu

@@ -58,14 +58,14 @@ class ClientSessions {
 
  private:
   void on_ready(ClientId client, ReadySockets::Interest ready);
-  void turn_out_largest();
+  void evict_largest();
   void count_connected() { shared_.context.figures.connected = sessions_.size(); }
   std::unique_ptr<ClientProtocol> speak(ClientSession& session, char first);
 
   std::atomic<std::size_t> taken_{0};
   SessionsShared shared_;
   RespServer resp_;
-  TurnedAway turned_away_;
+  RejectedConnections rejected_;
   Instant next_look_{};
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
       sessions_;  // its order reaches no effect

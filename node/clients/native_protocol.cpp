@@ -49,7 +49,7 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
       return ask(*list);
     }
     case FrameType::size: {
-      const Result<Size> size = decode_size(frame.payload);
+      const Result<CountKeys> size = decode_count_keys(frame.payload);
       if (!size.ok()) return refuse(size.status(), out);
       state_ = State::turn_over;
       return ask(*size);

@@ -18,7 +18,7 @@
 
 namespace quipu {
 
-class Crossing;
+class CoreRouter;
 
 class CorePort {
  public:
@@ -61,17 +61,17 @@ class CorePort {
   // Null: not recovered yet, or given up. Client sessions exist only while it is not.
   [[nodiscard]] const NodeCore* core() const { return core_.get(); }
   // Where ops and reads enter, since another reactor's core may be the one to answer.
-  [[nodiscard]] Crossing& crossing() const { return crossing_; }
+  [[nodiscard]] CoreRouter& router() const { return router_; }
 
  protected:
-  CorePort(Crossing& crossing, Finish finish) : crossing_(crossing), finish_(std::move(finish)) {}
+  CorePort(CoreRouter& router, Finish finish) : router_(router), finish_(std::move(finish)) {}
   ~CorePort() = default;
 
   std::unique_ptr<NodeCore> core_;
   Effects effects_;
 
  private:
-  Crossing& crossing_;
+  CoreRouter& router_;
   const Finish finish_;
   int depth_ = 0;  // open scopes
 };
@@ -79,7 +79,7 @@ class CorePort {
 // The port as its reactor has it: it sets the core, and does what the core wants done.
 class CoreHolder : public CorePort {
  public:
-  CoreHolder(Crossing& crossing, Finish finish) : CorePort(crossing, std::move(finish)) {}
+  CoreHolder(CoreRouter& router, Finish finish) : CorePort(router, std::move(finish)) {}
 
   void set(std::unique_ptr<NodeCore> core) { core_ = std::move(core); }
   // Forgets its effects, too.

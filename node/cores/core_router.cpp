@@ -29,11 +29,11 @@ std::size_t weight(const Mail::Reply& reply) { return std::max<std::size_t>(repl
 
 }  // namespace
 
-Crossing::Crossing(asio::io_context& io, CorePort& port, Deliver deliver)
-    : io_(io), port_(port), deliver_(std::move(deliver)) {}
+CoreRouter::CoreRouter(asio::io_context& io, CorePort& port, Reply deliver)
+    : io_(io), port_(port), reply_(std::move(deliver)) {}
 
-void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& members,
-                    const ClusterConfig& config, std::size_t self) {
+void CoreRouter::meet(std::vector<CoreRouter*> all, const std::vector<MemberIndex>& members,
+                      const ClusterConfig& config, std::size_t self) {
   QUIPU_CHECK(all.size() == members.size() && all.size() <= 256,
               "each reactor is a member, and an id has a byte for its number", all.size(),
               members.size());
@@ -42,7 +42,7 @@ void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& 
   others_.resize(all.size());
   owner_.fill(static_cast<std::uint8_t>(self));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    others_[i].crossing = i == self ? nullptr : all[i];
+    others_[i].router = i == self ? nullptr : all[i];
     others_[i].member = members[i];
     for (const Partition partition : config.owners.owned_by(members[i]))
       owner_[raw(partition)] = static_cast<std::uint8_t>(i);
@@ -51,13 +51,13 @@ void Crossing::meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& 
 
 // ---- this reactor's clients ----
 
-std::size_t Crossing::home_of(std::string_view key) const {
+std::size_t CoreRouter::home_of(std::string_view key) const {
   const HashKey placement = port_.core()->executor().map().placement_key();
   return owner_[raw(Placement(placement, {key, 0}).partition())];
 }
 
 // A change with a token is executed where the token says, and nowhere else.
-std::size_t Crossing::home_of(const Op& op) const {
+std::size_t CoreRouter::home_of(const Op& op) const {
   if (op.token.store == StoreId{}) return home_of(op.key);
   for (std::size_t i = 0; i < others_.size(); ++i) {
     if (port_.core()->view().pinned(others_[i].member) == op.token.store) return i;
@@ -66,13 +66,13 @@ std::size_t Crossing::home_of(const Op& op) const {
 }
 
 template <class Asked>
-void Crossing::send(std::size_t to, ClientId client, const Asked& asked) {
+void CoreRouter::send(std::size_t to, ClientId client, const Asked& asked) {
   others_[to].mail.ask(client, asked);
   others_[to].asked += weight(asked);
 }
 
-void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
-                      std::vector<AtOnce>* at_once) {
+void CoreRouter::on_ops(Instant now, ClientId client, std::span<const Op> ops,
+                        std::vector<AtOnce>* at_once) {
   const CorePort::Event event(port_);
   if (others_.empty()) return event->on_ops(now, client, ops, event.effects(), at_once);
   std::vector<Op> own = std::exchange(own_, {});
@@ -89,7 +89,7 @@ void Crossing::on_ops(Instant now, ClientId client, std::span<const Op> ops,
   own_ = std::move(own);
 }
 
-void Crossing::on_read(Instant now, ClientId client, const Read& read) {
+void CoreRouter::on_read(Instant now, ClientId client, const Read& read) {
   const CorePort::Event event(port_);
   if (others_.empty()) return event->on_read(now, client, read, event.effects());
   homes_.clear();
@@ -101,7 +101,7 @@ void Crossing::on_read(Instant now, ClientId client, const Read& read) {
   event->on_read(now, client, read, event.effects());
 }
 
-void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
+void CoreRouter::read_in_parts(Instant now, ClientId client, const Read& read) {
   const CorePort::Event event(port_);
   const auto join = std::make_shared<Join>(Join{client, {read.id, {}}});
   join->values.values.resize(read.keys.size());
@@ -117,14 +117,14 @@ void Crossing::read_in_parts(Instant now, ClientId client, const Read& read) {
     ++join->open;
     parts_.emplace(next_part_++, std::move(part));
     if (i == self_) {
-      event->on_read(now, kParts, asked, event.effects());
+      event->on_read(now, kPartialReads, asked, event.effects());
     } else {
-      send(i, kParts, asked);
+      send(i, kPartialReads, asked);
     }
   }
 }
 
-void Crossing::on_part(const Answer& answer) {
+void CoreRouter::on_part(const Answer& answer) {
   const auto* const values = std::get_if<Values>(&answer);
   auto part = values == nullptr ? parts_.end() : parts_.find(values->id);
   if (part == parts_.end()) return;  // from a core that is gone
@@ -132,11 +132,11 @@ void Crossing::on_part(const Answer& answer) {
   for (std::size_t i = 0; i < part->second.places.size() && i < values->values.size(); ++i)
     join->values.values[part->second.places[i]] = values->values[i];
   parts_.erase(part);
-  if (--join->open == 0) deliver_(join->client, std::move(join->values));
+  if (--join->open == 0) reply_(join->client, std::move(join->values));
 }
 
-void Crossing::read_now(Instant now, std::span<const std::string_view> keys,
-                        std::span<Value> values) const {
+void CoreRouter::read_now(Instant now, std::span<const std::string_view> keys,
+                          std::span<Value> values) const {
   port_.core()->read_now(now, keys, values);
   if (others_.empty()) return;
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -144,50 +144,50 @@ void Crossing::read_now(Instant now, std::span<const std::string_view> keys,
   }
 }
 
-bool Crossing::busy() const {
+bool CoreRouter::busy() const {
   return std::any_of(others_.begin(), others_.end(), [](const Other& other) {
-    const bool paused = other.crossing != nullptr && other.crossing->paused_.load();
+    const bool paused = other.router != nullptr && other.router->paused_.load();
     return paused || other.asked >= kMaxAsked;
   });
 }
 
-bool Crossing::acquainted() {
+bool CoreRouter::acquainted() {
   const auto met = [this](const Other& other) {
-    return other.crossing == nullptr || port_.core()->view().up(other.member);
+    return other.router == nullptr || port_.core()->view().up(other.member);
   };
   acquainted_ = acquainted_ || std::all_of(others_.begin(), others_.end(), met);
   return acquainted_;
 }
 
-bool Crossing::others_serve() const {
+bool CoreRouter::others_serve() const {
   return std::all_of(others_.begin(), others_.end(), [](const Other& other) {
-    return other.crossing == nullptr || other.crossing->serving();
+    return other.router == nullptr || other.router->serving();
   });
 }
 
-bool Crossing::quiet() const {
+bool CoreRouter::quiet() const {
   const auto asked = [](const Other& other) { return other.asked > 0; };
   return here_ == 0 && std::none_of(others_.begin(), others_.end(), asked);
 }
 
-void Crossing::publish(Figures figures) {
+void CoreRouter::publish(Figures figures) {
   const std::lock_guard lock(figures_mutex_);
   figures_ = std::move(figures);
 }
 
-std::vector<Figures> Crossing::published() const {
+std::vector<Figures> CoreRouter::published() const {
   std::vector<Figures> all;
   for (const Other& other : others_) {
-    if (other.crossing == nullptr) continue;
-    const std::lock_guard lock(other.crossing->figures_mutex_);
-    if (other.crossing->figures_.status.node != NodeId{}) all.push_back(other.crossing->figures_);
+    if (other.router == nullptr) continue;
+    const std::lock_guard lock(other.router->figures_mutex_);
+    if (other.router->figures_.status.node != NodeId{}) all.push_back(other.router->figures_);
   }
   return all;
 }
 
 // ---- between reactors ----
 
-void Crossing::flush() {
+void CoreRouter::flush() {
   for (Other& other : others_) {
     if (other.mail.empty()) continue;
     Mail next;
@@ -195,16 +195,16 @@ void Crossing::flush() {
       next = std::move(spare_.back());
       spare_.pop_back();
     }
-    other.crossing->post(self_, std::exchange(other.mail, std::move(next)));
+    other.router->post(self_, std::exchange(other.mail, std::move(next)));
   }
 }
 
 // The handler does not run once that reactor has ended: then no call waits for it.
-void Crossing::post(std::size_t from, Mail&& mail) {
+void CoreRouter::post(std::size_t from, Mail&& mail) {
   asio::post(io_, [this, from, mail = std::move(mail)]() mutable { take(from, mail); });
 }
 
-void Crossing::take(std::size_t from, Mail& mail) {
+void CoreRouter::take(std::size_t from, Mail& mail) {
   const CorePort::Event event(port_, CorePort::End::later);
   if (port_.core() != nullptr) {
     take_questions(from, mail);
@@ -217,7 +217,7 @@ void Crossing::take(std::size_t from, Mail& mail) {
 }
 
 // Consecutive changes go to the core together, and so do consecutive reads.
-void Crossing::take_questions(std::size_t from, Mail& mail) {
+void CoreRouter::take_questions(std::size_t from, Mail& mail) {
   const Instant now = NodeClock::now();
   for (std::span<const Mail::Question> left = mail.questions(); !left.empty();) {
     const bool change = left.front().keys == 0;
@@ -238,7 +238,7 @@ void Crossing::take_questions(std::size_t from, Mail& mail) {
 }
 
 // There is no core. A retry may have been applied before.
-void Crossing::refuse_questions(std::size_t from, Mail& mail) {
+void CoreRouter::refuse_questions(std::size_t from, Mail& mail) {
   for (const Mail::Question& asked : mail.questions()) {
     const bool retry = asked.keys == 0 && mail.next_ops(1).front().token.serial != Serial{};
     refuse(others_[from].mail, asked.client, asked.id, asked.keys,
@@ -246,23 +246,23 @@ void Crossing::refuse_questions(std::size_t from, Mail& mail) {
   }
 }
 
-void Crossing::take_replies(std::size_t from, Mail& mail) {
+void CoreRouter::take_replies(std::size_t from, Mail& mail) {
   for (const Mail::Reply& reply : mail.replies()) {
     others_[from].asked -= weight(reply);
     if (reply.values == 0) {
-      deliver_(reply.client, std::move(mail.next_done()));
+      reply_(reply.client, std::move(mail.next_done()));
       continue;
     }
     const std::span<const Value> values = mail.next_values(reply.values);
     Values& told = std::get<Values>(told_);
     told.id = reply.id;
     told.values.assign(values.begin(), values.end());
-    reply.client == kParts ? on_part(told_) : deliver_(reply.client, told_);
+    reply.client == kPartialReads ? on_part(told_) : reply_(reply.client, told_);
   }
 }
 
 // For keys_. Memory is read for all at once, but this serves local reads alone.
-void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads) {
+void CoreRouter::give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads) {
   const CorePort::Event event(port_);
   values_.resize(keys_.size());
   port_.core()->read_now(now, keys_, values_);
@@ -277,16 +277,16 @@ void Crossing::give_reads(Instant now, std::size_t from, std::span<const Mail::Q
     if (known) {
       others_[from].mail.tell(read.client, read.id, values);
     } else {
-      event->on_read(now, kGuests,
+      event->on_read(now, kPendingCalls,
                      {admit(from, read), read.level, read.timeout_ms, {keys.begin(), keys.end()}},
                      event.effects());
     }
   }
 }
 
-void Crossing::give_ops(Instant now, std::span<const Op> ops) {
+void CoreRouter::give_ops(Instant now, std::span<const Op> ops) {
   const CorePort::Event event(port_);
-  event->on_ops(now, kGuests, ops, event.effects(), &at_once_);
+  event->on_ops(now, kPendingCalls, ops, event.effects(), &at_once_);
   for (AtOnce& known : at_once_) {
     if (known.after == Commit{}) {
       answer(known.done.id, std::move(known.done));
@@ -297,61 +297,61 @@ void Crossing::give_ops(Instant now, std::span<const Op> ops) {
   at_once_.clear();
 }
 
-std::uint64_t Crossing::admit(std::size_t from, const Mail::Question& question) {
-  if (free_guests_.empty()) {
-    free_guests_.push_back(guests_.size());
-    guests_.emplace_back();
+std::uint64_t CoreRouter::admit(std::size_t from, const Mail::Question& question) {
+  if (free_pending_.empty()) {
+    free_pending_.push_back(pending_.size());
+    pending_.emplace_back();
   }
-  const std::size_t at = free_guests_.back();
-  free_guests_.pop_back();
-  guests_[at] = {from, question.client, question.id, question.keys, true};
+  const std::size_t at = free_pending_.back();
+  free_pending_.pop_back();
+  pending_[at] = {from, question.client, question.id, question.keys, true};
   ++here_;
   return at;
 }
 
-Crossing::Guest Crossing::dismiss(std::uint64_t at) {
-  QUIPU_CHECK(guests_[at].here, "an answer belongs to a pending call", at);
-  guests_[at].here = false;
-  free_guests_.push_back(at);
+CoreRouter::PendingCall CoreRouter::dismiss(std::uint64_t at) {
+  QUIPU_CHECK(pending_[at].here, "an answer belongs to a pending call", at);
+  pending_[at].here = false;
+  free_pending_.push_back(at);
   --here_;
-  return guests_[at];
+  return pending_[at];
 }
 
-void Crossing::answer(std::uint64_t at, Done done) {
-  const Guest guest = dismiss(at);
-  others_[guest.from].mail.tell(guest.client, guest.id, std::move(done));
+void CoreRouter::answer(std::uint64_t at, Done done) {
+  const PendingCall call = dismiss(at);
+  others_[call.from].mail.tell(call.client, call.id, std::move(done));
 }
 
 // ---- from the core ----
 
-void Crossing::on_guest_answer(const Answer& told) {
+void CoreRouter::on_pending_answer(const Answer& told) {
   if (const auto* const done = std::get_if<Done>(&told)) return answer(done->id, *done);
   const auto& values = std::get<Values>(told);
-  const Guest guest = dismiss(values.id);
-  others_[guest.from].mail.tell(guest.client, guest.id, values.values);
+  const PendingCall call = dismiss(values.id);
+  others_[call.from].mail.tell(call.client, call.id, values.values);
 }
 
-void Crossing::on_released(Commit durable) {
+void CoreRouter::on_released(Commit durable) {
   held_.release(durable, [this](Done&& done) { answer(done.id, std::move(done)); });
 }
 
-void Crossing::set_paused(bool paused) {
+void CoreRouter::set_paused(bool paused) {
   if (paused_.exchange(paused) == paused || paused) return;
   for (Other& other : others_) {
-    if (other.crossing != nullptr) other.mail.wake();
+    if (other.router != nullptr) other.mail.wake();
   }
   flush();
 }
 
-void Crossing::abandon(const Status& change, const Status& read) {
+void CoreRouter::abandon(const Status& change, const Status& read) {
   acquainted_ = false;
   held_.clear();
   parts_.clear();
-  for (std::size_t at = 0; at < guests_.size(); ++at) {
-    if (!guests_[at].here) continue;
-    const Guest guest = dismiss(at);
-    refuse(others_[guest.from].mail, guest.client, guest.id, guest.keys,
-           guest.keys == 0 ? change : read);
+  for (std::size_t at = 0; at < pending_.size(); ++at) {
+    if (!pending_[at].here) continue;
+    const PendingCall call = dismiss(at);
+    refuse(others_[call.from].mail, call.client, call.id, call.keys,
+           call.keys == 0 ? change : read);
   }
   set_paused(false);
   flush();

@@ -34,21 +34,21 @@
 
 namespace quipu {
 
-class Crossing {
+class CoreRouter {
  public:
   // The ids under which it asks a core: for other reactors, and for parts of a read.
-  static constexpr ClientId kGuests{~std::uint64_t{0}};
-  static constexpr ClientId kParts{~std::uint64_t{1}};
+  static constexpr ClientId kPendingCalls{~std::uint64_t{0}};
+  static constexpr ClientId kPartialReads{~std::uint64_t{1}};
   // The most open keys at one other reactor. Beyond this, clients are not read.
   static constexpr std::size_t kMaxAsked = 65'536;
 
   // `deliver` takes another reactor's answer to one of our clients.
-  using Deliver = std::function<void(ClientId, const Answer&)>;
-  Crossing(asio::io_context& io, CorePort& port, Deliver deliver);
+  using Reply = std::function<void(ClientId, const Answer&)>;
+  CoreRouter(asio::io_context& io, CorePort& port, Reply deliver);
 
   // Before the threads run. `all` are the reactors of the node, and live as long as any of their
   // threads runs. `members` are their members. A single reactor has no others.
-  void meet(std::vector<Crossing*> all, const std::vector<MemberIndex>& members,
+  void meet(std::vector<CoreRouter*> all, const std::vector<MemberIndex>& members,
             const ClusterConfig& config, std::size_t self);
 
   // ---- this reactor's clients; REQUIRES: port.core() ----
@@ -70,8 +70,8 @@ class Crossing {
   [[nodiscard]] bool alone() const { return others_.empty(); }
 
   // ---- from the core ----
-  // An answer for kGuests, or for kParts.
-  void on_guest_answer(const Answer& answer);
+  // An answer for kPendingCalls, or for kPartialReads.
+  void on_pending_answer(const Answer& answer);
   void on_part(const Answer& answer);
   void on_released(Commit durable);
   // Whether the core accepts more; informs the others.
@@ -91,13 +91,13 @@ class Crossing {
  private:
   // Another reactor.
   struct Other {
-    Crossing* crossing = nullptr;  // null: this one
+    CoreRouter* router = nullptr;  // null: this one
     MemberIndex member = 0;
     Mail mail;
     std::size_t asked = 0;  // open keys, and changes
   };
   // A pending call: a question of another reactor, while the core has it.
-  struct Guest {
+  struct PendingCall {
     std::size_t from = 0;
     ClientId client{};
     std::uint64_t id = 0;
@@ -129,12 +129,12 @@ class Crossing {
   void give_ops(Instant now, std::span<const Op> ops);
   void give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads);
   [[nodiscard]] std::uint64_t admit(std::size_t from, const Mail::Question& question);
-  [[nodiscard]] Guest dismiss(std::uint64_t guest);
-  void answer(std::uint64_t guest, Done done);
+  [[nodiscard]] PendingCall dismiss(std::uint64_t call);
+  void answer(std::uint64_t call, Done done);
 
   asio::io_context& io_;
   CorePort& port_;
-  const Deliver deliver_;
+  const Reply reply_;
   std::vector<Other> others_;  // by reactor; empty: this is the only one
   std::size_t self_ = 0;
   std::array<std::uint8_t, kPartitions> owner_{};  // reactor by partition
@@ -145,8 +145,8 @@ class Crossing {
   Figures figures_;  // under it; node 0: none yet
 
   std::vector<Mail> spare_;  // to be reused
-  std::vector<Guest> guests_;
-  std::vector<std::size_t> free_guests_;
+  std::vector<PendingCall> pending_;
+  std::vector<std::size_t> free_pending_;
   std::size_t here_ = 0;   // pending calls
   CommitGate<Done> held_;  // answers to pending calls
   std::map<std::uint64_t, Part> parts_;

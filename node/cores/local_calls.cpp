@@ -129,7 +129,7 @@ void LocalCalls::drain() {
 void LocalCalls::give(std::span<const std::uint64_t> ids) {
   std::vector<Op> ops;
   const auto give_ops = [&] {
-    if (!ops.empty()) port_.crossing().on_ops(NodeClock::now(), kClient, ops, nullptr);
+    if (!ops.empty()) port_.router().on_ops(NodeClock::now(), kClient, ops, nullptr);
     ops.clear();
   };
   for (const std::uint64_t id : ids) {
@@ -151,7 +151,7 @@ void LocalCalls::ask(std::uint64_t id, const WantedRead& wanted) {
   read_.level = wanted.level;
   read_.timeout_ms = on_wire(wanted.timeout);
   read_.keys.assign(wanted.keys.begin(), wanted.keys.end());
-  port_.crossing().on_read(NodeClock::now(), kClient, read_);
+  port_.router().on_read(NodeClock::now(), kClient, read_);
 }
 
 void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
@@ -173,7 +173,7 @@ void LocalCalls::ask_members(std::uint64_t id, Instant deadline) {
   }
   ClusterSurvey::Question question{.config = port_.core()->config(id), .deadline = deadline};
   question.known.push_back(port_.core()->status(NodeClock::now(), id));
-  for (Figures& other : port_.crossing().published())
+  for (Figures& other : port_.router().published())
     question.known.push_back(std::move(other.status));
   const auto done = [this, id](ClusterStatus status) {
     surveys_.erase(id);

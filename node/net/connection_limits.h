@@ -20,8 +20,8 @@ inline constexpr std::size_t kMaxInboundLinks = 1024;
 // for other open files of the process, besides the store.
 inline constexpr std::size_t kOtherDescriptors = 128;
 inline constexpr std::size_t kReservedDescriptors = kMaxStoreFiles + kOtherDescriptors;
-inline constexpr std::size_t kMaxTurnedAway = 32;  // at one time, on the client port
-static_assert(2 * kMaxTurnedAway <= kOtherDescriptors / 2);
+inline constexpr std::size_t kMaxRejected = 32;  // at one time, on the client port
+static_assert(2 * kMaxRejected <= kOtherDescriptors / 2);
 
 struct ConnectionLimits {
   std::size_t clients = 0;

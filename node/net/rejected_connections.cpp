@@ -10,7 +10,7 @@
 
 namespace quipu {
 
-void TurnedAway::add(asio::ip::tcp::socket socket, Reason why) {
+void RejectedConnections::add(asio::ip::tcp::socket socket, Reason why) {
   if (connections_.size() >= most_) return;
   const Number number = next_++;
   Connection& connection =
@@ -22,7 +22,7 @@ void TurnedAway::add(asio::ip::tcp::socket socket, Reason why) {
   wait(number, connection);
 }
 
-void TurnedAway::wait(Number number, Connection& connection) {
+void RejectedConnections::wait(Number number, Connection& connection) {
   connection.socket.async_wait(asio::ip::tcp::socket::wait_read,
                                [this, number](const asio::error_code& error) {
                                  if (!error) on_readable(number);
@@ -31,7 +31,7 @@ void TurnedAway::wait(Number number, Connection& connection) {
 
 // Input is read and discarded: closing a connection with unread input would reset it, and lose
 // the error that was sent.
-void TurnedAway::on_readable(Number number) {
+void RejectedConnections::on_readable(Number number) {
   const auto at = connections_.find(number);
   if (at == connections_.end()) return;  // it is gone, and this was under way
   Connection& connection = at->second;
@@ -46,7 +46,7 @@ void TurnedAway::on_readable(Number number) {
   wait(number, connection);
 }
 
-void TurnedAway::tell(Connection& connection, std::byte first) {
+void RejectedConnections::tell(Connection& connection, std::byte first) {
   std::string text;
   if (first == std::byte{kFrameMagic}) {
     encode(text, connection.why.native);

@@ -19,7 +19,7 @@
 
 namespace quipu {
 
-class TurnedAway {
+class RejectedConnections {
  public:
   struct Reason {
     Refusal native;
@@ -27,7 +27,8 @@ class TurnedAway {
   };
 
   // At most this many at one time, each for this long.
-  TurnedAway(std::size_t most, std::chrono::milliseconds time) : most_(most), time_(time) {}
+  RejectedConnections(std::size_t most, std::chrono::milliseconds time)
+      : most_(most), time_(time) {}
 
   // `socket` is non-blocking, of an io_context that runs.
   void add(asio::ip::tcp::socket socket, Reason why);

@@ -44,10 +44,9 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       random_(random),
       events_(std::move(events)),
       work_(asio::make_work_guard(io_)),
-      port_(crossing_, {.now = [this] { finish(); }, .later = [this] { finish_later(); }}),
+      port_(router_, {.now = [this] { finish(); }, .later = [this] { finish_later(); }}),
       all_{this},
-      crossing_(io_, port_,
-                [this](ClientId client, const Answer& answer) { reply(client, answer); }),
+      router_(io_, port_, [this](ClientId client, const Answer& answer) { reply(client, answer); }),
       calls_(std::make_shared<LocalCalls>(io_, port_)),
       limits_(connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors,
                                 plan_.config.members.size())),
@@ -89,10 +88,10 @@ std::string Reactor::peer_address() const {
 }
 
 void Reactor::introduce(const std::vector<Reactor*>& reactors) {
-  std::vector<Crossing*> crossings;
+  std::vector<CoreRouter*> crossings;
   std::vector<MemberIndex> members;
   for (Reactor* const reactor : reactors) {
-    crossings.push_back(&reactor->crossing_);
+    crossings.push_back(&reactor->router_);
     members.push_back(reactor->plan_.self);
   }
   const std::string clients =
@@ -109,21 +108,21 @@ void Reactor::introduce(const std::vector<Reactor*>& reactors) {
     }
     reactor.links_.set_siblings(members);
     reactor.sessions_.share_numbers(i, reactors.size());
-    reactor.crossing_.meet(crossings, members, reactor.plan_.config, i);
+    reactor.router_.meet(crossings, members, reactor.plan_.config, i);
   }
 }
 
 // The next client is of whoever has the fewest, of those that serve.
 asio::io_context& Reactor::choose() {
   accepting_ = *std::ranges::min_element(all_, {}, [](const Reactor* reactor) {
-    return std::pair(!reactor->crossing_.serving(), reactor->sessions_.taken());
+    return std::pair(!reactor->router_.serving(), reactor->sessions_.taken());
   });
   return accepting_->client_sockets_;
 }
 
 void Reactor::accept(asio::ip::tcp::socket socket) {
   Reactor* const to = accepting_;
-  const std::size_t most = to->limits_.clients + kMaxTurnedAway;
+  const std::size_t most = to->limits_.clients + kMaxRejected;
   if (to != this && to->sessions_.taken() >= most) return;  // more would pile up in its mail
   to->sessions_.expect();
   if (to == this) return sessions_.accept(std::move(socket));
@@ -246,9 +245,9 @@ void Reactor::perform(Effects effects) {
   for (const Effects::Reply& told : effects.replies) reply(told.client, told.answer);
   if (effects.released != Commit{}) {
     sessions_.on_released(effects.released);
-    crossing_.on_released(effects.released);
+    router_.on_released(effects.released);
   }
-  crossing_.flush();  // first: a client's next question may use a link, and must come later
+  router_.flush();  // first: a client's next question may use a link, and must come later
   links_.flush();
   sessions_.flush();
   if (effects.restart) restart();
@@ -256,8 +255,8 @@ void Reactor::perform(Effects effects) {
 
 void Reactor::reply(ClientId client, const Answer& answer) {
   if (client == LocalCalls::kClient) return calls_->reply(answer);
-  if (client == Crossing::kGuests) return crossing_.on_guest_answer(answer);
-  if (client == Crossing::kParts) return crossing_.on_part(answer);
+  if (client == CoreRouter::kPendingCalls) return router_.on_pending_answer(answer);
+  if (client == CoreRouter::kPartialReads) return router_.on_part(answer);
   sessions_.reply(client, answer);
 }
 
@@ -268,10 +267,10 @@ void Reactor::after_batch() {
     const bool paused = port_.core()->paused();
     if (std::exchange(paused_, paused) != paused) {
       calls_->set_paused(paused);
-      crossing_.set_paused(paused);
+      router_.set_paused(paused);
     }
     links_.tell_changes();
-    if (!paused && !crossing_.busy()) sessions_.resume();
+    if (!paused && !router_.busy()) sessions_.resume();
     arm_timer();
   }
   check_stopped();
@@ -302,7 +301,7 @@ void Reactor::on_timer() {
 }
 
 void Reactor::publish_figures() {
-  if (!crossing_.alone()) crossing_.publish(sessions_.figures());
+  if (!router_.alone()) router_.publish(sessions_.figures());
 }
 
 void Reactor::sweep_calls() {
@@ -317,9 +316,9 @@ void Reactor::sweep_calls() {
 }
 
 void Reactor::tell_ready() {
-  crossing_.set_serving(port_.core() != nullptr && port_.core()->serves_reads());
+  router_.set_serving(port_.core() != nullptr && port_.core()->serves_reads());
   const bool ready =
-      port_.core() != nullptr && port_.core()->ready() && (ready_ || crossing_.acquainted());
+      port_.core() != nullptr && port_.core()->ready() && (ready_ || router_.acquainted());
   if (std::exchange(ready_, ready) == ready) return;
   if (ready) {
     log_.info("ready");
@@ -398,8 +397,8 @@ void Reactor::give_up_core(const Status& changes, const Status& reads) {
   armed_ = kNever;
   if (std::exchange(paused_, false)) calls_->set_paused(false);
   calls_->abandon(changes, reads);
-  crossing_.publish({});
-  crossing_.abandon(changes, reads);
+  router_.publish({});
+  router_.abandon(changes, reads);
   tell_ready();
 }
 
@@ -472,7 +471,7 @@ void Reactor::finish_all() {
 
 void Reactor::check_stopped() {
   if (phase_ != Phase::stopping) return;
-  const bool quiet = crossing_.quiet() && (port_.core() == nullptr || port_.core()->quiet());
+  const bool quiet = router_.quiet() && (port_.core() == nullptr || port_.core()->quiet());
   if (quiet) tell_quiet();
   const auto was_quiet = [](const Reactor* reactor) { return reactor->was_quiet_.load(); };
   const bool over = quiet && std::ranges::all_of(all_, was_quiet);

@@ -134,7 +134,7 @@ class Reactor {
   CoreHolder port_;
   std::vector<Reactor*> all_;     // of this node
   Reactor* accepting_ = nullptr;  // the next client is its
-  Crossing crossing_;
+  CoreRouter router_;
   std::shared_ptr<LocalCalls> calls_;
   const ConnectionLimits limits_;
   ClientSessions sessions_;

@@ -331,7 +331,7 @@ void HandDriven::perform(MemberIndex index, Effects& effects) {
     } else if (const auto* keys = std::get_if<Keys>(&reply.answer)) {
       if (!keys_.emplace(keys->id, *keys).second)
         throw std::runtime_error("a list was answered twice");
-    } else if (const auto* sized = std::get_if<Sized>(&reply.answer)) {
+    } else if (const auto* sized = std::get_if<KeyCount>(&reply.answer)) {
       if (!sized_.emplace(sized->id, *sized).second)
         throw std::runtime_error("a size was answered twice");
     } else {

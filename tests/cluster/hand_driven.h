@@ -123,7 +123,7 @@ class HandDriven {
   [[nodiscard]] std::optional<Code> code(std::uint64_t id) const;
   [[nodiscard]] std::optional<Value> value(std::uint64_t id) const;
   [[nodiscard]] std::optional<Keys> keys(std::uint64_t id) const;
-  [[nodiscard]] std::optional<Sized> sized(std::uint64_t id) const;
+  [[nodiscard]] std::optional<KeyCount> sized(std::uint64_t id) const;
   // A session at `executor`, asked of `node`; the token of its number 1.
   Token session(MemberIndex node, MemberIndex executor);
   // The answer to a read that is answered at once.
@@ -202,7 +202,7 @@ class HandDriven {
   std::map<std::uint64_t, Done> done_;
   std::map<std::uint64_t, Value> values_;
   std::map<std::uint64_t, Keys> keys_;
-  std::map<std::uint64_t, Sized> sized_;
+  std::map<std::uint64_t, KeyCount> sized_;
 };
 
 // More nodes than owners: some own nothing of a given key.

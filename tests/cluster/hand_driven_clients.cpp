@@ -61,9 +61,9 @@ std::uint64_t HandDriven::list(MemberIndex node, List list) {
 }
 
 std::uint64_t HandDriven::size(MemberIndex node, std::uint32_t timeout_ms) {
-  const Size size{next_id_++, timeout_ms};
+  const CountKeys size{next_id_++, timeout_ms};
   Effects effects;
-  nodes_[node].core->on_size(now_, ClientId{1}, size, effects);
+  nodes_[node].core->on_count_keys(now_, ClientId{1}, size, effects);
   perform(node, effects);
   run();
   return size.id;
@@ -89,7 +89,7 @@ std::optional<Keys> HandDriven::keys(std::uint64_t id) const {
   return at == keys_.end() ? std::nullopt : std::optional(at->second);
 }
 
-std::optional<Sized> HandDriven::sized(std::uint64_t id) const {
+std::optional<KeyCount> HandDriven::sized(std::uint64_t id) const {
   const auto at = sized_.find(id);
   return at == sized_.end() ? std::nullopt : std::optional(at->second);
 }

@@ -11,8 +11,8 @@ PeerMessage answer(const DeltaFrame& asked, Bytes& bytes, const Known&) {
   return DeltaAck{some_code(bytes), {asked.number}, {}};
 }
 
-PeerMessage answer(const Beat& asked, Bytes& bytes, const Known&) {
-  return Beat{bytes.count(), asked.number, bytes.below(3), asked.lost_epoch, asked.full};
+PeerMessage answer(const Heartbeat& asked, Bytes& bytes, const Known&) {
+  return Heartbeat{bytes.count(), asked.number, bytes.below(3), asked.lost_epoch, asked.full};
 }
 
 PeerMessage answer(const Forward& asked, Bytes& bytes, const Known& known) {
@@ -83,9 +83,9 @@ PeerMessage answer(const ListPart& asked, Bytes& bytes, const Known&) {
   return answer;
 }
 
-PeerMessage answer(const SizePart& asked, Bytes& bytes, const Known&) {
+PeerMessage answer(const CountKeysPart& asked, Bytes& bytes, const Known&) {
   const Partitions counted = bytes.below(4) == 1 ? some_partitions(bytes) : asked.partitions;
-  return SizedPart{asked.id, counted, bytes.count()};
+  return KeyCountPart{asked.id, counted, bytes.count()};
 }
 
 }  // namespace

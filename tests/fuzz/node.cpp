@@ -187,11 +187,11 @@ bool Node::client_frame(const FrameDecoder::Frame& frame, std::vector<Op>& ops) 
       return true;
     }
     case FrameType::size: {
-      const Result<Size> size = decode_size(frame.payload);
+      const Result<CountKeys> size = decode_count_keys(frame.payload);
       if (!size.ok()) return false;
       owed_.push_back({size->id, kSized});
       Effects effects;
-      core_->on_size(now_, client_id_, *size, effects);
+      core_->on_count_keys(now_, client_id_, *size, effects);
       perform(effects);
       return true;
     }

@@ -151,9 +151,9 @@ class Server {
   MemoryDisk disk_;
   MemoryStore store_;
   Random random_{1};
-  CoreHolder port_{crossing_, {.now = [this] { finish(); }, .later = [this] { finish(); }}};
+  CoreHolder port_{router_, {.now = [this] { finish(); }, .later = [this] { finish(); }}};
   asio::io_context io_;
-  Crossing crossing_{io_, port_, nullptr};  // of the only reactor
+  CoreRouter router_{io_, port_, nullptr};  // of the only reactor
   ClientContext context_{.port = port_};
   RespServer resp_{context_, {.flushall = true, .connections = 2}, Random{3}};
   std::deque<Sealed> writes_;

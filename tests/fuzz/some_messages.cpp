@@ -44,7 +44,7 @@ auto some(Bytes& bytes, std::size_t most, Make make) {
   return all;
 }
 
-Sighting some_sighting(Bytes& bytes, const Known& known) {
+VersionEntry some_sighting(Bytes& bytes, const Known& known) {
   return {one_of(bytes, known.stores), BootId{bytes.count()}, Commit{bytes.count()}};
 }
 
@@ -98,7 +98,7 @@ Delta some_delta(Bytes& bytes, const Known& known) {
     const ShardKey shard = some_shard_key(bytes);
     delta.push(shard, some_state(bytes, known));
   }
-  delta.sightings = some(bytes, 2, [&] { return some_sighting(bytes, known); });
+  delta.versions = some(bytes, 2, [&] { return some_sighting(bytes, known); });
   return delta;
 }
 
@@ -174,7 +174,7 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
       return DeltaAck{some_code(bytes), some(bytes, 4, [&] { return bytes.count(); }),
                       some(bytes, 2, [&] { return some_partition(bytes); })};
     case 2:
-      return Beat{id, bytes.count(), bytes.count(), bytes.count(), bytes.below(2) != 0};
+      return Heartbeat{id, bytes.count(), bytes.count(), bytes.count(), bytes.below(2) != 0};
     case 3:
       return Forward{some(bytes, 5, [&] { return some_op(bytes, known); })};
     case 4:
@@ -210,9 +210,9 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
       return ListedPart{id, some(bytes, 4, [&] { return std::string(some_key(bytes)); }),
                         bytes.number<std::uint32_t>() % (kListEnd + 1)};
     case 12:
-      return SizePart{id, some_partitions(bytes)};
+      return CountKeysPart{id, some_partitions(bytes)};
     case 13:
-      return SizedPart{id, some_partitions(bytes), bytes.count()};
+      return KeyCountPart{id, some_partitions(bytes), bytes.count()};
     default:
       return Refusal{some_code(bytes), std::string(bytes.text(8))};
   }

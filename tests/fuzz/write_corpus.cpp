@@ -141,7 +141,7 @@ void write_stored(const fs::path& root) {
   Meta meta;
   meta.lineage = {{BootId{1}, Commit{1}}};
   meta.pins = test::sample_pins();
-  meta.sightings = {{StoreId{1}, BootId{2}, Commit{3}}};
+  meta.versions = {{StoreId{1}, BootId{2}, Commit{3}}};
   put("meta", 1, {}, encode_meta("", meta));
   put("record", 3, {1}, encode_record("", {test::sample_delta(), {{Serial{3}, 2, {{4, 5}}}}}));
   put("token", 5, std::string(9, '\1'), encode_token_record("", {Serial{3}, 2, {{4, 5}}}));

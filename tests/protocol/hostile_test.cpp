@@ -31,12 +31,12 @@ struct WireDelta {
   std::vector<Entry> entries{{8, 0, 1, 1, 0, 1}, {4, 3, 1, 1, 65535, 2}};
   std::vector<std::int64_t> sums{7};
   std::vector<OneCell> cells{{9}, {1}, {2}};
-  std::size_t sightings = 0;
+  std::size_t versions = 0;
 };
 
 Status decoded(const WireDelta& delta) {
   Builder builder;
-  const std::vector<wire::Sighting> sightings(delta.sightings, {1, 2, 3});
+  const std::vector<wire::VersionEntry> versions(delta.versions, {1, 2, 3});
   const auto actors = builder.CreateVector(delta.actors);
   const auto keys = build_bytes(builder, delta.keys);
   const auto entries = build_structs<wire::DeltaEntry>(builder, delta.entries, [](const Entry& e) {
@@ -45,7 +45,7 @@ Status decoded(const WireDelta& delta) {
   const auto sums = builder.CreateVector(delta.sums);
   const auto cells = build_structs<wire::Cell>(
       builder, delta.cells, [](const OneCell& cell) { return wire::Cell(cell.actor, 1, 1, 0, 0); });
-  const auto seen = builder.CreateVectorOfStructs(sightings);
+  const auto seen = builder.CreateVectorOfStructs(versions);
   const auto root = wire::CreateDelta(builder, 1, actors, keys, entries, sums, cells, seen);
   const auto payload = payload_of(builder, wire::CreateDeltaFrame(builder, 1, 2, root));
   return decode_peer(FrameType::delta, payload.get()).status();
@@ -106,8 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
                "DeltaFrame: usable is 0: must be 1 to 1"},
         Spoilt{"usable_over_count", [](WireDelta& d) { d.entries[1].usable = 2; },
                "DeltaFrame: usable is 2: must be 1 to 1"},
-        Spoilt{"sightings", [](WireDelta& d) { d.sightings = 4097; },
-               "DeltaFrame: sightings is 4097: must be 0 to 4096"}),
+        Spoilt{"versions", [](WireDelta& d) { d.versions = 4097; },
+               "DeltaFrame: versions is 4097: must be 0 to 4096"}),
     [](const auto& one) { return one.param.name; });
 
 TEST_P(SpoiltDelta, is_refused_and_says_where) {
@@ -120,7 +120,7 @@ TEST_P(SpoiltDelta, is_refused_and_says_where) {
 
 TEST(HostileDelta, of_the_most_sightings_passes) {
   WireDelta delta;
-  delta.sightings = 4096;
+  delta.versions = 4096;
   EXPECT_TRUE(decoded(delta).ok());
 }
 
@@ -333,19 +333,20 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"listed_long_key", FrameType::listed_part,
                 [] { return listed_of_lengths(std::string(513, 'x'), {513}); },
                 "ListedPart: key_length is 513: must be 1 to 512"},
-        Hostile{"size_part_set", FrameType::size_part,
+        Hostile{"size_part_set", FrameType::count_keys_part,
                 [] {
                   return made([](Builder& b) {
-                    return wire::CreateSizePart(b, 1, build_bytes(b, std::string(511, 'x')));
+                    return wire::CreateCountKeysPart(b, 1, build_bytes(b, std::string(511, 'x')));
                   });
                 },
-                "SizePart: partitions is not 512 bytes"},
-        Hostile{"sized_counters", FrameType::sized_part,
+                "CountKeysPart: partitions is not 512 bytes"},
+        Hostile{"sized_counters", FrameType::key_count_part,
                 [] {
-                  return made(
-                      [](Builder& b) { return wire::CreateSizedPart(b, 1, 0, kMaxCounters + 1); });
+                  return made([](Builder& b) {
+                    return wire::CreateKeyCountPart(b, 1, 0, kMaxCounters + 1);
+                  });
                 },
-                "SizedPart: counters is 1099511627777: must be 0 to 1099511627776"}),
+                "KeyCountPart: counters is 1099511627777: must be 0 to 1099511627776"}),
     [](const auto& one) { return one.param.name; });
 
 Status decode_any(FrameType type, Payload payload) {

@@ -25,8 +25,8 @@ inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g] = m; retu
 inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const List& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Keys& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
-inline auto fields(const Size& m) { const auto& [a, b] = m; return std::tie(a, b); }
-inline auto fields(const Sized& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const CountKeys& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const KeyCount& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
@@ -38,7 +38,7 @@ inline auto fields(const Refusal& m) { const auto& [a, b] = m; return std::tie(a
 inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Beat& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
@@ -52,8 +52,8 @@ inline auto fields(const Pull& m) { const auto& [a, b, c, d, e] = m; return std:
 inline auto fields(const Pulled& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const ListPart& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const ListedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const SizePart& m) { const auto& [a, b] = m; return std::tie(a, b); }
-inline auto fields(const SizedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const CountKeysPart& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const KeyCountPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Record& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 // clang-format on
 
@@ -72,15 +72,15 @@ inline std::vector<SeenShard> shards_of(const Delta& delta) {
   return seen;
 }
 inline bool operator==(const Delta& a, const Delta& b) {
-  return a.commit() == b.commit() && a.sightings == b.sightings && shards_of(a) == shards_of(b);
+  return a.commit() == b.commit() && a.versions == b.versions && shards_of(a) == shards_of(b);
 }
 
 template <class Message>
 requires requires(const Message& message) { fields(message); }
 bool operator==(const Message& a, const Message& b) { return fields(a) == fields(b); }
 
-using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, Size, Sized, ConfigRequest,
-                                   ConfigReply, StatusRequest, StatusReply, Refusal>;
+using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, CountKeys, KeyCount,
+                                   ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal>;
 
 namespace test {
 
@@ -106,8 +106,8 @@ inline Delta sample_delta() {
   delta.push({"absent", 0}, {});
   delta.push({"full", 2},
              {{{ActorId{kMax64}, Commit{kMax64}, kHighest, Commit{kMax64}, kLowest}}, 3, 3});
-  delta.sightings = {{StoreId{1}, BootId{2}, Commit{3}},
-                     {StoreId{kMax64}, BootId{kMax64}, Commit{kMax64}}};
+  delta.versions = {{StoreId{1}, BootId{2}, Commit{3}},
+                    {StoreId{kMax64}, BootId{kMax64}, Commit{kMax64}}};
   return delta;
 }
 
@@ -185,10 +185,10 @@ inline std::vector<ClientMessage> client_messages() {
       Keys{},
       Keys{.id = kMax64, .keys = {"a", kOddKey, kLongestKey}, .next = 0},
       Keys{.id = 1, .keys = {}, .next = 256, .code = Code{0xffff}, .detail = "x"},
-      Size{},
-      Size{kMax64, kMaxTimeoutMs},
-      Sized{},
-      Sized{kMax64, kMax64, Code{0xffff}, std::string(256, 'd')},
+      CountKeys{},
+      CountKeys{kMax64, kMaxTimeoutMs},
+      KeyCount{},
+      KeyCount{kMax64, kMax64, Code{0xffff}, std::string(256, 'd')},
       ConfigRequest{},
       ConfigRequest{kMax64},
       ConfigReply{},
@@ -233,15 +233,15 @@ inline std::vector<PeerMessage> peer_messages() {
             .marked = true,
             .welcome = true,
             .pins = sample_pins(),
-            .sightings = {{StoreId{1}, BootId{2}, Commit{3}}}},
+            .versions = {{StoreId{1}, BootId{2}, Commit{3}}}},
       Refusal{},
       Refusal{Code::stale_config, "another cluster"},
       DeltaFrame{},
       DeltaFrame{kMax64, Fence{kMax64}, sample_delta()},
       DeltaAck{},
       DeltaAck{Code{0xffff}, {0, 1, kMax64}, partitions},
-      Beat{},
-      Beat{1, 2, 3, kMax64, true},
+      Heartbeat{},
+      Heartbeat{1, 2, 3, kMax64, true},
       Forward{},
       Forward{{Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
       Forwarded{},
@@ -270,11 +270,11 @@ inline std::vector<PeerMessage> peer_messages() {
       ListPart{kMax64, kLongestKey, kListEnd, 0},
       ListedPart{},
       ListedPart{kMax64, {"a", kOddKey, kLongestKey}, kListEnd},
-      SizePart{},
-      SizePart{kMax64,
-               Partitions::from_bytes(std::string("\1\2", 2) + std::string(509, '\0') + '\x80')},
-      SizedPart{},
-      SizedPart{kMax64, Partitions::all(), kMaxCounters},
+      CountKeysPart{},
+      CountKeysPart{
+          kMax64, Partitions::from_bytes(std::string("\1\2", 2) + std::string(509, '\0') + '\x80')},
+      KeyCountPart{},
+      KeyCountPart{kMax64, Partitions::all(), kMaxCounters},
   };
 }
 
@@ -292,12 +292,13 @@ struct Sample {
 
 inline std::string name_of(const Message& message) {
   static constexpr const char* kClient[] = {
-      "Op",    "Done",          "Read",        "Values",        "List",        "Keys",   "Size",
-      "Sized", "ConfigRequest", "ConfigReply", "StatusRequest", "StatusReply", "Refusal"};
+      "Op",        "Done",     "Read",          "Values",      "List",          "Keys",
+      "CountKeys", "KeyCount", "ConfigRequest", "ConfigReply", "StatusRequest", "StatusReply",
+      "Refusal"};
   static constexpr const char* kPeer[] = {
-      "Hello",     "PeerRefusal", "DeltaFrame", "DeltaAck",  "Beat",        "Forward",
-      "Forwarded", "Collect",     "Collected",  "WriteBack", "WrittenBack", "Pull",
-      "Pulled",    "ListPart",    "ListedPart", "SizePart",  "SizedPart"};
+      "Hello",     "PeerRefusal", "DeltaFrame", "DeltaAck",      "Heartbeat",   "Forward",
+      "Forwarded", "Collect",     "Collected",  "WriteBack",     "WrittenBack", "Pull",
+      "Pulled",    "ListPart",    "ListedPart", "CountKeysPart", "KeyCountPart"};
   static_assert(std::size(kClient) == std::variant_size_v<ClientMessage>);
   static_assert(std::size(kPeer) == std::variant_size_v<PeerMessage>);
   if (const auto* peer = std::get_if<PeerMessage>(&message)) return kPeer[peer->index()];
@@ -352,9 +353,9 @@ inline Result<Message> decoded_as(const Message& like, FrameType type, Payload p
     case 5:
       return as_message(decode_keys(payload));
     case 6:
-      return as_message(decode_size(payload));
+      return as_message(decode_count_keys(payload));
     case 7:
-      return as_message(decode_sized(payload));
+      return as_message(decode_key_count(payload));
     case 8:
       return as_message(decode_config_request(payload));
     case 9:

@@ -71,7 +71,7 @@ Meta full_meta() {
           .pins = sample_pins(),
           .filled_from = {NodeId{3}, NodeId{kMax64}},
           .journal_first = Commit{kMax64},
-          .sightings = {{StoreId{1}, BootId{2}, Commit{3}}}};
+          .versions = {{StoreId{1}, BootId{2}, Commit{3}}}};
 }
 
 std::vector<Stored> stored_values() {

@@ -192,7 +192,7 @@ void Aftermath::check_lists() {
     told.insert(part->keys.begin(), part->keys.end());
     list.cursor = part->next;
   }
-  const auto size = hear<Sized>(node, Size{});
+  const auto size = hear<KeyCount>(node, CountKeys{});
   if (!size) return fail(Invariant::works_after_healing, node.name() + " does not count counters");
   if (size->counters != told.size())
     fail(Invariant::lists_are_whole, node.name() + " lists " + std::to_string(told.size()) +

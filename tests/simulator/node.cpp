@@ -491,10 +491,10 @@ void SimNode::ask(List list) {
   });
 }
 
-void SimNode::ask(Size size) {
+void SimNode::ask(CountKeys size) {
   ask_core([&](Effects& effects) {
     size.id = asked_;
-    core_->on_size(clock_.now(), kSelf, size, effects);
+    core_->on_count_keys(clock_.now(), kSelf, size, effects);
   });
 }
 

@@ -75,7 +75,7 @@ class SimNode {
   void ask(Op op);
   void ask_strongly(const std::vector<std::string>& keys, Duration timeout);
   void ask(List list);
-  void ask(Size size);
+  void ask(CountKeys size);
   [[nodiscard]] const std::optional<Answer>& told() const { return told_; }
   [[nodiscard]] std::optional<Value> answer() const;  // of a read
 

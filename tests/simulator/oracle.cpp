@@ -124,9 +124,9 @@ void Oracle::absorb_record(MemberIndex node, const std::string& key, const std::
   if (!record.ok() || !names_[node].resolve(*record)) return;
   if (went_back_[node]) check_actors(node, record->delta);
   absorb(node, record->delta);
-  for (const Sighting& sighting : record->delta.sightings) {
-    Commit& newest = sighted_[node][sighting.store];
-    newest = std::max(newest, sighting.commit);
+  for (const VersionEntry& version_entry : record->delta.versions) {
+    Commit& newest = sighted_[node][version_entry.store];
+    newest = std::max(newest, version_entry.commit);
   }
 }
 
@@ -376,7 +376,7 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     repairs_[{connection, to}].on_pulled(*pulled);
   } else if (const auto* pull = std::get_if<Pull>(&*message)) {
     repairs_[{connection, from}].on_pull(*pull);
-  } else if (const auto* beat = std::get_if<Beat>(&*message)) {
+  } else if (const auto* beat = std::get_if<Heartbeat>(&*message)) {
     repairs_[{connection, to}].on_lost(beat->lost_epoch);
     check_repaired(from, beat->pulled_epoch, repairs_[{connection, from}]);
   } else if (const auto* hello = std::get_if<Hello>(&*message)) {
@@ -420,7 +420,7 @@ bool Oracle::exists_for_all(const std::string& key) const {
     const ShardState& state = shard_of(copies->on[owner], 0);
     const bool exists = state.count > 1 || total(state.cells).exists;
     // One that is down may be up again before the answer.
-    if (!exists && (votes_by_(owner, at) || !hollow_(owner, at))) return false;
+    if (!exists && (votes_by_(owner, at) || !bootstrapping_(owner, at))) return false;
     count += exists ? 1 : 0;
   }
   return count > 0;
@@ -439,7 +439,7 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
       const bool renamed = had != before.end() && replaced_[owner] < begun &&
                            has_digit(shard_of(had->second, shard), digit, negative);
       const bool has = has_digit(shard_of(copies->on[owner], shard), digit, negative);
-      count += has && (!hollow_(owner, home) || renamed) ? 1 : 0;
+      count += has && (!bootstrapping_(owner, home) || renamed) ? 1 : 0;
     }
     most = std::max(most, count);
   }

@@ -52,7 +52,7 @@ class Oracle {
   void set_votes(VotesBy votes_by) { votes_by_ = std::move(votes_by); }
   // Whether it is up, and its new disk has not been filled with a partition yet.
   using Hollow = std::function<bool(MemberIndex, Partition)>;
-  void set_hollow(Hollow hollow) { hollow_ = std::move(hollow); }
+  void set_bootstrapping(Hollow hollow) { bootstrapping_ = std::move(hollow); }
   // Known once the cluster is founded.
   void set_placement(HashKey placement) { placement_ = placement; }
 
@@ -144,7 +144,7 @@ class Oracle {
   Trace& trace_;
   const ClusterConfig& config_;
   HashKey placement_{};
-  Hollow hollow_;
+  Hollow bootstrapping_;
   VotesBy votes_by_;
   std::unordered_map<std::string, Copies, HashName, std::equal_to<>> copies_;  // what is durable
   std::vector<test::JournalNames> names_;                                      // of the same disks

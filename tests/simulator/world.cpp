@@ -93,12 +93,12 @@ World::World(const Options& options, Trace& trace)
   for (SimNode* node : nodes_) node->meet(nodes_);
   oracle_.set_votes([this](MemberIndex node, Partition partition) {
     const NodeCore* const core = nodes_[node]->core();
-    const bool votes = core != nullptr && core->view().tells_of(partition);
+    const bool votes = core != nullptr && core->view().answers_for(partition);
     return votes ? std::optional(core->view().fence()) : std::nullopt;
   });
-  oracle_.set_hollow([this](MemberIndex node, Partition partition) {
+  oracle_.set_bootstrapping([this](MemberIndex node, Partition partition) {
     const NodeCore* const core = nodes_[node]->core();
-    return core != nullptr && !core->view().counts(partition);
+    return core != nullptr && !core->view().in_quorum(partition);
   });
   HostId host = nodes_.size();
   Random seeds = random_.split();
@@ -246,7 +246,7 @@ void World::check_local_reads() {
       if (values[i].shards == 0) continue;
       const std::string key(asked[i]);
       const Partition home = Placement{oracle_.placement(), {key, 0}}.partition();
-      const bool counts = node->core()->view().tells_of(home);
+      const bool counts = node->core()->view().answers_for(home);
       const Failure wrong =
           ledger_.check_read(ReadLevel::local, key, values[i], {now, now, now, counts});
       if (wrong) fail(wrong.invariant, node->name() + ", if it were asked: " + wrong.what);
@@ -278,7 +278,7 @@ void World::check_counts() {
   count_.until = time_.now() + milliseconds(kCountMs);
   if (counts || count_.certain.empty()) {
     count_.listed.clear();
-    return node.ask(Size{.timeout_ms = kCountMs});
+    return node.ask(CountKeys{.timeout_ms = kCountMs});
   }
   count_.listed = count_.certain.back();
   const Placement place{oracle_.placement(), {count_.listed, 0}};
@@ -292,7 +292,7 @@ void World::check_counts() {
 void World::check_told(const Answer& told) {
   std::erase_if(count_.certain, [&](const auto& key) { return ledger_.ever_reset(key); });
   const std::size_t least = count_.certain.size(), most = ledger_.keys().size();
-  const Sized* const sized = std::get_if<Sized>(&told);
+  const KeyCount* const sized = std::get_if<KeyCount>(&told);
   if (sized != nullptr && sized->code == Code::ok &&
       (sized->counters > most || sized->counters < least))
     fail(Invariant::lists_are_whole, count_.node->name() + " counts " +

@@ -419,21 +419,21 @@ TEST(Executor, merges_two_concurrent_resets_into_one) {
 TEST(Executor, records_what_it_merged_but_does_not_tell_it_on) {
   Executor executor = fresh_executor(1);
   Delta delta = said(kLikes, cell_of(1, 5, 100));
-  delta.sightings = {{StoreId{9}, BootId{8}, Commit{5}}};
+  delta.versions = {{StoreId{9}, BootId{8}, Commit{5}}};
   EXPECT_EQ(conflicts(executor, delta), 0u);
   EXPECT_EQ(value(executor, kLikes), 100);
 
   const std::vector<Sealed> sealed = seal(executor);
   const Record record = record_of(sealed.at(0));
   EXPECT_EQ(cells_of(record), cell_of(1, 5, 100).cells);
-  EXPECT_EQ(record.delta.sightings, delta.sightings) << "in the same record as the cells";
+  EXPECT_EQ(record.delta.versions, delta.versions) << "in the same record as the cells";
   EXPECT_EQ(sealed[0].local, shards({}));
 }
 
 TEST(Executor, has_nothing_to_record_of_what_it_knew) {
   Executor executor = fresh_executor(1);
   Delta delta = said(kLikes, cell_of(1, 5, 100));
-  delta.sightings = {{StoreId{9}, BootId{8}, Commit{5}}};
+  delta.versions = {{StoreId{9}, BootId{8}, Commit{5}}};
   executor.merge(delta);
   executor.seal();
   executor.merge(delta);

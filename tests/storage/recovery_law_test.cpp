@@ -138,7 +138,7 @@ class Node {
         merge(point.least[name], entry);
         merge(point.most[name], entry);
       });
-      for (const Sighting& seen : record.delta.sightings)
+      for (const VersionEntry& seen : record.delta.versions)
         point.sighted = std::max(point.sighted, seen.commit);
       for (const std::string& key : point.sealed.batch.deletes) {
         if (const auto name = stored::parse_shard(key)) {
@@ -167,8 +167,8 @@ class Node {
     }
     check_sums(*executor);
     if (point.sighted != Commit{}) {
-      RC_ASSERT(executor->meta().sightings ==
-                (std::vector<Sighting>{{kPeer, kBoot, point.sighted}}));
+      RC_ASSERT(executor->meta().versions ==
+                (std::vector<VersionEntry>{{kPeer, kBoot, point.sighted}}));
     }
     check_tokens(*executor, point.sealed.commit);
     RC_ASSERT(raw(executor->sealed()) - raw(executor->meta().journal_first) < 200u);
@@ -254,7 +254,7 @@ class Node {
     Delta delta;
     const ShardIndex shards = name.shard == 0 && commit % 8 == 0 ? 4 : 1;
     delta.push(name, {.cells = {cell}, .count = shards});
-    delta.sightings = {{kPeer, kBoot, Commit{commit}}};
+    delta.versions = {{kPeer, kBoot, Commit{commit}}};
     RC_ASSERT(conflicts(*executor_, delta) == 0u);
   }
 

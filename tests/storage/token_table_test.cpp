@@ -11,8 +11,6 @@
 namespace quipu::test {
 namespace {
 
-using Verdict = TokenTable::Verdict;
-
 constexpr bool kConfirmed = true;
 constexpr bool kUnconfirmed = false;
 constexpr std::uint32_t kPrint = 77;  // of some change's arguments
@@ -25,14 +23,14 @@ TokenEntry entry(std::uint64_t number, std::uint8_t lane = 0, Code code = Code::
   return {number, kPrint, code, lane};
 }
 
-Verdict check(TokenTable& tokens, const Token& asked, std::uint32_t print = kPrint,
-              bool confirmed = kConfirmed) {
-  return tokens.check(asked, print, confirmed).verdict;
+TokenStatus check(TokenTable& tokens, const Token& asked, std::uint32_t print = kPrint,
+                  bool confirmed = kConfirmed) {
+  return tokens.check(asked, print, confirmed).status;
 }
 
 // Counts a number that must be new.
 void use(TokenTable& tokens, const Token& asked, std::uint8_t lane = 0, Commit open = Commit{1}) {
-  ASSERT_EQ(check(tokens, asked), Verdict::fresh) << "number " << asked.number;
+  ASSERT_EQ(check(tokens, asked), TokenStatus::fresh) << "number " << asked.number;
   tokens.note(asked, entry(asked.number, lane), open);
 }
 
@@ -71,7 +69,7 @@ TEST(TokenTable, answers_a_retry_with_the_first_outcome_and_its_record) {
   (void)tokens.issue();
   use(tokens, token(1, 5), 0, Commit{42});
   const TokenTable::Found again = tokens.check(token(1, 5), kPrint, kConfirmed);
-  EXPECT_EQ(again.verdict, Verdict::duplicate);
+  EXPECT_EQ(again.status, TokenStatus::duplicate);
   EXPECT_EQ(again.code, Code::ok);
   EXPECT_EQ(again.commit, Commit{42});
 }
@@ -79,10 +77,10 @@ TEST(TokenTable, answers_a_retry_with_the_first_outcome_and_its_record) {
 TEST(TokenTable, replays_a_final_refusal) {
   TokenTable tokens({}, Serial{1});
   (void)tokens.issue();
-  ASSERT_EQ(check(tokens, token(1, 1)), Verdict::fresh);
+  ASSERT_EQ(check(tokens, token(1, 1)), TokenStatus::fresh);
   tokens.note(token(1, 1), entry(1, 0, Code::out_of_range), Commit{1});
   const TokenTable::Found again = tokens.check(token(1, 1), kPrint, kConfirmed);
-  EXPECT_EQ(again.verdict, Verdict::duplicate);
+  EXPECT_EQ(again.status, TokenStatus::duplicate);
   EXPECT_EQ(again.code, Code::out_of_range);
 }
 
@@ -90,8 +88,8 @@ TEST(TokenTable, refuses_a_number_used_with_other_arguments) {
   TokenTable tokens({}, Serial{1});
   (void)tokens.issue();
   use(tokens, token(1, 1));
-  EXPECT_EQ(check(tokens, token(1, 1), kPrint + 1), Verdict::reused);
-  EXPECT_EQ(check(tokens, token(1, 1), kPrint), Verdict::duplicate);
+  EXPECT_EQ(check(tokens, token(1, 1), kPrint + 1), TokenStatus::reused);
+  EXPECT_EQ(check(tokens, token(1, 1), kPrint), TokenStatus::duplicate);
 }
 
 TEST(TokenTable, knows_nothing_below_the_floor) {
@@ -100,25 +98,25 @@ TEST(TokenTable, knows_nothing_below_the_floor) {
   use(tokens, token(1, 1));
   use(tokens, token(1, 2));
   use(tokens, token(1, 3, /*floor=*/3));
-  EXPECT_EQ(check(tokens, token(1, 1)), Verdict::expired) << "was applied, and is forgotten";
-  EXPECT_EQ(check(tokens, token(1, 2)), Verdict::expired);
-  EXPECT_EQ(check(tokens, token(1, 3)), Verdict::duplicate) << "the floor itself is held";
+  EXPECT_EQ(check(tokens, token(1, 1)), TokenStatus::expired) << "was applied, and is forgotten";
+  EXPECT_EQ(check(tokens, token(1, 2)), TokenStatus::expired);
+  EXPECT_EQ(check(tokens, token(1, 3)), TokenStatus::duplicate) << "the floor itself is held";
 }
 
 TEST(TokenTable, never_applies_what_lies_below_the_floor_even_if_it_never_came) {
   TokenTable tokens({}, Serial{1});
   (void)tokens.issue();
   use(tokens, token(1, 9, /*floor=*/9));
-  EXPECT_EQ(check(tokens, token(1, 4)), Verdict::expired);
-  EXPECT_EQ(check(tokens, token(1, 4), kPrint, kUnconfirmed), Verdict::expired);
+  EXPECT_EQ(check(tokens, token(1, 4)), TokenStatus::expired);
+  EXPECT_EQ(check(tokens, token(1, 4), kPrint, kUnconfirmed), TokenStatus::expired);
 }
 
 TEST(TokenTable, takes_a_floor_above_the_number_as_that_number) {
   TokenTable tokens({}, Serial{1});
   (void)tokens.issue();
   use(tokens, token(1, 5, /*floor=*/1000));
-  EXPECT_EQ(check(tokens, token(1, 5, 1000)), Verdict::duplicate);
-  EXPECT_EQ(check(tokens, token(1, 6)), Verdict::fresh);
+  EXPECT_EQ(check(tokens, token(1, 5, 1000)), TokenStatus::duplicate);
+  EXPECT_EQ(check(tokens, token(1, 6)), TokenStatus::fresh);
 }
 
 TEST(TokenTable, never_lowers_a_floor) {
@@ -126,12 +124,12 @@ TEST(TokenTable, never_lowers_a_floor) {
   (void)tokens.issue();
   use(tokens, token(1, 5, /*floor=*/5));
   use(tokens, token(1, 6, /*floor=*/2));
-  EXPECT_EQ(check(tokens, token(1, 4)), Verdict::expired);
+  EXPECT_EQ(check(tokens, token(1, 4)), TokenStatus::expired);
 }
 
 TEST(TokenTable, does_not_know_a_serial_that_it_never_issued) {
   TokenTable tokens({}, Serial{1});
-  EXPECT_EQ(check(tokens, token(1, 1)), Verdict::expired);
+  EXPECT_EQ(check(tokens, token(1, 1)), TokenStatus::expired);
 }
 
 TEST(TokenTable, takes_as_many_numbers_above_the_floor_as_its_window) {
@@ -139,21 +137,21 @@ TEST(TokenTable, takes_as_many_numbers_above_the_floor_as_its_window) {
   (void)tokens.issue();
   const struct {
     Token asked;
-    Verdict expected;
+    TokenStatus expected;
   } cases[] = {
-      {token(1, 10, 10), Verdict::fresh},
-      {token(1, 13, 10), Verdict::fresh},
-      {token(1, 14, 10), Verdict::window_full},
-      {token(1, ~std::uint64_t{0}, 10), Verdict::window_full},
-      {token(1, 13, 10), Verdict::duplicate},
-      {token(1, 14, 11), Verdict::fresh},
-      {token(1, 10, 11), Verdict::expired},
+      {token(1, 10, 10), TokenStatus::fresh},
+      {token(1, 13, 10), TokenStatus::fresh},
+      {token(1, 14, 10), TokenStatus::window_full},
+      {token(1, ~std::uint64_t{0}, 10), TokenStatus::window_full},
+      {token(1, 13, 10), TokenStatus::duplicate},
+      {token(1, 14, 11), TokenStatus::fresh},
+      {token(1, 10, 11), TokenStatus::expired},
   };
   for (const auto& row : cases) {
-    const Verdict verdict = check(tokens, row.asked);
-    EXPECT_EQ(verdict, row.expected)
+    const TokenStatus status = check(tokens, row.asked);
+    EXPECT_EQ(status, row.expected)
         << "number " << row.asked.number << ", floor " << row.asked.floor;
-    if (verdict == Verdict::fresh) tokens.note(row.asked, entry(row.asked.number), Commit{1});
+    if (status == TokenStatus::fresh) tokens.note(row.asked, entry(row.asked.number), Commit{1});
   }
 }
 
@@ -162,7 +160,7 @@ TEST(TokenTable, takes_numbers_in_any_order) {
   (void)tokens.issue();
   for (const std::uint64_t number : {7, 3, 9, 1, 8}) use(tokens, token(1, number));
   for (const std::uint64_t number : {1, 3, 7, 8, 9}) {
-    EXPECT_EQ(check(tokens, token(1, number)), Verdict::duplicate) << number;
+    EXPECT_EQ(check(tokens, token(1, number)), TokenStatus::duplicate) << number;
   }
   const std::vector<TokenRecord> records = tokens.take_open(Commit{1});
   ASSERT_EQ(records.size(), 1u);
@@ -181,19 +179,19 @@ TEST(TokenTable, doubts_after_a_start_what_it_does_not_hold_until_the_store_is_c
   }
   TokenTable after({}, Serial{1001});
   disk.load_into(after);
-  EXPECT_EQ(check(after, token(1, 4), kPrint, kUnconfirmed), Verdict::doubtful);
-  EXPECT_EQ(check(after, token(9, 1), kPrint, kUnconfirmed), Verdict::doubtful)
+  EXPECT_EQ(check(after, token(1, 4), kPrint, kUnconfirmed), TokenStatus::doubtful);
+  EXPECT_EQ(check(after, token(9, 1), kPrint, kUnconfirmed), TokenStatus::doubtful)
       << "a lost session?";
   // What it holds, it knows.
-  EXPECT_EQ(check(after, token(1, 3), kPrint, kUnconfirmed), Verdict::duplicate);
-  EXPECT_EQ(check(after, token(1, 3), kPrint + 1, kUnconfirmed), Verdict::reused);
-  EXPECT_EQ(check(after, token(1, 1), kPrint, kUnconfirmed), Verdict::expired);
+  EXPECT_EQ(check(after, token(1, 3), kPrint, kUnconfirmed), TokenStatus::duplicate);
+  EXPECT_EQ(check(after, token(1, 3), kPrint + 1, kUnconfirmed), TokenStatus::reused);
+  EXPECT_EQ(check(after, token(1, 1), kPrint, kUnconfirmed), TokenStatus::expired);
   // And so it does with a session of this start.
   EXPECT_EQ(after.issue(), Serial{1001});
-  EXPECT_EQ(check(after, token(1001, 1), kPrint, kUnconfirmed), Verdict::fresh);
+  EXPECT_EQ(check(after, token(1001, 1), kPrint, kUnconfirmed), TokenStatus::fresh);
   // Once confirmed, what it does not hold was never applied.
-  EXPECT_EQ(check(after, token(1, 4), kPrint, kConfirmed), Verdict::fresh);
-  EXPECT_EQ(check(after, token(9, 1), kPrint, kConfirmed), Verdict::expired);
+  EXPECT_EQ(check(after, token(1, 4), kPrint, kConfirmed), TokenStatus::fresh);
+  EXPECT_EQ(check(after, token(9, 1), kPrint, kConfirmed), TokenStatus::expired);
 }
 
 // Both lives start from one copy of the disk; a token of one must not meet a
@@ -213,9 +211,9 @@ TEST(TokenTable, never_takes_a_serial_of_its_other_life_for_its_own) {
   TokenTable restored({}, Serial{5001});
   copy.load_into(restored);
   EXPECT_NE(restored.issue(), Serial{theirs});
-  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kUnconfirmed), Verdict::doubtful);
-  EXPECT_EQ(check(restored, token(theirs, 2), kPrint, kUnconfirmed), Verdict::doubtful);
-  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kConfirmed), Verdict::expired);
+  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kUnconfirmed), TokenStatus::doubtful);
+  EXPECT_EQ(check(restored, token(theirs, 2), kPrint, kUnconfirmed), TokenStatus::doubtful);
+  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kConfirmed), TokenStatus::expired);
 }
 
 TEST(TokenTable, knows_what_became_of_each_serial_of_this_start_though_unconfirmed) {
@@ -223,11 +221,11 @@ TEST(TokenTable, knows_what_became_of_each_serial_of_this_start_though_unconfirm
   EXPECT_EQ(tokens.issue(), Serial{7});
   (void)tokens.take_open(Commit{1});
   EXPECT_EQ(tokens.issue(), Serial{8});  // drops 7
-  EXPECT_EQ(check(tokens, token(7, 1), kPrint, kUnconfirmed), Verdict::expired);
-  EXPECT_EQ(check(tokens, token(8, 1), kPrint, kUnconfirmed), Verdict::fresh);
+  EXPECT_EQ(check(tokens, token(7, 1), kPrint, kUnconfirmed), TokenStatus::expired);
+  EXPECT_EQ(check(tokens, token(8, 1), kPrint, kUnconfirmed), TokenStatus::fresh);
   for (const std::uint64_t never : {6, 9, 1'000'000}) {  // as far as this start knows
-    EXPECT_EQ(check(tokens, token(never, 1), kPrint, kUnconfirmed), Verdict::doubtful) << never;
-    EXPECT_EQ(check(tokens, token(never, 1), kPrint, kConfirmed), Verdict::expired) << never;
+    EXPECT_EQ(check(tokens, token(never, 1), kPrint, kUnconfirmed), TokenStatus::doubtful) << never;
+    EXPECT_EQ(check(tokens, token(never, 1), kPrint, kConfirmed), TokenStatus::expired) << never;
   }
 }
 
@@ -240,13 +238,13 @@ TEST(TokenTable, drops_the_session_least_recently_used) {
     use(tokens, token(serial, 1));
   }
   (void)tokens.take_open(Commit{1});
-  EXPECT_EQ(check(tokens, token(1, 1)), Verdict::duplicate);  // so it was used
+  EXPECT_EQ(check(tokens, token(1, 1)), TokenStatus::duplicate);  // so it was used
   (void)tokens.issue();
 
   EXPECT_EQ(tokens.sessions(), 3u);
-  EXPECT_EQ(check(tokens, token(2, 1)), Verdict::expired);
-  EXPECT_EQ(check(tokens, token(1, 1)), Verdict::duplicate);
-  EXPECT_EQ(check(tokens, token(3, 1)), Verdict::duplicate);
+  EXPECT_EQ(check(tokens, token(2, 1)), TokenStatus::expired);
+  EXPECT_EQ(check(tokens, token(1, 1)), TokenStatus::duplicate);
+  EXPECT_EQ(check(tokens, token(3, 1)), TokenStatus::duplicate);
 }
 
 TEST(TokenTable, drops_no_session_whose_note_is_not_sealed_and_catches_up_later) {
@@ -258,8 +256,8 @@ TEST(TokenTable, drops_no_session_whose_note_is_not_sealed_and_catches_up_later)
   EXPECT_EQ(tokens.take_open(Commit{1}).size(), 10u);
   (void)tokens.issue();
   EXPECT_EQ(tokens.sessions(), 2u);
-  EXPECT_EQ(check(tokens, token(10, 1)), Verdict::duplicate);
-  EXPECT_EQ(check(tokens, token(9, 1)), Verdict::expired);
+  EXPECT_EQ(check(tokens, token(10, 1)), TokenStatus::duplicate);
+  EXPECT_EQ(check(tokens, token(9, 1)), TokenStatus::expired);
 }
 
 // A session that came back with a part of its numbers would take the others for
@@ -294,14 +292,15 @@ TEST(TokenTable, never_brings_a_dropped_session_back_by_a_restart) {
       disk.seal(before, Commit{4});
       if (row.put_after) disk.checkpoint(before, Commit{5});
       if (row.cut) disk.journal.clear();
-      EXPECT_EQ(check(before, token(1, 1)), Verdict::expired) << row.story;
+      EXPECT_EQ(check(before, token(1, 1)), TokenStatus::expired) << row.story;
     }
     TokenTable after({.window = 16, .sessions = 8}, Serial{1001});
     disk.load_into(after);
     for (const std::uint64_t number : {1, 2, 3}) {
-      EXPECT_EQ(check(after, token(1, number)), Verdict::expired) << row.story << ", " << number;
+      EXPECT_EQ(check(after, token(1, number)), TokenStatus::expired)
+          << row.story << ", " << number;
     }
-    EXPECT_EQ(check(after, token(2, 1)), Verdict::fresh) << row.story;
+    EXPECT_EQ(check(after, token(2, 1)), TokenStatus::fresh) << row.story;
   }
 }
 
@@ -326,7 +325,7 @@ TEST(TokenTable, drops_a_session_of_an_earlier_start_from_the_disk_too) {
   TokenTable third({.window = 16, .sessions = 8}, Serial{2001});
   disk.load_into(third);
   EXPECT_EQ(third.sessions(), 1u);
-  EXPECT_EQ(check(third, token(1, 2)), Verdict::expired);
+  EXPECT_EQ(check(third, token(1, 2)), TokenStatus::expired);
 }
 
 TEST(TokenTable, loads_more_sessions_than_it_may_hold_whole_and_sheds_them_with_the_next) {
@@ -345,8 +344,8 @@ TEST(TokenTable, loads_more_sessions_than_it_may_hold_whole_and_sheds_them_with_
   TokenTable after({.window = 16, .sessions = 2}, Serial{1001});  // the setting was lowered
   disk.load_into(after);
   for (std::uint64_t serial = 1; serial <= 5; ++serial) {
-    EXPECT_EQ(check(after, token(serial, 1)), Verdict::duplicate) << serial;
-    EXPECT_EQ(check(after, token(serial, 2)), Verdict::duplicate) << serial;
+    EXPECT_EQ(check(after, token(serial, 1)), TokenStatus::duplicate) << serial;
+    EXPECT_EQ(check(after, token(serial, 2)), TokenStatus::duplicate) << serial;
   }
   (void)after.issue();
   EXPECT_EQ(after.sessions(), 2u);
@@ -402,11 +401,11 @@ TEST(TokenTable, survives_a_restart_at_rest_alone) {
   }
   TokenTable after({}, Serial{1001});
   disk.load_into(after);
-  EXPECT_EQ(check(after, token(1, 1)), Verdict::expired);
-  EXPECT_EQ(check(after, token(1, 2)), Verdict::expired);
-  EXPECT_EQ(check(after, token(1, 3)), Verdict::duplicate);
-  EXPECT_EQ(check(after, token(1, 4)), Verdict::fresh);
-  EXPECT_EQ(check(after, token(2, 1)), Verdict::fresh) << "an unused session is one too";
+  EXPECT_EQ(check(after, token(1, 1)), TokenStatus::expired);
+  EXPECT_EQ(check(after, token(1, 2)), TokenStatus::expired);
+  EXPECT_EQ(check(after, token(1, 3)), TokenStatus::duplicate);
+  EXPECT_EQ(check(after, token(1, 4)), TokenStatus::fresh);
+  EXPECT_EQ(check(after, token(2, 1)), TokenStatus::fresh) << "an unused session is one too";
 }
 
 TEST(TokenTable, deletes_at_rest_the_lanes_that_a_floor_emptied) {

@@ -62,7 +62,7 @@ RespAnswer view_of(const Answer& answer) {
   RespAnswer view;
   view.done = std::get_if<Done>(&answer);
   view.keys = std::get_if<Keys>(&answer);
-  view.size = std::get_if<Sized>(&answer);
+  view.size = std::get_if<KeyCount>(&answer);
   if (const auto* const values = std::get_if<Values>(&answer)) view.values = values->values;
   return view;
 }
@@ -472,7 +472,7 @@ void RespConnection::again(List list) {
   server_.context.ask(now_, id_, list);
 }
 
-void RespConnection::again(Size size) {
+void RespConnection::again(CountKeys size) {
   size.id = last_id();
   server_.context.ask(now_, id_, size);
 }

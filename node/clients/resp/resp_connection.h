@@ -30,7 +30,7 @@ struct RespAnswer {
   const Done* done = nullptr;
   std::span<const Value> values{};
   const Keys* keys = nullptr;
-  const Sized* size = nullptr;
+  const KeyCount* size = nullptr;
 };
 
 // Both ends of a connection, as "host:port", its socket, and the memory that it uses.
@@ -88,7 +88,7 @@ class RespConnection final : public ClientProtocol {
   void again(std::vector<Op> ops);
   void again(std::vector<std::string_view> keys, ReadLevel level);
   void again(List list);
-  void again(Size size);
+  void again(CountKeys size);
   // Whether this node executes the counter's changes itself, as one shard. Then changes that go
   // to the core together are applied, or refused, together and in order.
   [[nodiscard]] bool holds_alone(std::string_view key) const;

@@ -197,12 +197,12 @@ void randomkey(RespConnection& connection, Words) {
 
 void dbsize(RespConnection& connection, Words) {
   connection.run([&connection](const RespAnswer& answer, RespWriter& to) {
-    const Sized& size = *answer.size;
+    const KeyCount& size = *answer.size;
     size.code == Code::ok ? to.integer(static_cast<std::int64_t>(size.counters))
                           : connection.fail(to, read_error(size.code, size.detail));
     return true;
   });
-  connection.again(Size{});
+  connection.again(CountKeys{});
 }
 
 // ---- FLUSHALL ----

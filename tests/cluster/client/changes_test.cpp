@@ -1,9 +1,9 @@
-// How a client counts exactly once: each rule of verdict.h as a story.
+// How a client counts exactly once: each rule of retry_action.h as a story.
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "cluster/retry/verdict.h"
+#include "cluster/retry/retry_action.h"
 #include "tests/cluster/client/harness.h"
 
 namespace quipu {

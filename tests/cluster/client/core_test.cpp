@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "cluster/retry/verdict.h"
+#include "cluster/retry/retry_action.h"
 #include "tests/cluster/client/harness.h"
 
 namespace quipu {
@@ -14,10 +14,10 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(ClientVerdict, EveryCodeByHowOftenTheChangeWasSent) {
-  using enum Verdict;
+  using enum RetryAction;
   struct Case {
     Code code;
-    Verdict once, twice;
+    RetryAction once, twice;
   };
   const Case cases[] = {
       {Code::ok, complete, complete},
@@ -39,9 +39,9 @@ TEST(ClientVerdict, EveryCodeByHowOftenTheChangeWasSent) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(describe(c.code).name);
-    EXPECT_EQ(judge(c.code, 1), c.once);
-    EXPECT_EQ(judge(c.code, 2), c.twice);
-    EXPECT_EQ(judge(c.code, 1000), c.twice);
+    EXPECT_EQ(retry_action(c.code, 1), c.once);
+    EXPECT_EQ(retry_action(c.code, 2), c.twice);
+    EXPECT_EQ(retry_action(c.code, 1000), c.twice);
   }
 }
 

@@ -15,7 +15,7 @@ Hello hello_of(const HandDriven& nodes, MemberIndex node) {
                .marked = false,
                .welcome = true,
                .pins = meta.pins,
-               .sightings = {}};
+               .versions = {}};
 }
 
 TEST(Links, ComeUpAgainWhenNothingIsToBeWritten) {

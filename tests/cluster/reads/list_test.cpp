@@ -1,4 +1,4 @@
-// What List and Size tell through any node: all counters that exist, in bounded steps,
+// What List and CountKeys tell through any node: all counters that exist, in bounded steps,
 // or that somebody is missing who would know.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,8 +81,8 @@ Names told(HandDriven& nodes, MemberIndex node, std::string_view prefix = "") {
   return names;
 }
 
-Sized sized(HandDriven& nodes, MemberIndex node) {
-  return nodes.sized(nodes.size(node)).value_or(Sized{.code = Code::in_doubt});
+KeyCount sized(HandDriven& nodes, MemberIndex node) {
+  return nodes.sized(nodes.size(node)).value_or(KeyCount{.code = Code::in_doubt});
 }
 
 // So many, each through another node, and known to all owners.
@@ -224,8 +224,8 @@ TEST_P(Silent, AnOwnerIsReplacedByAnother) {
   nodes.pass(1s);
   std::set<MemberIndex> asked;
   nodes.meddle([&](MemberIndex from, MemberIndex, PeerMessage& message) {
-    const bool answer =
-        std::holds_alternative<ListedPart>(message) || std::holds_alternative<SizedPart>(message);
+    const bool answer = std::holds_alternative<ListedPart>(message) ||
+                        std::holds_alternative<KeyCountPart>(message);
     const bool dropped = answer && from == nodes.owners(key).front();
     if (dropped) asked.insert(from);
     return dropped ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
@@ -317,7 +317,7 @@ TEST(LyingOwners, AreUnavailableWhenNobodyElseIsLeft) {
   HandDriven nodes(one_copy());
   nodes.meddle([](MemberIndex, MemberIndex, PeerMessage& message) {
     if (auto* const listed = std::get_if<ListedPart>(&message)) listed->next = kListEnd;
-    if (auto* const sized = std::get_if<SizedPart>(&message))
+    if (auto* const sized = std::get_if<KeyCountPart>(&message))
       sized->counted = Partitions::all().without(sized->counted);
     return HandDriven::Fate::deliver;
   });
@@ -334,10 +334,10 @@ TEST(LyingOwners, AreNotHeardWhereTheyWereNotAsked) {
   std::uint64_t list_number = 0, size_number = 0;
   nodes.meddle([&](MemberIndex, MemberIndex to, PeerMessage& message) {
     if (const auto* ask = std::get_if<ListPart>(&message)) list_number = ask->id;
-    if (const auto* ask = std::get_if<SizePart>(&message); ask != nullptr && to == 1)
+    if (const auto* ask = std::get_if<CountKeysPart>(&message); ask != nullptr && to == 1)
       size_number = ask->id;
-    const bool answer =
-        std::holds_alternative<ListedPart>(message) || std::holds_alternative<SizedPart>(message);
+    const bool answer = std::holds_alternative<ListedPart>(message) ||
+                        std::holds_alternative<KeyCountPart>(message);
     return answer ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
   });
   const std::uint32_t place = place_owned_by(nodes, 1);
@@ -345,7 +345,7 @@ TEST(LyingOwners, AreNotHeardWhereTheyWereNotAsked) {
   const std::uint64_t size = nodes.size(0);
   nodes.be_fair();
   nodes.forge(2, 0, ListedPart{list_number, {}, place + std::uint32_t{kLeaves}});
-  nodes.forge(2, 0, SizedPart{size_number, Partitions::all(), 1});
+  nodes.forge(2, 0, KeyCountPart{size_number, Partitions::all(), 1});
   nodes.run();
   EXPECT_FALSE(nodes.keys(list));
   EXPECT_FALSE(nodes.sized(size));

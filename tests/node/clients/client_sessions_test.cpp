@@ -50,11 +50,11 @@ class Served {
  private:
   MemoryDisk disk_;
   MemoryStore store_{disk_};
-  CoreHolder port_{crossing_,
+  CoreHolder port_{router_,
                    {.now = [this] { sessions_.flush(); }, .later = [this] { sessions_.flush(); }}};
   asio::io_context client_sockets_;
   asio::io_context io_;
-  Crossing crossing_{io_, port_, nullptr};
+  CoreRouter router_{io_, port_, nullptr};
   ClientSessions sessions_;
   Listener listener_{io_};
   std::thread thread_;
@@ -132,7 +132,7 @@ TEST(ClientSessions, OfThoseWhoHoldTooMuchTogetherTheLargestIsRefused) {
 }
 
 TEST(ClientSessions, WhoMayNotComeInIsToldWhyInWhatItSpeaks) {
-  const Served served({.sessions = 1, .turned_away = 2, .turned_away_time = kPatience});
+  const Served served({.sessions = 1, .rejected = 2, .rejected_time = kPatience});
   RawConnection first(served.address());
   ASSERT_TRUE(is_served(first));
   RawConnection native(served.address());
@@ -149,7 +149,7 @@ TEST(ClientSessions, WhoMayNotComeInIsToldWhyInWhatItSpeaks) {
 }
 
 TEST(ClientSessions, WhoMayNotComeInAndSaysNothingIsSoonGone) {
-  const Served served({.sessions = 0, .turned_away_time = std::chrono::milliseconds(1)});
+  const Served served({.sessions = 0, .rejected_time = std::chrono::milliseconds(1)});
   RawConnection silent(served.address());
   EXPECT_EQ(silent.receive_text(), "");
 }

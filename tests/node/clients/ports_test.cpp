@@ -249,7 +249,7 @@ TEST(PeerPort, NonsenseCostsAStrangerItsConnectionAndTheClusterNothing) {
   for (const auto& node : nodes) ASSERT_TRUE(node->wait_ready(kPatience));
 
   std::string another_cluster;
-  encode_peer(another_cluster, Beat{}, ClusterId{12345});
+  encode_peer(another_cluster, Heartbeat{}, ClusterId{12345});
   std::string client_frame = framed(add_op(1, "likes"));
   std::string empty_hello;
   encode_peer(empty_hello, Hello{}, ClusterId{});

@@ -17,8 +17,8 @@ class CorePorts : public testing::Test {
   asio::io_context io_;
   int now_ = 0;
   int later_ = 0;
-  CoreHolder port_{crossing_, {.now = [this] { ++now_; }, .later = [this] { ++later_; }}};
-  Crossing crossing_{io_, port_, nullptr};
+  CoreHolder port_{router_, {.now = [this] { ++now_; }, .later = [this] { ++later_; }}};
+  CoreRouter router_{io_, port_, nullptr};
 };
 
 TEST_F(CorePorts, TheEndOfTheOutermostScopeFinishesOnce) {

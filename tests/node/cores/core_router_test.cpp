@@ -29,27 +29,27 @@ class Side {
     do {
       const Effects effects = port.finish_batch(NodeClock::now());
       for (const Effects::Reply& reply : effects.replies) {
-        if (reply.client == Crossing::kGuests) {
-          crossing.on_guest_answer(reply.answer);
-        } else if (reply.client == Crossing::kParts) {
-          crossing.on_part(reply.answer);
+        if (reply.client == CoreRouter::kPendingCalls) {
+          router.on_pending_answer(reply.answer);
+        } else if (reply.client == CoreRouter::kPartialReads) {
+          router.on_part(reply.answer);
         } else {
           answers.push_back(reply.answer);
         }
       }
-      if (effects.released != Commit{}) crossing.on_released(effects.released);
+      if (effects.released != Commit{}) router.on_released(effects.released);
       for (const Sealed& sealed : effects.writes) {
         if (!durable) continue;
         const CorePort::Event event(port);
         event->on_durable(NodeClock::now(), sealed.commit, event.effects());
       }
     } while (!port.effects().replies.empty() || port.effects().released != Commit{});
-    crossing.flush();
+    router.flush();
   }
 
   asio::io_context io;
-  CoreHolder port{crossing, {.now = [] {}, .later = [] {}}};
-  Crossing crossing{io, port, [this](ClientId client, const Answer& answer) {
+  CoreHolder port{router, {.now = [] {}, .later = [] {}}};
+  CoreRouter router{io, port, [this](ClientId client, const Answer& answer) {
                       EXPECT_EQ(client, kClient);
                       answers.push_back(answer);
                     }};
@@ -69,12 +69,12 @@ class Crossings : public testing::Test {
     const Result<NodePlan> first = plan_node(options, 0);
     const Result<NodePlan> second = plan_node(options, 1);
     EXPECT_TRUE(first.ok() && second.ok());
-    const std::vector<Crossing*> all{&here_.crossing, &there_.crossing};
+    const std::vector<CoreRouter*> all{&here_.router, &there_.router};
     const std::vector<MemberIndex> members{first->self, second->self};
-    here_.crossing.meet(all, members, first->config, 0);
-    there_.crossing.meet(all, members, first->config, 1);
-    here_.crossing.set_serving(true);
-    there_.crossing.set_serving(true);
+    here_.router.meet(all, members, first->config, 0);
+    there_.router.meet(all, members, first->config, 1);
+    here_.router.set_serving(true);
+    there_.router.set_serving(true);
     const HashKey placement = here_.port.core()->executor().map().placement_key();
     for (int i = 0; ours_.size() < 4 || theirs_.size() < 4; ++i) {
       const std::string key = "k" + std::to_string(i);
@@ -91,7 +91,7 @@ class Crossings : public testing::Test {
     op.key = key;
     op.amount = static_cast<std::int64_t>(id);
     std::vector<AtOnce> known;
-    here_.crossing.on_ops(NodeClock::now(), kClient, std::span(&op, 1), &known);
+    here_.router.on_ops(NodeClock::now(), kClient, std::span(&op, 1), &known);
     for (AtOnce& one : known) here_.answers.emplace_back(std::move(one.done));
   }
   // Mail goes to and fro until there is none.
@@ -126,23 +126,23 @@ TEST_F(Crossings, WhatAnotherReactorOwnsIsCountedThereAndAnsweredHere) {
   add(ours_[0], 1);
   add(theirs_[0], 2);
   add(theirs_[1], 3);
-  EXPECT_FALSE(here_.crossing.quiet());
+  EXPECT_FALSE(here_.router.quiet());
   settle();
   EXPECT_THAT(done(),
               testing::UnorderedElementsAre(std::pair(1u, Code::ok), std::pair(2u, Code::ok),
                                             std::pair(3u, Code::ok)));
   EXPECT_EQ(here_.port.core()->executor().map().ledger().size(), 1u);
   EXPECT_EQ(there_.port.core()->executor().map().ledger().size(), 2u);
-  EXPECT_TRUE(here_.crossing.quiet() && there_.crossing.quiet());
+  EXPECT_TRUE(here_.router.quiet() && there_.router.quiet());
 }
 
 TEST_F(Crossings, NoAnswerLeavesBeforeItIsDurable) {
   add(theirs_[0], 1);
   settle(false);
   EXPECT_THAT(done(), testing::IsEmpty());
-  EXPECT_FALSE(there_.crossing.quiet());
-  there_.crossing.on_released(Commit{1'000});
-  there_.crossing.flush();
+  EXPECT_FALSE(there_.router.quiet());
+  there_.router.on_released(Commit{1'000});
+  there_.router.flush();
   settle(false);
   EXPECT_THAT(done(), testing::ElementsAre(std::pair(1u, Code::ok)));
 }
@@ -154,10 +154,10 @@ TEST_F(Crossings, AReadOfBothComesBackWholeAndInItsOrder) {
   }
   settle();
   here_.answers.clear();
-  here_.crossing.on_read(NodeClock::now(), kClient,
-                         {.id = 5,
-                          .level = ReadLevel::local,
-                          .keys = {theirs_[1], ours_[2], theirs_[0], "nothing", ours_[3]}});
+  here_.router.on_read(NodeClock::now(), kClient,
+                       {.id = 5,
+                        .level = ReadLevel::local,
+                        .keys = {theirs_[1], ours_[2], theirs_[0], "nothing", ours_[3]}});
   settle();
   ASSERT_EQ(here_.answers.size(), 1u);
   const auto& values = std::get<Values>(here_.answers.front());
@@ -171,8 +171,8 @@ TEST_F(Crossings, AReadOfBothComesBackWholeAndInItsOrder) {
 // pieces of mail.
 TEST_F(Crossings, AReadSeesTheAddsBeforeItAndNoneBehind) {
   const auto read = [&](std::uint64_t id, std::vector<std::string_view> keys) {
-    here_.crossing.on_read(NodeClock::now(), kClient,
-                           {.id = id, .level = ReadLevel::local, .keys = std::move(keys)});
+    here_.router.on_read(NodeClock::now(), kClient,
+                         {.id = id, .level = ReadLevel::local, .keys = std::move(keys)});
   };
   for (std::int64_t round = 0; round < 3; ++round) {
     here_.answers.clear();
@@ -200,7 +200,7 @@ TEST_F(Crossings, WhatMemoryHereCannotTellIsNotTold) {
   settle();
   const std::vector<std::string_view> keys{theirs_[0], ours_[0]};
   std::vector<Value> values(2);
-  here_.crossing.read_now(NodeClock::now(), keys, values);
+  here_.router.read_now(NodeClock::now(), keys, values);
   EXPECT_EQ(values[0].shards, 0);
   EXPECT_EQ(values[1].value, 2);
 }
@@ -208,11 +208,11 @@ TEST_F(Crossings, WhatMemoryHereCannotTellIsNotTold) {
 TEST_F(Crossings, ACoreThatIsGivenUpOwesNobodyAnAnswer) {
   add(theirs_[0], 1);
   settle(false);
-  here_.crossing.on_read(NodeClock::now(), kClient,
-                         {.id = 2, .level = ReadLevel::local, .keys = {theirs_[0], ours_[0]}});
-  here_.crossing.flush();
+  here_.router.on_read(NodeClock::now(), kClient,
+                       {.id = 2, .level = ReadLevel::local, .keys = {theirs_[0], ours_[0]}});
+  here_.router.flush();
   there_.port.reset();
-  there_.crossing.abandon({Code::in_doubt, "gone"}, {Code::unavailable, "gone"});
+  there_.router.abandon({Code::in_doubt, "gone"}, {Code::unavailable, "gone"});
   add(theirs_[1], 3);  // while there is none
   settle(false);
   EXPECT_THAT(done(), testing::UnorderedElementsAre(std::pair(1u, Code::in_doubt),
@@ -222,20 +222,20 @@ TEST_F(Crossings, ACoreThatIsGivenUpOwesNobodyAnAnswer) {
   });
   ASSERT_NE(values, here_.answers.end());
   EXPECT_EQ(std::get<Values>(*values).values.front().code, Code::unavailable);
-  EXPECT_TRUE(here_.crossing.quiet() && there_.crossing.quiet());
+  EXPECT_TRUE(here_.router.quiet() && there_.router.quiet());
 }
 
 // Another's total would lack what only that one has.
 TEST_F(Crossings, OneThatDoesNotServeSaysSoItself) {
-  EXPECT_TRUE(here_.crossing.others_serve());
-  there_.crossing.set_serving(false);
-  EXPECT_FALSE(here_.crossing.others_serve());
+  EXPECT_TRUE(here_.router.others_serve());
+  there_.router.set_serving(false);
+  EXPECT_FALSE(here_.router.others_serve());
   there_.port.reset();
   add(theirs_[0], 1);
   add(theirs_[0], 3,
       {.store = {}, .serial = Serial{1}, .number = 1, .floor = 0});  // it may be a retry
-  here_.crossing.on_read(NodeClock::now(), kClient,
-                         {.id = 2, .level = ReadLevel::local, .keys = {theirs_[0]}});
+  here_.router.on_read(NodeClock::now(), kClient,
+                       {.id = 2, .level = ReadLevel::local, .keys = {theirs_[0]}});
   settle();
   EXPECT_THAT(done(), testing::ElementsAre(std::pair(1u, Code::unavailable),
                                            std::pair(3u, Code::in_doubt)));
@@ -245,18 +245,18 @@ TEST_F(Crossings, OneThatDoesNotServeSaysSoItself) {
 }
 
 TEST_F(Crossings, NobodyIsReadWhileAnotherIsBehind) {
-  EXPECT_FALSE(here_.crossing.busy());
-  there_.crossing.set_paused(true);
-  EXPECT_TRUE(here_.crossing.busy());
-  there_.crossing.set_paused(false);
-  EXPECT_FALSE(here_.crossing.busy());
+  EXPECT_FALSE(here_.router.busy());
+  there_.router.set_paused(true);
+  EXPECT_TRUE(here_.router.busy());
+  there_.router.set_paused(false);
+  EXPECT_FALSE(here_.router.busy());
   EXPECT_EQ(here_.io.poll(), 1u);  // it is told
   here_.io.restart();
-  for (std::size_t i = 0; i < Crossing::kMaxAsked; ++i) add(theirs_[0], i + 1);
-  EXPECT_TRUE(here_.crossing.busy());
+  for (std::size_t i = 0; i < CoreRouter::kMaxAsked; ++i) add(theirs_[0], i + 1);
+  EXPECT_TRUE(here_.router.busy());
   settle();
-  EXPECT_FALSE(here_.crossing.busy());
-  EXPECT_EQ(done().size(), Crossing::kMaxAsked);
+  EXPECT_FALSE(here_.router.busy());
+  EXPECT_EQ(done().size(), CoreRouter::kMaxAsked);
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ class RespConnections : public testing::Test {
   MemoryDisk disk_;
   MemoryStore store_{disk_};
   asio::io_context io_;
-  CoreHolder port_{crossing_, {.now = [] {}, .later = [] {}}};
-  Crossing crossing_{io_, port_, [](ClientId, const Answer&) {}};
+  CoreHolder port_{router_, {.now = [] {}, .later = [] {}}};
+  CoreRouter router_{io_, port_, [](ClientId, const Answer&) {}};
   ClientContext context_{.port = port_};
   RespServer server_{.context = context_, .settings = {}, .random = Random(1)};
   RespConnection connection_{ClientId{1}, {}, server_};

@@ -34,19 +34,19 @@ class HeldReactor {
       for (const Sealed& sealed : effects.writes) writes_.push_back(sealed.commit);
       batches_ += effects.writes.empty() ? 0 : 1;
       for (const Effects::Reply& reply : effects.replies) {
-        if (reply.client == Crossing::kGuests) {
-          crossing.on_guest_answer(reply.answer);
-        } else if (reply.client == Crossing::kParts) {
-          crossing.on_part(reply.answer);
+        if (reply.client == CoreRouter::kPendingCalls) {
+          router.on_pending_answer(reply.answer);
+        } else if (reply.client == CoreRouter::kPartialReads) {
+          router.on_part(reply.answer);
         } else {
           sessions.reply(reply.client, reply.answer);
         }
       }
       if (effects.released != Commit{}) {
         sessions.on_released(effects.released);
-        crossing.on_released(effects.released);
+        router.on_released(effects.released);
       }
-      crossing.flush();
+      router.flush();
       sessions.flush();
     } while (!port.effects().replies.empty() || port.effects().released != Commit{} ||
              port.core()->in_batch());
@@ -85,9 +85,9 @@ class HeldReactor {
 
  public:
   asio::io_context io;
-  CoreHolder port{crossing,
+  CoreHolder port{router,
                   {.now = [this] { finish(); }, .later = [this] { finish_is_due_ = true; }}};
-  Crossing crossing{io, port, [this](ClientId client, const Answer& answer) {
+  CoreRouter router{io, port, [this](ClientId client, const Answer& answer) {
                       sessions.reply(client, answer);
                       finish_is_due_ = true;
                     }};
@@ -114,12 +114,12 @@ class RespDurability : public testing::Test {
     const Result<NodePlan> first = plan_node(options, 0);
     const Result<NodePlan> second = plan_node(options, 1);
     EXPECT_TRUE(first.ok() && second.ok());
-    const std::vector<Crossing*> all{&here_.crossing, &there_.crossing};
+    const std::vector<CoreRouter*> all{&here_.router, &there_.router};
     const std::vector<MemberIndex> members{first->self, second->self};
-    here_.crossing.meet(all, members, first->config, 0);
-    there_.crossing.meet(all, members, first->config, 1);
-    here_.crossing.set_serving(true);
-    there_.crossing.set_serving(true);
+    here_.router.meet(all, members, first->config, 0);
+    there_.router.meet(all, members, first->config, 1);
+    here_.router.set_serving(true);
+    there_.router.set_serving(true);
     owned_by_ = [config = first->config, self = first->self,
                  placement =
                      here_.port.core()->executor().map().placement_key()](const std::string& key) {

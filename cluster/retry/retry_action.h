@@ -1,4 +1,4 @@
-// verdict.h: the meaning of an answer to a change, by how often the change was sent. The
+// retry_action.h: the meaning of an answer to a change, by how often the change was sent. The
 // exactly-once promise of clients and forwarders rests on this table.
 //
 //                                   sent once            sent more than once
@@ -20,8 +20,8 @@
 
 namespace quipu {
 
-enum class Verdict : std::uint8_t { complete, rebind, retry };
+enum class RetryAction : std::uint8_t { complete, rebind, retry };
 
-[[nodiscard]] Verdict judge(Code code, std::size_t sends);
+[[nodiscard]] RetryAction retry_action(Code code, std::size_t sends);
 
 }  // namespace quipu

@@ -1,12 +1,12 @@
-#include "cluster/reads/sizing.h"
+#include "cluster/reads/key_counts.h"
 
 #include "protocol/check.h"
 
 namespace quipu {
 
-std::uint64_t Sizing::counters_here() const { return counters_in(view_.owned()); }
+std::uint64_t KeyCounts::counters_here() const { return counters_in(view_.owned()); }
 
-std::uint64_t Sizing::counters_in(const Partitions& partitions) const {
+std::uint64_t KeyCounts::counters_in(const Partitions& partitions) const {
   std::uint64_t counters = 0;
   for (const Partition partition : executor_.map().ledger().held_in()) {
     if (partitions.contains(partition)) counters += executor_.map().ledger().counters(partition);
@@ -14,18 +14,19 @@ std::uint64_t Sizing::counters_in(const Partitions& partitions) const {
   return counters;
 }
 
-void Sizing::on_size(Instant now, ClientId client, const Size& size) {
+void KeyCounts::on_count_keys(Instant now, ClientId client, const CountKeys& size) {
   Sum sum;
   sum.client = client;
   sum.id = size.id;
   sum.deadline = settings_.deadline(now, size.timeout_ms);
-  const Partitions all = Partitions::all(), mine = view_.tells_of(all), others = all.without(mine);
+  const Partitions all = Partitions::all(), mine = view_.answers_for(all),
+                   others = all.without(mine);
   sum.counters = counters_in(mine);
-  if (others.empty()) return out_.answer(client, Sized{sum.id, sum.counters});
+  if (others.empty()) return out_.answer(client, KeyCount{sum.id, sum.counters});
   if (sums_.size() >= settings_.pending_operations ||
       questions_.size() * sizeof(Question) > settings_.pending_read_bytes) {
     return out_.answer(client,
-                       Sized{sum.id, 0, Code::overloaded, "too many counts wait for peers"});
+                       KeyCount{sum.id, 0, Code::overloaded, "too many counts wait for peers"});
   }
   const std::uint64_t number = next_number_++;
   sums_.emplace(number, std::move(sum));
@@ -34,15 +35,15 @@ void Sizing::on_size(Instant now, ClientId client, const Size& size) {
 
 // ---- which owners to ask ----
 
-std::optional<MemberIndex> Sizing::owner_for(const Sum& sum, Partition partition) const {
+std::optional<MemberIndex> KeyCounts::owner_for(const Sum& sum, Partition partition) const {
   for (const MemberIndex owner : view_.owners(partition)) {
     if (owner != view_.self() && view_.up(owner) && !sum.vain.contains(owner)) return owner;
   }
   return std::nullopt;
 }
 
-std::optional<Sizing::Shares> Sizing::share_out(const Sum& sum, const Partitions& partitions,
-                                                Partition& missing) const {
+std::optional<KeyCounts::Shares> KeyCounts::share_out(const Sum& sum, const Partitions& partitions,
+                                                      Partition& missing) const {
   Shares shares;
   for (const Partition partition : partitions) {
     const auto owner = owner_for(sum, partition);
@@ -55,7 +56,7 @@ std::optional<Sizing::Shares> Sizing::share_out(const Sum& sum, const Partitions
   return shares;
 }
 
-void Sizing::ask(std::uint64_t number, const Partitions& partitions) {
+void KeyCounts::ask(std::uint64_t number, const Partitions& partitions) {
   Partition missing{};
   if (const auto shares = share_out(sums_.at(number), partitions, missing)) {
     ask(number, *shares);
@@ -66,18 +67,18 @@ void Sizing::ask(std::uint64_t number, const Partitions& partitions) {
   }
 }
 
-void Sizing::ask(std::uint64_t number, const Shares& shares) {
+void KeyCounts::ask(std::uint64_t number, const Shares& shares) {
   for (const auto& [member, partitions] : shares) {
     QUIPU_CHECK(!partitions.empty() && member != view_.self(),
                 "another member is asked about some partition", number, member);
     const std::uint64_t question = next_number_++;
     questions_[question] = {number, member, partitions};
     ++sums_.at(number).questions;
-    out_.send(member, SizePart{question, partitions});
+    out_.send(member, CountKeysPart{question, partitions});
   }
 }
 
-Sizing::Question Sizing::take(Questions::iterator at) {
+KeyCounts::Question KeyCounts::take(Questions::iterator at) {
   Question question = at->second;
   QUIPU_CHECK(sums_.at(question.sum).questions > 0, "each question belongs to a sum", question.sum);
   --sums_.at(question.sum).questions;
@@ -87,16 +88,16 @@ Sizing::Question Sizing::take(Questions::iterator at) {
 
 // ---- answers ----
 
-void Sizing::on_size_part(MemberIndex from, const SizePart& ask) {
-  SizedPart answer;
+void KeyCounts::on_count_keys_part(MemberIndex from, const CountKeysPart& ask) {
+  KeyCountPart answer;
   answer.id = ask.id;
-  answer.counted = view_.tells_of(ask.partitions);
+  answer.counted = view_.answers_for(ask.partitions);
   answer.counters = counters_in(answer.counted);
   out_.send(from, answer);
 }
 
 // A peer may send anything. At most the partitions that it was asked for count.
-void Sizing::on_sized_part(MemberIndex from, const SizedPart& answer) {
+void KeyCounts::on_key_count_part(MemberIndex from, const KeyCountPart& answer) {
   const auto at = questions_.find(answer.id);
   if (at == questions_.end() || at->second.member != from) return;
   const Question question = take(at);
@@ -112,7 +113,7 @@ void Sizing::on_sized_part(MemberIndex from, const SizedPart& answer) {
   }
 }
 
-void Sizing::on_link_lost(MemberIndex member) {
+void KeyCounts::on_link_lost(MemberIndex member) {
   std::vector<std::uint64_t> lost;
   for (const auto& [number, question] : questions_) {
     if (question.member == member) lost.push_back(number);
@@ -127,7 +128,7 @@ void Sizing::on_link_lost(MemberIndex member) {
 
 // A silent owner loses its partitions to other owners, if those can answer for all of them. It
 // may be slow for a good reason, and is then better than none.
-void Sizing::on_tick(Instant now) {
+void KeyCounts::on_tick(Instant now) {
   std::vector<std::uint64_t> late, slow;
   for (const auto& [number, sum] : sums_) {
     if (now >= sum.deadline) late.push_back(number);
@@ -150,14 +151,14 @@ void Sizing::on_tick(Instant now) {
   }
 }
 
-void Sizing::finish(std::uint64_t number, Code code, std::string why) {
+void KeyCounts::finish(std::uint64_t number, Code code, std::string why) {
   const auto at = sums_.find(number);
   QUIPU_CHECK(at != sums_.end(), "a count is told once", number, code);
   QUIPU_CHECK(code != Code::ok || at->second.questions == 0,
               "a count is told once each partition was counted", number, at->second.questions);
   const Sum& sum = at->second;
   const std::uint64_t counters = code == Code::ok ? sum.counters : 0;
-  out_.answer(sum.client, Sized{sum.id, counters, code, std::move(why)});
+  out_.answer(sum.client, KeyCount{sum.id, counters, code, std::move(why)});
   if (sum.questions != 0)
     std::erase_if(questions_, [number](const auto& row) { return row.second.sum == number; });
   sums_.erase(at);

@@ -1,10 +1,10 @@
-#include "cluster/retry/verdict.h"
+#include "cluster/retry/retry_action.h"
 
 #include "protocol/check.h"
 
 namespace quipu {
 
-Verdict judge(Code code, std::size_t sends) {
+RetryAction retry_action(Code code, std::size_t sends) {
   QUIPU_CHECK(sends > 0, "an answer is to something that was sent", code);
   const bool once = sends <= 1;
   switch (code) {
@@ -12,20 +12,20 @@ Verdict judge(Code code, std::size_t sends) {
     case Code::invalid_argument:
     case Code::out_of_range:
     case Code::token_reused:
-      return Verdict::complete;
+      return RetryAction::complete;
     case Code::token_expired:
     case Code::executor_gone:
-      return once ? Verdict::rebind : Verdict::complete;
+      return once ? RetryAction::rebind : RetryAction::complete;
     case Code::in_doubt:
     case Code::storage_failed:
     case Code::protocol_error:
-      return Verdict::retry;
+      return RetryAction::retry;
     default:
       break;
   }
   // The rest was refused for now, or has a code that is newer than this build.
   const bool refused = describe(code).outcome == Outcome::not_applied;
-  return once && refused ? Verdict::rebind : Verdict::retry;
+  return once && refused ? RetryAction::rebind : RetryAction::retry;
 }
 
 }  // namespace quipu

@@ -1,7 +1,7 @@
-// sizing.h: answers key counts, across owners.
+// key_counts.h: answers key counts, across owners.
 //
-//   each partition ──▶ one owner: this node, or a live one ──SizePart──▶ its counters
-//                                                          ◀──SizedPart─┘    ──▶ the sum
+//   each partition ──▶ one owner: this node, or a live one ──CountKeysPart──▶ its counters
+//                                                          ◀──KeyCountPart─┘    ──▶ the sum
 //
 // Rule: a partition is counted exactly once, or the answer is `unavailable` and has no number.
 // An owner counts only partitions where its copy is in sync, and says which these are. The
@@ -21,20 +21,20 @@
 
 namespace quipu {
 
-class Sizing {
+class KeyCounts {
  public:
   // All must outlive it.
-  Sizing(const View& view, const Executor& executor, Outbound& out, const NodeSettings& settings)
+  KeyCounts(const View& view, const Executor& executor, Outbound& out, const NodeSettings& settings)
       : view_(view),
         executor_(executor),
         out_(out),
         settings_(settings),
         next_number_(view.first_number()) {}
 
-  void on_size(Instant now, ClientId client, const Size& size);
+  void on_count_keys(Instant now, ClientId client, const CountKeys& size);
   // A peer's question about this node's memory.
-  void on_size_part(MemberIndex from, const SizePart& ask);
-  void on_sized_part(MemberIndex from, const SizedPart& answer);
+  void on_count_keys_part(MemberIndex from, const CountKeysPart& ask);
+  void on_key_count_part(MemberIndex from, const KeyCountPart& answer);
   void on_link_lost(MemberIndex member);
   void on_tick(Instant now);
 

@@ -1,4 +1,4 @@
-// testimony.h: the version vector that goes along with every state that a node sends.
+// version_vector.h: the version vector that goes along with every state that a node sends.
 //
 // A node that merges a cell must also learn how far the cell's writer had come. Else it
 // could not detect a rollback of that store (storage/lineage.h).
@@ -12,10 +12,10 @@
 namespace quipu {
 
 // For all stores with cells held here. This node's own entry is as of its last seal.
-[[nodiscard]] inline std::vector<Sighting> testimony(const Executor& executor) {
+[[nodiscard]] inline std::vector<VersionEntry> known_versions(const Executor& executor) {
   const Meta& meta = executor.meta();
   QUIPU_CHECK(!meta.lineage.empty(), "a store has started before it testifies", meta.store);
-  std::vector<Sighting> seen = meta.sightings;
+  std::vector<VersionEntry> seen = meta.versions;
   seen.push_back({meta.store, meta.lineage.back().boot, executor.sealed()});
   return seen;
 }
