@@ -119,7 +119,7 @@ bool Coordinator::add_here(const Op& op, const Placement& placement, const Origi
   return true;
 }
 
-void Coordinator::route(Instant now, Job&& job) {
+void Coordinator::route(Instant now, Job job) {
   if (const char* why = objection(job.op)) {
     refuse(job.origin, Code::invalid_argument, why);
     return;
@@ -138,7 +138,7 @@ void Coordinator::route(Instant now, Job&& job) {
       break;
     case OpKind::add:
     case OpKind::reset:
-      tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, std::move(job));
+      tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, job);
       break;
   }
 }
@@ -218,7 +218,7 @@ void Coordinator::forward(const Job& job, MemberIndex executor) {
   parts_.forwarder.forward(job.op, executor, job.origin, job.deadline);
 }
 
-void Coordinator::route_by_owner(Instant now, Job&& job) {
+void Coordinator::route_by_owner(Instant now, Job job) {
   const Origin& origin = job.origin;
   Op& op = job.op;
   if (op.shard == kAnyShard && op.kind == OpKind::reset) {
@@ -328,14 +328,14 @@ void Coordinator::park(const Job& job, ShardIndex shard) {
                         [this, kept, job](Instant now) {
                           Job again = job;
                           again.op = kept->borrow();
-                          go_on(now, std::move(again));
+                          go_on(now, again);
                         });
 }
 
 // It was admitted when it was parked, so there is room for it. Other conditions may have changed.
-void Coordinator::go_on(Instant now, Job&& job) {
+void Coordinator::go_on(Instant now, Job job) {
   if (job.op.shard == kAnyShard) {
-    route_by_owner(now, std::move(job));
+    route_by_owner(now, job);
   } else {
     take(job, reason_to_refuse(job));
   }
@@ -442,7 +442,7 @@ void Coordinator::choose_as_told(Instant now, const Job& job,
   Job chosen = job;
   chosen.op.shard = choice_.choose_as_told(job.op, first_shard);
   chosen.placement = place(chosen.op);
-  route_by_owner(now, std::move(chosen));
+  route_by_owner(now, chosen);
 }
 
 void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Finished& observed) {

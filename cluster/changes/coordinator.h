@@ -81,9 +81,9 @@ class Coordinator {
   };
 
   [[nodiscard]] bool add_here(const Op& op, const Placement& placement, const Origin& origin);
-  void route(Instant now, Job&& job);
+  void route(Instant now, Job job);
   void route_by_token(Instant now, const Job& job);
-  void route_by_owner(Instant now, Job&& job);
+  void route_by_owner(Instant now, Job job);
   void open_session(const Job& job);
   void execute(Instant now, const Job& job);
   void add_if_usable(Instant now, const Job& job);
@@ -93,7 +93,7 @@ class Coordinator {
   void apply(const Job& job, Code refuse = Code::ok);
   void take(const Job& job, Code refuse);
   void park(const Job& job, ShardIndex shard);
-  void go_on(Instant now, Job&& job);
+  void go_on(Instant now, Job job);
   void conclude(const Job& job, const Applied& applied);
 
   // Rounds, and the jobs that continue after them.

@@ -27,7 +27,7 @@ ClientCore::ClientCore(ClientSettings settings, Random random)
 
 // ---- calls ----
 
-bool ClientCore::has_room(CallId call, std::size_t more, ClientEffects& effects) {
+bool ClientCore::has_room(CallId call, std::size_t more, ClientEffects& effects) const {
   if (in_flight() + more <= settings_.max_in_flight) return true;
   effects.complete(call, Status(Code::overloaded, "too many calls are waiting in this client"));
   return false;
@@ -69,7 +69,7 @@ void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& eff
   links_.set_waiting(now, changes_.waiting() || questions_.waiting());
 }
 
-void ClientCore::raise(Instant now, CallId call, Change change, ClientEffects& effects) {
+void ClientCore::raise(Instant now, CallId call, const Change& change, ClientEffects& effects) {
   if (!admit(call, change.key, change.timeout, effects)) return;
   if (change.amount < 1 || change.amount > kMaxShards) {
     effects.complete(call, Status(Code::invalid_argument, "a counter has 1 to 1024 shards"));
@@ -156,7 +156,7 @@ void ClientCore::config(Instant now, CallId call, Duration timeout, ClientEffect
 
 // ---- resets ----
 
-void ClientCore::reset(Instant now, CallId call, Change change, ClientEffects& effects) {
+void ClientCore::reset(Instant now, CallId call, const Change& change, ClientEffects& effects) {
   if (!admit(call, change.key, change.timeout, effects)) return;
   const CallId part = resets_.begin({.call = call,
                                      .key = change.key,

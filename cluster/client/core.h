@@ -45,8 +45,8 @@ class ClientCore {
     std::optional<ClientBinding> bound{};
   };
   void add(Instant now, CallId call, Change change, ClientEffects& effects);
-  void reset(Instant now, CallId call, Change change, ClientEffects& effects);
-  void raise(Instant now, CallId call, Change change, ClientEffects& effects);
+  void reset(Instant now, CallId call, const Change& change, ClientEffects& effects);
+  void raise(Instant now, CallId call, const Change& change, ClientEffects& effects);
   struct Question {
     std::vector<std::string> keys;
     ReadLevel level = ReadLevel::local;
@@ -97,7 +97,7 @@ class ClientCore {
                            ClientEffects& effects);
   [[nodiscard]] static std::string objection_to(std::string_view key);
   [[nodiscard]] bool may_ask(CallId call, Duration timeout, ClientEffects& effects);
-  [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects);
+  [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects) const;
   template <class Request>
   void ask(Instant now, ClientQuestions::Question question, const Request& request,
            ClientEffects& effects);

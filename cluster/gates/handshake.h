@@ -44,7 +44,7 @@ class Handshake {
     std::optional<MemberIndex>
         confirmed;  // the peer's version vector shows no loss, and it welcomes us
   };
-  [[nodiscard]] Progress on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
+  [[nodiscard]] Progress on_hello(Instant now, LinkId id, const Hello& hello, Effects& effects);
   // Ends all links that carry data.
   void part(const std::string& why, Effects& effects);
   void on_refusal(LinkId link, const Refusal& refusal, Effects& effects);

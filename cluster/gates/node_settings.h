@@ -26,15 +26,15 @@ struct NodeSettings {
   // Between comparisons with each peer, ± 20%; and from a first look to the second.
   Duration repair_interval = std::chrono::seconds(10);
   Duration repair_second_look = std::chrono::seconds(1);
-  std::size_t repair_bytes_per_second = 12'500'000;  // a tenth of 1 Gbit/s
-  std::size_t repair_answer_bytes = 256 * 1024;      // at most: frames are bounded
+  std::size_t repair_bytes_per_second = 12'500'000;          // a tenth of 1 Gbit/s
+  std::size_t repair_answer_bytes = std::size_t{256} << 10;  // at most: frames are bounded
 
-  std::size_t outbox_shards = 100'000;         // per peer; beyond, anti-entropy takes over
-  std::size_t frames_in_flight = 4;            // per peer
-  std::size_t frame_bytes = 256 * 1024;        // of states; well below kMaxFrame
-  std::size_t pending_operations = 65'536;     // that wait for a peer; beyond: overloaded
-  std::size_t pending_read_bytes = 16u << 20;  // of waiting reads; beyond: overloaded
-  std::size_t rollup_shards = 65'536;          // cached totals of shards held elsewhere
+  std::size_t outbox_shards = 100'000;               // per peer; beyond, anti-entropy takes over
+  std::size_t frames_in_flight = 4;                  // per peer
+  std::size_t frame_bytes = std::size_t{256} << 10;  // of states; well below kMaxFrame
+  std::size_t pending_operations = 65'536;           // that wait for a peer; beyond: overloaded
+  std::size_t pending_read_bytes = 16u << 20;        // of waiting reads; beyond: overloaded
+  std::size_t rollup_shards = 65'536;                // cached totals of shards held elsewhere
   // For records that are not durable, including the open one, and for answers that wait for
   // them. Beyond this, clients are not read.
   std::size_t unsynced_bytes = 8u << 20;

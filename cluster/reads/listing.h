@@ -39,7 +39,7 @@ class Listing {
   void on_list(Instant now, ClientId client, const List& list);
   // A peer's question about this node's memory.
   void on_list_part(MemberIndex from, const ListPart& ask);
-  void on_listed_part(MemberIndex from, const ListedPart& answer);
+  void on_listed_part(MemberIndex from, const ListedPart& told);
   void on_link_lost(MemberIndex member);
   void on_tick(Instant now);
 

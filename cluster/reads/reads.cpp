@@ -274,7 +274,7 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
 }
 
 void Reads::ask(Instant now, std::uint64_t number, Operation& operation,
-                std::vector<ShardKey> shards) {
+                const std::vector<ShardKey>& shards) {
   const auto mode =
       operation.level == ReadLevel::strong ? Collector::Mode::majority : Collector::Mode::one;
   const RoundId round = collect(now, mode, shards, operation.deadline);

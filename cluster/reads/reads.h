@@ -72,7 +72,8 @@ class Reads {
   [[nodiscard]] bool answers_itself(const Placement& shard) const;
   [[nodiscard]] Piece held(Instant now, const Age& age, const Entry* entry) const;
   bool answer_now(Instant now, ClientId client, const Read& read);
-  void ask(Instant now, std::uint64_t number, Operation& operation, std::vector<ShardKey> shards);
+  void ask(Instant now, std::uint64_t number, Operation& operation,
+           const std::vector<ShardKey>& shards);
   RoundId collect(Instant now, Collector::Mode mode, std::vector<ShardKey> shards,
                   Instant deadline);
   void on_finished(Instant now, Collector::Mode mode, const Collector::Finished& finished);

@@ -15,7 +15,7 @@
 namespace quipu {
 
 // An answer to a pull stops beyond this, or earlier if the settings say so.
-inline constexpr std::size_t kPullBytes = 256 * 1024;
+inline constexpr std::size_t kPullBytes = std::size_t{256} << 10;
 
 class Replica {
  public:

@@ -31,7 +31,7 @@ class Replicator {
   // A record was sealed: its local changes go to the owners.
   void on_sealed(const Sealed& sealed);
   // A peer must have this shard's state even if it did not change now.
-  void offer(const ShardRef& shard);
+  void offer(const ShardRef& ref);
 
   // Sends what may be sent. `urgent`: only if an operation waits for it.
   enum class Flush { urgent, all };

@@ -13,7 +13,7 @@ namespace quipu {
 inline constexpr std::size_t kStateOverhead = 16;
 inline constexpr std::size_t kMaxStateBytes = kStateOverhead + kMaxKey + kMaxCells * sizeof(Cell);
 // For the header, the version vector and the tables around the states.
-inline constexpr std::size_t kMaxStatesBytes = kMaxFrame - 128 * 1024;
+inline constexpr std::size_t kMaxStatesBytes = kMaxFrame - (std::size_t{128} << 10);
 
 [[nodiscard]] inline std::size_t state_bytes(const ShardRef& shard, const ShardState& state) {
   return kStateOverhead + shard.key.size() + state.cells.size() * sizeof(Cell);

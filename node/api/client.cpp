@@ -27,7 +27,7 @@ ClientSettings with_journal(ClientSettings settings, const ClientJournal* journa
 
 }  // namespace
 
-ClientThread::ClientThread(ClientSettings settings, ClientJournal* journal)
+ClientThread::ClientThread(const ClientSettings& settings, ClientJournal* journal)
     : work_(asio::make_work_guard(io_)),
       timer_(io_),
       names_(io_),
@@ -362,12 +362,12 @@ class Client::Impl {
 Client::Client(std::shared_ptr<Impl> impl) : Counters({impl->thread()}), impl_(std::move(impl)) {}
 Client::~Client() = default;
 
-Result<std::unique_ptr<Client>> Client::connect(ClientOptions options) {
+Result<std::unique_ptr<Client>> Client::connect(const ClientOptions& options) {
   Result<std::vector<std::string>> seeds = sound_seeds(options.seeds);
   if (!seeds.ok()) return seeds.status();
   ClientSettings settings;
   settings.seeds = std::move(*seeds);
-  auto thread = std::make_shared<ClientThread>(std::move(settings));
+  auto thread = std::make_shared<ClientThread>(settings);
   thread->start();
   auto impl = std::make_shared<Impl>(thread);
   if (!thread->wait_connected(options.connect_timeout)) {

@@ -36,7 +36,7 @@ class ClientThread final : public CounterBackend {
  public:
   // With a journal, which must outlive it, noted entries are durable before anything is sent.
   // REQUIRES: the settings' seeds are valid addresses.
-  explicit ClientThread(ClientSettings settings, ClientJournal* journal = nullptr);
+  explicit ClientThread(const ClientSettings& settings, ClientJournal* journal = nullptr);
   ~ClientThread() override;
 
   // Call it once, first.

@@ -143,7 +143,8 @@ const std::shared_ptr<CounterBackend>& Counters::backend(std::string_view key) c
 }
 
 Counter Counters::counter(std::string key) {
-  return CounterBackend::make_counter(backend(key), std::move(key));
+  const std::shared_ptr<CounterBackend>& of_key = backend(key);
+  return CounterBackend::make_counter(of_key, std::move(key));
 }
 
 std::string_view Counters::version() { return kVersion; }

@@ -76,7 +76,8 @@ std::chrono::milliseconds parse_duration(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   for (const auto& [name, ms] : kUnits) {
-    const bool fits = error == std::errc() && number > 0 && number <= 24 * 3'600'000 / ms;
+    const bool fits =
+        error == std::errc() && number > 0 && number <= std::int64_t{24} * 3'600'000 / ms;
     if (unit == name && fits) return std::chrono::milliseconds(number * ms);
   }
   throw Usage{"--timeout " + in_quotes(text) +
@@ -254,7 +255,7 @@ class PlainHelp : public CLI::Formatter {
 
 // CLI11's errors, as far as our checks leave any.
 std::string plain(const CLI::Error& error) {
-  const std::string what = first_line(error.what());
+  std::string what = first_line(error.what());
   const std::string option = what.substr(0, what.find(':'));
   if (error.get_name() == "ArgumentMismatch" && what.ends_with("missing"))
     return option + " needs a value";

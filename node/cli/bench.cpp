@@ -189,6 +189,7 @@ Totals measure(const Environment& environment, const BenchCommand& command) {
                                       i);
   }
   std::vector<std::future<void>> threads;
+  threads.reserve(shares.size());
   for (auto& share : shares)
     threads.push_back(std::async(std::launch::async, [&share] { share->run(); }));
   watch.until_end_of(threads);

@@ -24,6 +24,7 @@ std::vector<Result<Reading>> read_all(const OpenClient& client, const Environmen
         [promise](Result<Reading> reading) { promise->set_value(std::move(reading)); });
   }
   std::vector<Result<Reading>> readings;
+  readings.reserve(answers.size());
   for (auto& answer : answers) readings.push_back(answer.get());
   return readings;
 }

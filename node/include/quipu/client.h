@@ -38,7 +38,7 @@ class QUIPU_EXPORT Client : public Counters {
  public:
   // Blocks until the first node answers. The caller owns the Client. Errors: unavailable (no seed
   // answered within connect_timeout), invalid_argument (no seeds, or malformed ones).
-  static Result<std::unique_ptr<Client>> connect(ClientOptions options);
+  static Result<std::unique_ptr<Client>> connect(const ClientOptions& options);
   // Calls that still wait answer in_doubt or unavailable.
   ~Client();
   Client(const Client&) = delete;
