@@ -11,7 +11,7 @@
 //   freshness      how old our view is        quorum_waits  acks that are owed
 //   anti_entropy   what replication missed    collector     states of a majority
 //   replica        answers to members         reads         how a read is answered
-//   listing        which counters exist       sizing        how many exist
+//   listing        which counters exist       key_counts    how many exist
 //   outbound       what waits for a commit    residency     … or for the store
 //   store_identity whose store this is        seal_policy   when a record is sealed
 //   backpressure   when clients and peers wait
