@@ -261,7 +261,6 @@ void NodeCore::part_from_all(Effects& effects) {
 // ---- peer messages ----
 
 void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn) {
-  QUIPU_CHECK(from == self_ || view_.up(from), "a member is heard only while its link is up", from);
   QUIPU_CHECK(executor_->meta().pins.founded, "no counter has a place before the founding", from);
   // A held message has its room already.
   if (backpressure_.peers_wait() && turn == Turn::first && needs_room(message)) {

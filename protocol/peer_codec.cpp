@@ -54,7 +54,7 @@ void read_shards(Reader& in, const wire::ShardList* from, std::vector<ShardKey>&
 
 Offset<wire::Hello> build(Builder& builder, const Hello& message) {
   const auto pins = build(builder, message.pins);
-  const auto versions = build_sightings(builder, message.versions);
+  const auto versions = build_versions(builder, message.versions);
   return wire::CreateHello(builder, raw(message.cluster), raw(message.node), raw(message.store),
                            raw(message.boot), message.marked, message.welcome, pins, versions);
 }
@@ -67,7 +67,7 @@ void read(Reader& in, const wire::Hello& from, Hello& message) {
   message.marked = from.marked();
   message.welcome = from.welcome();
   read(in, from.pins(), message.pins);
-  read_sightings(in, from.versions(), message.versions);
+  read_versions(in, from.versions(), message.versions);
 }
 
 // ---- replication ----

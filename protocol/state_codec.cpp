@@ -144,7 +144,7 @@ Offset<wire::Meta> build(Builder& builder, const Meta& meta) {
       });
   const auto pins = build(builder, meta.pins);
   const auto filled_from = build_scalars<std::uint64_t>(builder, meta.filled_from);
-  const auto versions = build_sightings(builder, meta.versions);
+  const auto versions = build_versions(builder, meta.versions);
   return wire::CreateMeta(builder, raw(meta.cluster), raw(meta.node), raw(meta.store), meta.marked,
                           lineage, pins, filled_from, raw(meta.journal_first), versions);
 }
@@ -160,7 +160,7 @@ void read(Reader& in, const wire::Meta& from, Meta& meta) {
   read(in, from.pins(), meta.pins);
   in.copy("filled_from", from.filled_from(), meta.filled_from);
   meta.journal_first = Commit{from.journal_first()};
-  read_sightings(in, from.versions(), meta.versions);
+  read_versions(in, from.versions(), meta.versions);
 }
 
 // ---- values ----

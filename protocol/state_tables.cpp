@@ -49,13 +49,13 @@ void check_counts(Reader& in, ShardIndex count, ShardIndex usable) {
   in.within<ShardIndex>("usable", usable, 1, count);
 }
 
-Offset<VersionVector> build_sightings(Builder& builder, const std::vector<VersionEntry>& versions) {
+Offset<VersionVector> build_versions(Builder& builder, const std::vector<VersionEntry>& versions) {
   return build_structs<wire::VersionEntry>(builder, versions, [](const VersionEntry& seen) {
     return wire::VersionEntry(raw(seen.store), raw(seen.boot), raw(seen.commit));
   });
 }
 
-void read_sightings(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to) {
+void read_versions(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to) {
   if (from != nullptr) in.within<std::size_t>("versions", from->size(), 0, kMaxWireSightings);
   in.copy("versions", from, to, [](const wire::VersionEntry* seen) {
     return VersionEntry{StoreId{seen->store()}, BootId{seen->boot()}, Commit{seen->commit()}};
@@ -92,7 +92,7 @@ Offset<wire::Delta> StateCodec::build(Builder& builder, const Delta& delta) {
       });
   const auto sums = build_scalars<std::int64_t>(builder, delta.sums_);
   const auto cells = build_cells(builder, delta.cells_);
-  const auto versions = build_sightings(builder, delta.versions);
+  const auto versions = build_versions(builder, delta.versions);
   return wire::CreateDelta(builder, raw(delta.commit_), actors, keys, entries, sums, cells,
                            versions);
 }
@@ -107,7 +107,7 @@ void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
   });
   in.copy("sums", from.sums(), delta.sums_);
   read_cells(in, "cells", from.cells(), delta.cells_);
-  read_sightings(in, from.versions(), delta.versions);
+  read_versions(in, from.versions(), delta.versions);
 }
 
 // Whether the entries divide the cells exactly, so that a cursor stays within them.

@@ -22,9 +22,9 @@ void check_cells(Reader& in, const char* field, std::span<const Cell> cells);
 void check_counts(Reader& in, ShardIndex count, ShardIndex usable);
 
 using VersionVector = Vector<const wire::VersionEntry*>;
-[[nodiscard]] Offset<VersionVector> build_sightings(Builder& builder,
+[[nodiscard]] Offset<VersionVector> build_versions(Builder& builder,
                                                     const std::vector<VersionEntry>& versions);
-void read_sightings(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to);
+void read_versions(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to);
 
 [[nodiscard]] Offset<wire::Pins> build(Builder& builder, const Pins& pins);
 void read(Reader& in, const wire::Pins* from, Pins& pins);  // absent: none

@@ -77,7 +77,6 @@ void Forwarder::number(MemberIndex member) {
 void Forwarder::open_session(MemberIndex member) {
   Peer& peer = peers_[member];
   if (peer.opening != 0 || peer.refused || !view_.up(member)) return;
-  QUIPU_CHECK(view_.pinned(member) != StoreId{}, "a member that is up has a pinned store", member);
   std::erase_if(peer.sessions, [&](const TokenWindow& window) {
     return window.store() != view_.pinned(member) && window.idle();
   });

@@ -73,7 +73,8 @@ leveldb::Status LevelDbEnv::LockFile(const std::string& file, leveldb::FileLock*
 
 leveldb::Status LevelDbEnv::sync_directory(const std::string& directory) {
   leveldb::Status status = base_.sync_directory(directory);
-  if (!status.ok()) sync_failed_ = true;
+  // If the directory could not be opened, nothing was synced, and nothing is lost.
+  if (!status.ok() && !is_refused(status)) sync_failed_ = true;
   return status;
 }
 

@@ -128,7 +128,10 @@ class HeldLock final : public leveldb::FileLock {
     struct flock whole = {};
     whole.l_type = type;
     whole.l_whence = SEEK_SET;
-    return ::fcntl(file_, F_OFD_SETLK, &whole) == 0 ? 0 : errno;
+    if (::fcntl(file_, F_OFD_SETLK, &whole) == 0) return 0;
+    // A file system or kernel that lacks these locks has the older ones, of the process.
+    if (errno != EINVAL) return errno;
+    return ::fcntl(file_, F_SETLK, &whole) == 0 ? 0 : errno;
   }
 
  private:

@@ -96,7 +96,7 @@ class Scribe {
         put_table("a" + std::string(bytes.text(2)), bytes.rest());
         break;
       case record_value:
-        put_table(stored::record(Commit{bytes.count()}), bytes.rest());
+        put_table("j" + std::string(bytes.text(8)), bytes.rest());
         break;
       case state_value: {
         std::string key(1, 's');
