@@ -127,6 +127,17 @@ TEST(ClientJournal, ABoundAddThatNobodyCanTellOfAnyMoreIsSettledAsThat) {
   }
 }
 
+// It is sent as soon as there is a link, before the config says that no member has that store.
+TEST(ClientJournal, ABoundAddWhoseExecutorLeftTheClusterIsAnswered) {
+  ClientHarness t(journaled());
+  auto binding = kBinding;
+  binding.token.store = StoreId{999};
+  t.add_bound(1, "likes", binding);
+  t.connect("n1:1");
+  t.answer(t.take_op(), Code::executor_gone);
+  EXPECT_EQ(t.ended(1), Code::executor_gone);
+}
+
 TEST(ClientJournal, ABoundAddThatIsNotAnsweredInTimeStaysBound) {
   ClientHarness t(journaled());
   t.add_bound(1, "likes", kBinding, 300ms);
