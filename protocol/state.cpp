@@ -41,10 +41,10 @@ void Delta::push(const DeltaEntry& entry) {
   // A decoder would refuse it, and a refused record is lost.
   QUIPU_CHECK(!entry.ref.key.empty() && entry.ref.key.size() <= kMaxKey,
               "a key beyond the limit was refused earlier", entry.ref.key.size());
-  QUIPU_CHECK(entry.ref.shard < kMaxShards && entry.count <= kMaxShards,
-              "shards beyond the limit were refused earlier", entry.ref.shard, entry.count);
-  QUIPU_CHECK(entry.usable >= 1 && entry.usable <= entry.count, "adds may use shards that exist",
-              entry.usable, entry.count);
+  QUIPU_CHECK(entry.ref.shard < kMaxShards && entry.shard_count <= kMaxShards,
+              "shards beyond the limit were refused earlier", entry.ref.shard, entry.shard_count);
+  QUIPU_CHECK(entry.usable_shards >= 1 && entry.usable_shards <= entry.shard_count,
+              "adds may use shards that exist", entry.usable_shards, entry.shard_count);
   QUIPU_CHECK(entry.cells.size() < kNoSum, "a state beyond the limit was refused earlier",
               entry.cells.size());
   std::uint16_t actor = kNoSum;  // of the cell that changed under this number
@@ -60,7 +60,8 @@ void Delta::push(const DeltaEntry& entry) {
   keys_.append(entry.ref.key);
   const std::size_t full = entry.cells.size() - (actor == kNoSum ? 0 : 1);
   entries_.push_back({static_cast<std::uint16_t>(entry.ref.key.size()), entry.ref.shard,
-                      entry.count, entry.usable, actor, static_cast<std::uint16_t>(full)});
+                      entry.shard_count, entry.usable_shards, actor,
+                      static_cast<std::uint16_t>(full)});
 }
 
 ShardRef Delta::Cursor::next_ref() {

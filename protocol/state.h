@@ -26,12 +26,12 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-// Cells are sorted by actor, each actor once. `count` and `usable` are used on shard 0
+// Cells are sorted by actor, each actor once. `shard_count` and `usable_shards` are used on shard 0
 // alone: how many shards reads collect, and how many adds may use.
 struct ShardState {
   std::vector<Cell> cells{};
-  ShardIndex count = 1;
-  ShardIndex usable = 1;
+  ShardIndex shard_count = 1;
+  ShardIndex usable_shards = 1;
   bool operator==(const ShardState&) const = default;
 };
 
@@ -47,8 +47,8 @@ struct VersionEntry {
 // One shard of a Delta. Borrows: valid during the call that receives it.
 struct DeltaEntry {
   ShardRef ref;
-  ShardIndex count;
-  ShardIndex usable;
+  ShardIndex shard_count;
+  ShardIndex usable_shards;
   std::span<const Cell> cells;
 };
 
@@ -61,7 +61,7 @@ class Delta {
   explicit Delta(Commit commit) : commit_(commit) {}
 
   void push(const ShardRef& ref, const ShardState& state) {
-    push({ref, state.count, state.usable, state.cells});
+    push({ref, state.shard_count, state.usable_shards, state.cells});
   }
   void push(const DeltaEntry& entry);
 

@@ -32,15 +32,15 @@ std::uint32_t checksum(std::string_view key, std::string_view payload) {
 
 Offset<wire::ShardState> build(Builder& builder, const ShardState& state) {
   const auto cells = build_cells(builder, state.cells);
-  return wire::CreateShardState(builder, cells, state.count, state.usable);
+  return wire::CreateShardState(builder, cells, state.shard_count, state.usable_shards);
 }
 
 void read(Reader& in, const wire::ShardState& from, ShardState& state) {
-  state.count = from.count();
-  state.usable = from.usable();
+  state.shard_count = from.count();
+  state.usable_shards = from.usable();
   read_cells(in, "cells", from.cells(), state.cells);
   check_cells(in, "cells", state.cells);
-  check_counts(in, state.count, state.usable);
+  check_counts(in, state.shard_count, state.usable_shards);
 }
 
 Offset<wire::TokenRecord> build(Builder& builder, const TokenRecord& record) {

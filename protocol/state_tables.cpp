@@ -134,7 +134,7 @@ void StateCodec::read(Reader& in, const wire::Delta* from, Delta& delta) {
   delta.for_each([&in](const DeltaEntry& entry) {
     in.key_length("key_length", entry.ref.key.size());
     in.shard("shard", entry.ref.shard);
-    check_counts(in, entry.count, entry.usable);
+    check_counts(in, entry.shard_count, entry.usable_shards);
     check_cells(in, "cells", entry.cells);
   });
 }

@@ -27,8 +27,8 @@ Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state) {
   std::pmr::string bytes(&memory);
   bytes.reserve(ref.key.size() + 8 + state.cells.size() * 40);
   append(bytes, ref.shard);
-  append(bytes, state.count);
-  append(bytes, state.usable);
+  append(bytes, state.shard_count);
+  append(bytes, state.usable_shards);
   for (const Cell& cell : state.cells) {
     append(bytes, cell.actor);
     append(bytes, cell.commit);

@@ -132,7 +132,7 @@ void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
   }
   if (has_shard_count(state)) {
     set(kHasShardCount);
-    at.at_ = put(put(at.at_, state.count), state.usable);
+    at.at_ = put(put(at.at_, state.shard_count), state.usable_shards);
   }
   QUIPU_CHECK(static_cast<std::size_t>(at.at_ - bytes()) <= size(), "a state fits its entry",
               ref().key, size());
@@ -193,14 +193,15 @@ Cell Entry::CellRef::cell(const ActorNames& actors) const {
 
 void Entry::unpack(const ActorNames& actors, ShardState& state) const {
   state.cells.clear();
-  state.count = state.usable = 1;
+  state.shard_count = state.usable_shards = 1;
   const char* end =
       for_each_cell([&](const CellRef& cell) { state.cells.push_back(cell.cell(actors)); });
   if (has(kHasShardCount)) {
-    state.count = get<ShardIndex>(end);
-    state.usable = get<ShardIndex>(end + sizeof(ShardIndex));
-    QUIPU_CHECK(state.usable >= 1 && state.usable <= state.count,
-                "adds may use only shards that the counter has", state.usable, state.count);
+    state.shard_count = get<ShardIndex>(end);
+    state.usable_shards = get<ShardIndex>(end + sizeof(ShardIndex));
+    QUIPU_CHECK(state.usable_shards >= 1 && state.usable_shards <= state.shard_count,
+                "adds may use only shards that the counter has", state.usable_shards,
+                state.shard_count);
   }
 }
 

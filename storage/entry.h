@@ -282,7 +282,7 @@ struct Entry::Tally {
 
 // Whether adds may use more than shard 0, or soon may.
 [[nodiscard]] inline bool has_shard_count(const ShardState& state) {
-  return state.count != 1 || state.usable != 1;
+  return state.shard_count != 1 || state.usable_shards != 1;
 }
 // Whether its counter exists: shard 0 counts something since its last clear, or says that
 // there are other shards, which may count something. Other shards alone do not show it.

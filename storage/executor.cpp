@@ -158,7 +158,7 @@ Applied Executor::add_first(const ShardRef& ref, std::int64_t amount, const Plac
   at->sum += amount;
   map_.actors().expect(own(placement.partition()).index);
   map_.put(placement, ref, state, Entry::kLocal | (inserted || starts_again ? Entry::kWhole : 0));
-  if (ref.shard != 0 || state.count > 1) return {Code::ok, next(sealed_)};
+  if (ref.shard != 0 || state.shard_count > 1) return {Code::ok, next(sealed_)};
   return {Code::ok, next(sealed_), 1, narrow(held_sum + amount)};
 }
 
@@ -421,7 +421,7 @@ bool Executor::merge_cell(const JournalAliases::Target& target, Commit commit, s
   const ShardState told{{Cell{map_.actors().name(target.actor), commit, sum, {}, 0}}};
   const std::string key(entry.ref().key);
   const ShardRef ref{key, entry.ref().shard};
-  return merge_entry({ref, told.count, told.usable, told.cells}, map_.place(ref), 0);
+  return merge_entry({ref, told.shard_count, told.usable_shards, told.cells}, map_.place(ref), 0);
 }
 
 // The states that records brought first are not complete.
@@ -431,7 +431,8 @@ bool Executor::load(const ShardRef& ref, const ShardState& state) {
     map_.load(ref, state);
     return true;
   }
-  const bool sound = merge_entry({ref, state.count, state.usable, state.cells}, placement, 0);
+  const bool sound =
+      merge_entry({ref, state.shard_count, state.usable_shards, state.cells}, placement, 0);
   map_.take_open([](const Entry&) {});
   return sound;
 }

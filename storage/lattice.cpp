@@ -53,16 +53,16 @@ Merged merge(ShardState& into, const DeltaEntry& from) {
                 "a state has one cell of each actor", into.cells.size());
     merged.changed = true;
   }
-  if (from.count > into.count || from.usable > into.usable) {
-    into.count = std::max(into.count, from.count);
-    into.usable = std::max(into.usable, from.usable);
+  if (from.shard_count > into.shard_count || from.usable_shards > into.usable_shards) {
+    into.shard_count = std::max(into.shard_count, from.shard_count);
+    into.usable_shards = std::max(into.usable_shards, from.usable_shards);
     merged.changed = true;
   }
   return merged;
 }
 
 Merged merge(ShardState& into, const ShardState& from) {
-  return merge(into, DeltaEntry{ShardRef{{}, 0}, from.count, from.usable, from.cells});
+  return merge(into, DeltaEntry{ShardRef{{}, 0}, from.shard_count, from.usable_shards, from.cells});
 }
 
 Total& Total::operator+=(const Total& other) {

@@ -16,7 +16,7 @@ bool ShardMap::read(const Placement& placement, const ShardRef& ref, ShardState&
   const Entry* entry = find(placement, ref);
   if (entry == nullptr || entry->is_bottom()) {
     state.cells.clear();
-    state.count = state.usable = 1;
+    state.shard_count = state.usable_shards = 1;
     return false;
   }
   index_.unpack(*entry, state);
@@ -33,7 +33,7 @@ ShardIndex ShardMap::told_usable(const Placement& placement, const ShardRef& ref
   if (entry == nullptr || !entry->has(Entry::kHasShardCount)) return 1;
   ShardState state;
   index_.unpack(*entry, state);
-  return state.usable;
+  return state.usable_shards;
 }
 
 // ---- changing ----

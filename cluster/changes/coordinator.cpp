@@ -279,7 +279,7 @@ Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& firs
   QUIPU_CHECK(first_shard.shards.size() == 1 && first_shard.missing.size() == 1,
               "a question about one shard has one answer", op.key, first_shard.shards.size());
   if (first_shard.missing[0]) return Code::unavailable;
-  return op.shard < first_shard.states[0].usable ? Code::ok : Code::invalid_argument;
+  return op.shard < first_shard.states[0].usable_shards ? Code::ok : Code::invalid_argument;
 }
 
 Code Coordinator::reason_to_refuse(const Job& job) const {
@@ -463,7 +463,7 @@ void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Fi
 
 void Coordinator::reset_each_shard(Instant now, const Job& job,
                                    const Collector::Finished& first_shard) {
-  QUIPU_CHECK(first_shard.states.size() == 1 && first_shard.states[0].count >= 1,
+  QUIPU_CHECK(first_shard.states.size() == 1 && first_shard.states[0].shard_count >= 1,
               "a counter has a shard", job.op.key, first_shard.states.size());
   if (first_shard.code != Code::ok || first_shard.missing[0]) {
     const Code code = job.op.ack == Ack::quorum ? Code::no_quorum : Code::unavailable;
@@ -471,8 +471,8 @@ void Coordinator::reset_each_shard(Instant now, const Job& job,
     return;
   }
   const std::uint64_t number = next_reset_++;
-  resets_[number] = {job.origin, first_shard.states[0].count, 0, {}};
-  for (ShardIndex shard = 0; shard < first_shard.states[0].count; ++shard) {
+  resets_[number] = {job.origin, first_shard.states[0].shard_count, 0, {}};
+  for (ShardIndex shard = 0; shard < first_shard.states[0].shard_count; ++shard) {
     Op op = job.op;
     op.shard = shard;
     route_by_owner(now, job_of(op, {Origin::Kind::operation, number, shard}, job.deadline));

@@ -25,7 +25,8 @@ ShardIndex ShardChoice::choose_as_told(const Op& op, const Collector::Finished& 
   const Placement first = executor_.map().place(shard);
   ShardIndex usable = executor_.map().usable(first, shard);
   for (std::size_t i = 0; i < finished.shards.size(); ++i) {
-    if (ShardRef(finished.shards[i]) == shard) usable = std::max(usable, finished.states[i].usable);
+    if (ShardRef(finished.shards[i]) == shard)
+      usable = std::max(usable, finished.states[i].usable_shards);
   }
   return shard_for(op.affinity, first, usable);
 }

@@ -203,7 +203,8 @@ void Collector::count(Shard& shard, Round& round, MemberIndex member) {
 
 // False: together they exceed the limit of a node.
 bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) {
-  ShardState theirs{{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable};
+  ShardState theirs{
+      {entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards};
   ShardState joined = shard.state;
   merge(joined, theirs);
   if (joined.cells.size() > kMaxCells) return false;

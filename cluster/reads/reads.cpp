@@ -11,7 +11,7 @@ constexpr const char* kNoRoom = "too many reads wait for peers, or this one is o
 
 // As old as when it was asked for: the answer may have waited for a disk since.
 Piece from_round(const Collector::Finished& finished, std::size_t i, const ShardState& state) {
-  Piece piece{total(state.cells), state.count, state.usable, finished.missing[i]};
+  Piece piece{total(state.cells), state.shard_count, state.usable_shards, finished.missing[i]};
   piece.age_unknown = finished.age_ms == kUnknownAge;
   piece.as_of = finished.asked - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
   piece.complete = finished.complete && !piece.missing;
@@ -134,7 +134,7 @@ std::size_t Reads::cost(const Operation& operation) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < operation.keys.size(); ++i) {
     const std::size_t shards = operation.rest && operation.refused[i].code == Code::ok
-                                   ? operation.pieces.at({operation.keys[i], 0}).count
+                                   ? operation.pieces.at({operation.keys[i], 0}).shard_count
                                    : 1;
     bytes += shards * (operation.keys[i].size() + sizeof(Piece));
   }
@@ -203,7 +203,7 @@ std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
       shards.push_back({key, 0});
       continue;
     }
-    const ShardIndex count = operation.pieces.at({key, 0}).count;
+    const ShardIndex count = operation.pieces.at({key, 0}).shard_count;
     for (ShardIndex shard = 1; shard < count; ++shard) shards.push_back({key, shard});
   }
   std::sort(shards.begin(), shards.end());
@@ -220,8 +220,8 @@ Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
     if (entry->has(Entry::kHasShardCount)) {
       ShardState state;
       executor_.map().index().unpack(*entry, state);
-      piece.count = state.count;
-      piece.usable = state.usable;
+      piece.shard_count = state.shard_count;
+      piece.usable_shards = state.usable_shards;
     }
   }
   piece.age_unknown = !age.age.has_value();
@@ -345,7 +345,7 @@ std::optional<ShardIndex> Reads::usable(Instant now, std::string_view key) {
   if (view_.owned(placement.partition())) return executor_.map().usable(placement, shard);
   const auto piece = cache_.read(now, shard);
   if (!piece || piece->missing) return std::nullopt;
-  return piece->usable;
+  return piece->usable_shards;
 }
 
 void Reads::ask_usable(Instant now, std::string_view key, Instant deadline, Collector::Then then) {
@@ -363,7 +363,7 @@ Value Reads::value(Instant now, const Operation& operation, std::size_t key) con
   const auto piece_of = [&](ShardIndex shard) -> const Piece& {
     return operation.pieces.at({operation.keys[key], shard});
   };
-  return value(now, operation.level, piece_of(0).count, piece_of);
+  return value(now, operation.level, piece_of(0).shard_count, piece_of);
 }
 
 }  // namespace quipu

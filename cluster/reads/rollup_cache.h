@@ -21,8 +21,8 @@ namespace quipu {
 // The contribution of one shard to a read.
 struct Piece {
   Total total;
-  ShardIndex count = 1;
-  ShardIndex usable = 1;
+  ShardIndex shard_count = 1;
+  ShardIndex usable_shards = 1;
   bool missing = false;  // no live owner
   Instant as_of{};       // age = now − as_of; meaningless if age_unknown
   bool age_unknown = false;

@@ -55,7 +55,7 @@ void Replica::on_write_back(MemberIndex from, const WriteBack& write) {
   std::vector<Partition> partitions;
   write.states.for_each([&](const DeltaEntry& entry) {
     partitions.push_back(executor_.map().place(entry.ref).partition());
-    if (entry.count > 1) replicator_.offer(entry.ref);
+    if (entry.shard_count > 1) replicator_.offer(entry.ref);
   });
   answer.unfilled = view_.unfilled(std::move(partitions), refused);
   out_.reply({from, write.fence}, std::move(answer), executor_.covering());

@@ -21,8 +21,9 @@ const ShardRef kRef("likes:42", 0);
 // Nothing but what the codec demands holds of it.
 ShardState some_state(Bytes& bytes) {
   ShardState state;
-  state.count = static_cast<ShardIndex>(1 + bytes.number<std::uint16_t>() % kMaxShards);
-  state.usable = static_cast<ShardIndex>(1 + bytes.number<std::uint16_t>() % state.count);
+  state.shard_count = static_cast<ShardIndex>(1 + bytes.number<std::uint16_t>() % kMaxShards);
+  state.usable_shards =
+      static_cast<ShardIndex>(1 + bytes.number<std::uint16_t>() % state.shard_count);
   std::uint64_t actor = 0;
   while (!bytes.empty()) {
     actor += 1 + bytes.below(4);
@@ -53,7 +54,7 @@ ShardState packed(const ShardState& state, Commit commit) {
   check(decoded.ok(), "a record that was encoded can be decoded");
   ShardState result;
   decoded->delta.for_each([&](const DeltaEntry& entry) {
-    result = {{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable};
+    result = {{entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards};
   });
   return result;
 }
@@ -112,7 +113,8 @@ void check_in_memory(const ShardState& a, const ShardState& b, const ShardState&
   (void)one.map().read(kRef, held);
   check(held == joined(joined(a, b), c), "memory holds the join");
   const Partition partition = one.map().place(kRef).partition();
-  check(one.map().ledger().digest(partition) == two.map().ledger().digest(partition), "partition digests agree");
+  check(one.map().ledger().digest(partition) == two.map().ledger().digest(partition),
+        "partition digests agree");
   check(one.map().total(kRef).sum == total(held.cells).sum, "sums agree");
 }
 

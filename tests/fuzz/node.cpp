@@ -273,7 +273,7 @@ void Node::check_sums() const {
     ShardState first;
     (void)map.read({key, 0}, first);
     Total held;
-    for (ShardIndex shard = 0; shard < first.count; ++shard) held += map.total({key, shard});
+    for (ShardIndex shard = 0; shard < first.shard_count; ++shard) held += map.total({key, shard});
     check(held.sum == sum, "a counter holds what was acknowledged, each add once");
   }
 }

@@ -86,8 +86,8 @@ ShardState some_state(Bytes& bytes, const Known& known) {
   std::sort(state.cells.begin(), state.cells.end(), by_actor);
   const auto same = [](const Cell& a, const Cell& b) { return a.actor == b.actor; };
   state.cells.erase(std::unique(state.cells.begin(), state.cells.end(), same), state.cells.end());
-  state.count = static_cast<ShardIndex>(1 + bytes.below(kShards));
-  state.usable = static_cast<ShardIndex>(1 + bytes.below(state.count));
+  state.shard_count = static_cast<ShardIndex>(1 + bytes.below(kShards));
+  state.usable_shards = static_cast<ShardIndex>(1 + bytes.below(state.shard_count));
   return state;
 }
 

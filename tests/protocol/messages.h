@@ -66,8 +66,9 @@ struct SeenShard {
 inline std::vector<SeenShard> shards_of(const Delta& delta) {
   std::vector<SeenShard> seen;
   delta.for_each([&](const DeltaEntry& entry) {
-    seen.push_back({{std::string(entry.ref.key), entry.ref.shard},
-                    {{entry.cells.begin(), entry.cells.end()}, entry.count, entry.usable}});
+    seen.push_back(
+        {{std::string(entry.ref.key), entry.ref.shard},
+         {{entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards}});
   });
   return seen;
 }

@@ -114,8 +114,8 @@ void Oracle::absorb(MemberIndex node, const Delta& delta) {
       know(node, entry.ref, cell.actor, cell.commit, cell.sum);
       know(node, entry.ref, cell.actor, cell.cleared_commit, cell.cleared_sum);
     }
-    join(node, entry.ref, entry.cells, entry.count, entry.usable);
-    if (entry.usable > 1) check_usable(entry.ref, entry.usable);
+    join(node, entry.ref, entry.cells, entry.shard_count, entry.usable_shards);
+    if (entry.usable_shards > 1) check_usable(entry.ref, entry.usable_shards);
   });
 }
 
@@ -180,7 +180,7 @@ void Oracle::check_usable(ShardRef shard, ShardIndex usable) {
   if (usable <= right || time_.now() < disk_lost_ + std::chrono::seconds(10)) return;
   std::size_t know = 0, others = 0;
   for (const MemberIndex owner : config_.owners.of(partition(shard))) {
-    const bool knows = durable(owner, shard).count >= usable;
+    const bool knows = durable(owner, shard).shard_count >= usable;
     know += knows ? 1 : 0;
     others += !knows && votes_by_(owner, partition(shard)) ? 1 : 0;
   }
@@ -227,7 +227,7 @@ void Oracle::check_given_up(MemberIndex node, const ShardRef& shard) {
   const ShardState& mine = durable(node, shard);
   for (const MemberIndex owner : config_.owners.of(partition(shard))) {
     ShardState held = durable(owner, shard);
-    if (!reference::join(held, mine.cells, mine.count, mine.usable)) continue;
+    if (!reference::join(held, mine.cells, mine.shard_count, mine.usable_shards)) continue;
     trace_.fail(time_.now(), Invariant::nothing_acked_is_lost,
                 config_.members[node].name + " gave up " + name(shard) + ", of which " +
                     config_.members[owner].name + " lacks something on its disk");
@@ -248,7 +248,7 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
     } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
       if (!state.ok()) continue;
-      join(node, named->ref, state->cells, state->count, state->usable);
+      join(node, named->ref, state->cells, state->shard_count, state->usable_shards);
     }
   }
   went_back_[node] = !disk.durable.empty();
@@ -256,7 +256,7 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
 
 bool Oracle::holds(MemberIndex node, const DeltaEntry& entry) const {
   ShardState held = durable(node, entry.ref);
-  return !reference::join(held, entry.cells, entry.count, entry.usable);
+  return !reference::join(held, entry.cells, entry.shard_count, entry.usable_shards);
 }
 
 void Oracle::check_sent(MemberIndex from, const Delta& delta, const char* what) {
@@ -406,7 +406,7 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
 ShardIndex Oracle::known_shards(const std::string& key) const {
   std::vector<ShardIndex> counts;
   for (const MemberIndex owner : config_.owners.of(partition({key, 0})))
-    counts.push_back(durable(owner, {key, 0}).count);
+    counts.push_back(durable(owner, {key, 0}).shard_count);
   std::sort(counts.begin(), counts.end(), std::greater<>{});
   return counts[config_.owners.majority() - 1];
 }
@@ -418,7 +418,7 @@ bool Oracle::exists_for_all(const std::string& key) const {
   std::size_t count = 0;
   for (const MemberIndex owner : config_.owners.of(at)) {
     const ShardState& state = shard_of(copies->on[owner], 0);
-    const bool exists = state.count > 1 || total(state.cells).exists;
+    const bool exists = state.shard_count > 1 || total(state.cells).exists;
     // One that is down may be up again before the answer.
     if (!exists && (votes_by_(owner, at) || !bootstrapping_(owner, at))) return false;
     count += exists ? 1 : 0;

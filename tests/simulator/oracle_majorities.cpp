@@ -48,8 +48,8 @@ Oracle::Answers Oracle::answers(const ShardKey& shard, bool negative, Fence fenc
     told.possible = true;
     told.always &= shown;
     told.ever |= shown;
-    told.least_count = std::min(told.least_count, joined.count);
-    told.most_count = std::max(told.most_count, joined.count);
+    told.least_count = std::min(told.least_count, joined.shard_count);
+    told.most_count = std::max(told.most_count, joined.shard_count);
     if (!differ) break;
   }
   return told;
@@ -64,7 +64,7 @@ Oracle::Votes Oracle::votes(const std::string& key) const {
   ShardIndex shards = 1;
   if (const Copies* const copies = this->copies(key)) {
     for (const std::vector<ShardState>& states : copies->on)
-      shards = std::max(shards, states.empty() ? shards : states.front().count);
+      shards = std::max(shards, states.empty() ? shards : states.front().shard_count);
   }
   Votes votes;
   votes.reserve(shards * config_.owners.replication());
@@ -106,7 +106,7 @@ std::uint32_t Oracle::shown_by_all(const std::string& key, bool negative) const 
   if (copies == nullptr) return 0;
   ShardIndex shards = kShards;
   for (const MemberIndex owner : config_.owners.of(partition({key, 0})))
-    shards = std::min(shards, durable(owner, {key, 0}).count);
+    shards = std::min(shards, durable(owner, {key, 0}).shard_count);
   std::uint32_t shown = 0;
   for (ShardIndex shard = 0; shard < shards; ++shard) {
     std::uint32_t by_all = ~0U;

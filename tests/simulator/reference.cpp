@@ -38,8 +38,8 @@ bool join(ShardState& into, std::span<const Cell> cells, ShardIndex count, Shard
       changed = true;
     }
   }
-  changed |= raise(into.count, count);
-  changed |= raise(into.usable, usable);
+  changed |= raise(into.shard_count, count);
+  changed |= raise(into.usable_shards, usable);
   return changed;
 }
 

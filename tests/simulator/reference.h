@@ -14,7 +14,7 @@ namespace quipu::sim::reference {
 // True if that changed it. `cells` by actor, each once.
 bool join(ShardState& into, std::span<const Cell> cells, ShardIndex count, ShardIndex usable);
 inline bool join(ShardState& into, const ShardState& from) {
-  return join(into, from.cells, from.count, from.usable);
+  return join(into, from.cells, from.shard_count, from.usable_shards);
 }
 [[nodiscard]] Wide total(const ShardState& state);
 

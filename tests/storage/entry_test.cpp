@@ -54,7 +54,7 @@ class PackedEntry : public testing::Test {
     const std::size_t cells = kCells[random_.below(kCells.size())];
     for (std::size_t i = 0; i < cells; ++i)
       state.cells.push_back(some_cell(first_actor_ + 3 * i + random_.below(3)));
-    if (random_.below(3) == 0) state.count = state.usable = 5;
+    if (random_.below(3) == 0) state.shard_count = state.usable_shards = 5;
     return state;
   }
 
@@ -64,7 +64,7 @@ class PackedEntry : public testing::Test {
     EXPECT_EQ(entry.ref(), ref);
     EXPECT_EQ(held, state);
     EXPECT_EQ(entry.total().sum, total(state.cells).sum);
-    EXPECT_EQ(entry.is_bottom(), state.cells.empty() && state.count == 1);
+    EXPECT_EQ(entry.is_bottom(), state.cells.empty() && state.shard_count == 1);
   }
 
   // States one after the other, in the entry's place or, if it has no room, in another.

@@ -111,7 +111,7 @@ inline std::size_t counters_walked(const ShardMap& map, Partition partition) {
   ShardState state;
   map.index().for_each(partition, [&](const Entry& entry) {
     map.index().unpack(entry, state);
-    const bool spread = state.count != 1 || state.usable != 1;
+    const bool spread = state.shard_count != 1 || state.usable_shards != 1;
     if (entry.ref().shard == 0 && (spread || total(state.cells).exists)) ++counters;
   });
   return counters;

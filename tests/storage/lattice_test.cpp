@@ -20,7 +20,7 @@ static void showValue(const Cell& cell, std::ostream& out) {
 }
 
 static void showValue(const ShardState& state, std::ostream& out) {
-  out << state.count << "/" << state.usable << " [";
+  out << state.shard_count << "/" << state.usable_shards << " [";
   for (const Cell& cell : state.cells) showValue(cell, out);
   out << "]";
 }
@@ -59,8 +59,8 @@ rc::Gen<ShardState> any_state() {
       });
   return rc::gen::build<ShardState>(
       rc::gen::set(&ShardState::cells, cells),
-      rc::gen::set(&ShardState::count, rc::gen::inRange<ShardIndex>(1, 5)),
-      rc::gen::set(&ShardState::usable, rc::gen::inRange<ShardIndex>(1, 5)));
+      rc::gen::set(&ShardState::shard_count, rc::gen::inRange<ShardIndex>(1, 5)),
+      rc::gen::set(&ShardState::usable_shards, rc::gen::inRange<ShardIndex>(1, 5)));
 }
 
 ShardState join(ShardState a, const ShardState& b) {
@@ -124,7 +124,7 @@ RC_GTEST_PROP(Merge, KeepsCellsSortedAndEachActorOnce, ()) {
 RC_GTEST_PROP(Merge, OfADeltaEntryIsTheMergeOfItsState, ()) {
   const ShardState a = *any_state(), b = *any_state();
   ShardState merged = a;
-  merge(merged, DeltaEntry{ShardRef{"any", 0}, b.count, b.usable, b.cells});
+  merge(merged, DeltaEntry{ShardRef{"any", 0}, b.shard_count, b.usable_shards, b.cells});
   RC_ASSERT(merged == join(a, b));
 }
 

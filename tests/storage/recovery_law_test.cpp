@@ -253,7 +253,7 @@ class Node {
     if (cleared < commit) cell.cleared_commit = Commit{cleared}, cell.cleared_sum = sum(cleared);
     Delta delta;
     const ShardIndex shards = name.shard == 0 && commit % 8 == 0 ? 4 : 1;
-    delta.push(name, {.cells = {cell}, .count = shards});
+    delta.push(name, {.cells = {cell}, .shard_count = shards});
     delta.versions = {{kPeer, kBoot, Commit{commit}}};
     RC_ASSERT(conflicts(*executor_, delta) == 0u);
   }

@@ -78,9 +78,10 @@ ShardState some_state() {
     }
     state.cells.push_back(cell);
   }
-  state.count = *rc::gen::inRange<ShardIndex>(1, 4);
-  state.usable = *rc::gen::inRange<ShardIndex>(1, static_cast<ShardIndex>(state.count + 1));
-  if (state == ShardState{}) state.count = 2;  // nobody holds one that says nothing
+  state.shard_count = *rc::gen::inRange<ShardIndex>(1, 4);
+  state.usable_shards =
+      *rc::gen::inRange<ShardIndex>(1, static_cast<ShardIndex>(state.shard_count + 1));
+  if (state == ShardState{}) state.shard_count = 2;  // nobody holds one that says nothing
   return state;
 }
 
@@ -279,7 +280,7 @@ TEST(ShardMap, counts_the_counters_that_exist_by_their_first_shard) {
   EXPECT_EQ(map.ledger().counters(partition), 0u);
 
   ShardState spread = cleared;
-  spread.count = 2;
+  spread.shard_count = 2;
   put_state(map, {"likes", 0}, spread);
   EXPECT_EQ(map.ledger().counters(partition), 1u) << "its other shards may count";
   touch_and_add(map, {"likes", 0}, ActorId{1}, 1, Commit{2});
@@ -366,15 +367,15 @@ RC_GTEST_PROP(Digest, equals_the_one_recomputed_from_scratch_after_each_change, 
 
 TEST(Digest, sees_each_part_of_a_state) {
   const Cell cell{ActorId{1}, Commit{2}, 3, Commit{4}, 5};
-  const ShardState base{.cells = {cell}, .count = 3, .usable = 2};
+  const ShardState base{.cells = {cell}, .shard_count = 3, .usable_shards = 2};
   std::vector<ShardState> others(7, base);
   others[0].cells[0].actor = ActorId{9};
   others[1].cells[0].commit = Commit{9};
   others[2].cells[0].sum = 9;
   others[3].cells[0].cleared_commit = Commit{9};
   others[4].cells[0].cleared_sum = 9;
-  others[5].count = 9;
-  others[6].usable = 1;
+  others[5].shard_count = 9;
+  others[6].usable_shards = 1;
   const Hash128 hash = hash_state(kKey, {"likes", 1}, base);
   for (const ShardState& other : others) EXPECT_NE(hash_state(kKey, {"likes", 1}, other), hash);
   EXPECT_NE(hash_state(kKey, {"likes", 2}, base), hash);

@@ -379,7 +379,7 @@ TEST(Raise, ReachesTheOwnersThatWereNotOfItsMajority) {
     });
     ASSERT_EQ(nodes.code(nodes.raise(0, name, 4)), Code::ok);
     nodes.pass(500ms);
-    EXPECT_EQ(nodes.state(late, name).usable, 4);
+    EXPECT_EQ(nodes.state(late, name).usable_shards, 4);
     EXPECT_EQ(nodes.stat(0, "counters"), nodes.owns(0, name) ? 1U : 0U)
         << "and nobody else keeps it";
   }
@@ -408,7 +408,7 @@ TEST(StrongRead, AfterAnInterruptedRaiseMissesNoShardThatMayBeUsed) {
     }
     for (const MemberIndex node : {MemberIndex{1}, MemberIndex{2}}) {
       const ShardState state = nodes.state(node, "a");
-      EXPECT_LE(state.usable, state.count);
+      EXPECT_LE(state.usable_shards, state.shard_count);
     }
   }
 }
