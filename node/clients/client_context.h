@@ -30,12 +30,12 @@ struct ClientContext {
   bool closing = false;
 
   // Appends the answers that are known at once. The others come as effects.
-  void ask(Instant now, ClientId client, std::span<const Op> ops, std::vector<AtOnce>& known);
+  void ask(Instant now, ClientId client, std::span<const Op> asked, std::vector<AtOnce>& known);
   void ask(Instant now, ClientId client, const Read& read);
   void ask(Instant now, ClientId client, const List& list);
   void ask(Instant now, ClientId client, const CountKeys& size);
   // As NodeCore::read_now.
-  void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
+  void read_now(Instant now, std::span<const std::string_view> asked, std::span<Value> found) const;
   // The figures of this node, as its reactor sees them. For clients that could go to another
   // node, it is ready only while all of its reactors are.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;

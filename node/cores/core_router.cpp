@@ -332,7 +332,10 @@ void CoreRouter::on_pending_answer(const Answer& told) {
 }
 
 void CoreRouter::on_released(Commit durable) {
-  held_.release(durable, [this](Done&& done) { answer(done.id, std::move(done)); });
+  held_.release(durable, [this](Done&& done) {
+    const std::uint64_t call = done.id;
+    answer(call, std::move(done));
+  });
 }
 
 void CoreRouter::set_paused(bool paused) {

@@ -71,7 +71,7 @@ class CoreRouter {
 
   // ---- from the core ----
   // An answer for kPendingCalls, or for kPartialReads.
-  void on_pending_answer(const Answer& answer);
+  void on_pending_answer(const Answer& told);
   void on_part(const Answer& answer);
   void on_released(Commit durable);
   // Whether the core accepts more; informs the others.
@@ -129,8 +129,8 @@ class CoreRouter {
   void give_ops(Instant now, std::span<const Op> ops);
   void give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads);
   [[nodiscard]] std::uint64_t admit(std::size_t from, const Mail::Question& question);
-  [[nodiscard]] PendingCall dismiss(std::uint64_t call);
-  void answer(std::uint64_t call, Done done);
+  [[nodiscard]] PendingCall dismiss(std::uint64_t at);
+  void answer(std::uint64_t at, Done done);
 
   asio::io_context& io_;
   CorePort& port_;

@@ -82,8 +82,8 @@ class LocalCalls final : public CounterBackend {
   void ask_members(std::uint64_t id, Instant deadline);
   std::uint64_t keep(Call&& call);
   [[nodiscard]] bool waits(std::uint64_t id) const;
-  void finish(std::size_t slot, const Answer& answer);
-  void end(std::size_t slot, const Status& change, const Status& read);
+  void finish(std::size_t slot, const Answer& told);
+  void end(std::size_t slot, const Status& change, const Status& question);
   [[nodiscard]] Call take(std::size_t slot);
 
   asio::io_context& io_;

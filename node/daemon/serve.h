@@ -6,6 +6,7 @@
 
 #include "node/daemon/stop_signals.h"
 #include "node/settings/settings.h"
+#include "quipu/node.h"
 
 namespace quipu {
 

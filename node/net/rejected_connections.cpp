@@ -10,7 +10,7 @@
 
 namespace quipu {
 
-void RejectedConnections::add(asio::ip::tcp::socket socket, Reason why) {
+void RejectedConnections::add(asio::ip::tcp::socket socket, const Reason& why) {
   if (connections_.size() >= most_) return;
   const Number number = next_++;
   Connection& connection =

@@ -31,7 +31,7 @@ class RejectedConnections {
       : most_(most), time_(time) {}
 
   // `socket` is non-blocking, of an io_context that runs.
-  void add(asio::ip::tcp::socket socket, Reason why);
+  void add(asio::ip::tcp::socket socket, const Reason& why);
   void clear() { connections_.clear(); }
 
  private:

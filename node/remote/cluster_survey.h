@@ -46,10 +46,10 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
   };
 
   [[nodiscard]] std::optional<std::size_t> find(NodeId node) const;
-  void take(std::size_t member, const StatusReply& reply);
+  void take(std::size_t at, const StatusReply& reply);
   void ask(const std::string& address, std::optional<std::size_t> member);
   [[nodiscard]] Status take_answer(const Target& target, const FrameDecoder::Frame& frame);
-  void end(std::size_t target, const Status& result);
+  void end(std::size_t at, const Status& result);
   void finish();
 
   asio::io_context& io_;

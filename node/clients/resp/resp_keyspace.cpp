@@ -218,6 +218,7 @@ class Flush {
       if (step->code != Code::ok) return fail(to, reason(step->code, step->detail));
       const std::vector<std::string> found = walk_.take(*step);
       std::vector<Op> resets;
+      resets.reserve(found.size());
       for (const std::string& key : found) resets.push_back(reset_of(connection_, key));
       open_ = resets.size();
       connection_.again(std::move(resets));

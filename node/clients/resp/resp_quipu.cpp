@@ -79,7 +79,7 @@ void quipu_session(RespConnection& connection, Words words) {
 // Reads "… [ACK level] [AFFINITY name] [TOKEN session number] [FLOOR number]", in any order, from
 // words[at] on into `op`. Returns what is wrong with it, or an empty text.
 std::string read_options(Op& op, Words words, std::size_t at, std::string_view syntax) {
-  const std::string wrong = "ERR syntax error: " + std::string(syntax);
+  std::string wrong = "ERR syntax error: " + std::string(syntax);
   bool has_ack = false;
   std::optional<std::int64_t> floor;
   while (at < words.size()) {
@@ -141,7 +141,7 @@ void quipu_add(RespConnection& connection, Words words) {
   const auto amount = to_integer(words[2]);
   if (!amount) return connection.error(kNotAnInteger);
   Op op{.key = words[1], .amount = *amount, .ack = connection.server().settings.ack};
-  const std::string wrong =
+  std::string wrong =
       read_options(op, words, 3,
                    "QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name | TOKEN session "
                    "number [FLOOR number]]");
