@@ -269,7 +269,7 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
   }
   for (const RoundId round : shared) waiters_.emplace(round, number);
   operation.waiting = std::move(shared);
-  if (!unknown.empty()) ask(now, number, operation, std::move(unknown));
+  if (!unknown.empty()) ask(now, number, operation, unknown);
   return false;
 }
 
