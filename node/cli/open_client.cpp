@@ -6,8 +6,8 @@
 
 namespace quipu::cli {
 
-OpenClient::OpenClient(ClientSettings settings, ClientJournal* journal)
-    : thread_(std::make_shared<ClientThread>(std::move(settings), journal)) {
+OpenClient::OpenClient(const ClientSettings& settings, ClientJournal* journal)
+    : thread_(std::make_shared<ClientThread>(settings, journal)) {
   thread_->start();
 }
 
@@ -16,7 +16,7 @@ OpenClient::~OpenClient() { thread_->close(); }
 Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment) {
   ClientSettings settings;
   settings.seeds = environment.nodes;
-  auto client = std::make_unique<OpenClient>(std::move(settings));
+  auto client = std::make_unique<OpenClient>(settings);
   const auto reach = client->thread().wait_usable(environment.timeout);
   if (reach == ClientThread::Reach::usable) return client;
   Status why = unusable(client->thread(), reach, environment.timeout);

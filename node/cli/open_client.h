@@ -19,7 +19,7 @@ namespace quipu::cli {
 class OpenClient {
  public:
   // `journal`: as for ClientThread; null: none.
-  explicit OpenClient(ClientSettings settings, ClientJournal* journal = nullptr);
+  explicit OpenClient(const ClientSettings& settings, ClientJournal* journal = nullptr);
   ~OpenClient();
   OpenClient(const OpenClient&) = delete;
   OpenClient& operator=(const OpenClient&) = delete;
