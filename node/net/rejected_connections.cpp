@@ -14,7 +14,7 @@ void RejectedConnections::add(asio::ip::tcp::socket socket, const Reason& why) {
   if (connections_.size() >= most_) return;
   const Number number = next_++;
   Connection& connection =
-      connections_.try_emplace(number, std::move(socket), std::move(why), NodeClock::now() + time_)
+      connections_.try_emplace(number, std::move(socket), why, NodeClock::now() + time_)
           .first->second;
   connection.late.async_wait([this, number](const asio::error_code& error) {
     if (!error) connections_.erase(number);
