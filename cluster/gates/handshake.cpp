@@ -100,8 +100,7 @@ std::string Handshake::objection(const Hello& hello) const {
   const Meta& meta = executor_.meta();
   if (hello.cluster != meta.cluster) {
     return "another cluster: its name, its replication or a member's name, peer address, zone or "
-           "weight in the "
-           "settings differs from ours";
+           "weight in the settings differs from ours";
   }
   if (hello.node == meta.node) return "two nodes run under one name: stop one, or rename it";
   if (!view_.config().find(hello.node)) return "not a member of this cluster";

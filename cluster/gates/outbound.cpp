@@ -135,7 +135,7 @@ void Outbound::let_go(Item&& item) {
 }
 
 void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effects) {
-  QUIPU_CHECK(at_once_ == nullptr, "answers at once are told within the call that asks for them",
+  QUIPU_CHECK(at_once_ == nullptr, "the call that asks for answers at once collects them itself",
               at_once_client_);
   constexpr std::size_t kDonePerFrame = 1024;
   for (MemberIndex member = 0; member < forwarded_.size(); ++member) {

@@ -59,8 +59,8 @@ class Outbound {
   // While one is set, answers for this client go there, with the commit that they wait for,
   // instead of being held here. null: they are held here, as for all clients.
   void answer_at_once(ClientId client, std::vector<AtOnce>* to) {
-    QUIPU_CHECK(to == nullptr || at_once_ == nullptr, "one client is told at once at a time",
-                client);
+    QUIPU_CHECK(to == nullptr || at_once_ == nullptr,
+                "one client at a time gets its answers at once", client);
     at_once_client_ = client;
     at_once_ = to;
   }

@@ -153,9 +153,9 @@ void KeyCounts::on_tick(Instant now) {
 
 void KeyCounts::finish(std::uint64_t number, Code code, std::string why) {
   const auto at = sums_.find(number);
-  QUIPU_CHECK(at != sums_.end(), "a count is told once", number, code);
+  QUIPU_CHECK(at != sums_.end(), "each key count is answered once", number, code);
   QUIPU_CHECK(code != Code::ok || at->second.questions == 0,
-              "a count is told once each partition was counted", number, at->second.questions);
+              "a key count is answered when no partition is missing", number, at->second.questions);
   const Sum& sum = at->second;
   const std::uint64_t counters = code == Code::ok ? sum.counters : 0;
   out_.answer(sum.client, KeyCount{sum.id, counters, code, std::move(why)});

@@ -47,7 +47,7 @@ class CorePort {
       QUIPU_CHECK(port_.core_ != nullptr, "an event needs a core");
       return port_.core_.get();
     }
-    // Of the events since the last finish.
+    // The effects of the events since the last finish.
     [[nodiscard]] Effects& effects() const { return port_.effects_; }
 
    private:

@@ -5,7 +5,7 @@
 
 namespace quipu::bench {
 
-// Of the whole process, in user space and in the kernel.
+// The CPU time of the whole process, in user space and in the kernel.
 inline double cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -59,7 +59,7 @@ struct AddOptions {
   std::string_view affinity{};
 };
 
-// Of a reset or a raise, which concern all shards.
+// Options of a reset or a raise. Both concern all shards of a counter.
 struct ChangeOptions {
   Ack ack = Ack::disk;
   std::chrono::milliseconds timeout{5000};  // as of an add

@@ -76,7 +76,7 @@ TEST(FullDisk, AnswersRetriesOfWhatWasApplied) {
   EXPECT_EQ(nodes.total(0, "a", ReadLevel::strong), 1);
 }
 
-// Of a counter that node 0 does not own, whether it has a session at the owner or not.
+// Node 0 does not own the counter. It may or may not have a session at the owner.
 TEST(FullDisk, OfAnOwnerIsNoReasonToRefuseWhatAnotherOwnerCanDo) {
   for (const bool session : {false, true}) {
     HandDriven nodes(five());

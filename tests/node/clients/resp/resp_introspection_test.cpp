@@ -69,7 +69,7 @@ TEST_P(RespIntrospection, TellsOfItself) {
   EXPECT_THAT(client.reply_to("COMMAND DOCS incr"), HasSubstr("Adds 1 to a counter"));
 }
 
-// Of a reply's words, without their lengths, those behind the first `word`.
+// The words of a reply behind the first `word`, without their lengths.
 std::string words_behind(const std::string& reply, std::string_view word) {
   std::istringstream lines(reply.substr(std::min(reply.find(word), reply.size())));
   std::string words;
@@ -191,7 +191,7 @@ TEST_P(RespIntrospection, TellsWhatRedisTellsOfCommands) {
        {"COMMAND GETKEYSANDFLAGS SET a 1", "*1 *2 $1 a *2 +OW +update "}});
 }
 
-// Clients in cluster mode that are told of an unknown command ask again for ever.
+// A client in cluster mode repeats its question for ever if the command is unknown.
 TEST_P(RespIntrospection, IsNoRedisCluster) {
   const std::string disabled = "-ERR This instance has cluster support disabled ";
   converse(connect(),
