@@ -56,7 +56,7 @@ Offset<VersionVector> build_versions(Builder& builder, const std::vector<Version
 }
 
 void read_versions(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to) {
-  if (from != nullptr) in.within<std::size_t>("versions", from->size(), 0, kMaxWireSightings);
+  if (from != nullptr) in.within<std::size_t>("versions", from->size(), 0, kMaxWireVersions);
   in.copy("versions", from, to, [](const wire::VersionEntry* seen) {
     return VersionEntry{StoreId{seen->store()}, BootId{seen->boot()}, Commit{seen->commit()}};
   });

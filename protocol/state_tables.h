@@ -10,7 +10,7 @@
 namespace quipu {
 
 // More would be far beyond the store's own bound (storage/lineage.h).
-inline constexpr std::size_t kMaxWireSightings = 4096;
+inline constexpr std::size_t kMaxWireVersions = 4096;
 
 using Cells = Vector<const wire::Cell*>;
 [[nodiscard]] Offset<Cells> build_cells(Builder& builder, const std::vector<Cell>& cells);

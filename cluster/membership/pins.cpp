@@ -67,6 +67,14 @@ PinResult meet_unfounded(Pins& mine, const Hello& hello) {
   return {true, {}};
 }
 
+// No store has the id 0: it stands for "none" where a store is not known yet.
+bool names_no_store(const Hello& hello) {
+  const auto is_none = [](const Pin& pin) { return pin.store == StoreId{}; };
+  return hello.store == StoreId{} ||
+         (hello.pins.founded && (std::ranges::any_of(hello.pins.founding, is_none) ||
+                                 std::ranges::any_of(hello.pins.current, is_none)));
+}
+
 }  // namespace
 
 bool same_stores(const std::vector<Pin>& a, const std::vector<Pin>& b) {
@@ -106,6 +114,7 @@ void found(Pins& mine) {
 
 PinResult meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
   const ClaimedStore peer{hello.node, hello.store, hello.marked};
+  if (names_no_store(hello)) return {false, "its Hello names no store where one must be"};
   if (find_pin(mine.founding, hello.node) == mine.founding.end())
     return {false, "not a member of this cluster"};
   if (!mine.founded && !hello.pins.founded) return meet_unfounded(mine, hello);
@@ -125,6 +134,8 @@ PinResult meet(Pins& mine, const ClaimedStore& self, const Hello& hello) {
     }
     merge_current(next, hello.pins);
   }
+  if (next.retired.size() > kMaxRetired)
+    return {false, "more stores were replaced than any node remembers: found a new cluster"};
   PinResult result;
   if (!admit(next, self)) {
     result.refusal = stranger("this node's");

@@ -33,6 +33,10 @@ struct ClaimedStore {
 // The pins of a store that has met no other.
 [[nodiscard]] Pins blank_pins(const ClusterConfig& config, const ClaimedStore& self);
 
+// Stores that were replaced, which no node forgets: so many that each Hello stays well below
+// kMaxFrame.
+inline constexpr std::size_t kMaxRetired = 65'536;
+
 struct PinResult {
   bool changed = false;  // also if it refuses because our store was replaced
   std::string refusal;   // not empty: close the link with this text

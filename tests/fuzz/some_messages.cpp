@@ -44,7 +44,7 @@ auto some(Bytes& bytes, std::size_t most, Make make) {
   return all;
 }
 
-VersionEntry some_sighting(Bytes& bytes, const Known& known) {
+VersionEntry some_version(Bytes& bytes, const Known& known) {
   return {one_of(bytes, known.stores), BootId{bytes.count()}, Commit{bytes.count()}};
 }
 
@@ -98,7 +98,7 @@ Delta some_delta(Bytes& bytes, const Known& known) {
     const ShardKey shard = some_shard_key(bytes);
     delta.push(shard, some_state(bytes, known));
   }
-  delta.versions = some(bytes, 2, [&] { return some_sighting(bytes, known); });
+  delta.versions = some(bytes, 2, [&] { return some_version(bytes, known); });
   return delta;
 }
 

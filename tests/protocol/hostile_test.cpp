@@ -118,7 +118,7 @@ TEST_P(SpoiltDelta, is_refused_and_says_where) {
   EXPECT_EQ(decoded(delta).code(), Code::protocol_error);
 }
 
-TEST(HostileDelta, of_the_most_sightings_passes) {
+TEST(HostileDelta, of_the_longest_version_vector_passes) {
   WireDelta delta;
   delta.versions = 4096;
   EXPECT_TRUE(decoded(delta).ok());

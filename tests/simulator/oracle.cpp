@@ -205,14 +205,14 @@ void Oracle::on_durable(MemberIndex node, const Batch& batch) {
     if (stored::parse_record(put.key)) absorb_record(node, put.key, put.value);
   }
   if (disk_lost_ != Instant{}) return;
-  check_sightings(node);
+  check_versions(node);
   for (const std::string& key : batch.deletes) {
     if (const auto named = stored::parse_shard(key)) check_given_up(node, named->ref);
   }
 }
 
 // Whoever holds a store's cells has noted how far that store had come.
-void Oracle::check_sightings(MemberIndex node) {
+void Oracle::check_versions(MemberIndex node) {
   for (const auto& [store, commit] : seen_[node]) {
     const Commit noted = sighted_[node][store];
     if (noted >= commit) continue;

@@ -123,7 +123,7 @@ class Oracle {
   void check_goes_on(MemberIndex node, Partition partition, ActorId actor);
   [[nodiscard]] Commit reached(MemberIndex node, ShardRef shard, ActorId actor) const;
   [[nodiscard]] ActorId own_actor(MemberIndex node, Partition partition) const;
-  void check_sightings(MemberIndex node);
+  void check_versions(MemberIndex node);
   void check_given_up(MemberIndex node, const ShardRef& shard);
   void check_usable(ShardRef shard, ShardIndex usable);
   void check_sent(MemberIndex from, const Delta& delta, const char* what);
