@@ -197,6 +197,7 @@ void NodeCore::on_hello(Instant now, LinkId link, const Hello& hello, Effects& e
     identity_.abandon(random_.id<StoreId>());
     return;
   }
+  for (const MemberIndex member : progress.ended) on_link_lost(member);
   if (progress.pins_changed) adopt_pins(now);
   if (view_.retired()) {
     part_from_all(effects);

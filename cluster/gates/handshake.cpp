@@ -126,7 +126,7 @@ Handshake::Progress Handshake::on_hello(Instant now, LinkId id, const Hello& hel
   link.member = member;
   Progress progress;
   std::string refusal = meet_store(member, hello, progress);
-  if (progress.pins_changed) leave_replaced(effects);
+  if (progress.pins_changed) progress.ended = leave_replaced(effects);
   if (!refusal.empty()) {
     refuse(id, Code::cannot_start, std::move(refusal), effects);
   } else if (!progress.rolled_back) {
@@ -266,11 +266,14 @@ void Handshake::end(Link& link, LinkId id, const std::string& why, Effects& effe
   view_.set_up(*link.member, false);
 }
 
-void Handshake::leave_replaced(Effects& effects) {
+std::vector<MemberIndex> Handshake::leave_replaced(Effects& effects) {
+  std::vector<MemberIndex> ended;
   for (auto& [id, link] : open_) {
-    if (link.accepted && retired(executor_.meta().pins, link.store))
-      end(link, id, "its store was replaced", effects);
+    if (!link.accepted || !retired(executor_.meta().pins, link.store)) continue;
+    if (up_[*link.member] == id) ended.push_back(*link.member);
+    end(link, id, "its store was replaced", effects);
   }
+  return ended;
 }
 
 void Handshake::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {

@@ -41,8 +41,10 @@ class Handshake {
     std::optional<MemberIndex> up;  // this member's link has just come up
     bool pins_changed = false;
     bool rolled_back = false;  // the peer knows more of this store than it does
-    std::optional<MemberIndex>
-        confirmed;  // the peer's version vector shows no loss, and it welcomes us
+    // The peer's version vector shows no loss, and it welcomes us.
+    std::optional<MemberIndex> confirmed;
+    // Their links are not up any more, since the peer says that their stores were replaced.
+    std::vector<MemberIndex> ended;
   };
   [[nodiscard]] Progress on_hello(Instant now, LinkId id, const Hello& hello, Effects& effects);
   // Ends all links that carry data.
@@ -93,7 +95,7 @@ class Handshake {
   void agree(MemberIndex member, const Hello& hello, Progress& progress);
   void conclude_founding();
   void end(Link& link, LinkId id, const std::string& why, Effects& effects);
-  void leave_replaced(Effects& effects);
+  [[nodiscard]] std::vector<MemberIndex> leave_replaced(Effects& effects);
   // An accepted link. If there is a newer one, the peer has given up this one, and ignores it.
   [[nodiscard]] std::optional<LinkId> newest(MemberIndex member) const;
   void keep_newest(MemberIndex member, Effects& effects);

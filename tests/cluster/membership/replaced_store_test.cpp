@@ -42,6 +42,27 @@ TEST(ReplacedStore, AMarkedStoreIsPinnedAndTheOldOneRefused) {
   EXPECT_FALSE(nodes.up(1, 2));
 }
 
+// It heard of two replacements of that member, one on each side of a partition of the network.
+TEST(ReplacedStore, WhatWaitsForAStoreEndsOnceAPeerSaysThatItIsRetired) {
+  HandDriven nodes;
+  const Token token = nodes.session(0, 1);
+  nodes.stall(1);
+  const std::uint64_t waits = nodes.add(0, "a", 1, {.shard = 0, .token = token});
+  ASSERT_EQ(nodes.code(waits), std::nullopt);
+  const Meta& peer = nodes.meta(2);
+  Hello hello;
+  hello.cluster = peer.cluster;
+  hello.node = peer.node;
+  hello.store = peer.store;
+  hello.boot = peer.lineage.back().boot;
+  hello.welcome = true;
+  hello.pins = peer.pins;
+  hello.pins.retired = {nodes.meta(1).store};
+  nodes.forge(2, 0, hello);
+  EXPECT_FALSE(nodes.up(0, 1));
+  EXPECT_EQ(nodes.code(waits), Code::in_doubt);
+}
+
 // A disk in another machine under the old one's name, say, while the old one was cut off.
 TEST(ReplacedStore, TheOldStoreStopsExecutingOnceItLearnsOfIt) {
   HandDriven nodes;
