@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <regex>
 
 #include "quipu/node.h"
 #include "tests/node/eventually.h"
@@ -24,6 +24,19 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+// Without the sequences that steer a terminal: ESC [, numbers, and a letter.
+std::string without_steering(const std::string& shown) {
+  std::string text;
+  for (std::size_t at = 0; at < shown.size(); ++at) {
+    if (shown.compare(at, 2, "\x1b[") != 0) {
+      text += shown[at];
+      continue;
+    }
+    at = std::min(shown.find_first_not_of("0123456789;?", at + 2), shown.size());
+  }
+  return text;
+}
 
 // `quipu` with its stderr on a terminal, and its stdout in a file.
 class OnATerminal {
@@ -70,12 +83,11 @@ class OnATerminal {
   // The lines that were drawn over each other so far, without what steers the terminal.
   std::vector<std::string> drawn() {
     read_what_is_there();
-    static const std::regex steering("\x1b\\[[0-9;?]*[A-Za-z]");
     std::vector<std::string> lines;
     std::size_t begin = 0;
     // Up to the last that was begun, which may not be whole.
     for (std::size_t end; (end = shown_.find('\r', begin)) != std::string::npos; begin = end + 1) {
-      const std::string line = std::regex_replace(shown_.substr(begin, end - begin), steering, "");
+      const std::string line = without_steering(shown_.substr(begin, end - begin));
       if (!line.empty() && line != "\n") lines.push_back(line);
     }
     return lines;
