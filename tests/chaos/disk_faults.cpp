@@ -82,7 +82,7 @@ std::uint64_t size_of_contents(const fs::path& file) {
   return test::read_file(file).find_last_not_of('\0') + 1;
 }
 
-// Of a store's files, any bit. A power cut cannot do this: the store is to notice.
+// Any bit of any file of the store. A power cut cannot do this. The store must notice it.
 void flip_a_bit(const fs::path& store, std::uint64_t draw) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(store)) {

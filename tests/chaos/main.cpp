@@ -58,7 +58,7 @@ bool matches(const Nemesis& kind, const std::string& asked) {
          (asked == "network" && kind.family == network) || (asked == "disk" && kind.family == disk);
 }
 
-// Of a list with commas. Empty: there is one that nobody knows.
+// The faults that a list with commas names. Empty: one of its names is unknown.
 std::vector<Nemesis> choose(const std::string& list) {
   std::set<std::string_view> chosen;
   std::istringstream names(list);

@@ -420,8 +420,8 @@ void Node::pass(Duration duration) {
 
 // ---- the end ----
 
-// Of what it owns: what it does not, it drops once the owners have it, and a record
-// may bring that back.
+// Only what it owns. It drops the rest once the owners have it, and a record may bring that
+// back.
 Node::Print Node::print(const Executor& executor) const {
   Print print;
   const ShardMap& map = executor.map();

@@ -79,7 +79,7 @@ void append(ReadBuffer& in, std::string_view bytes) {
   in.commit(bytes.size());
 }
 
-// Of whole ones.
+// Only whole requests count.
 std::uint64_t requests_in(std::string_view bytes) {
   ReadBuffer in;
   append(in, bytes);
@@ -217,7 +217,7 @@ class Stranger {
   }
 
  private:
-  // Of one turn, and of the replies to one more request.
+  // The replies of one turn, and to one more request.
   static constexpr std::size_t kMostAtOnce = std::size_t{2} << 20;
 
   void connect() {

@@ -319,9 +319,9 @@ std::vector<std::string> Nemesis::newest_keys_of(const SimNode& node, const SimN
   return found;
 }
 
-// Of what a disk loses, one node alone has heard: it owns none of it and keeps none of it, but
-// collects it for a strong read that does not end yet. The owners know of nothing that was
-// lost, so the node that lost it counts on. Only then the reader reaches them again.
+// Only one node knows of what a disk loses. It neither owns nor keeps it, but collects it for a
+// strong read that does not end yet. The owners know of nothing that was lost, so the node that
+// lost it goes on with adds. Only then does the reader reach them again.
 void Nemesis::lose_what_was_read(SimNode& node) {
   std::vector<SimNode*> others = shuffled_others(node);
   const auto reads = [&](const SimNode* one) {

@@ -19,7 +19,7 @@ std::uint32_t digits(Wide sum, bool negative) {
 
 }  // namespace
 
-// Of one shard, to all who go by one fence.
+// What a majority may answer about one shard to nodes with the same fence.
 struct Oracle::Answers {
   bool possible = false;
   std::uint32_t always = ~0U, ever = 0;

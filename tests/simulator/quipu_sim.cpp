@@ -165,7 +165,7 @@ int run_many(const Arguments& arguments) {
       std::cout << explain(report);
       return 1;
     }
-    // Of strays as well, which are the odd ones.
+    // Halved, so that odd seeds, which are strays, are run twice as well.
     if (seed / 2 % kTwiceEach == 0 && simulate(options).hash != report.hash) {
       std::cout << options.arguments()
                 << " went another way the second time: something reads a "

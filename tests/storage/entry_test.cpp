@@ -47,7 +47,7 @@ class PackedEntry : public testing::Test {
     return cell;
   }
 
-  // Of numbers that need little room, mostly.
+  // Most of its numbers need little room.
   ShardState some_state() {
     plain_ = random_.below(3) != 0;
     ShardState state;

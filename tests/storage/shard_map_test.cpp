@@ -424,7 +424,7 @@ TEST(Digest, is_the_same_of_few_and_of_many) {
 
 // ---- memory ----
 
-// Of counters whose keys are of 14 bytes.
+// The memory for each of many counters whose keys have 14 bytes.
 std::size_t bytes_each(const ShardState& state) {
   ShardMap map(kKey);
   constexpr std::size_t kCounters = 200000;

@@ -14,7 +14,7 @@ constexpr std::size_t kMaxLine = 4096;
   throw std::runtime_error(std::string(what).append(": ").append(line));
 }
 
-// Of "$123\r\n".
+// The 123 of "$123\r\n".
 std::int64_t number(std::string_view line) {
   std::int64_t value = 0;
   const char* end = line.data() + line.size() - 2;

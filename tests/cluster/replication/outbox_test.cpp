@@ -29,7 +29,7 @@ std::vector<Held> all(const std::vector<Outbox::Item>& items) {
   return list;
 }
 
-// Of a few hundred keys; in each eight all hashes are alike, so that names decide.
+// Eight keys in a row have the same hash, so that their names decide.
 PlacedRef placed(const std::string& key, std::size_t number) {
   return {{key, 0}, Placement(number / 8 * 0x9e3779b97f4a7c15)};
 }

@@ -43,7 +43,7 @@ TEST(Idle, WhoeverIsSilentIsDisconnectedWhateverItSpeaks) {
   EXPECT_FALSE(native.receive().has_value());
 }
 
-// Of two owners one is gone: a strong read waits for it until its deadline.
+// One of two owners is gone. A strong read waits for it until its deadline.
 TEST(Idle, WhoeverWaitsForAnAnswerGetsItFirst) {
   const TemporaryDirectory directory;
   std::vector<std::unique_ptr<Node>> nodes;

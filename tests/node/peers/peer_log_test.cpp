@@ -73,7 +73,7 @@ TEST(PeerLog, HasOneLineForEachPeerThatGoesOrReturnsAndForEachLossOfTheMajority)
   EXPECT_EQ(lines.with("no majority").size(), lost + 1);
 }
 
-// Of three nodes one is the last in the order of who dials whom, and dials nobody.
+// The order of the members decides who dials whom: the last of the three dials nobody.
 TEST(PeerLog, NamesAPeerThatIsNotThereAtTheStart) {
   for (std::size_t missing = 0; missing < 3; ++missing) {
     const TemporaryDirectory directory;

@@ -164,7 +164,7 @@ TEST(Reactors, WhatOneConnectionWritesAnyOtherReads) {
               "*5\r\n$1\r\n5\r\n$1\r\n5\r\n$1\r\n5\r\n$-1\r\n$1\r\n5\r\n");
     EXPECT_EQ(client->reply_to("DBSIZE"), ":60\r\n");
   }
-  // Of all reactors together.
+  // INFO adds up all reactors.
   EXPECT_TRUE(eventually([&] {
     const std::string info = clients[0]->reply_to("INFO");
     return info.find("connected_clients:6\r\n") != info.npos &&

@@ -127,8 +127,8 @@ TEST(LevelDbStore, TakesZerosForTheEndOfEveryLog) {
   }
 }
 
-// Of a record that spans blocks, a power cut may keep a later block and lose an
-// earlier one: what stands behind goes on with a record, but begins none.
+// A power cut may keep a later block of a record and lose an earlier one. What stands behind
+// continues a record, but begins none.
 TEST(LevelDbStore, CutsATornRecordOfWhichALaterBlockIsIntact) {
   for (const std::size_t lost : {0U, 20'000U, 33'000U, 70'000U}) {
     const auto env = make_disk(3, 50);

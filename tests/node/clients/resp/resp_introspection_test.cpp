@@ -212,7 +212,7 @@ TEST_P(RespIntrospection, IsNoRedisCluster) {
             {"READONLY x", "-ERR wrong number of arguments for 'readonly' command "}});
 }
 
-// Of a line "… name=12 …"; -1: it is not there.
+// The 12 of a line "… name=12 …". -1: the name is not there.
 std::int64_t number_in(const std::string& line, const std::string& name) {
   const std::size_t at = line.find(name);
   return at == line.npos ? -1 : std::stoll(line.substr(at + name.size()));
@@ -232,7 +232,7 @@ TEST_P(RespIntrospection, TellsOfAClientWhatIsTrue) {
     EXPECT_GE(number_in(line, since), 0);
     EXPECT_LT(number_in(line, since), 600);
   }
-  // Of another connection: what it has sent of a request.
+  // What another connection has sent of a request.
   RawConnection other = connect();
   EXPECT_EQ(other.reply_to("PING"), "+PONG\r\n");
   ASSERT_TRUE(other.send("GET half"));
@@ -364,7 +364,7 @@ TEST_P(RespInfo, TimesCommandsAndCountsBytes) {
   EXPECT_GT(number_in(info, "total_writes_processed:"), 0);
 }
 
-// Of the reactor that is asked.
+// CONFIG RESETSTAT sets the figures of the reactor that is asked.
 TEST_P(RespIntrospection, SetsItsFiguresTo0) {
   RawConnection client = connect();
   EXPECT_EQ(client.reply_to("INCR a"), ":1\r\n");

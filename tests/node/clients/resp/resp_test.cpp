@@ -302,7 +302,7 @@ TEST_P(RespOfOneReactor, SpeaksBothVersions) {
        {"GET nothing", "$-1 "}});
 }
 
-// Of a pipeline, all local reads in a row are answered together.
+// All local reads that follow each other in a pipeline are answered together.
 TEST_P(Resp, APipelineIsAnsweredInItsOrderAndAsItWasAsked) {
   RawConnection client = connect();
   ASSERT_TRUE(
@@ -545,7 +545,7 @@ TEST(RespCluster, AnyNodeTakesWhatOthersOwn) {
               "*6\r\n$5\r\nvalue\r\n:3\r\n");
     EXPECT_EQ(clients[1]->reply_to("SET " + name + " 10"), "+OK\r\n");
     EXPECT_EQ(clients[2]->reply_to("INCR " + name), ":11\r\n");
-    // Of what it does not hold, too, a client sees its own changes.
+    // A client sees its own changes, also of a counter that its node does not own.
     EXPECT_EQ(clients[2]->reply_to("DEL " + name), ":1\r\n");
     EXPECT_EQ(clients[0]->reply_to("GETDEL " + name), "$-1\r\n");
   }

@@ -38,7 +38,7 @@ TEST_P(RespTokens, TheSameWordsCountOnce) {
   const std::string third = "QUIPU.ADD a 10 TOKEN " + session + " 3\r\n";
   ASSERT_TRUE(other.send(third + third + "GET a\r\n"));
   EXPECT_EQ(other.receive_text("$2\r\n13\r\n"), ":13\r\n:13\r\n$2\r\n13\r\n");
-  // Of any counter, though another reactor that holds it may hear of the add later.
+  // A token works for any counter, though the reactor that holds it may hear of the add later.
   const std::string fourth = "QUIPU.ADD b 1 TOKEN " + session + " 4";
   for (int i = 0; i < 3; ++i) EXPECT_THAT(other.reply_to(fourth), StartsWith(":"));
   EXPECT_TRUE(eventually([&other] { return other.reply_to("GET b") == "$1\r\n1\r\n"; }));
