@@ -24,7 +24,7 @@ std::uint8_t lane(Partition partition) {
 
 bool before(const Cell& cell, ActorId actor) { return cell.actor < actor; }
 
-auto find_cell(ShardState& state, ActorId actor) {
+auto find_cell(auto& state, ActorId actor) {
   return std::lower_bound(state.cells.begin(), state.cells.end(), actor, before);
 }
 
@@ -427,6 +427,10 @@ bool Executor::merge_cell(const JournalAliases::Target& target, Commit commit, s
 // The states that records brought first are not complete.
 bool Executor::load(const ShardRef& ref, const ShardState& state) {
   const Placement placement = map_.place(ref);
+  // Each record of this store is older than what comes of it, and all of them were replayed.
+  const ActorId actor = own(placement.partition()).id;
+  const auto own_cell = find_cell(state, actor);
+  if (holds(state, own_cell, actor) && own_cell->commit > sealed_) return false;
   if (map_.index().find(placement, ref) == nullptr) {
     map_.load(ref, state);
     return true;

@@ -75,7 +75,8 @@ Status load_states(Store& store, Executor& executor) {
     if (!found.ok()) return found.status();
     if (!executor.load(found->ref, found->state)) {
       return {Code::corrupt,
-              "a stored state and its records have more cells than a shard may have"};
+              "a stored state comes from a record that is missing, or has more cells than a shard "
+              "may have"};
     }
     return {};
   });

@@ -202,6 +202,21 @@ TEST(Recovery, finds_a_state_with_more_cells_than_any_may_have_corrupt) {
   EXPECT_EQ(start_code(in_a_record), Code::corrupt);
 }
 
+TEST(Recovery, finds_an_own_state_beyond_the_last_record_corrupt) {
+  MemoryDisk disk = new_disk();
+  const auto executor = std::move(*start(disk));
+  add(*executor, kLikes, 1);
+  write(disk, seal(*executor));
+  const std::string key = stored::shard(executor->map().place(kLikes), kLikes);
+  ShardState changed = state(*executor, kLikes);
+  disk.durable[key] = encode_shard_state(key, changed);
+  EXPECT_EQ(start_code(disk), Code::ok);
+  changed.cells[0].commit = next(executor->sealed());
+  changed.cells[0].sum = 2;
+  disk.durable[key] = encode_shard_state(key, changed);
+  EXPECT_EQ(start_code(disk), Code::corrupt);
+}
+
 TEST(Recovery, finds_an_alias_that_no_record_gave_corrupt) {
   MemoryDisk disk = new_disk();
   { (void)start(disk); }
