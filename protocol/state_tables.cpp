@@ -78,6 +78,8 @@ void read(Reader& in, const wire::Pins* from, Pins& pins) {
   for (std::size_t i = 1; i < pins.retired.size(); ++i) {
     if (pins.retired[i] <= pins.retired[i - 1]) in.refuse("pins.retired", "is not sorted");
   }
+  if (!pins.founded && !pins.retired.empty())
+    in.refuse("pins.retired", "names stores, though nothing is replaced before the founding");
 }
 
 // ---- Delta ----

@@ -172,11 +172,13 @@ OwnPayload config_of(std::uint8_t replication, std::vector<std::uint16_t> owners
   });
 }
 
-OwnPayload hello_of(std::vector<wire::Pin> founding, std::vector<std::uint64_t> retired) {
+OwnPayload hello_of(std::vector<wire::Pin> founding, std::vector<std::uint64_t> retired,
+                    bool founded = true) {
   return made([&](Builder& b) {
     const auto pins = b.CreateVectorOfStructs(founding);
     const auto gone = b.CreateVector(retired);
-    return wire::CreateHello(b, 1, 2, 3, 4, false, false, wire::CreatePins(b, true, pins, 0, gone));
+    return wire::CreateHello(b, 1, 2, 3, 4, false, false,
+                             wire::CreatePins(b, founded, pins, 0, gone));
   });
 }
 
@@ -269,6 +271,12 @@ INSTANTIATE_TEST_SUITE_P(
                   return hello_of({}, {5, 4});
                 },
                 "Hello: pins.retired is not sorted"},
+        Hostile{"retired_unfounded", FrameType::hello,
+                [] {
+                  return hello_of({}, {4, 5}, false);
+                },
+                "Hello: pins.retired names stores, though nothing is replaced before the "
+                "founding"},
         Hostile{"partition", FrameType::delta_ack, [] { return ack_of(4096); },
                 "DeltaAck: unfilled is 4096: must be 0 to 4095"},
         Hostile{"pull_kind", FrameType::pull, [] { return pull_of(5, 0); },

@@ -376,6 +376,8 @@ TEST(Recovery, calls_counters_in_a_store_that_was_never_founded_corrupt) {
   MemoryDisk empty = new_disk();
   change_meta(empty, forget_founding);
   EXPECT_EQ(start_code(empty), Code::ok);
+  change_meta(empty, [](Meta& meta) { meta.pins.retired = {StoreId{7}}; });
+  EXPECT_EQ(start_code(empty), Code::corrupt) << "nothing is replaced before the founding";
 }
 
 TEST(Recovery, calls_a_first_record_at_either_end_of_the_numbers_corrupt) {
