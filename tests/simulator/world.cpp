@@ -272,7 +272,8 @@ void World::check_counts() {
   const std::size_t enough = counts ? keys.size() : 1 + count_.turn % among;
   count_.certain.clear();
   for (auto key = keys.rbegin(); key != keys.rend() && count_.certain.size() < enough; ++key) {
-    if (!ledger_.ever_reset(*key) && oracle_.exists_for_all(*key)) count_.certain.push_back(*key);
+    if (!ledger_.ever_reset(*key) && oracle_.exists_for_all(*key))
+      count_.certain.push_back({*key, oracle_.votes(*key)});
   }
   count_.node = &node;
   count_.until = time_.now() + milliseconds(kCountMs);
@@ -280,7 +281,7 @@ void World::check_counts() {
     count_.listed.clear();
     return node.ask(CountKeys{.timeout_ms = kCountMs});
   }
-  count_.listed = count_.certain.back();
+  count_.listed = count_.certain.back().key;
   const Placement place{oracle_.placement(), {count_.listed, 0}};
   count_.from = raw(place.partition()) * std::uint32_t{kLeaves} + place.leaf();
   // A prefix that others have as well: with its own, a node that lacks it would look on and on.
@@ -288,9 +289,19 @@ void World::check_counts() {
   node.ask(List{.prefix = prefix, .cursor = count_.from, .limit = 1, .timeout_ms = kCountMs});
 }
 
-// Whoever cleared a counter meanwhile may have been first.
+// A reset that came meanwhile may have been executed first. An owner that was filled meanwhile
+// may lack what the other owners have.
+bool World::is_certain(const Count::Certain& counter) const {
+  if (ledger_.ever_reset(counter.key)) return false;
+  const Oracle::Votes now = oracle_.votes(counter.key);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (now[i] && (i >= counter.votes.size() || !counter.votes[i])) return false;
+  }
+  return true;
+}
+
 void World::check_told(const Answer& told) {
-  std::erase_if(count_.certain, [&](const auto& key) { return ledger_.ever_reset(key); });
+  std::erase_if(count_.certain, [this](const auto& counter) { return !is_certain(counter); });
   const std::size_t least = count_.certain.size(), most = ledger_.keys().size();
   const KeyCount* const sized = std::get_if<KeyCount>(&told);
   if (sized != nullptr && sized->code == Code::ok &&
@@ -301,7 +312,7 @@ void World::check_told(const Answer& told) {
                                          " and at most " + std::to_string(most) + " that exist");
   const Keys* const keys = std::get_if<Keys>(&told);
   if (keys != nullptr && keys->code == Code::ok && keys->next > count_.from &&
-      !ledger_.ever_reset(count_.listed) &&
+      std::ranges::count(count_.certain, count_.listed, &Count::Certain::key) > 0 &&
       std::ranges::find(keys->keys, count_.listed) == keys->keys.end())
     fail(Invariant::lists_are_whole,
          count_.node->name() + " lists the place of " + count_.listed + " without it");

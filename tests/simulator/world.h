@@ -46,6 +46,19 @@ class World {
   void sample_reads();
   void check_local_reads();
   void check_counts();
+  struct Count {
+    SimNode* node = nullptr;  // requested, and not answered yet
+    std::size_t turn = 0;
+    struct Certain {
+      std::string key;
+      Oracle::Votes votes;
+    };
+    std::vector<Certain> certain;  // counters that existed when it was
+    std::string listed;            // the one whose place it lists; empty: a key count
+    std::uint32_t from = 0;        // that place
+    Instant until{};               // the longest wait for it
+  };
+  [[nodiscard]] bool is_certain(const Count::Certain& counter) const;
   void check_told(const Answer& told);
   void fail(Invariant invariant, std::string what) {
     trace_.fail(time_.now(), invariant, std::move(what));
@@ -69,14 +82,7 @@ class World {
   std::vector<std::unique_ptr<WireClient>> wire_clients_;
   std::unique_ptr<Nemesis> nemesis_;
   bool sampling_ = false;
-  struct Count {
-    SimNode* node = nullptr;  // requested, and not answered yet
-    std::size_t turn = 0;
-    std::vector<std::string> certain;  // counters that existed when it was
-    std::string listed;                // the one whose place it lists; empty: a key count
-    std::uint32_t from = 0;            // that place
-    Instant until{};                   // the longest wait for it
-  } count_;
+  Count count_;
   std::size_t turn_ = 0;  // the part of the old keys that is checked
   struct Look {
     Instant at{};
