@@ -420,6 +420,23 @@ TEST(TokenTable, deletes_at_rest_the_lanes_that_a_floor_emptied) {
   EXPECT_EQ(disk.lanes.size(), 2u) << "lane 0 holds the floor, lane 9 the number";
 }
 
+// A refused change raises the floor, too, and leaves no entry that shows it.
+TEST(TokenTable, keeps_at_rest_a_floor_that_no_entry_shows) {
+  Disk disk;
+  TokenTable tokens({}, Serial{1});
+  (void)tokens.issue();
+  use(tokens, token(1, 1), 3);
+  disk.checkpoint(tokens, Commit{1});
+  ASSERT_EQ(check(tokens, token(1, 5, 5)), TokenStatus::fresh);  // and is then not noted
+  disk.checkpoint(tokens, Commit{2});
+  disk.journal.clear();
+  TokenTable again({}, Serial{100});
+  disk.load_into(again);
+  for (std::uint64_t number = 1; number < 5; ++number)
+    EXPECT_EQ(check(again, token(1, number)), TokenStatus::expired) << number;
+  EXPECT_EQ(check(again, token(1, 5)), TokenStatus::fresh);
+}
+
 TEST(TokenTable, puts_about_as_much_at_a_time_as_it_is_told) {
   TokenTable tokens({}, Serial{1});
   for (std::uint64_t serial = 1; serial <= 1000; ++serial) (void)tokens.issue();
