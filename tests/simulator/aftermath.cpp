@@ -49,6 +49,9 @@ std::string Aftermath::who_differs() const {
                ", which it does not own";
     }
   }
+  for (const std::string& key : ledger_.keys()) {
+    if (std::string who = world_.oracle_.who_differs(key); !who.empty()) return who;
+  }
   return who_keeps_what_it_gave_up();
 }
 
@@ -179,6 +182,15 @@ std::optional<Told> Aftermath::hear(SimNode& node, const Question& question) {
   return std::get<Told>(*node.told());
 }
 
+bool Aftermath::in_one_leaf(const std::vector<std::string>& keys) const {
+  const auto leaf = [this](const std::string& key) {
+    const Placement place{world_.oracle_.placement(), {key, 0}};
+    return LeafId{place.partition(), place.leaf()};
+  };
+  return std::ranges::all_of(keys,
+                             [&](const std::string& key) { return leaf(key) == leaf(keys[0]); });
+}
+
 // By one node, another in each run: it takes many questions.
 void Aftermath::check_lists() {
   SimNode& node = *nodes_[ledger_.size() % nodes_.size()];
@@ -189,6 +201,10 @@ void Aftermath::check_lists() {
       return world_.fail(
           Invariant::works_after_healing,
           node.name() + " does not list from place " + std::to_string(list.cursor) + " on");
+    if (part->keys.size() > list.limit && !in_one_leaf(part->keys))
+      return fail(Invariant::bounded, node.name() + " lists " + std::to_string(part->keys.size()) +
+                                          " counters of several leaves, where " +
+                                          std::to_string(list.limit) + " were asked for");
     told.insert(part->keys.begin(), part->keys.end());
     list.cursor = part->next;
   }

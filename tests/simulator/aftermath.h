@@ -43,6 +43,7 @@ class Aftermath {
   void check_totals();
   template <class Told, class Question>
   std::optional<Told> hear(SimNode& node, const Question& question);
+  [[nodiscard]] bool in_one_leaf(const std::vector<std::string>& keys) const;
   void check_lists();
   void check_it_works();
   void check_plain_adds();

@@ -411,6 +411,18 @@ ShardIndex Oracle::known_shards(const std::string& key) const {
   return counts[config_.owners.majority() - 1];
 }
 
+std::string Oracle::who_differs(const std::string& key) const {
+  for (ShardIndex shard = 0; shard < kShards; ++shard) {
+    const auto owners = config_.owners.of(partition({key, shard}));
+    for (const MemberIndex owner : owners) {
+      if (durable(owner, {key, shard}) == durable(owners[0], {key, shard})) continue;
+      return config_.members[owner].name + " and " + config_.members[owners[0]].name +
+             " have different states of " + name({key, shard}) + " on their disks";
+    }
+  }
+  return {};
+}
+
 bool Oracle::exists_for_all(const std::string& key) const {
   const Copies* const copies = this->copies(key);
   if (copies == nullptr) return false;

@@ -93,6 +93,9 @@ class Oracle {
   // The number of shards that a majority of the first one's owners have on their disks.
   [[nodiscard]] ShardIndex known_shards(const std::string& key) const;
   [[nodiscard]] HashKey placement() const { return placement_; }
+  // Nothing, or two owners whose disks hold different states of it. (The nodes compare digests,
+  // which may leave something out.)
+  [[nodiscard]] std::string who_differs(const std::string& key) const;
   // The counter exists for any owner in sync.
   [[nodiscard]] bool exists_for_all(const std::string& key) const;
 

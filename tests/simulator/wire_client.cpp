@@ -176,6 +176,9 @@ void WireClient::prepare(ChangeId id, unsigned patience) {
       : change.task.affinity != Affinity{}
           ? shard_for(change.task.affinity, {placement_, {change.task.key, 0}}, usable->second)
           : static_cast<ShardIndex>(random_.below(usable->second));
+  // A shard that adds may not use, or that the counter does not have, is refused.
+  if (options_.has(Knob::shards) && change.task.affinity == Affinity{} && random_.below(16) == 0)
+    change.shard = static_cast<ShardIndex>(random_.below(kShards));
   const Placement placement{placement_, {change.task.key, change.shard}};
   const auto owners = config_.owners.of(placement.partition());
   MemberIndex executor = random_.below(10) == 0
