@@ -49,7 +49,9 @@ class RemoteExecutor {
   // When it became silent although it owes an answer.
   [[nodiscard]] Instant quiet_since() const;
   // Nothing here is worth keeping.
-  [[nodiscard]] bool idle() const { return queue_.empty() && sessions_.empty() && opening == 0 && owed_ == 0; }
+  [[nodiscard]] bool idle() const {
+    return queue_.empty() && sessions_.empty() && opening == 0 && owed_ == 0;
+  }
 
  private:
   struct Session {
