@@ -35,9 +35,10 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       out_(view_, tasks_,
            {.message = [this](Instant then,
                               PeerMessage& message) { dispatch(then, self_, message); },
-            .outcome = [this](
-                           Instant, std::uint64_t operation,
-                           Done&& done) { coordinator_.on_outcome(operation, std::move(done)); }}),
+            .outcome =
+                [this](Instant when, std::uint64_t operation, Done&& done) {
+                  coordinator_.on_outcome(when, operation, std::move(done));
+                }}),
       waits_(view_, out_),
       residency_(*executor_, view_.first_number()),
       replicator_(view_, *executor_, out_, waits_, residency_, settings_),
@@ -52,6 +53,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
       listing_(view_, *executor_, out_, settings_),
       key_counts_(view_, *executor_, out_, settings_),
+      namespaces_(view_, *executor_, out_, settings_),
       coordinator_({view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_,
                     residency_, settings_},
                    random_.split()),
@@ -101,10 +103,11 @@ void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
 void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& effects) {
   // Records that an earlier start wrote and did not sync may still be lost, so the answers of a
   // core that only reads are not complete.
-  if (serves_reads() && (service_ == Service::all || read.level == ReadLevel::local)) {
-    reads_.on_read(now, client, read);
+  const ReadLevel level = reads_.level_of(read);
+  if (serves_reads() && (service_ == Service::all || level == ReadLevel::local)) {
+    reads_.on_read(now, client, read, level);
   } else {
-    const bool quorum = serves_reads() && read.level == ReadLevel::strong;
+    const bool quorum = serves_reads() && level == ReadLevel::strong;
     const Code code = quorum ? Code::no_quorum : Code::unavailable;
     Values values{read.id, {}};
     for (std::size_t i = 0; i < read.keys.size(); ++i) values.values.push_back({code, state()});
@@ -128,6 +131,18 @@ void NodeCore::on_count_keys(Instant now, ClientId client, const CountKeys& size
     key_counts_.on_count_keys(now, client, size);
   } else {
     out_.answer(client, KeyCount{size.id, 0, Code::unavailable, state()});
+  }
+  finish_event(now, effects);
+}
+
+void NodeCore::on_namespaces(Instant now, std::uint64_t wall_ms, ClientId client,
+                             const NamespaceRequest& request, Effects& effects) {
+  const bool only_reads = request.action == NamespaceAction::list;
+  if (only_reads ? serves_reads() : ready()) {
+    namespaces_.on_request(now, wall_ms, client, request);
+  } else {
+    out_.answer(client,
+                NamespaceReply{.id = request.id, .code = Code::unavailable, .detail = state()});
   }
   finish_event(now, effects);
 }
@@ -169,6 +184,7 @@ void NodeCore::on_link_lost(MemberIndex member) {
   forwarder_.on_link_lost(member);
   listing_.on_link_lost(member);
   key_counts_.on_link_lost(member);
+  namespaces_.on_link_lost(member);
 }
 
 void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
@@ -296,12 +312,13 @@ void NodeCore::handle(Instant, MemberIndex from, const DeltaFrame& frame) {
 
 void NodeCore::handle(Instant now, MemberIndex from, const DeltaAck& ack) {
   replicator_.on_ack(from, ack);
-  if (freshness_.due(from, replicator_)) out_.send(from, freshness_.beat(now, from, replicator_));
+  if (freshness_.due(from, replicator_)) send_heartbeat(now, from);
 }
 
 void NodeCore::handle(Instant now, MemberIndex from, const Heartbeat& beat) {
   freshness_.on_heartbeat(from, beat);
   view_.set_full(from, beat.full);
+  namespaces_.on_heartbeat(now, from, beat.namespaces);
   replicator_.on_pulled(from, beat.pulled_epoch);
   if (freshness_.needs_pull(from) &&
       !anti_entropy_.about_to_repair(from, freshness_.lost_epoch(from)))
@@ -354,6 +371,10 @@ void NodeCore::handle(Instant, MemberIndex from, const KeyCountPart& answer) {
   key_counts_.on_key_count_part(from, answer);
 }
 
+void NodeCore::handle(Instant, MemberIndex, const Namespaces& told) {
+  namespaces_.on_definitions(told);
+}
+
 // ---- the store, and time ----
 
 void NodeCore::on_storage_full(bool full) {
@@ -372,6 +393,7 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
   waits_.on_durable(seals_.durable());
   out_.release(seals_.durable());
   effects.released = seals_.durable();
+  namespaces_.on_durable(seals_.durable());
   take_repaired();
   adopt_pins(now);
   finish_event(now, effects);
@@ -400,6 +422,8 @@ void NodeCore::on_tick(Instant now, Effects& effects) {
   } else if (now >= next_gossip_) {
     next_gossip_ = now + settings_.gossip_interval;
     // The outboxes must get changes that no answer waited for before they are flushed.
+    if (ready() && namespaces_.agrees_with_peers())
+      namespaces_.define_missing(std::exchange(settings_.namespaces, {}));
     if (seals_.store_is_idle() && executor_->has_open()) executor_->seal();
     take_records(effects);
     seals_.hurry();
@@ -415,10 +439,15 @@ void NodeCore::gossip(Instant now) {
   replicator_.drop_settled_foreign();
   replicator_.flush(Replicator::Flush::all);
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {
-    if (member != self_ && view_.up(member))
-      out_.send(member, freshness_.beat(now, member, replicator_));
+    if (member != self_ && view_.up(member)) send_heartbeat(now, member);
   }
   retry_what_is_due(now);
+}
+
+void NodeCore::send_heartbeat(Instant now, MemberIndex to) {
+  Heartbeat beat = freshness_.beat(now, to, replicator_);
+  beat.namespaces = namespaces_.sum();
+  out_.send(to, beat);
 }
 
 void NodeCore::retry_what_is_due(Instant now) {
@@ -427,6 +456,8 @@ void NodeCore::retry_what_is_due(Instant now) {
   forwarder_.on_tick(now);
   listing_.on_tick(now);
   key_counts_.on_tick(now);
+  namespaces_.on_tick(now);
+  if (ready()) coordinator_.on_tick(now);
   if (serves_reads()) reads_.refresh(now);
 }
 
@@ -465,7 +496,8 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
 }
 
 void NodeCore::seal_what_is_due(Effects& effects) {
-  seals_.seal_if_due(waits_.size() > 0 || out_.awaited() > executor_->sealed());
+  seals_.seal_if_due(waits_.size() > 0 || out_.awaited() > executor_->sealed() ||
+                     namespaces_.is_pending());
   take_records(effects);
   if (waits_.size() > 0) {  // the records above may hold what they wait for
     replicator_.flush(Replicator::Flush::urgent);
@@ -506,8 +538,8 @@ void NodeCore::hear_again(MemberIndex member, Effects& effects) {
 bool NodeCore::quiet() const {
   return !executor_->has_open() && seals_.all_durable() && !out_.holding() && waits_.size() == 0 &&
          forwarder_.size() == 0 && reads_.size() == 0 && listing_.size() == 0 &&
-         key_counts_.size() == 0 && coordinator_.size() == 0 && residency_.quiet() &&
-         replicator_.drained();
+         key_counts_.size() == 0 && namespaces_.size() == 0 && coordinator_.size() == 0 &&
+         residency_.quiet() && replicator_.drained();
 }
 
 }  // namespace quipu

@@ -12,6 +12,7 @@
 //   anti_entropy   what replication missed    collector     states of a majority
 //   replica        answers to members         reads         how a read is answered
 //   listing        which counters exist       key_counts    how many exist
+//   namespace_sync what namespaces are defined
 //   outbound       what waits for a commit    residency     … or for the store
 //   store_identity whose store this is        seal_policy   when a record is sealed
 //   backpressure   when clients and peers wait
@@ -35,6 +36,7 @@
 #include "cluster/reads/key_counts.h"
 #include "cluster/reads/listing.h"
 #include "cluster/replication/anti_entropy.h"
+#include "cluster/replication/namespace_sync.h"
 #include "cluster/replication/replica.h"
 #include "protocol/message_codec.h"
 
@@ -71,9 +73,14 @@ class NodeCore {
   // At `local`, without effects. Value::shards is 0 for keys that are not in this node's memory:
   // ask on_read for them.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
+  // Whether a read that names no level is a local one, whatever its keys.
+  [[nodiscard]] bool local_by_default() const { return !executor_->namespaces().by_operation(); }
   // Answered by one Keys or one KeyCount with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);
   void on_count_keys(Instant now, ClientId client, const CountKeys& size, Effects& effects);
+  // Answered by one NamespaceReply with its id. `wall_ms` is since 1970.
+  void on_namespaces(Instant now, std::uint64_t wall_ms, ClientId client,
+                     const NamespaceRequest& request, Effects& effects);
   // Answered at once.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
@@ -147,6 +154,7 @@ class NodeCore {
   void handle(Instant now, MemberIndex from, const ListedPart& answer);
   void handle(Instant now, MemberIndex from, const CountKeysPart& ask);
   void handle(Instant now, MemberIndex from, const KeyCountPart& answer);
+  void handle(Instant now, MemberIndex from, const Namespaces& told);
 
   // ---- links and pins ----
   void on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
@@ -160,6 +168,7 @@ class NodeCore {
   void take_repaired();
 
   void gossip(Instant now);
+  void send_heartbeat(Instant now, MemberIndex to);
   void retry_what_is_due(Instant now);
   void finish_event(Instant now, Effects& effects);
   void seal_what_is_due(Effects& effects);
@@ -191,6 +200,7 @@ class NodeCore {
   Reads reads_;
   Listing listing_;
   KeyCounts key_counts_;
+  NamespaceSync namespaces_;
   Coordinator coordinator_;
   Handshake handshake_;
 

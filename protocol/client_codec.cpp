@@ -2,6 +2,7 @@
 
 #include "protocol/message_codec.h"
 #include "protocol/message_tables.h"
+#include "protocol/state_tables.h"
 
 namespace quipu {
 namespace {
@@ -33,7 +34,8 @@ void read(Reader& in, const wire::Read& from, Read& message) {
 Offset<wire::Value> build_value(Builder& builder, const Value& value, std::size_t room) {
   const auto detail = build_detail(builder, value.detail, room);
   return wire::CreateValue(builder, static_cast<std::uint16_t>(value.code), detail, value.value,
-                           value.exists, value.complete, value.age_ms, value.shards);
+                           value.exists, value.complete, value.age_ms, value.shards,
+                           static_cast<wire::Ack>(value.ack.value_or(Ack::by_default)));
 }
 
 Value read_value(Reader& in, const wire::Value& from) {
@@ -45,6 +47,8 @@ Value read_value(Reader& in, const wire::Value& from) {
   value.complete = from.complete();
   value.age_ms = from.age_ms();
   value.shards = in.within<ShardIndex>("shards", from.shards(), 0, kMaxShards);
+  const auto ack = in.one_of<Ack>("ack", from.ack());
+  if (ack != Ack::by_default) value.ack = ack;
   return value;
 }
 
@@ -118,6 +122,55 @@ void read(Reader& in, const wire::KeyCount& from, KeyCount& message) {
   message.counters = from.counters();
   message.code = Code{from.code()};
   message.detail = read_detail(in, from.detail());
+}
+
+// ---- NamespaceRequest, NamespaceReply ----
+
+Offset<wire::NamespaceRequest> build(Builder& builder, const NamespaceRequest& message) {
+  const auto name = build_bytes(builder, message.name);
+  const auto policy = build(builder, message.policy);
+  return wire::CreateNamespaceRequest(builder, message.id,
+                                      static_cast<wire::NamespaceAction>(message.action), name,
+                                      policy, message.fields, message.timeout_ms);
+}
+
+// Any name passes here. The node answers a bad one.
+void read(Reader& in, const wire::NamespaceRequest& from, NamespaceRequest& message) {
+  message.id = from.id();
+  message.action = in.one_of<NamespaceAction>("action", from.action());
+  message.name = Reader::view(from.name());
+  read(in, from.policy(), message.policy);
+  message.fields = from.fields();
+  message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
+}
+
+Offset<wire::NamespaceReply> build(Builder& builder, const NamespaceReply& message) {
+  const auto detail = build_detail(builder, message.detail, kMaxDetail);
+  const auto namespaces =
+      build_tables<wire::Namespace>(builder, message.namespaces, [&builder](const Namespace& one) {
+        const auto name = build_bytes(builder, one.name);
+        return wire::CreateNamespace(builder, name, build(builder, one.policy));
+      });
+  const auto absent = build_tables<flatbuffers::String>(
+      builder, message.absent,
+      [&builder](const std::string& name) { return build_text(builder, name); });
+  return wire::CreateNamespaceReply(builder, message.id, static_cast<std::uint16_t>(message.code),
+                                    detail, namespaces, absent);
+}
+
+void read(Reader& in, const wire::NamespaceReply& from, NamespaceReply& message) {
+  message.id = from.id();
+  message.code = Code{from.code()};
+  message.detail = read_detail(in, from.detail());
+  in.copy("namespaces", from.namespaces(), message.namespaces, [&in](const wire::Namespace* one) {
+    Namespace read_one;
+    const std::string_view name = Reader::view(one->name());
+    if (in.pay("name", name.size())) read_one.name = name;
+    read(in, one->policy(), read_one.policy);
+    return read_one;
+  });
+  in.copy("absent", from.absent(), message.absent,
+          [&in](const flatbuffers::String* name) { return in.text("absent", name); });
 }
 
 // ---- ConfigRequest, ConfigReply ----
@@ -275,6 +328,12 @@ void encode(std::string& out, const CountKeys& message) {
 void encode(std::string& out, const KeyCount& message) {
   append_message(out, FrameType::sized, message, build_client_message);
 }
+void encode(std::string& out, const NamespaceRequest& message) {
+  append_message(out, FrameType::namespaces, message, build_client_message);
+}
+void encode(std::string& out, const NamespaceReply& message) {
+  append_message(out, FrameType::namespaces_reply, message, build_client_message);
+}
 void encode(std::string& out, const ConfigRequest& message) {
   append_message(out, FrameType::config, message, build_client_message);
 }
@@ -304,6 +363,12 @@ Result<CountKeys> decode_count_keys(Payload payload) {
 }
 Result<KeyCount> decode_key_count(Payload payload) {
   return decode<wire::KeyCount, KeyCount>(payload, "KeyCount");
+}
+Result<NamespaceRequest> decode_namespace_request(Payload payload) {
+  return decode<wire::NamespaceRequest, NamespaceRequest>(payload, "NamespaceRequest");
+}
+Result<NamespaceReply> decode_namespace_reply(Payload payload) {
+  return decode<wire::NamespaceReply, NamespaceReply>(payload, "NamespaceReply");
 }
 Result<ConfigRequest> decode_config_request(Payload payload) {
   return decode<wire::ConfigRequest, ConfigRequest>(payload, "ConfigRequest");

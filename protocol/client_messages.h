@@ -1,7 +1,8 @@
 // client_messages.h: the messages of the client port, as plain structs.
 //
 // One request changes a counter (Op → Done), one reads (Read → Values), four query the
-// cluster (List, CountKeys, ConfigRequest, StatusRequest). Every message carries the `id` that
+// cluster (List, CountKeys, ConfigRequest, StatusRequest), one is about namespaces
+// (NamespaceRequest → NamespaceReply). Every message carries the `id` that
 // the asker chose. Answers come in any order. Views borrow the frame.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include "protocol/keyed_hash.h"
 #include "protocol/state.h"
 #include "quipu/levels.h"
+#include "quipu/namespace.h"
 #include "quipu/status.h"
 
 namespace quipu {
@@ -77,6 +79,7 @@ struct Value {
   bool complete = false;     // nothing acknowledged `age` ago is missing
   std::uint32_t age_ms = 0;  // kUnknownAge: unknown
   ShardIndex shards = 1;
+  std::optional<Ack> ack{};  // of changes that name none, if the key's namespace says so
 };
 inline constexpr std::uint32_t kUnknownAge = 0xffffffff;
 
@@ -117,6 +120,34 @@ struct KeyCount {
   std::uint64_t counters = 0;
   Code code = Code::ok;  // not ok: no number, rather than that of a part
   std::string detail{};
+};
+
+enum class NamespaceAction : std::uint8_t {
+  list = 0,
+  create = 1,  // refused if it exists
+  set = 2,     // changes the fields that are named
+  drop = 3,    // the definition; resetting its counters is up to the asker
+};
+
+struct NamespaceRequest {
+  // Bits of `fields`.
+  static constexpr std::uint8_t kAck = 1, kRead = 2, kShards = 4, kStrict = 8;
+
+  std::uint64_t id = 0;
+  NamespaceAction action = NamespaceAction::list;
+  std::string_view name{};
+  NamespacePolicy policy{};
+  std::uint8_t fields = 0;  // for set: which of the policy's. One that has no value is unset
+  std::uint32_t timeout_ms = 0;
+};
+
+// Answered once every member that is up holds the change, or at the deadline.
+struct NamespaceReply {
+  std::uint64_t id = 0;
+  Code code = Code::ok;
+  std::string detail{};
+  std::vector<Namespace> namespaces{};  // for list: all, sorted by name
+  std::vector<std::string> absent{};    // members that do not hold the change yet, by name
 };
 
 struct ConfigRequest {

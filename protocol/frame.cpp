@@ -35,6 +35,7 @@ bool is_known(FrameType type) {
     case FrameType::config:
     case FrameType::status:
     case FrameType::size:
+    case FrameType::namespaces:
     case FrameType::done:
     case FrameType::values:
     case FrameType::keys:
@@ -42,6 +43,7 @@ bool is_known(FrameType type) {
     case FrameType::status_reply:
     case FrameType::refusal:
     case FrameType::sized:
+    case FrameType::namespaces_reply:
     case FrameType::hello:
     case FrameType::delta:
     case FrameType::delta_ack:
@@ -58,6 +60,7 @@ bool is_known(FrameType type) {
     case FrameType::listed_part:
     case FrameType::count_keys_part:
     case FrameType::key_count_part:
+    case FrameType::definitions:
       return true;
   }
   return false;

@@ -39,6 +39,7 @@ enum class FrameType : std::uint16_t {
   config = 4,
   status = 5,
   size = 6,
+  namespaces = 7,
   // client port, answers
   done = 101,
   values = 102,
@@ -47,6 +48,7 @@ enum class FrameType : std::uint16_t {
   status_reply = 105,
   refusal = 106,  // both ports
   sized = 107,
+  namespaces_reply = 108,
   // peer port
   hello = 201,
   delta = 202,
@@ -64,6 +66,7 @@ enum class FrameType : std::uint16_t {
   listed_part = 214,
   count_keys_part = 215,
   key_count_part = 216,
+  definitions = 217,
 };
 
 // Appends one frame to `out`. REQUIRES: kFrameHeader + payload fits kMaxFrame.

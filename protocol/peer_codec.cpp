@@ -96,12 +96,32 @@ void read(Reader& in, const wire::DeltaAck& from, DeltaAck& message) {
 }
 
 Offset<wire::Heartbeat> build(Builder& builder, const Heartbeat& message) {
+  const wire::Hash128 namespaces = to_wire(message.namespaces);
   return wire::CreateHeartbeat(builder, message.number, message.covered, message.lost_epoch,
-                               message.pulled_epoch, message.full);
+                               message.pulled_epoch, message.full,
+                               message.namespaces == Hash128{} ? nullptr : &namespaces);
 }
 
 void read(Reader&, const wire::Heartbeat& from, Heartbeat& message) {
-  message = {from.number(), from.covered(), from.lost_epoch(), from.pulled_epoch(), from.full()};
+  message = {from.number(),       from.covered(), from.lost_epoch(),
+             from.pulled_epoch(), from.full(),    {}};
+  if (from.namespaces() != nullptr) message.namespaces = from_wire(*from.namespaces());
+}
+
+Offset<wire::Namespaces> build(Builder& builder, const Namespaces& message) {
+  const auto definitions = build_tables<wire::NamespaceDefinition>(
+      builder, message.definitions,
+      [&builder](const NamespaceDefinition& one) { return build(builder, one); });
+  return wire::CreateNamespaces(builder, definitions);
+}
+
+void read(Reader& in, const wire::Namespaces& from, Namespaces& message) {
+  in.copy("definitions", from.definitions(), message.definitions,
+          [&in](const wire::NamespaceDefinition* table) {
+            NamespaceDefinition one;
+            read(in, *table, one);
+            return one;
+          });
 }
 
 // ---- requests ----
@@ -353,6 +373,7 @@ FrameType type_of(const ListPart&) { return FrameType::list_part; }
 FrameType type_of(const ListedPart&) { return FrameType::listed_part; }
 FrameType type_of(const CountKeysPart&) { return FrameType::count_keys_part; }
 FrameType type_of(const KeyCountPart&) { return FrameType::key_count_part; }
+FrameType type_of(const Namespaces&) { return FrameType::definitions; }
 
 }  // namespace
 
@@ -402,6 +423,8 @@ Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
       return decode_as<wire::CountKeysPart, CountKeysPart>(payload, "CountKeysPart");
     case FrameType::key_count_part:
       return decode_as<wire::KeyCountPart, KeyCountPart>(payload, "KeyCountPart");
+    case FrameType::definitions:
+      return decode_as<wire::Namespaces, Namespaces>(payload, "Namespaces");
     default:
       return {Code::protocol_error,
               "frame of type " + std::to_string(static_cast<unsigned>(type)) + " on the peer port"};

@@ -5,6 +5,7 @@
 //   requests      Forward → Forwarded, Collect → Collected, WriteBack → WrittenBack
 //   repair        Pull → Pulled
 //   what exists   ListPart → ListedPart, CountKeysPart → KeyCountPart
+//   definitions   Namespaces
 //
 // States (DeltaFrame, WriteBack, Pulled) and adds (Forward) are different types
 // and never share a path. Views borrow the frame.
@@ -17,6 +18,7 @@
 
 #include "protocol/client_messages.h"
 #include "protocol/keyed_hash.h"
+#include "protocol/namespace.h"
 #include "protocol/partitions.h"
 #include "protocol/state.h"
 
@@ -61,6 +63,13 @@ struct Heartbeat {
   std::uint64_t lost_epoch = 0;    // how often my outbox to you was dropped
   std::uint64_t pulled_epoch = 0;  // your lost_epoch that I have repaired
   bool full = false;               // my disk has no room: I execute and acknowledge nothing
+  Hash128 namespaces{};            // over all definitions of namespaces that I hold durably
+};
+
+// All definitions of namespaces that the sender holds durably. Sent to a member whose heartbeat
+// shows that it holds others.
+struct Namespaces {
+  std::vector<NamespaceDefinition> definitions{};
 };
 
 struct Forward {
@@ -177,8 +186,9 @@ struct KeyCountPart {
 // More than fits into memory, but so few that the sum over all members cannot overflow.
 inline constexpr std::uint64_t kMaxCounters = std::uint64_t{1} << 40;
 
-using PeerMessage = std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Heartbeat, Forward,
-                                 Forwarded, Collect, Collected, WriteBack, WrittenBack, Pull,
-                                 Pulled, ListPart, ListedPart, CountKeysPart, KeyCountPart>;
+using PeerMessage =
+    std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Heartbeat, Forward, Forwarded, Collect,
+                 Collected, WriteBack, WrittenBack, Pull, Pulled, ListPart, ListedPart,
+                 CountKeysPart, KeyCountPart, Namespaces>;
 
 }  // namespace quipu

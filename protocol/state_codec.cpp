@@ -246,4 +246,12 @@ Result<Meta> decode_meta(std::string_view key, std::string_view value) {
   return decode<wire::Meta, Meta>(key, value, "meta");
 }
 
+std::string encode_namespace(std::string_view key, const NamespaceDefinition& definition) {
+  return encode(key, definition);
+}
+
+Result<NamespaceDefinition> decode_namespace(std::string_view key, std::string_view value) {
+  return decode<wire::NamespaceDefinition, NamespaceDefinition>(key, value, "namespace");
+}
+
 }  // namespace quipu

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/namespace.h"
 #include "protocol/state.h"
 
 namespace quipu {
@@ -30,5 +31,10 @@ namespace quipu {
 
 [[nodiscard]] std::string encode_meta(std::string_view key, const Meta& meta);
 [[nodiscard]] Result<Meta> decode_meta(std::string_view key, std::string_view value);
+
+[[nodiscard]] std::string encode_namespace(std::string_view key,
+                                           const NamespaceDefinition& definition);
+[[nodiscard]] Result<NamespaceDefinition> decode_namespace(std::string_view key,
+                                                           std::string_view value);
 
 }  // namespace quipu

@@ -49,6 +49,49 @@ void check_counts(Reader& in, ShardIndex count, ShardIndex usable) {
   in.within<ShardIndex>("usable", usable, 1, count);
 }
 
+// Enums on the wire have a value for "not set"; in memory they have none.
+Offset<wire::NamespacePolicy> build(Builder& builder, const NamespacePolicy& policy) {
+  const flatbuffers::Optional<bool> strict = policy.strict;
+  return wire::CreateNamespacePolicy(
+      builder, static_cast<wire::Ack>(policy.ack.value_or(Ack::by_default)),
+      static_cast<wire::ReadLevel>(policy.read.value_or(ReadLevel::by_default)),
+      policy.shards.value_or(0), strict);
+}
+
+void read(Reader& in, const wire::NamespacePolicy* from, NamespacePolicy& policy) {
+  if (from == nullptr) return;
+  const auto ack = in.one_of<Ack>("ack", from->ack());
+  if (ack != Ack::by_default) policy.ack = ack;
+  const auto level = in.one_of<ReadLevel>("read", from->read());
+  if (level != ReadLevel::by_default) policy.read = level;
+  const auto shards = in.within<ShardIndex>("shards", from->shards(), 0, kMaxShards);
+  if (shards > 0) policy.shards = shards;
+  if (const auto strict = from->strict()) policy.strict = *strict;
+}
+
+Offset<wire::NamespaceDefinition> build(Builder& builder, const NamespaceDefinition& definition) {
+  const auto name = build_bytes(builder, definition.name);
+  const auto to_wire = [](const Stamp& stamp) { return wire::Stamp(stamp.at, raw(stamp.node)); };
+  const auto policy = build(builder, definition.policy);
+  const wire::Stamp changed = to_wire(definition.changed), dropped = to_wire(definition.dropped);
+  return wire::CreateNamespaceDefinition(builder, name, &changed, policy, &dropped);
+}
+
+void read(Reader& in, const wire::NamespaceDefinition& from, NamespaceDefinition& definition) {
+  const auto from_wire = [&in](const char* field, const wire::Stamp* stamp) {
+    if (stamp == nullptr) return Stamp{};
+    return Stamp{in.within<std::uint64_t>(field, stamp->at(), 0, kLatestStamp),
+                 NodeId{stamp->node()}};
+  };
+  const std::string_view name = Reader::view(from.name());
+  in.within<std::size_t>("name", name.size(), 0, kMaxNamespaceName);
+  if (name.find(':') != std::string_view::npos) in.refuse("name", "has a ':'");
+  if (in.pay("name", name.size())) definition.name = name;
+  definition.changed = from_wire("changed", from.changed());
+  definition.dropped = from_wire("dropped", from.dropped());
+  read(in, from.policy(), definition.policy);
+}
+
 Offset<VersionVector> build_versions(Builder& builder, const std::vector<VersionEntry>& versions) {
   return build_structs<wire::VersionEntry>(builder, versions, [](const VersionEntry& seen) {
     return wire::VersionEntry(raw(seen.store), raw(seen.boot), raw(seen.commit));

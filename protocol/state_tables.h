@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "protocol/namespace.h"
 #include "protocol/state.h"
 #include "protocol/wire.h"
 
@@ -23,11 +24,19 @@ void check_counts(Reader& in, ShardIndex count, ShardIndex usable);
 
 using VersionVector = Vector<const wire::VersionEntry*>;
 [[nodiscard]] Offset<VersionVector> build_versions(Builder& builder,
-                                                    const std::vector<VersionEntry>& versions);
+                                                   const std::vector<VersionEntry>& versions);
 void read_versions(Reader& in, const VersionVector* from, std::vector<VersionEntry>& to);
 
 [[nodiscard]] Offset<wire::Pins> build(Builder& builder, const Pins& pins);
 void read(Reader& in, const wire::Pins* from, Pins& pins);  // absent: none
+
+[[nodiscard]] Offset<wire::NamespacePolicy> build(Builder& builder, const NamespacePolicy& policy);
+void read(Reader& in, const wire::NamespacePolicy* from, NamespacePolicy& policy);  // absent: none
+
+[[nodiscard]] Offset<wire::NamespaceDefinition> build(Builder& builder,
+                                                      const NamespaceDefinition& definition);
+// Refuses names that no namespace has, and stamps behind kLatestStamp.
+void read(Reader& in, const wire::NamespaceDefinition& from, NamespaceDefinition& definition);
 
 // A friend of Delta: it knows how a Delta is packed.
 struct StateCodec {

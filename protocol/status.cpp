@@ -43,6 +43,8 @@ constexpr std::array kCodes{
              "mend what the message names, then start again"},
     CodeInfo{Code::corrupt, "corrupt", Outcome::not_applied,
              "start the node with --rebuild to fill a new store from its peers"},
+    CodeInfo{Code::undefined_namespace, "undefined_namespace", Outcome::not_applied,
+             "define it, or use the key of another one"},
 };
 
 }  // namespace

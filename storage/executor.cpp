@@ -80,9 +80,11 @@ Applied Executor::apply_new(const Change& change, const Placement& placement) {
     const TokenTable::Found found = tokens_.check(change.token, print, confirmed);
     if (found.status != TokenStatus::fresh) return answer_token(found);
   }
-  if (change.refuse != Code::ok) return {change.refuse};
+  if (change.refuse != Code::ok && !change.refuse_for_good) return {change.refuse};
   Applied applied;
-  if (change.kind == OpKind::reset) {
+  if (change.refuse != Code::ok) {
+    applied.code = change.refuse;
+  } else if (change.kind == OpKind::reset) {
     reset(change, placement);
   } else {
     applied = add(change.ref, change.amount, placement);
@@ -239,7 +241,7 @@ Meta& Executor::edit_meta() {
 
 bool Executor::has_open() const {
   return map_.has_open() || tokens_.has_open() || meta_changed_ || versions_changed_ ||
-         !new_actors_.empty() || !deletes_.empty();
+         !new_actors_.empty() || !deletes_.empty() || namespaces_.has_open();
 }
 
 ActorId Executor::own_actor(Partition partition) {
@@ -320,6 +322,7 @@ void Executor::seal(Step step) {
   checkpoint_.wrote(value.size());
   sealed.batch.puts.push_back({std::move(key), std::move(value)});
   put_actors(sealed.batch);
+  namespaces_.put_open(sealed.batch);
   for (std::string& name : std::exchange(deletes_, {}))
     sealed.batch.deletes.push_back(std::move(name));
 

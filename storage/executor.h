@@ -27,6 +27,7 @@
 #include "storage/journal_aliases.h"
 #include "storage/lineage.h"
 #include "storage/loader.h"
+#include "storage/namespaces.h"
 #include "storage/shard_list.h"
 #include "storage/shard_map.h"
 #include "storage/store.h"
@@ -50,6 +51,8 @@ struct Change {
   Token token;
   // Not ok: a new change gets this refusal. A retry is still answered.
   Code refuse = Code::ok;
+  // A refusal for good is noted with the token. Otherwise a delayed copy might still succeed.
+  bool refuse_for_good = false;
 };
 
 // Durable when `commit` is. Not ok: nothing was changed now.
@@ -86,6 +89,11 @@ class Executor {
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
   // A new session; usable once the open commit is durable.
   [[nodiscard]] Serial issue_session() { return tokens_.issue(); }
+  // A definition of a namespace, of this node or a peer. Returns whether anything has changed.
+  bool merge_namespace(const NamespaceDefinition& definition) {
+    return namespaces_.merge(definition);
+  }
+  [[nodiscard]] const NamespaceTable& namespaces() const { return namespaces_; }
   // The store's knowledge about itself. A change is in the write of the open record.
   Meta& edit_meta();
   [[nodiscard]] const Meta& meta() const { return meta_; }
@@ -129,6 +137,7 @@ class Executor {
   // ---- recovery: in this order, before anything else ----
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
+  void load_namespace(NamespaceDefinition definition) { namespaces_.load(std::move(definition)); }
   // Both return false if the input cannot be an executor's. `aliases`: those of the records
   // before, which were all replayed here. `bytes`: the record's size.
   [[nodiscard]] bool replay(const Record& record, JournalAliases& aliases, std::size_t bytes);
@@ -173,6 +182,7 @@ class Executor {
   Random random_;
   ShardMap map_;
   TokenTable tokens_;
+  NamespaceTable namespaces_;
   Checkpoint checkpoint_;
   const bool has_peers_;
   std::vector<OwnActor> actors_;  // by partition; 0: to be drawn

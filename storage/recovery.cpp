@@ -91,6 +91,18 @@ Status load_tokens(Store& store, Executor& executor) {
   });
 }
 
+Status load_namespaces(Store& store, Executor& executor) {
+  return scan_all(store, Kind::name_space,
+                  [&](std::string_view key, std::string_view value) -> Status {
+                    Result<NamespaceDefinition> definition = decode_namespace(key, value);
+                    if (!definition.ok()) return definition.status();
+                    if (key != stored::namespace_definition(definition->name))
+                      return damaged("namespace");
+                    executor.load_namespace(std::move(*definition));
+                    return {};
+                  });
+}
+
 Status missing(Commit from, Commit to) {
   return {Code::corrupt, "records " + std::to_string(raw(from)) + " to " +
                              std::to_string(raw(to) - 1) + " are missing"};
@@ -183,8 +195,8 @@ Result<std::unique_ptr<Executor>> read_all(Store& store, const StoreOwner& owner
   options.placement = placement_key(meta->pins);
 
   auto executor = std::make_unique<Executor>(std::move(*meta), options, random.split());
-  for (const auto load :
-       {load_actors, load_tokens, replay_records, load_states, check_founded, check_last_start}) {
+  for (const auto load : {load_actors, load_tokens, load_namespaces, replay_records, load_states,
+                          check_founded, check_last_start}) {
     if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
   }
   QUIPU_CHECK(!executor->has_open(), "what was read back is in the store already",

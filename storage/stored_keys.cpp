@@ -80,6 +80,10 @@ std::string token(Serial serial, std::uint8_t lane) {
   return key;
 }
 
+std::string namespace_definition(std::string_view name) {
+  return std::string{letter(Kind::name_space)}.append(name);
+}
+
 std::optional<Partition> parse_actor(std::string_view key) {
   if (key.size() != 1 + sizeof(Partition) || !is(key, Kind::actor)) return std::nullopt;
   const auto partition = big_endian<std::uint16_t>(key.substr(1));

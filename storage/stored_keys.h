@@ -6,6 +6,7 @@
 //   j | commit u64                                → Record
 //   s | partition u16 | leaf u8 | key | shard u16 → ShardState
 //   t | serial u64 | lane u8                      → TokenRecord
+//   n | name                                      → NamespaceDefinition
 #pragma once
 
 #include <optional>
@@ -18,7 +19,14 @@
 namespace quipu::stored {
 
 // The first byte of every key.
-enum class Kind : char { meta = 'm', actor = 'a', record = 'j', shard = 's', token = 't' };
+enum class Kind : char {
+  meta = 'm',
+  actor = 'a',
+  record = 'j',
+  shard = 's',
+  token = 't',
+  name_space = 'n',
+};
 
 // All keys of a kind, as a range for Store::scan.
 struct KeyRange {
@@ -34,6 +42,7 @@ struct KeyRange {
 [[nodiscard]] std::string record(Commit commit);
 [[nodiscard]] std::string shard(const Placement& placement, const ShardRef& ref);
 [[nodiscard]] std::string token(Serial serial, std::uint8_t lane);
+[[nodiscard]] std::string namespace_definition(std::string_view name);
 
 [[nodiscard]] std::optional<Partition> parse_actor(std::string_view key);
 [[nodiscard]] std::optional<Commit> parse_record(std::string_view key);

@@ -42,6 +42,8 @@ ShardRef shard_of(const Op& op) {
 constexpr const char* kNoRoom = "too many of the shard's owners have full disks";
 constexpr const char* kUnconfirmedCount =
     "no majority of the owners has confirmed the new shard count";
+// Raises of new counters at a time. The rest of the room is for what clients ask.
+constexpr std::size_t kMostSpreads = 64;
 constexpr const char* kEdge = "an edge node executes nothing: ask an owner";
 
 bool tokened(const Op& op) { return op.token.store != StoreId{}; }
@@ -86,22 +88,45 @@ Placement Coordinator::place(const Op& op) const {
 }
 
 void Coordinator::refuse(const Origin& origin, Code code, std::string detail) {
-  ++counts_.refused;
+  // A new counter that cannot be spread yet is no refusal of anything that a client asked.
+  if (origin.kind != Origin::Kind::operation || !started_spreads_.contains(origin.who))
+    ++counts_.refused;
   parts_.out.answer(origin, {0, code, std::move(detail)});
 }
 
 void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
                          std::span<const Op> ops) {
   QUIPU_CHECK(kind != Origin::Kind::operation, "ops come from clients and members", who);
-  parts_.executor.map().for_each_fetched(
-      ops.size(), [&](std::size_t i) { return shard_of(ops[i]); },
-      [&](std::size_t i, const Placement& placement) {
-        const Op& op = ops[i];
-        const Origin origin{kind, who, op.id};
-        if (is_plain(op) && kind == Origin::Kind::client && add_here(op, placement, origin)) return;
-        const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
-        route(now, {op, placement, origin, deadline});
-      });
+  const bool of_clients = kind == Origin::Kind::client;
+  const auto for_each = [&](auto visit) {
+    parts_.executor.map().for_each_fetched(
+        ops.size(), [&](std::size_t i) { return shard_of(ops[i]); }, visit);
+  };
+  if (of_clients && parts_.executor.namespaces().matter()) {
+    for_each([&](std::size_t i, const Placement& placement) {
+      on_op_by_namespace(now, ops[i], placement, {kind, who, ops[i].id});
+    });
+    return;
+  }
+  for_each([&](std::size_t i, const Placement& placement) {
+    const Op& op = ops[i];
+    const Origin origin{kind, who, op.id};
+    if (is_plain(op) && of_clients && add_here(op, placement, origin)) return;
+    const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
+    route(now, {op, placement, origin, deadline});
+  });
+}
+
+// While some namespace has a policy that matters to ops. (An earlier copy of an add with a token
+// may have been applied. Its executor knows that, and refuses it in take().)
+void Coordinator::on_op_by_namespace(Instant now, Op op, const Placement& placement,
+                                     const Origin& origin) {
+  const NamespaceTable& namespaces = parts_.executor.namespaces();
+  if (op.kind == OpKind::add && !tokened(op) && objection(op) == nullptr &&
+      namespaces.forbids(op.key))
+    return refuse(origin, Code::undefined_namespace, undefined_namespace(op.key));
+  if (op.ack == Ack::by_default) op.ack = namespaces.policy_of(op.key).ack.value_or(Ack::disk);
+  route(now, {op, placement, origin, parts_.settings.deadline(now, op.timeout_ms)});
 }
 
 // Executes a plain add of a client, if no other node is needed and no shard must be chosen. If
@@ -120,6 +145,7 @@ bool Coordinator::add_here(const Op& op, const Placement& placement, const Origi
 }
 
 void Coordinator::route(Instant now, Job job) {
+  if (job.op.ack == Ack::by_default) job.op.ack = Ack::disk;
   if (const char* why = objection(job.op)) {
     refuse(job.origin, Code::invalid_argument, why);
     return;
@@ -313,9 +339,68 @@ void Coordinator::take(const Job& job, Code refuse) {
   QUIPU_CHECK(op.shard != kAnyShard && op.shard < kMaxShards, "a shard is chosen by now", op.key,
               op.shard);
   QUIPU_CHECK(!parts_.view.edge(), "an edge node executes nothing", op.key, op.kind);
-  const Change change{op.kind, shard, op.amount, op.token, refuse};
-  conclude(job, parts_.executor.apply(change, job.placement));
+  const bool creates =
+      refuse == Code::ok && op.kind == OpKind::add && would_create(shard, job.placement);
+  const NamespaceTable& namespaces = parts_.executor.namespaces();
+  const bool forbidden = namespaces.by_operation() && refuse == Code::ok &&
+                         op.kind == OpKind::add && tokened(op) && namespaces.forbids(op.key);
+  if (forbidden) refuse = Code::undefined_namespace;
+  const Change change{op.kind, shard, op.amount, op.token, refuse, forbidden};
+  const Applied applied = parts_.executor.apply(change, job.placement);
+  conclude(job, applied);
+  if (creates && applied.code == Code::ok) spread(op.key);
 }
+
+// An add would create the counter in a namespace whose new counters are spread. (Cheap while
+// there is none.)
+bool Coordinator::would_create(const ShardRef& shard, const Placement& placement) const {
+  const ShardMap& map = parts_.executor.map();
+  return parts_.executor.namespaces().by_creation() && shard.shard == 0 &&
+         parts_.view.answers_for(placement.partition()) && map.resident(placement, shard) &&
+         map.find(placement, shard) == nullptr;
+}
+
+// Raises it to the shards of its namespace, once the event has ended. This needs a majority of the
+// owners, so it is tried again until one answers.
+void Coordinator::spread(std::string_view key) {
+  const ShardIndex shards = parts_.executor.namespaces().policy_of(key).shards.value_or(1);
+  if (shards > 1 && spreads_.size() < parts_.settings.pending_operations)
+    spreads_[next_operation_++] = {std::string(key), shards};
+}
+
+// Those whose owners have no majority, or whose raise failed, wait behind all others. Each call
+// looks at a few: if a raise is refused at once, it would be a loop.
+void Coordinator::start_spreads(Instant now) {
+  for (std::size_t looks = std::min(spreads_.size(), kMostSpreads);
+       looks > 0 && started_spreads_.size() < kMostSpreads; --looks) {
+    auto first = spreads_.extract(spreads_.begin());
+    Op raise;
+    raise.kind = OpKind::raise;
+    raise.key = first.mapped().key;
+    raise.amount = first.mapped().shards;
+    if (!parts_.view.majority_up(place(raise).partition())) {
+      wait_behind_all(std::move(first));
+      continue;
+    }
+    const auto started = started_spreads_.insert(std::move(first)).position;
+    raise.key = started->second.key;
+    start_raise(job_of(raise, {Origin::Kind::operation, started->first, 0},
+                       parts_.settings.deadline(now, 0)));
+  }
+}
+
+void Coordinator::on_spread(Instant now, std::uint64_t operation, Code code) {
+  auto ended = started_spreads_.extract(operation);
+  if (code == Code::ok) return start_spreads(now);
+  wait_behind_all(std::move(ended));
+}
+
+void Coordinator::wait_behind_all(Spreads::node_type spread) {
+  spread.key() = next_operation_++;
+  spreads_.insert(std::move(spread));
+}
+
+void Coordinator::on_tick(Instant now) { start_spreads(now); }
 
 // Until that shard of its counter is in memory.
 void Coordinator::park(const Job& job, ShardIndex shard) {
@@ -348,8 +433,9 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
   if (applied.code != Code::ok) {
     ++counts_.refused;
     const bool owners_full = applied.code == Code::storage_full && !storage_full_;
-    parts_.out.answer(job.origin, {0, applied.code, owners_full ? kNoRoom : text(applied.code)},
-                      applied.commit);
+    std::string why = owners_full ? kNoRoom : text(applied.code);
+    if (applied.code == Code::undefined_namespace) why = undefined_namespace(job.op.key);
+    parts_.out.answer(job.origin, {0, applied.code, std::move(why)}, applied.commit);
     return;
   }
   ++(job.op.kind == OpKind::add ? counts_.adds_executed : counts_.resets_executed);
@@ -360,6 +446,7 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
     case Ack::memory:
       parts_.out.answer(job.origin, std::move(done));
       break;
+    case Ack::by_default:  // not here: route() has replaced it
     case Ack::disk:
       parts_.out.answer(job.origin, std::move(done), applied.commit);
       break;
@@ -470,7 +557,7 @@ void Coordinator::reset_each_shard(Instant now, const Job& job,
     refuse(job.origin, code, "the owners of the counter's first shard did not answer");
     return;
   }
-  const std::uint64_t number = next_reset_++;
+  const std::uint64_t number = next_operation_++;
   resets_[number] = {job.origin, first_shard.states[0].shard_count, 0, {}};
   for (ShardIndex shard = 0; shard < first_shard.states[0].shard_count; ++shard) {
     Op op = job.op;
@@ -479,7 +566,8 @@ void Coordinator::reset_each_shard(Instant now, const Job& job,
   }
 }
 
-void Coordinator::on_outcome(std::uint64_t operation, Done&& done) {
+void Coordinator::on_outcome(Instant now, std::uint64_t operation, Done&& done) {
+  if (started_spreads_.contains(operation)) return on_spread(now, operation, done.code);
   const auto at = resets_.find(operation);
   if (at == resets_.end()) return;
   WholeReset& reset = at->second;

@@ -50,8 +50,10 @@ class Coordinator {
   // Its executor went away before the op was sent, or its disk is full: it may go elsewhere.
   void reroute(Instant now, const OwnedOp& op, const Origin& origin, Instant deadline);
   // The outcome of an op whose origin is an operation of this coordinator.
-  void on_outcome(std::uint64_t operation, Done&& done);
+  void on_outcome(Instant now, std::uint64_t operation, Done&& done);
   void on_storage_full(bool full);
+  // Once per gossip interval.
+  void on_tick(Instant now);
   // Memory is filling up: clients are not read, and forwarded ops are refused.
   void on_swamped(bool swamped) { swamped_ = swamped; }
 
@@ -79,7 +81,19 @@ class Coordinator {
     std::size_t applied = 0;
     Done worst;
   };
+  // A new counter that is to be spread.
+  struct Spread {
+    std::string key;
+    ShardIndex shards = 1;
+  };
+  using Spreads = std::map<std::uint64_t, Spread>;
 
+  void on_op_by_namespace(Instant now, Op op, const Placement& placement, const Origin& origin);
+  [[nodiscard]] bool would_create(const ShardRef& shard, const Placement& placement) const;
+  void spread(std::string_view key);
+  void start_spreads(Instant now);
+  void on_spread(Instant now, std::uint64_t operation, Code code);
+  void wait_behind_all(Spreads::node_type spread);
   [[nodiscard]] bool add_here(const Op& op, const Placement& placement, const Origin& origin);
   void route(Instant now, Job job);
   void route_by_token(Instant now, const Job& job);
@@ -123,7 +137,9 @@ class Coordinator {
   bool swamped_ = false;
   std::size_t waiting_ = 0;  // jobs that wait for a round
   std::map<std::uint64_t, WholeReset> resets_;
-  std::uint64_t next_reset_ = 1;
+  Spreads spreads_;          // that wait, by number
+  Spreads started_spreads_;  // whose raise is under way, by operation
+  std::uint64_t next_operation_ = 1;
   Counts counts_;
 };
 

@@ -433,8 +433,10 @@ void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffect
   const Token token = entry->token;
   // A later client may still retry it. Then no floor may pass its number.
   const bool open = settings_.journaled && status.code() == Code::in_doubt;
-  if (token.store != StoreId{} && !open)
-    note(*entry, ClientJournalEntry::Kind::settled, status.code(), effects);
+  // Refused for good with this token. With another one, a later client may be luckier.
+  const auto kind = status.code() == Code::undefined_namespace ? ClientJournalEntry::Kind::unbound
+                                                               : ClientJournalEntry::Kind::settled;
+  if (token.store != StoreId{} && !open) note(*entry, kind, status.code(), effects);
   effects.complete(entry->call, std::move(status), total);
   const std::size_t erased = by_id_.erase(entry->id);
   QUIPU_CHECK(erased == 1, "a change ends once", entry->id);

@@ -147,6 +147,25 @@ void ClientCore::list(Instant now, CallId call, const Listing& listing, ClientEf
       effects);
 }
 
+void ClientCore::namespaces(Instant now, CallId call, NamespaceRequest request, Duration timeout,
+                            ClientEffects& effects) {
+  if (request.name.size() > kMaxNamespaceName) {
+    effects.complete(
+        call, Status(Code::invalid_argument, "the name of a namespace has at most 64 bytes"));
+    return;
+  }
+  if (!may_ask(call, timeout, effects)) return;
+  request.id = questions_.next_id();
+  request.timeout_ms = server_timeout(timeout, timeout);
+  const bool only_reads = request.action == NamespaceAction::list;
+  ask(now,
+      {.kind =
+           only_reads ? ClientQuestions::Kind::namespaces : ClientQuestions::Kind::namespace_change,
+       .call = call,
+       .deadline = deadline_of(now, timeout)},
+      request, effects);
+}
+
 void ClientCore::config(Instant now, CallId call, Duration timeout, ClientEffects& effects) {
   if (!may_ask(call, timeout, effects)) return;
   ask(now,
@@ -162,15 +181,16 @@ void ClientCore::reset(Instant now, CallId call, const Change& change, ClientEff
                                      .key = change.key,
                                      .ack = change.ack,
                                      .deadline = deadline_of(now, change.timeout)});
-  ask_shards(now, part, change, effects);
+  ask_shards(now, part, *resets_.find(part), effects);
   settle_resets(now, effects);
 }
 
 // A reset at quorum must find every shard that an add at quorum may have used.
-void ClientCore::ask_shards(Instant now, CallId part, const Change& change,
+void ClientCore::ask_shards(Instant now, CallId part, const ClientResets::Reset& reset,
                             ClientEffects& effects) {
-  const ReadLevel level = change.ack == Ack::quorum ? ReadLevel::strong : ReadLevel::local;
-  read(now, part, {.keys = {change.key}, .level = level, .timeout = change.timeout}, effects);
+  const ReadLevel level = reset.ack == Ack::quorum ? ReadLevel::strong : ReadLevel::local;
+  const auto left = std::max(reset.deadline - now, Duration(1));
+  read(now, part, {.keys = {reset.key}, .level = level, .timeout = left}, effects);
 }
 
 void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
@@ -192,6 +212,11 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   }
   ClientResets::Reset* reset = resets_.find(part);
   QUIPU_CHECK(reset != nullptr && reset->parts == 0, "a reset is divided into parts once", part);
+  // Only the nodes know what the namespace of the key says.
+  if (reset->ack == Ack::by_default) {
+    reset->ack = value->ack.value_or(Ack::disk);
+    if (reset->ack == Ack::quorum) return ask_shards(now, part, *reset, effects);
+  }
   reset->parts = reset->open = std::clamp<ShardIndex>(value->shards, 1, kMaxShards);
   if (in_flight() + reset->parts > settings_.max_in_flight) {
     const Status full(Code::overloaded, "too many calls are waiting in this client");
@@ -299,6 +324,10 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
     Result<Keys> keys = decode_keys(payload);
     understood = keys.ok();
     if (keys.ok()) questions_.on_keys(now, std::move(*keys), effects);
+  } else if (type == FrameType::namespaces_reply) {
+    Result<NamespaceReply> reply = decode_namespace_reply(payload);
+    understood = reply.ok();
+    if (reply.ok()) questions_.on_namespaces(now, std::move(*reply), effects);
   }
   if (understood) {
     after(now, ClientLinks::Event::none, effects);

@@ -60,6 +60,9 @@ class ClientCore {
     Duration timeout{};
   };
   void list(Instant now, CallId call, const Listing& listing, ClientEffects& effects);
+  // `request`: its id and timeout are set here.
+  void namespaces(Instant now, CallId call, NamespaceRequest request, Duration timeout,
+                  ClientEffects& effects);
   // The members, as the connected node knows them now.
   void config(Instant now, CallId call, Duration timeout, ClientEffects& effects);
 
@@ -101,7 +104,8 @@ class ClientCore {
   template <class Request>
   void ask(Instant now, ClientQuestions::Question question, const Request& request,
            ClientEffects& effects);
-  void ask_shards(Instant now, CallId part, const Change& change, ClientEffects& effects);
+  void ask_shards(Instant now, CallId part, const ClientResets::Reset& reset,
+                  ClientEffects& effects);
   void on_shards(Instant now, CallId part, const ClientAnswer& answer, ClientEffects& effects);
   void break_off(Instant now, ConnectionId connection, std::string why, ClientEffects& effects);
   void on_config(Instant now, ConnectionId connection, const ConfigReply& reply,

@@ -27,9 +27,10 @@ struct RequestIds {
   std::uint64_t take() { return ++last; }
 };
 
-// A change ends in a Status. A read, a list and a question for the config end in their answer,
-// or in a Status that is not ok.
-using ClientAnswer = std::variant<Status, Values, Keys, std::shared_ptr<const ConfigReply>>;
+// A change ends in a Status. A read, a list, a request about namespaces and a question for the
+// config end in their answer, or in a Status that is not ok.
+using ClientAnswer =
+    std::variant<Status, Values, Keys, NamespaceReply, std::shared_ptr<const ConfigReply>>;
 
 struct ClientEffects {
   struct Connect {

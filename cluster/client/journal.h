@@ -3,7 +3,7 @@
 //
 //   add, with a ticket ──▶ bound(token) ──sent──▶ settled(code)
 //                            ▲   │
-//                            └───┴─ unbound: that token certainly applied nothing
+//                            └───┴─ unbound: that token certainly applied nothing, and never will
 //
 // With an add's last entry, another process can go on with it. If the entry is `bound`, it
 // submits the add with that binding, else anew. Two rules make that exact. ClientCore

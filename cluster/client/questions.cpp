@@ -62,6 +62,22 @@ void ClientQuestions::on_config(const ConfigReply& reply, ClientEffects& effects
   if (entry != asks_.end()) finish(entry, std::make_shared<const ConfigReply>(reply), effects);
 }
 
+void ClientQuestions::on_namespaces(Instant now, NamespaceReply reply, ClientEffects& effects) {
+  Entry entry = find(reply.id, Kind::namespaces);
+  if (entry == asks_.end()) entry = find(reply.id, Kind::namespace_change);
+  if (entry == asks_.end()) return;
+  const bool no_room = reply.code == Code::storage_full && !entry->second.doubt;
+  if (reply.code == Code::invalid_argument && entry->second.doubt) {
+    reply.code = Code::in_doubt;
+    reply.detail = "it may have been carried out before another change: " + reply.detail;
+    return finish(entry, std::move(reply), effects);
+  }
+  if (retry_action(reply.code, 1) == RetryAction::complete || no_room)
+    return finish(entry, std::move(reply), effects);
+  entry->second.doubt |= describe(reply.code).outcome == Outcome::unknown;
+  refuse(now, entry->second, std::move(reply));
+}
+
 void ClientQuestions::refuse(Instant now, Ask& ask, ClientAnswer answer) {
   ask.refused = std::move(answer);
   ask.open = false;
@@ -111,7 +127,9 @@ void ClientQuestions::finish(Entry entry, ClientAnswer answer, ClientEffects& ef
 
 void ClientQuestions::give_up(Entry entry, const std::string& why, ClientEffects& effects) {
   Ask& ask = entry->second;
-  if (ask.question.kind == Kind::raise && (ask.open || ask.doubt)) {
+  const bool changes =
+      ask.question.kind == Kind::raise || ask.question.kind == Kind::namespace_change;
+  if (changes && (ask.open || ask.doubt)) {
     finish(entry, Status(Code::in_doubt, why), effects);
   } else if (ask.refused) {
     finish(entry, std::move(*ask.refused), effects);

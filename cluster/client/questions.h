@@ -1,11 +1,11 @@
-// questions.h: requests that may be executed any number of times: reads, lists, raises, and
-// questions for the config.
+// questions.h: requests that may be executed any number of times: reads, lists, raises,
+// questions for the config, and requests about namespaces.
 //
 //   asked ──answer──▶ finished        every new link: asked again, the same bytes
 //
 // Each goes to the connected node, and again if it is refused for now. It ends at its deadline
-// at the latest: with the last refusal, or with `unavailable` if there was none. A raise that
-// may have been executed ends with `in_doubt`.
+// at the latest: with the last refusal, or with `unavailable` if there was none. A raise, or a
+// change of a namespace, that may have been executed ends with `in_doubt`.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class ClientQuestions {
   ClientQuestions(const ClientSettings& settings, const ClientLinks& links, RequestIds& ids)
       : settings_(settings), links_(links), ids_(ids) {}
 
-  enum class Kind : std::uint8_t { raise, read, list, config };
+  enum class Kind : std::uint8_t { raise, read, list, config, namespaces, namespace_change };
   struct Question {
     Kind kind{};
     CallId call{};
@@ -42,6 +42,7 @@ class ClientQuestions {
   void on_values(Instant now, Values values, ClientEffects& effects);
   void on_keys(Instant now, Keys keys, ClientEffects& effects);
   void on_config(const ConfigReply& reply, ClientEffects& effects);
+  void on_namespaces(Instant now, NamespaceReply reply, ClientEffects& effects);
 
   void on_lost_link() { link_.reset(); }
   void on_link(ConnectionId link, ClientEffects& effects);

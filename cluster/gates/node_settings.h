@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "protocol/instant.h"
+#include "quipu/namespace.h"
 #include "storage/checkpoint.h"
 #include "storage/token_table.h"
 
@@ -44,6 +46,8 @@ struct NodeSettings {
   // About how many bytes of counters stay in memory; 0: no limit. Beyond it, unused counters are
   // in the store alone, and read back when they are needed.
   std::size_t memory_limit = 0;
+  // Defined at the start if they never were.
+  std::vector<Namespace> namespaces;
   TokenLimits tokens;
   CheckpointLimits checkpoint;
 

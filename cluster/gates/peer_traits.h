@@ -60,6 +60,11 @@ template <>
 struct PeerTraits<KeyCountPart> : PlainPeerTraits<KeyCountPart> {};
 
 template <>
+struct PeerTraits<Namespaces> : PlainPeerTraits<Namespaces> {
+  static constexpr bool kNeedsRoom = true;
+};
+
+template <>
 struct PeerTraits<DeltaFrame> {
   static constexpr bool kNeedsRoom = true;
   static const Delta* states(const DeltaFrame& frame) { return &frame.delta; }

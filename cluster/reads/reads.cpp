@@ -94,10 +94,24 @@ void Reads::read_now(Instant now, std::span<const std::string_view> keys,
     told.exists = total.exists;
     told.complete = absent.complete && view_.in_quorum(placement.partition());
   });
+  if (!executor_.namespaces().by_operation()) return;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    values[i].ack = executor_.namespaces().policy_of(keys[i]).ack;
+}
+
+ReadLevel Reads::level_of(std::string_view key) const {
+  return executor_.namespaces().policy_of(key).read.value_or(ReadLevel::local);
+}
+
+ReadLevel Reads::level_of(const Read& read) const {
+  if (read.level != ReadLevel::by_default) return read.level;
+  ReadLevel strongest = ReadLevel::local;
+  if (!executor_.namespaces().by_operation()) return strongest;
+  for (const std::string_view key : read.keys) strongest = std::max(strongest, level_of(key));
+  return strongest;
 }
 
 bool Reads::answer_now(Instant now, ClientId client, const Read& read) {
-  if (read.level != ReadLevel::local) return false;
   Values values{read.id, std::vector<Value>(read.keys.size())};
   read_now(now, read.keys, values.values);
   const bool all = std::all_of(values.values.begin(), values.values.end(),
@@ -106,8 +120,9 @@ bool Reads::answer_now(Instant now, ClientId client, const Read& read) {
   return all;
 }
 
-void Reads::on_read(Instant now, ClientId client, const Read& read) {
-  if (answer_now(now, client, read)) return;
+void Reads::on_read(Instant now, ClientId client, const Read& read, ReadLevel level) {
+  QUIPU_CHECK(level != ReadLevel::by_default, "a read has a level by now", read.id);
+  if (level == ReadLevel::local && answer_now(now, client, read)) return;
   if (operations_.size() >= settings_.pending_operations) {
     refuse(read, client, Code::overloaded, kNoRoom);
     return;
@@ -116,7 +131,7 @@ void Reads::on_read(Instant now, ClientId client, const Read& read) {
   Operation& operation = at->second;
   operation.client = client;
   operation.id = read.id;
-  operation.level = read.level;
+  operation.level = level;
   operation.deadline = settings_.deadline(now, read.timeout_ms);
   operation.refused.resize(read.keys.size());
   for (std::size_t i = 0; i < read.keys.size(); ++i) {
@@ -363,7 +378,10 @@ Value Reads::value(Instant now, const Operation& operation, std::size_t key) con
   const auto piece_of = [&](ShardIndex shard) -> const Piece& {
     return operation.pieces.at({operation.keys[key], shard});
   };
-  return value(now, operation.level, piece_of(0).shard_count, piece_of);
+  Value told = value(now, operation.level, piece_of(0).shard_count, piece_of);
+  const NamespaceTable& namespaces = executor_.namespaces();
+  if (namespaces.by_operation()) told.ack = namespaces.policy_of(operation.keys[key]).ack;
+  return told;
 }
 
 }  // namespace quipu

@@ -29,7 +29,11 @@ class Reads {
   Reads(const View& view, const Executor& executor, Outbound& out, Collector& collector,
         const Freshness& freshness, const NodeSettings& settings);
 
-  void on_read(Instant now, ClientId client, const Read& read);
+  // `level`: that of level_of(read).
+  void on_read(Instant now, ClientId client, const Read& read, ReadLevel level);
+  // A read that names no level has the highest that the namespaces of its keys say.
+  [[nodiscard]] ReadLevel level_of(const Read& read) const;
+  [[nodiscard]] ReadLevel level_of(std::string_view key) const;
   // At `local`, the values that are in this node's memory. For the other keys Value::shards is
   // 0, and nothing else is set: ask on_read for them.
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;

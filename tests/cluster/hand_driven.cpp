@@ -334,6 +334,9 @@ void HandDriven::perform(MemberIndex index, Effects& effects) {
     } else if (const auto* sized = std::get_if<KeyCount>(&reply.answer)) {
       if (!sized_.emplace(sized->id, *sized).second)
         throw std::runtime_error("a size was answered twice");
+    } else if (const auto* changed = std::get_if<NamespaceReply>(&reply.answer)) {
+      if (!namespaces_.emplace(changed->id, *changed).second)
+        throw std::runtime_error("a change of a namespace was answered twice");
     } else {
       const Values& values = std::get<Values>(reply.answer);
       if (!values_.emplace(values.id, values.values.at(0)).second)

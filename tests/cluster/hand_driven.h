@@ -118,12 +118,15 @@ class HandDriven {
                      std::uint32_t timeout_ms = 0);
   std::uint64_t list(MemberIndex node, List list);
   std::uint64_t size(MemberIndex node, std::uint32_t timeout_ms = 0);
+  // `wall_ms`: the node's wall clock. 0: all have one clock, which goes on.
+  std::uint64_t namespaces(MemberIndex node, NamespaceRequest request, std::uint64_t wall_ms = 0);
   // The executor's answer, if it came.
   [[nodiscard]] std::optional<Done> done(std::uint64_t id) const;
   [[nodiscard]] std::optional<Code> code(std::uint64_t id) const;
   [[nodiscard]] std::optional<Value> value(std::uint64_t id) const;
   [[nodiscard]] std::optional<Keys> keys(std::uint64_t id) const;
   [[nodiscard]] std::optional<KeyCount> sized(std::uint64_t id) const;
+  [[nodiscard]] std::optional<NamespaceReply> namespaces_reply(std::uint64_t id) const;
   // A session at `executor`, asked of `node`; the token of its number 1.
   Token session(MemberIndex node, MemberIndex executor);
   // The answer to a read that is answered at once.
@@ -203,6 +206,7 @@ class HandDriven {
   std::map<std::uint64_t, Value> values_;
   std::map<std::uint64_t, Keys> keys_;
   std::map<std::uint64_t, KeyCount> sized_;
+  std::map<std::uint64_t, NamespaceReply> namespaces_;
 };
 
 // More nodes than owners: some own nothing of a given key.

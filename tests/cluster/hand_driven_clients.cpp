@@ -69,6 +69,19 @@ std::uint64_t HandDriven::size(MemberIndex node, std::uint32_t timeout_ms) {
   return size.id;
 }
 
+std::uint64_t HandDriven::namespaces(MemberIndex node, NamespaceRequest request,
+                                     std::uint64_t wall_ms) {
+  constexpr auto kStarted = 1'700'000'000s;
+  request.id = next_id_++;
+  if (wall_ms == 0)
+    wall_ms = static_cast<std::uint64_t>((now_.time_since_epoch() + kStarted) / 1ms);
+  Effects effects;
+  nodes_[node].core->on_namespaces(now_, wall_ms, ClientId{1}, request, effects);
+  perform(node, effects);
+  run();
+  return request.id;
+}
+
 std::optional<Done> HandDriven::done(std::uint64_t id) const {
   const auto at = done_.find(id);
   return at == done_.end() ? std::nullopt : std::optional(at->second);
@@ -92,6 +105,11 @@ std::optional<Keys> HandDriven::keys(std::uint64_t id) const {
 std::optional<KeyCount> HandDriven::sized(std::uint64_t id) const {
   const auto at = sized_.find(id);
   return at == sized_.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<NamespaceReply> HandDriven::namespaces_reply(std::uint64_t id) const {
+  const auto at = namespaces_.find(id);
+  return at == namespaces_.end() ? std::nullopt : std::optional(at->second);
 }
 
 Token HandDriven::session(MemberIndex node, MemberIndex executor) {

@@ -12,7 +12,9 @@ PeerMessage answer(const DeltaFrame& asked, Bytes& bytes, const Known&) {
 }
 
 PeerMessage answer(const Heartbeat& asked, Bytes& bytes, const Known&) {
-  return Heartbeat{bytes.count(), asked.number, bytes.below(3), asked.lost_epoch, asked.full};
+  Heartbeat answer{bytes.count(), asked.number, bytes.below(3), asked.lost_epoch, asked.full, {}};
+  if (bytes.below(2) == 0) answer.namespaces = asked.namespaces;  // it holds the same
+  return answer;
 }
 
 PeerMessage answer(const Forward& asked, Bytes& bytes, const Known& known) {
@@ -86,6 +88,16 @@ PeerMessage answer(const ListPart& asked, Bytes& bytes, const Known&) {
 PeerMessage answer(const CountKeysPart& asked, Bytes& bytes, const Known&) {
   const Partitions counted = bytes.below(4) == 1 ? some_partitions(bytes) : asked.partitions;
   return KeyCountPart{asked.id, counted, bytes.count()};
+}
+
+// From a member that holds some of them.
+PeerMessage answer(const Namespaces& asked, Bytes& bytes, const Known&) {
+  Namespaces answer;
+  for (const NamespaceDefinition& definition : asked.definitions) {
+    if (bytes.flag()) answer.definitions.push_back(definition);
+  }
+  if (bytes.flag()) answer.definitions.push_back(some_definition(bytes));
+  return answer;
 }
 
 }  // namespace

@@ -8,7 +8,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace quipu::fuzz {
 namespace {
 
-enum Kind : std::uint8_t { raw_bytes, framed, op, read, list, turn, later, disk, kKinds };
+enum Kind : std::uint8_t {
+  raw_bytes,
+  framed,
+  op,
+  read,
+  list,
+  turn,
+  later,
+  disk,
+  namespaces,
+  kKinds
+};
 
 class Stranger {
  public:
@@ -34,6 +45,9 @@ class Stranger {
         break;
       case list:
         encode(stream_, some_list(bytes));
+        break;
+      case namespaces:
+        encode(stream_, some_namespace_request(bytes));
         break;
       case turn:
         send();

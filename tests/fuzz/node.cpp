@@ -14,6 +14,7 @@ constexpr BootId kPeerBoot{77};
 // As Asked::keys, what no read has.
 constexpr std::size_t kKeys = kMaxReadKeys + 2;
 constexpr std::size_t kSized = kMaxReadKeys + 3;
+constexpr std::size_t kNamespaces = kMaxReadKeys + 4;
 
 StoreId store_of(MemberIndex member) { return StoreId{1000u + member}; }
 
@@ -195,6 +196,16 @@ bool Node::client_frame(const FrameDecoder::Frame& frame, std::vector<Op>& ops) 
       perform(effects);
       return true;
     }
+    case FrameType::namespaces: {
+      const Result<NamespaceRequest> request = decode_namespace_request(frame.payload);
+      if (!request.ok()) return false;
+      owed_.push_back({request->id, kNamespaces});
+      const auto wall_ms = static_cast<std::uint64_t>(now_.time_since_epoch().count() / 1'000'000);
+      Effects effects;
+      core_->on_namespaces(now_, wall_ms, client_id_, *request, effects);
+      perform(effects);
+      return true;
+    }
     case FrameType::config: {
       const Result<ConfigRequest> request = decode_config_request(frame.payload);
       if (request.ok()) encode(reply, core_->config(request->id));
@@ -230,11 +241,13 @@ void Node::take_answer(const Effects::Reply& reply) {
   const auto* const done = std::get_if<Done>(&reply.answer);
   const auto* const values = std::get_if<Values>(&reply.answer);
   const bool listed = std::holds_alternative<Keys>(reply.answer);
+  const bool sized = std::holds_alternative<KeyCount>(reply.answer);
   const std::uint64_t id = std::visit([](const auto& answer) { return answer.id; }, reply.answer);
   const std::size_t keys = done != nullptr     ? 0
                            : values != nullptr ? values->values.size() + 1
                            : listed            ? kKeys
-                                               : kSized;
+                           : sized             ? kSized
+                                               : kNamespaces;
   const auto at = std::find_if(owed_.begin(), owed_.end(), [&](const Asked& asked) {
     return asked.id == id && asked.keys == keys;
   });
@@ -430,6 +443,7 @@ Node::Print Node::print(const Executor& executor) const {
     if (map.ledger().size(partition) != 0 && config_.owners.owns(kSelf, partition))
       print.digests.emplace_back(partition, map.ledger().digest(partition));
   }
+  print.namespaces = executor.namespaces().sum();
   print.sealed = executor.sealed();
   print.open = executor.has_open();
   return print;
@@ -452,6 +466,8 @@ void Node::check_recovered() {
   check(executor.ok(), "what a node wrote can be recovered");
   check(print(core_->executor()).digests == print(**executor).digests,
         "what is recovered is what was held");
+  check(core_->executor().namespaces().all() == (*executor)->namespaces().all(),
+        "the namespaces that are recovered are those that were held");
 }
 
 }  // namespace quipu::fuzz

@@ -80,6 +80,7 @@ class Node {
   };
   struct Print {
     std::vector<std::pair<Partition, Hash128>> digests;
+    Hash128 namespaces{};
     Commit sealed{};
     bool open = false;
     bool operator==(const Print&) const = default;

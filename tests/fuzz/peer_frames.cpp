@@ -21,6 +21,7 @@ enum Kind : std::uint8_t {
   client_read,
   later,
   disk,
+  client_namespaces,
   kKinds
 };
 
@@ -68,6 +69,10 @@ class Strangers {
         break;
       case client_read:
         encode(stream, some_read(bytes));
+        node_.client_bytes(stream);
+        break;
+      case client_namespaces:
+        encode(stream, some_namespace_request(bytes));
         node_.client_bytes(stream);
         break;
       case later:

@@ -54,6 +54,25 @@ Fence some_fence(Bytes& bytes, const Known& known) {
 
 Code some_code(Bytes& bytes) { return Code{bytes.byte()}; }
 
+// Those of the keys, and others.
+std::string_view some_namespace(Bytes& bytes) {
+  constexpr std::array<std::string_view, 6> kNames{"", "likes", "views", "a", "a:b", "other"};
+  const std::uint8_t choice = bytes.byte();
+  return choice < 240 ? kNames[choice % kNames.size()] : bytes.text(kMaxNamespaceName + 1);
+}
+
+NamespacePolicy some_policy(Bytes& bytes) {
+  NamespacePolicy policy;
+  const std::uint8_t set = bytes.byte();
+  if ((set & 1) != 0) policy.ack = Ack{static_cast<std::uint8_t>(bytes.below(3))};
+  if ((set & 2) != 0) policy.read = ReadLevel{static_cast<std::uint8_t>(bytes.below(3))};
+  if ((set & 4) != 0) policy.shards = static_cast<std::uint16_t>(1 + bytes.below(4));
+  if ((set & 8) != 0) policy.strict = bytes.flag();
+  return policy;
+}
+
+Stamp some_stamp(Bytes& bytes) { return {bytes.count(), NodeId{bytes.below(3)}}; }
+
 Pull some_pull(Bytes& bytes) {
   Pull pull;
   pull.id = bytes.count();
@@ -109,7 +128,7 @@ Op some_op(Bytes& bytes, const Known& known) {
   op.key = some_key(bytes);
   op.shard = some_shard(bytes);
   op.amount = op.kind == OpKind::raise ? bytes.number<std::int8_t>() : bytes.amount();
-  op.ack = Ack{static_cast<std::uint8_t>(bytes.below(3))};
+  op.ack = Ack{static_cast<std::uint8_t>(bytes.below(4))};
   op.timeout_ms = bytes.number<std::uint16_t>();
   if (op.shard == kAnyShard && bytes.flag()) op.affinity = Affinity{bytes.byte()};
   if (!bytes.flag()) return op;
@@ -123,7 +142,7 @@ Op some_op(Bytes& bytes, const Known& known) {
 Read some_read(Bytes& bytes) {
   Read read;
   read.id = bytes.byte();
-  read.level = ReadLevel{static_cast<std::uint8_t>(bytes.below(3))};
+  read.level = ReadLevel{static_cast<std::uint8_t>(bytes.below(4))};
   read.timeout_ms = bytes.number<std::uint16_t>();
   read.keys = some(bytes, 5, [&] { return some_key(bytes); });
   return read;
@@ -165,16 +184,37 @@ Partitions some_partitions(Bytes& bytes) {
   return partitions;
 }
 
+NamespaceRequest some_namespace_request(Bytes& bytes) {
+  NamespaceRequest request;
+  request.id = bytes.byte();
+  request.action = NamespaceAction{static_cast<std::uint8_t>(bytes.below(4))};
+  request.name = some_namespace(bytes);
+  request.policy = some_policy(bytes);
+  request.fields = bytes.byte();
+  request.timeout_ms = bytes.number<std::uint16_t>();
+  return request;
+}
+
+NamespaceDefinition some_definition(Bytes& bytes) {
+  NamespaceDefinition definition;
+  definition.name = some_namespace(bytes);
+  definition.changed = some_stamp(bytes);
+  definition.policy = some_policy(bytes);
+  definition.dropped = some_stamp(bytes);
+  return definition;
+}
+
 PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
   const std::uint64_t id = bytes.count();
-  switch (bytes.below(15)) {
+  switch (bytes.below(16)) {
     case 0:
       return DeltaFrame{id, some_fence(bytes, known), some_delta(bytes, known)};
     case 1:
       return DeltaAck{some_code(bytes), some(bytes, 4, [&] { return bytes.count(); }),
                       some(bytes, 2, [&] { return some_partition(bytes); })};
     case 2:
-      return Heartbeat{id, bytes.count(), bytes.count(), bytes.count(), bytes.below(2) != 0};
+      return Heartbeat{
+          id, bytes.count(), bytes.count(), bytes.count(), bytes.below(2) != 0, {bytes.byte(), 0}};
     case 3:
       return Forward{some(bytes, 5, [&] { return some_op(bytes, known); })};
     case 4:
@@ -213,6 +253,8 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
       return CountKeysPart{id, some_partitions(bytes)};
     case 13:
       return KeyCountPart{id, some_partitions(bytes), bytes.count()};
+    case 14:
+      return Namespaces{some(bytes, 4, [&] { return some_definition(bytes); })};
     default:
       return Refusal{some_code(bytes), std::string(bytes.text(8))};
   }

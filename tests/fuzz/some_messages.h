@@ -27,6 +27,9 @@ struct Known {
 [[nodiscard]] Read some_read(Bytes& bytes);
 [[nodiscard]] List some_list(Bytes& bytes);
 [[nodiscard]] Partitions some_partitions(Bytes& bytes);
+// Borrows from the bytes.
+[[nodiscard]] NamespaceRequest some_namespace_request(Bytes& bytes);
+[[nodiscard]] NamespaceDefinition some_definition(Bytes& bytes);
 [[nodiscard]] Hello some_hello(Bytes& bytes, Hello honest);
 [[nodiscard]] PeerMessage some_peer_message(Bytes& bytes, const Known& known);
 

@@ -28,6 +28,8 @@ enum Kind : std::uint8_t {
   some_record,
   some_shard_state,
   some_tokens,
+  namespace_value,
+  some_namespace_definition,
   kKinds
 };
 
@@ -107,6 +109,11 @@ class Scribe {
       case token_value:
         put_table("t" + std::string(bytes.text(9)), bytes.rest());
         break;
+      case namespace_value: {
+        const std::string name(bytes.text(bytes.byte()));
+        put_table(stored::namespace_definition(name), bytes.rest());
+        break;
+      }
       default:
         put_sound(chunk.kind % kKinds, bytes);
     }
@@ -160,6 +167,12 @@ class Scribe {
         if (record.serial == Serial{}) return;  // no writer gives such a name
         key = stored::token(record.serial, static_cast<std::uint8_t>(bytes.below(kLanes)));
         disk_.durable[key] = encode_token_record(key, record);
+        break;
+      }
+      case some_namespace_definition: {
+        const NamespaceDefinition definition = some_definition(bytes);
+        key = stored::namespace_definition(definition.name);
+        disk_.durable[key] = encode_namespace(key, definition);
         break;
       }
       default:

@@ -57,7 +57,8 @@ std::string op_of(char kind, char shard, char amount, char ack, const std::strin
 }
 
 void write_client_stories(const fs::path& root) {
-  constexpr std::uint8_t kOp = 2, kRead = 3, kList = 4, kTurn = 5, kLater = 6, kDisk = 7;
+  constexpr std::uint8_t kOp = 2, kRead = 3, kList = 4, kTurn = 5, kLater = 6, kDisk = 7,
+                         kNamespaces = 8;
   const Chunk turn{kTurn, {}};
   const std::string token = std::string{1, 0, 0, 1, 0};
   const std::vector<std::vector<Chunk>> stories{
@@ -76,6 +77,11 @@ void write_client_stories(const fs::path& root) {
        decisions(kLater, {0, 20}), decisions(kRead, {2, 1, 0, 1, 1, 2})},
       {decisions(kOp, op_of(2, 0, 3, 1)), turn, decisions(kOp, op_of(0, kAny, 5, 1, {1, 9})),
        decisions(kOp, op_of(0, kAny, 5, 1, {1, 7})), turn, decisions(kRead, {1, 2, 0, 0, 1, 2})},
+      // Creates "likes" with shards and a level, adds to it, is strict, drops it, lists.
+      {decisions(kNamespaces, {1, 1, 1, 5, 2, 3, 0, 0, 9}), turn, decisions(kLater, {0, 40}),
+       decisions(kOp, op_of(0, 0, 5, 3)), turn, decisions(kLater, {0, 40}),
+       decisions(kNamespaces, {2, 2, 0, 8, 1, 8, 0, 9}), turn, decisions(kOp, op_of(0, 0, 5, 1)),
+       decisions(kNamespaces, {3, 3, 1, 0, 0, 0, 9}), turn, decisions(kNamespaces, {4}), turn},
   };
   for (std::size_t i = 0; i < stories.size(); ++i) {
     const std::string name = "story_" + std::to_string(i);
@@ -121,7 +127,7 @@ void write_peer_stories(const fs::path& root) {
       {decisions(kStrange, {0}), decisions(kConnect, {0}), decisions(kHonest, {}), later},
       {decisions(kStrange, {12, 0}), later, decisions(kStrange | kSecond, {32, 0, 1, 9}), later},
   };
-  for (char kind = 0; kind < 11; ++kind)
+  for (char kind = 0; kind < 15; ++kind)
     stories.push_back({decisions(kMessage, {1, kind, 3, 2, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1}), later,
                        decisions(kMessage | kSecond, {2, kind, 0, 1, 2, 3, 4, 5, 6, 7}), later});
   for (std::size_t i = 0; i < stories.size(); ++i) {
@@ -144,13 +150,16 @@ void write_stored(const fs::path& root) {
   meta.versions = {{StoreId{1}, BootId{2}, Commit{3}}};
   put("meta", 1, {}, encode_meta("", meta));
   put("record", 3, {1}, encode_record("", {test::sample_delta(), {{Serial{3}, 2, {{4, 5}}}}}));
+  const NamespaceDefinition likes = test::largest_definition();
+  put("namespace", 11, std::string(1, char(likes.name.size())) + likes.name,
+      encode_namespace("", likes));
   put("token", 5, std::string(9, '\1'), encode_token_record("", {Serial{3}, 2, {{4, 5}}}));
   put("state", 4, std::string{6, 0, 0, 0, 'k', 0, 0},
       encode_shard_state("", {{{ActorId{1}, Commit{2}, 3}}, 2, 1}));
   Record gives{Delta(Commit{1})};
   gives.delta.push({"k", 0}, {{{ActorId{1}, Commit{1}, 3}}});
   gives.aliases = {Alias{7}};
-  const Record uses{Delta(Commit{2}), {}, {}, {Alias{7}}, {4}};
+  const Record uses{Delta(Commit{2}), {}, {}, {{Alias{7}, 4}}};
   write(root / "stored_state", "aliases",
         join({{3, '\1' + encode_record("", gives).substr(kGuard)},
               {3, '\2' + encode_record("", uses).substr(kGuard)}}));

@@ -125,13 +125,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "frame of 4294967311 bytes: the limit is 1048576"},
         Refused{"odd_length", header(kFrameMagic, 1, 1, 12),
                 "frame with a payload of 12 bytes: not a multiple of 8"},
-        Refused{"next_version", header(kFrameMagic, 2, 1, 8), "frame of version 2: this side speaks 1"},
-        Refused{"version_0", header(kFrameMagic, 0, 1, 8), "frame of version 0: this side speaks 1"},
+        Refused{"next_version", header(kFrameMagic, 2, 1, 8),
+                "frame of version 2: this side speaks 1"},
+        Refused{"version_0", header(kFrameMagic, 0, 1, 8),
+                "frame of version 0: this side speaks 1"},
         Refused{"unknown_type", header(kFrameMagic, 1, 99, 8), "frame of unknown type 99"},
         Refused{"no_payload_and_wrong_checksum", header(kFrameMagic, 1, 1, 0),
                 "frame with a wrong checksum: damaged on the way, or of another cluster"},
         Refused{"resp", "*", "not Quipu's protocol: a frame begins with byte 0xfe"},
-        Refused{"http", "GET / HTTP/1.1\r\n", "not Quipu's protocol: a frame begins with byte 0xfe"}),
+        Refused{"http", "GET / HTTP/1.1\r\n",
+                "not Quipu's protocol: a frame begins with byte 0xfe"}),
     [](const auto& one) { return one.param.what; });
 
 TEST_P(RefusedStream, is_refused_from_its_first_bytes_alone_and_for_good) {
@@ -183,7 +186,8 @@ TEST(FrameDecoder, makes_nothing_of_random_bytes) {
   for (int round = 0; round < 20'000; ++round) {
     std::string noise(random.below(200), '\0');
     for (char& byte : noise) byte = static_cast<char>(random.next());
-    const std::string begin = header(kFrameMagic, 1, 204, static_cast<std::uint32_t>(random.below(16) * 8));
+    const std::string begin =
+        header(kFrameMagic, 1, 204, static_cast<std::uint32_t>(random.below(16) * 8));
     noise.replace(0, random.below(9), begin, 0, random.below(9));
     FrameDecoder decoder;
     Drained got;

@@ -214,6 +214,23 @@ OwnPayload listed_of_lengths(const std::string& bytes, const std::vector<std::ui
   });
 }
 
+// One definition, as another version's node or a broken one would send it.
+OwnPayload definition_of(const std::string& name) {
+  return made([&](Builder& b) {
+    const auto bytes = build_bytes(b, name);
+    const std::vector one{wire::CreateNamespaceDefinition(b, bytes)};
+    return wire::CreateNamespaces(b, b.CreateVector(one));
+  });
+}
+
+OwnPayload request_with_policy(int ack, int level, std::uint16_t shards) {
+  return made([=](Builder& b) {
+    const auto policy = wire::CreateNamespacePolicy(b, static_cast<wire::Ack>(ack),
+                                                    static_cast<wire::ReadLevel>(level), shards);
+    return wire::CreateNamespaceRequest(b, 1, wire::NamespaceAction::create, 0, policy);
+  });
+}
+
 class HostileMessage : public testing::TestWithParam<Hostile> {};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -222,16 +239,16 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"op_kind", FrameType::op, [] { return op_of(4, 1, 0); },
                 "Op: kind is 4: must be 0 to 3"},
         Hostile{"op_ack", FrameType::op, [] { return op_of(0, 255, 0); },
-                "Op: ack is 255: must be 0 to 2"},
+                "Op: ack is 255: must be 0 to 3"},
         Hostile{"op_shard", FrameType::op, [] { return op_of(0, 0, 1024); },
                 "Op: shard is 1024: must be 0 to 1023"},
         Hostile{"read_level", FrameType::read,
                 [] {
                   return made([](Builder& b) {
-                    return wire::CreateRead(b, 1, static_cast<wire::ReadLevel>(3));
+                    return wire::CreateRead(b, 1, static_cast<wire::ReadLevel>(4));
                   });
                 },
-                "Read: level is 3: must be 0 to 2"},
+                "Read: level is 4: must be 0 to 3"},
         Hostile{"read_lengths_over", FrameType::read,
                 [] {
                   return read_of_lengths("abc", {1, 3});
@@ -354,7 +371,28 @@ INSTANTIATE_TEST_SUITE_P(
                     return wire::CreateKeyCountPart(b, 1, 0, kMaxCounters + 1);
                   });
                 },
-                "KeyCountPart: counters is 1099511627777: must be 0 to 1099511627776"}),
+                "KeyCountPart: counters is 1099511627777: must be 0 to 1099511627776"},
+        Hostile{"namespace_action", FrameType::namespaces,
+                [] {
+                  return made([](Builder& b) {
+                    return wire::CreateNamespaceRequest(b, 1,
+                                                        static_cast<wire::NamespaceAction>(4));
+                  });
+                },
+                "NamespaceRequest: action is 4: must be 0 to 3"},
+        Hostile{"namespace_ack", FrameType::namespaces, [] { return request_with_policy(4, 0, 1); },
+                "NamespaceRequest: ack is 4: must be 0 to 3"},
+        Hostile{"namespace_read", FrameType::namespaces,
+                [] { return request_with_policy(0, 255, 1); },
+                "NamespaceRequest: read is 255: must be 0 to 3"},
+        Hostile{"namespace_shards", FrameType::namespaces,
+                [] { return request_with_policy(0, 0, 1025); },
+                "NamespaceRequest: shards is 1025: must be 0 to 1024"},
+        Hostile{"definition_colon", FrameType::definitions, [] { return definition_of("a:b"); },
+                "Namespaces: name has a ':'"},
+        Hostile{"definition_long_name", FrameType::definitions,
+                [] { return definition_of(std::string(65, 'x')); },
+                "Namespaces: name is 65: must be 0 to 64"}),
     [](const auto& one) { return one.param.name; });
 
 Status decode_any(FrameType type, Payload payload) {
@@ -365,6 +403,8 @@ Status decode_any(FrameType type, Payload payload) {
       return decode_read(payload).status();
     case FrameType::list:
       return decode_list(payload).status();
+    case FrameType::namespaces:
+      return decode_namespace_request(payload).status();
     case FrameType::config_reply:
       return decode_config_reply(payload).status();
     default:
@@ -389,6 +429,27 @@ TEST(HostileForwarded, that_shares_one_text_a_thousand_times_is_refused) {
   const auto payload = payload_of(builder, root);
   EXPECT_EQ(decode_peer(FrameType::forwarded, payload.get()).status().detail(),
             "Forwarded: detail shares its bytes with another field");
+}
+
+// A name may have any length in a reply, and there may be a thousand of them.
+TEST(HostileNamespaceReply, that_shares_one_name_a_thousand_times_is_refused) {
+  Builder builder;
+  const auto name = build_bytes(builder, std::string(500'000, 'x'));
+  const std::vector<Offset<wire::Namespace>> many(1000, wire::CreateNamespace(builder, name));
+  const auto root = wire::CreateNamespaceReply(builder, 1, 0, 0, builder.CreateVector(many));
+  const auto payload = payload_of(builder, root);
+  EXPECT_EQ(decode_namespace_reply(payload.get()).status().detail(),
+            "NamespaceReply: name shares its bytes with another field");
+}
+
+TEST(HostileNamespaces, that_share_one_definition_a_thousand_times_are_refused) {
+  Builder builder;
+  const auto name = build_bytes(builder, std::string(64, 'x'));
+  const std::vector<Offset<wire::NamespaceDefinition>> many(
+      1000, wire::CreateNamespaceDefinition(builder, name));
+  const auto root = wire::CreateNamespaces(builder, builder.CreateVector(many));
+  const auto payload = payload_of(builder, root);
+  EXPECT_FALSE(decode_peer(FrameType::definitions, payload.get()).ok());
 }
 
 // It is shown, logged and passed on: 256 bytes are enough to say why.
@@ -446,6 +507,23 @@ TEST(AbsentFields, are_read_as_empty_ones) {
   EXPECT_TRUE(std::get<DeltaFrame>(*decoded_frame) == (DeltaFrame{3, Fence{}, Delta{}}));
   const auto read = made([](Builder& b) { return wire::CreateRead(b, 3); });
   EXPECT_TRUE(decode_read(read.get())->keys.empty());
+  const auto request = made([](Builder& b) { return wire::CreateNamespaceRequest(b, 3); });
+  EXPECT_TRUE(*decode_namespace_request(request.get()) == NamespaceRequest{.id = 3});
+  const auto definitions = made([](Builder& b) {
+    const std::vector one{wire::CreateNamespaceDefinition(b)};
+    return wire::CreateNamespaces(b, b.CreateVector(one));
+  });
+  const auto decoded = decode_peer(FrameType::definitions, definitions.get());
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_TRUE(std::get<Namespaces>(*decoded) == Namespaces{{NamespaceDefinition{}}});
+}
+
+// As a member of a version without namespaces sends it.
+TEST(AbsentFields, of_a_heartbeat_say_that_no_namespace_is_defined) {
+  const auto beat = made([](Builder& b) { return wire::CreateHeartbeat(b, 1, 2, 3, 4, true); });
+  const auto decoded = decode_peer(FrameType::beat, beat.get());
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_TRUE(std::get<Heartbeat>(*decoded) == (Heartbeat{1, 2, 3, 4, true, Hash128{}}));
 }
 
 }  // namespace

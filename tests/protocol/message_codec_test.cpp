@@ -154,6 +154,36 @@ TEST(ClientCodec, takes_as_many_keys_as_a_read_may_have_and_no_more) {
   EXPECT_EQ(decode_read(more.get()).status().detail(), "Read: keys is 1025: must be 0 to 1024");
 }
 
+// The node answers a bad one.
+TEST(ClientCodec, lets_bad_names_of_namespaces_through_to_be_answered) {
+  const std::string endless(100'000, 'x');
+  for (const std::string_view name : {std::string_view("a:b"), std::string_view(endless)}) {
+    const OwnPayload request(
+        encoded(ClientMessage(NamespaceRequest{.name = name})).substr(kFrameHeader));
+    EXPECT_EQ(decode_namespace_request(request.get())->name, name);
+  }
+}
+
+TEST(ClientCodec, fits_the_longest_list_of_namespaces_into_a_frame) {
+  NamespaceReply reply{.detail = std::string(5000, 'd')};
+  reply.namespaces.assign(4 * kMaxNamespaces + 1, {kLongestNamespace, sample_policy()});
+  const std::string frame = encoded(ClientMessage(reply));
+  EXPECT_LE(frame.size(), kMaxFrame);
+  const OwnPayload payload(std::string_view(frame).substr(kFrameHeader));
+  EXPECT_EQ(decode_namespace_reply(payload.get())->namespaces, reply.namespaces);
+}
+
+TEST(PeerCodec, fits_the_longest_definitions_into_a_frame) {
+  Namespaces all;
+  all.definitions.assign(4 * kMaxNamespaces + 1, largest_definition());
+  const std::string frame = encoded(PeerMessage(all));
+  EXPECT_LE(frame.size(), kMaxFrame);
+  const OwnPayload payload(std::string_view(frame).substr(kFrameHeader));
+  const auto decoded = decode_peer(FrameType::definitions, payload.get());
+  ASSERT_TRUE(decoded.ok()) << decoded.status().message();
+  EXPECT_TRUE(std::get<Namespaces>(*decoded) == all);
+}
+
 TEST(ClientCodec, cuts_a_limit_that_is_too_high) {
   const OwnPayload list(encoded(ClientMessage(List{.limit = 5000})).substr(kFrameHeader));
   EXPECT_EQ(decode_list(list.get())->limit, kMaxListKeys);

@@ -21,12 +21,14 @@ namespace quipu {
 inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
-inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
+inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const List& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Keys& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const CountKeys& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const KeyCount& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const NamespaceRequest& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
+inline auto fields(const NamespaceReply& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
@@ -38,7 +40,7 @@ inline auto fields(const Refusal& m) { const auto& [a, b] = m; return std::tie(a
 inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
@@ -54,6 +56,7 @@ inline auto fields(const ListPart& m) { const auto& [a, b, c, d] = m; return std
 inline auto fields(const ListedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const CountKeysPart& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const KeyCountPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const Namespaces& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Record& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 // clang-format on
 
@@ -80,8 +83,9 @@ template <class Message>
 requires requires(const Message& message) { fields(message); }
 bool operator==(const Message& a, const Message& b) { return fields(a) == fields(b); }
 
-using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, CountKeys, KeyCount,
-                                   ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal>;
+using ClientMessage =
+    std::variant<Op, Done, Read, Values, List, Keys, CountKeys, KeyCount, NamespaceRequest,
+                 NamespaceReply, ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal>;
 
 namespace test {
 
@@ -117,6 +121,19 @@ inline Pins sample_pins() {
           .founding = {{NodeId{1}, StoreId{}, 0}, {NodeId{kMax64}, StoreId{8}, 0}},
           .current = {{NodeId{1}, StoreId{7}, 1}, {NodeId{kMax64}, StoreId{kMax64}, kMax64}},
           .retired = {StoreId{3}, StoreId{4}}};
+}
+
+inline const std::string kOddNamespace("\0\xff\r\n", 4);
+inline const std::string kLongestNamespace(kMaxNamespaceName, '\xff');
+
+inline NamespacePolicy sample_policy() {
+  return {.ack = Ack::quorum, .read = ReadLevel::strong, .shards = kMaxShards, .strict = true};
+}
+
+inline NamespaceDefinition largest_definition() {
+  const Stamp latest{kLatestStamp, NodeId{kMax64}};
+  return {
+      .name = kLongestNamespace, .changed = latest, .policy = sample_policy(), .dropped = latest};
 }
 
 inline Token largest_token() { return {StoreId{kMax64}, Serial{kMax64}, kMax64, kMax64}; }
@@ -190,6 +207,29 @@ inline std::vector<ClientMessage> client_messages() {
       CountKeys{kMax64, kMaxTimeoutMs},
       KeyCount{},
       KeyCount{kMax64, kMax64, Code{0xffff}, std::string(256, 'd')},
+      Op{.id = 4, .key = "likes:42", .amount = 1, .ack = Ack::by_default},
+      Read{.id = 2, .level = ReadLevel::by_default, .keys = {"likes:42"}},
+      NamespaceRequest{},
+      NamespaceRequest{.id = 1,
+                       .action = NamespaceAction::create,
+                       .name = "likes",
+                       .policy = {.ack = Ack::memory, .read = ReadLevel::local, .shards = 1}},
+      NamespaceRequest{.id = kMax64,
+                       .action = NamespaceAction::drop,
+                       .name = kLongestNamespace,
+                       .policy = sample_policy(),
+                       .fields = 0xff,
+                       .timeout_ms = kMaxTimeoutMs},
+      NamespaceRequest{.action = NamespaceAction::set,
+                       .policy = {.strict = false},
+                       .fields = NamespaceRequest::kStrict},
+      NamespaceReply{},
+      NamespaceReply{.id = kMax64,
+                     .code = Code{0xffff},
+                     .detail = std::string(256, 'd'),
+                     .namespaces = {Namespace{}, Namespace{"likes", {.strict = false}},
+                                    Namespace{kLongestNamespace, sample_policy()}},
+                     .absent = {"n0", "a longer name"}},
       ConfigRequest{},
       ConfigRequest{kMax64},
       ConfigReply{},
@@ -243,6 +283,8 @@ inline std::vector<PeerMessage> peer_messages() {
       DeltaAck{Code{0xffff}, {0, 1, kMax64}, partitions},
       Heartbeat{},
       Heartbeat{1, 2, 3, kMax64, true},
+      Heartbeat{kMax64, kMax64, kMax64, kMax64, true, hash},
+      Heartbeat{1, 0, 0, 0, false, {0, 1}},
       Forward{},
       Forward{{Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
       Forwarded{},
@@ -276,6 +318,11 @@ inline std::vector<PeerMessage> peer_messages() {
           kMax64, Partitions::from_bytes(std::string("\1\2", 2) + std::string(509, '\0') + '\x80')},
       KeyCountPart{},
       KeyCountPart{kMax64, Partitions::all(), kMaxCounters},
+      Namespaces{},
+      Namespaces{{NamespaceDefinition{},
+                  {.name = "likes", .changed = {3, NodeId{4}}, .policy = {.strict = false}},
+                  {.name = kOddNamespace, .dropped = {1, NodeId{1}}},
+                  largest_definition()}},
   };
 }
 
@@ -292,14 +339,25 @@ struct Sample {
 };
 
 inline std::string name_of(const Message& message) {
-  static constexpr const char* kClient[] = {
-      "Op",        "Done",     "Read",          "Values",      "List",          "Keys",
-      "CountKeys", "KeyCount", "ConfigRequest", "ConfigReply", "StatusRequest", "StatusReply",
-      "Refusal"};
+  static constexpr const char* kClient[] = {"Op",
+                                            "Done",
+                                            "Read",
+                                            "Values",
+                                            "List",
+                                            "Keys",
+                                            "CountKeys",
+                                            "KeyCount",
+                                            "NamespaceRequest",
+                                            "NamespaceReply",
+                                            "ConfigRequest",
+                                            "ConfigReply",
+                                            "StatusRequest",
+                                            "StatusReply",
+                                            "Refusal"};
   static constexpr const char* kPeer[] = {
-      "Hello",     "PeerRefusal", "DeltaFrame", "DeltaAck",      "Heartbeat",   "Forward",
-      "Forwarded", "Collect",     "Collected",  "WriteBack",     "WrittenBack", "Pull",
-      "Pulled",    "ListPart",    "ListedPart", "CountKeysPart", "KeyCountPart"};
+      "Hello",     "PeerRefusal", "DeltaFrame", "DeltaAck",      "Heartbeat",    "Forward",
+      "Forwarded", "Collect",     "Collected",  "WriteBack",     "WrittenBack",  "Pull",
+      "Pulled",    "ListPart",    "ListedPart", "CountKeysPart", "KeyCountPart", "Namespaces"};
   static_assert(std::size(kClient) == std::variant_size_v<ClientMessage>);
   static_assert(std::size(kPeer) == std::variant_size_v<PeerMessage>);
   if (const auto* peer = std::get_if<PeerMessage>(&message)) return kPeer[peer->index()];
@@ -358,12 +416,16 @@ inline Result<Message> decoded_as(const Message& like, FrameType type, Payload p
     case 7:
       return as_message(decode_key_count(payload));
     case 8:
-      return as_message(decode_config_request(payload));
+      return as_message(decode_namespace_request(payload));
     case 9:
-      return as_message(decode_config_reply(payload));
+      return as_message(decode_namespace_reply(payload));
     case 10:
-      return as_message(decode_status_request(payload));
+      return as_message(decode_config_request(payload));
     case 11:
+      return as_message(decode_config_reply(payload));
+    case 12:
+      return as_message(decode_status_request(payload));
+    case 13:
       return as_message(decode_status_reply(payload));
     default:
       return as_message(decode_refusal(payload));

@@ -54,6 +54,10 @@ Stored stored_meta(std::string name, const Meta& meta) {
   return stored(std::move(name), meta, encode_meta, decode_meta);
 }
 
+Stored stored_namespace(std::string name, const NamespaceDefinition& definition) {
+  return stored(std::move(name), definition, encode_namespace, decode_namespace);
+}
+
 TokenRecord full_tokens() {
   return {Serial{kMax64},
           kMax64,
@@ -94,6 +98,11 @@ std::vector<Stored> stored_values() {
       stored_meta("empty_meta", {}),
       stored_meta("zero_meta", {.journal_first = Commit{}}),
       stored_meta("meta", full_meta()),
+      stored_namespace("empty_namespace", {}),
+      stored_namespace("dropped_namespace", {.name = "likes", .dropped = {1, NodeId{2}}}),
+      stored_namespace("relaxed_namespace",
+                       {.changed = {1, NodeId{2}}, .policy = {.strict = false}}),
+      stored_namespace("namespace", largest_definition()),
   };
 }
 
@@ -309,6 +318,21 @@ TEST(StoredTokens, that_no_executor_holds_are_corrupt) {
 
 TEST(StoredActor, that_is_none_is_corrupt) {
   EXPECT_EQ(decode_actor(kKey, encode_actor(kKey, ActorId{})).status().code(), Code::corrupt);
+}
+
+TEST(StoredNamespace, that_no_node_holds_is_corrupt) {
+  const auto detail = [](const NamespaceDefinition& definition) {
+    return decode_namespace(kKey, encode_namespace(kKey, definition)).status().detail();
+  };
+  EXPECT_EQ(detail({.name = "likes"}), "");
+  EXPECT_EQ(detail({.name = "likes:"}), "namespace: name has a ':'");
+  EXPECT_EQ(detail({.name = std::string(65, 'x')}), "namespace: name is 65: must be 0 to 64");
+  EXPECT_EQ(detail({.name = "a", .policy = {.shards = 1025}}),
+            "namespace: shards is 1025: must be 0 to 1024");
+  EXPECT_EQ(detail({.name = "a", .changed = {kLatestStamp + 1, NodeId{1}}}),
+            "namespace: changed is 9223372036854775809: must be 0 to 9223372036854775808");
+  EXPECT_EQ(detail({.name = "a", .dropped = {kMax64, NodeId{1}}}),
+            "namespace: dropped is 18446744073709551615: must be 0 to 9223372036854775808");
 }
 
 TEST(StoredState, that_no_merge_makes_is_corrupt) {

@@ -104,6 +104,8 @@ void Aftermath::check_converged() {
     fail(Invariant::all_ready_after_healing, "a node is down");
     return;
   }
+  if (world_.namespaces_) check_namespaces();
+  if (trace_.failure()) return;
   const auto nobody_waits = [this] {
     return std::all_of(clients_.begin(), clients_.end(),
                        [](const auto& client) { return client->waiting() == 0; }) &&
@@ -124,6 +126,25 @@ void Aftermath::check_converged() {
   nemesis_.check_identities();
   if (!trace_.failure()) check_totals();
   if (!trace_.failure()) check_lists();
+}
+
+// Before doubts end and new counters are made: neither would end in a namespace that is forbidden.
+void Aftermath::check_namespaces() {
+  NamespaceClients& clients = *world_.namespaces_;
+  const auto agree = [&] { return clients.who_differs().empty(); };
+  if (!world_.wait_for(seconds(5), kStep, [&] { return clients.waiting() == 0; }))
+    fail(Invariant::every_call_ends, "after healing, a change of a namespace has no answer");
+  if (!world_.wait_for(seconds(5), kStep, agree))
+    fail(Invariant::namespaces_agree, clients.who_differs());
+  if (const std::string lost = clients.what_is_lost(); !lost.empty())
+    fail(Invariant::namespaces_agree, lost);
+  clients.relax();
+  if (!world_.wait_for(seconds(5), kStep, [&] { return clients.relaxed(); }))
+    fail(Invariant::works_after_healing,
+         "a change of a namespace is not carried out though nothing fails");
+  // A node may have closed a link for want of room, so the answer may be without its peer.
+  if (!world_.wait_for(seconds(5), kStep, agree))
+    fail(Invariant::namespaces_agree, clients.who_differs());
 }
 
 void Aftermath::check_totals() {

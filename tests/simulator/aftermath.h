@@ -40,6 +40,7 @@ class Aftermath {
   [[nodiscard]] std::string who_keeps_what_it_gave_up() const;
   [[nodiscard]] std::string who_is_crowded() const;
   void check_converged();
+  void check_namespaces();
   void check_totals();
   template <class Told, class Question>
   std::optional<Told> hear(SimNode& node, const Question& question);

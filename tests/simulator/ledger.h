@@ -82,6 +82,7 @@ class Ledger {
     all_changed_ = now;
   }
   [[nodiscard]] std::size_t disks_lost_since(Instant when) const;
+  [[nodiscard]] bool disk_lost_since(MemberIndex whose, Instant when) const;
   // No node can know that this is an older copy, so it is in sync until all that could say so have.
   [[nodiscard]] std::size_t on_copy_back(Instant now);
   // `renamed`: it has another name now, and is in sync once it is filled. Otherwise no node could
@@ -144,7 +145,6 @@ class Ledger {
   [[nodiscard]] bool must_be_clear(const Change& add, const Key& key, Instant begun) const;
   [[nodiscard]] bool refused_for_good(const Change& change) const;
   [[nodiscard]] bool ended_before(const Change& reset, Instant when) const;
-  [[nodiscard]] bool disk_lost_since(MemberIndex whose, Instant when) const;
   [[nodiscard]] bool held_still(const Change& add) const;
   [[nodiscard]] bool surely_held(const Change& add) const;
   [[nodiscard]] bool survives(const Change& add) const;

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr ClientId kSelf{~std::uint64_t{0}};
+constexpr ClientId kSelf{~std::uint64_t{0}}, kDefiner{~std::uint64_t{1}};
 
 void feed(FrameDecoder& decoder, const std::string& bytes) {
   std::memcpy(decoder.prepare(bytes.size()).data(), bytes.data(), bytes.size());
@@ -94,6 +94,7 @@ void SimNode::crash() {
   held_.clear();
   released_ = Commit{};
   must_serve_.clear();
+  asked_namespaces_.clear();
   dialed_.clear();
   shared_.network.close_all(host());
 }
@@ -302,7 +303,7 @@ void SimNode::check_total(const std::vector<Op>& ops, const Done& done) {
 bool SimNode::needs_nobody(const Op& op) const {
   if (core_->view().edge()) return false;
   if (op.kind != OpKind::add || op.token.store != StoreId{} || op.ack == Ack::quorum ||
-      !core_->ready())
+      op.ack == Ack::by_default || !core_->ready())
     return false;
   const ShardMap& map = core_->executor().map();
   const Placement first = map.place({op.key, 0});
@@ -352,6 +353,13 @@ void SimNode::perform(Effects& effects) {
     later(shared_.time.now(), [this, link = close.link] { on_link_closed(link); });
   }
   for (const Effects::Reply& reply : effects.replies) {
+    if (reply.client == kDefiner) {
+      const auto& changed = std::get<NamespaceReply>(reply.answer);
+      const auto asked = asked_namespaces_.extract(changed.id);
+      if (!asked) return broken("a change of namespaces was answered twice");
+      asked.mapped().ended(changed);
+      continue;
+    }
     if (reply.client == kSelf) {
       // One to an earlier question may come late.
       const auto id = std::visit([](const auto& answer) { return answer.id; }, reply.answer);
@@ -495,6 +503,18 @@ void SimNode::ask(CountKeys size) {
   ask_core([&](Effects& effects) {
     size.id = asked_;
     core_->on_count_keys(clock_.now(), kSelf, size, effects);
+  });
+}
+
+void SimNode::ask(std::uint64_t wall_ms, NamespaceRequest request, NamespacesAsked asked) {
+  if (!running()) return;
+  when_awake([this, wall_ms, request, asked = std::move(asked)]() mutable {
+    request.id = next_id_++;
+    Effects effects;
+    core_->on_namespaces(clock_.now(), wall_ms, kDefiner, request, effects);
+    asked.begun(core_->executor().namespaces());
+    asked_namespaces_.emplace(request.id, std::move(asked));
+    perform(effects);
   });
 }
 

@@ -59,6 +59,7 @@ class SimNode {
 
   // ---- the disk ----
   [[nodiscard]] Disk& disk() { return disk_; }
+  [[nodiscard]] const Disk& disk() const { return disk_; }
   // The store that it starts next is a replacement.
   void rebuild() { rebuild_ = true; }
 
@@ -76,6 +77,14 @@ class SimNode {
   void ask_strongly(const std::vector<std::string>& keys, Duration timeout);
   void ask(List list);
   void ask(CountKeys size);
+  // A change of namespaces, from another client. `begun` gets the definitions as soon as the change
+  // is in them. Neither is called if the process dies before.
+  struct NamespacesAsked {
+    std::function<void(const NamespaceTable&)> begun;
+    std::function<void(const NamespaceReply&)> ended;
+  };
+  void ask(std::uint64_t wall_ms, NamespaceRequest request, NamespacesAsked asked);
+  [[nodiscard]] std::size_t asked_namespaces() const { return asked_namespaces_.size(); }
   [[nodiscard]] const std::optional<Answer>& told() const { return told_; }
   [[nodiscard]] std::optional<Value> answer() const;  // of a read
 
@@ -141,7 +150,8 @@ class SimNode {
   std::set<std::pair<ClientId, std::uint64_t>> must_serve_;  // adds that need no other node
   std::uint64_t asked_ = 0;                                  // the number of the last question
   std::optional<Answer> told_;
-  std::tuple<Fence, std::size_t, bool> votes_;  // by the last state of its copies
+  std::map<std::uint64_t, NamespacesAsked> asked_namespaces_;  // by the request's id
+  std::tuple<Fence, std::size_t, bool> votes_;                 // by the last state of its copies
 };
 
 }  // namespace quipu::sim

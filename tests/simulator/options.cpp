@@ -55,6 +55,7 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::unheard_tails, "unheard-tails",
              "a disk loses records that one peer has heard of, who is out of reach", 50},
     KnobInfo{Knob::founding, "founding", "faults that lose no disk, from the first moment on", 40},
+    KnobInfo{Knob::namespaces, "namespaces", "namespaces are defined, changed and dropped", 30},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 

@@ -63,6 +63,7 @@ enum class Knob : std::uint8_t {
   edge,
   unheard_tails,
   founding,
+  namespaces,
   count_  // how many there are
 };
 

@@ -308,7 +308,7 @@ void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
   static constexpr const char* kNames[] = {
       "hello",     "refusal",   "delta",       "delta ack",  "beat",         "forward",
       "forwarded", "collect",   "collected",   "write-back", "written back", "pull",
-      "pulled",    "list part", "listed part", "size part",  "sized part"};
+      "pulled",    "list part", "listed part", "size part",  "sized part",   "definitions"};
   static_assert(std::size(kNames) == std::variant_size_v<PeerMessage>);
   trace_.say_message(time_.now(), [&] {
     std::string text = config_.members[from].name + " -> " +

@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 35> kInvariants = {{
+constexpr std::array<InvariantInfo, 36> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -52,6 +52,8 @@ constexpr std::array<InvariantInfo, 35> kInvariants = {{
     {"nothing_acked_is_lost", "what was acked is counted in the end, unless its disk was lost"},
     {"lists_are_whole",
      "after healing, each counter that exists is listed once, none else is, and all are counted"},
+    {"namespaces_agree",
+     "after healing all nodes hold the same definitions, and no acked change of one is lost"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle, and no check fails"},
 }};

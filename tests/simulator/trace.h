@@ -47,6 +47,7 @@ enum class Invariant : std::uint8_t {
   owners_agree_after_healing,
   nothing_acked_is_lost,
   lists_are_whole,
+  namespaces_agree,
   works_after_healing,
   no_crash,
 };

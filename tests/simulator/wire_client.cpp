@@ -400,14 +400,17 @@ void WireClient::on_done(const Done& done) {
   if (says_expired(done) && !options_.has(Knob::small_tokens)) workload_.check_session(change.task);
   if (done.usable > 0) usable_[change.task.key] = done.usable;
   const bool once = change.sends == 1;
-  const bool for_good = done.code == Code::ok || done.code == Code::out_of_range || once;
+  const bool undefined = done.code == Code::undefined_namespace;
+  const bool for_good =
+      done.code == Code::ok || done.code == Code::out_of_range || undefined || once;
   const bool part = change.task.what == Task::What::reset && change.store != StoreId{};
-  if (part && done.code == Code::ok && request.level != Ack::memory)
+  const bool durable = promised(request.level) != Ack::memory;
+  if (part && done.code == Code::ok && durable)
     workload_.on_part_reset(change.task, change.executor);
   workload_.on_done(change.task, part ? Ack::memory : request.level, done.code,
                     for_good ? Workload::Finality::final : Workload::Finality::may_follow);
   if (change.late) on_lost(change, done.code);
-  change.durable |= done.code == Code::ok && request.level != Ack::memory;
+  change.durable |= done.code == Code::ok && durable;
   const Outcome outcome = describe(done.code).outcome;
   if (outcome == Outcome::unknown || !for_good) return;
   // What was settled is asked once more now and then: the answer must be the same.
@@ -415,7 +418,8 @@ void WireClient::on_done(const Done& done) {
     change.left = options_.has(Knob::retries) && change.store != StoreId{} && random_.below(2) == 0
                       ? 1 + static_cast<unsigned>(random_.below(2))
                       : 0;
-    const bool certain = outcome == Outcome::applied || done.code == Code::out_of_range;
+    const bool certain =
+        outcome == Outcome::applied || done.code == Code::out_of_range || undefined;
     if (!certain) change.left = 0;  // sent again, it might be carried out
     if (change.left > 0) return;
     const bool lingers =
@@ -432,9 +436,10 @@ void WireClient::on_lost(Change& change, Code code) {
   const bool gone = std::find(stores_.begin(), stores_.end(), change.store) == stores_.end();
   const bool disks_go = options_.has(Knob::wipes) || disks_go_back();
   const bool no_shard = disks_go || change.shard >= workload_.shards(change.task.key);
-  const bool lost = code == Code::executor_gone      ? gone
-                    : code == Code::invalid_argument ? no_shard
-                                                     : code == Code::token_expired;
+  const bool lost = code == Code::executor_gone ? gone
+                    : code == Code::invalid_argument
+                        ? no_shard
+                        : code == Code::token_expired || code == Code::undefined_namespace;
   if (lost) change.answered = true;
 }
 

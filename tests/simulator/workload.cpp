@@ -82,6 +82,11 @@ std::optional<Task> Workload::next(Random& client) {
     if (options_.has(Knob::shards) && random.below(3) == 0)
       task.affinity = Affinity{1 + random.below(3)};
   }
+  if (options_.has(Knob::namespaces) && random.below(3) == 0) {
+    task.ack = Ack::by_default;
+    task.level = ReadLevel::by_default;
+    task.shown = 0;
+  }
   ++trace_.operations[task.what == Task::What::add     ? "adds"
                       : task.what == Task::What::reset ? "resets"
                       : task.what == Task::What::raise ? "raises"
@@ -91,8 +96,8 @@ std::optional<Task> Workload::next(Random& client) {
 }
 
 std::string Workload::describe(const Task& task) const {
-  static constexpr const char* kLevels[] = {"memory", "disk", "quorum"};
-  static constexpr const char* kReads[] = {"local", "fresh", "strong"};
+  static constexpr const char* kLevels[] = {"memory", "disk", "quorum", "any ack"};
+  static constexpr const char* kReads[] = {"local", "fresh", "strong", "any"};
   switch (task.what) {
     case Task::What::add:
       return "add " + std::to_string(ledger_.change(task.op).digit) + " to " + task.key + " (" +
@@ -113,12 +118,14 @@ void Workload::report(const Failure& failure) {
   if (failure) trace_.fail(time_.now(), failure.invariant, failure.what);
 }
 
-void Workload::on_done(const Task& task, Ack level, Code code, Finality finality) {
+void Workload::on_done(const Task& task, Ack asked, Code code, Finality finality) {
+  const Ack level = promised(asked);
   trace_.mark(task.op * 64 + static_cast<std::uint64_t>(code));
   trace_.say(time_.now(),
              [&] { return describe(task) + ": " + std::string(quipu::describe(code).name); });
   const Outcome outcome = quipu::describe(code).outcome;
-  if (code == Code::no_quorum && task.what == Task::What::add && level != Ack::quorum)
+  if (code == Code::no_quorum && task.what == Task::What::add && asked != Ack::quorum &&
+      asked != Ack::by_default)
     fail(Invariant::eventual_add_needs_nobody,
          describe(task) + " was refused for want of a quorum");
   const KeyKind kind = ledger_.kind(task.key);
@@ -180,6 +187,8 @@ void Workload::on_value(const Task& task, const Value& value, Instant answered) 
                                         : std::to_string(value.age_ms) + " ms old");
   });
   if (value.code != Code::ok && value.code != Code::out_of_range) return;
+  // What each level promises is not said of its answer.
+  if (task.level == ReadLevel::by_default) return;
   if (task.level == ReadLevel::strong && value.shards < task.shards &&
       ledger_.disks_lost_since(Instant::min()) == 0)
     fail(Invariant::strong_read_has_acked,

@@ -26,6 +26,11 @@ struct Task {
   Instant begun{};
 };
 
+// What an ack promises at least, whatever namespaces say.
+[[nodiscard]] constexpr Ack promised(Ack level) {
+  return level == Ack::by_default ? Ack::memory : level;
+}
+
 class Workload {
  public:
   // All must outlive it.

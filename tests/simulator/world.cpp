@@ -111,6 +111,7 @@ World::World(const Options& options, Trace& trace)
                                                          workload_, options_, seeds.split()));
   }
   nemesis_ = std::make_unique<Nemesis>(shared_, nodes_, ledger_, options_, random_.split());
+  if (options_.has(Knob::namespaces)) namespaces_.emplace(shared_, nodes_, ledger_, options_);
 }
 
 void World::run_for(Duration length) {
@@ -161,12 +162,14 @@ void World::run_whole() {
   sample_reads();
   for (auto& client : clients_) client->work();
   for (auto& client : wire_clients_) client->work();
+  if (namespaces_) namespaces_->work();
   nemesis_->on_favoured([this](MemberIndex node, StoreId store) {
     for (auto& client : wire_clients_) client->favour(node, store);
   });
   nemesis_->start(Nemesis::Disks::lost);
   run_for(options_.torment);
   workload_.stop();
+  if (namespaces_) namespaces_->stop();
   sampling_ = false;
   trace_.say(time_.now(), [] { return "*** all faults end"; });
   nemesis_->heal();

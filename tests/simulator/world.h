@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/simulator/library_client.h"
+#include "tests/simulator/namespaces.h"
 #include "tests/simulator/nemesis.h"
 #include "tests/simulator/node.h"
 #include "tests/simulator/wire_client.h"
@@ -81,6 +82,7 @@ class World {
   std::vector<std::unique_ptr<LibraryClient>> clients_;
   std::vector<std::unique_ptr<WireClient>> wire_clients_;
   std::unique_ptr<Nemesis> nemesis_;
+  std::optional<NamespaceClients> namespaces_;
   bool sampling_ = false;
   Count count_;
   std::size_t turn_ = 0;  // the part of the old keys that is checked

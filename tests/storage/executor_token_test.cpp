@@ -54,6 +54,24 @@ TEST(Executor, answers_each_token_that_it_cannot_judge_without_applying_it) {
   EXPECT_EQ(value(executor, kLikes), 1);
 }
 
+// Whoever asks for this may have sent copies that come later.
+TEST(Executor, refuses_for_good_what_it_was_told_to_refuse_for_good) {
+  Executor executor = fresh_executor(1);
+  const Token token{StoreId{1}, executor.issue_session(), 1, 0};
+  Change change{.ref = kLikes, .amount = 1, .token = token, .refuse = Code::invalid_argument};
+  EXPECT_EQ(apply(executor, change).code, Code::invalid_argument);
+  change.refuse_for_good = true;
+  EXPECT_EQ(apply(executor, change).code, Code::invalid_argument);
+  EXPECT_EQ(record_of(seal(executor).at(0)).tokens.at(0).entries.size(), 1u);
+  EXPECT_EQ(add(executor, kLikes, 1, token).code, Code::invalid_argument);
+  EXPECT_FALSE(exists(executor, kLikes));
+  change.token.number = 2;
+  change.refuse = Code::ok;
+  EXPECT_EQ(apply(executor, change).code, Code::ok);
+  change.refuse = Code::invalid_argument;
+  EXPECT_EQ(apply(executor, change).code, Code::ok) << "it was applied before";
+}
+
 TEST(Executor, refuses_for_good_what_it_refused_once_under_a_token) {
   Executor executor = fresh_executor(1);
   const Token token{StoreId{1}, executor.issue_session(), 1, 0};

@@ -16,7 +16,7 @@ namespace {
 
 Code start_code(MemoryDisk disk) { return start(disk).status().code(); }
 
-// A disk with every kind of key on it: states and tokens at rest, and a journal.
+// A disk with every kind of key on it: states, tokens and definitions at rest, and a journal.
 MemoryDisk full_disk() {
   MemoryDisk disk = new_disk();
   auto executor = std::move(*start(disk, kTiny));
@@ -25,6 +25,10 @@ MemoryDisk full_disk() {
     add(*executor, {"k" + std::to_string(i % 4), 0}, 1, {executor->meta().store, serial, i, 0});
     write(disk, seal(*executor));
   }
+  for (const char* name : {"", "likes"}) {
+    executor->merge_namespace({.name = name, .changed = {1, kOwner.node}, .policy = {.shards = 2}});
+  }
+  write(disk, seal(*executor));
   return disk;
 }
 
@@ -397,7 +401,7 @@ TEST(Recovery, calls_a_first_record_at_either_end_of_the_numbers_corrupt) {
 
 TEST(Recovery, calls_every_flipped_byte_of_every_value_corrupt) {
   const MemoryDisk disk = full_disk();
-  for (const char kind : {'a', 'j', 'm', 's', 't'})
+  for (const char kind : {'a', 'j', 'm', 'n', 's', 't'})
     EXPECT_FALSE(keys_of(disk, kind).empty()) << kind;
   for (const auto& [key, value] : disk.durable) {
     for (std::size_t i = 0; i < value.size(); ++i) {
@@ -410,7 +414,7 @@ TEST(Recovery, calls_every_flipped_byte_of_every_value_corrupt) {
 
 TEST(Recovery, calls_values_cut_short_or_under_anothers_key_corrupt) {
   const MemoryDisk disk = full_disk();
-  for (const char kind : {'a', 'j', 's', 't'}) {
+  for (const char kind : {'a', 'j', 'n', 's', 't'}) {
     const std::vector<std::string> keys = keys_of(disk, kind);
     ASSERT_GE(keys.size(), 2u);
     MemoryDisk swapped = disk;
@@ -427,7 +431,7 @@ TEST(Recovery, calls_values_cut_short_or_under_anothers_key_corrupt) {
 
 TEST(Recovery, calls_a_name_that_it_cannot_read_corrupt) {
   const MemoryDisk disk = full_disk();
-  for (const char kind : {'a', 'j', 's', 't'}) {
+  for (const char kind : {'a', 'j', 'n', 's', 't'}) {
     MemoryDisk damaged = disk;
     damaged.durable[std::string(1, kind) + "?"] = disk.durable.at(keys_of(disk, kind)[0]);
     EXPECT_EQ(start_code(damaged), Code::corrupt) << kind;

@@ -89,8 +89,11 @@ TEST(StoredKeys, OfAKindStandInItsRangeAndThoseOfOthersOutside) {
            {stored::actor(Partition{kPartitions - 1}), Kind::actor},
            {stored::record(Commit{~std::uint64_t{0}}), Kind::record},
            {shard(std::string(kMaxKey, '\xff'), kMaxShards - 1), Kind::shard},
-           {stored::token(Serial{~std::uint64_t{0}}, kLanes - 1), Kind::token}}) {
-    for (const Kind other : {Kind::meta, Kind::actor, Kind::record, Kind::shard, Kind::token}) {
+           {stored::token(Serial{~std::uint64_t{0}}, kLanes - 1), Kind::token},
+           {stored::namespace_definition(""), Kind::name_space},
+           {stored::namespace_definition(std::string(64, '\xff')), Kind::name_space}}) {
+    for (const Kind other :
+         {Kind::meta, Kind::actor, Kind::record, Kind::shard, Kind::token, Kind::name_space}) {
       const auto [from, to] = stored::all(other);
       EXPECT_EQ(from <= key && key < to, kind == other) << static_cast<char>(other);
     }

@@ -45,6 +45,7 @@ enum class Code : std::uint16_t {
   protocol_error = 15,
   cannot_start = 16,
   corrupt = 17,
+  undefined_namespace = 18,
 };
 
 // One row of the error list. `advice` says what to do next.

@@ -128,6 +128,11 @@ void ClientHarness::take_frame(ConnectionId connection, FrameType type, Payload 
     auto list = decode_list(payload);
     ASSERT_TRUE(list.ok()) << list.status().message();
     lists.push_back({connection, list->id, std::string(list->prefix), list->cursor, list->limit});
+  } else if (type == FrameType::namespaces) {
+    auto request = decode_namespace_request(payload);
+    ASSERT_TRUE(request.ok()) << request.status().message();
+    namespace_requests.push_back(
+        {connection, request->id, request->action, std::string(request->name)});
   } else {
     FAIL() << "an unexpected frame";
   }
@@ -232,6 +237,11 @@ void ClientHarness::ask_config(std::uint64_t call) {
   perform();
 }
 
+void ClientHarness::namespaces(std::uint64_t call, const NamespaceRequest& request) {
+  core.namespaces(now, CallId{call}, request, std::chrono::seconds(5), effects_);
+  perform();
+}
+
 // ---- answers ----
 
 void ClientHarness::answer(const SentOp& op, Code code, const std::string& detail,
@@ -264,21 +274,18 @@ void ClientHarness::answer_read(const SentRead& read, std::vector<Value> values)
   deliver(read.connection, frame);
 }
 
+void ClientHarness::answer_namespaces(const SentNamespaces& request, NamespaceReply reply) {
+  reply.id = request.id;
+  std::string frame;
+  encode(frame, reply);
+  deliver(request.connection, frame);
+}
+
 void ClientHarness::answer_list(const SentList& list, Keys keys) {
   keys.id = list.id;
   std::string frame;
   encode(frame, keys);
   deliver(list.connection, frame);
-}
-
-SentOp ClientHarness::take_op() {
-  if (ops.empty()) {
-    ADD_FAILURE() << "nothing was sent";
-    return {};
-  }
-  SentOp op = std::move(ops.front());
-  ops.pop_front();
-  return op;
 }
 
 SentOp ClientHarness::take_change() {
@@ -290,25 +297,26 @@ SentOp ClientHarness::take_change() {
   return op;
 }
 
-SentRead ClientHarness::take_read() {
-  if (reads.empty()) {
-    ADD_FAILURE() << "nothing was read";
+namespace {
+
+template <class Sent>
+Sent take_first(std::deque<Sent>& sent) {
+  if (sent.empty()) {
+    ADD_FAILURE() << "nothing was sent";
     return {};
   }
-  SentRead read = std::move(reads.front());
-  reads.pop_front();
-  return read;
+  Sent first = std::move(sent.front());
+  sent.pop_front();
+  return first;
 }
 
-SentList ClientHarness::take_list() {
-  if (lists.empty()) {
-    ADD_FAILURE() << "nothing was listed";
-    return {};
-  }
-  SentList list = std::move(lists.front());
-  lists.pop_front();
-  return list;
-}
+}  // namespace
+
+SentOp ClientHarness::take_op() { return take_first(ops); }
+
+SentRead ClientHarness::take_read() { return take_first(reads); }
+SentList ClientHarness::take_list() { return take_first(lists); }
+SentNamespaces ClientHarness::take_namespaces() { return take_first(namespace_requests); }
 
 void ClientHarness::pass(Duration time) {
   const Instant until = now + time;

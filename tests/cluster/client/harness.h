@@ -1,5 +1,5 @@
 // harness.h: a client core whose cluster the test plays. The core's requests are in `ops`,
-// `reads`, `lists` and `config_asks`, decoded, and the test answers them.
+// `reads`, `lists`, `namespace_requests` and `config_asks`, decoded, and the test answers them.
 //
 // Members are n1, n2, …; node i+1 has StoreId{101 + i} and the address "n<i+1>:1".
 #pragma once
@@ -26,6 +26,13 @@ struct SentRead {
   std::uint64_t id = 0;
   ReadLevel level{};
   std::vector<std::string> keys;
+};
+
+struct SentNamespaces {
+  ConnectionId connection{};
+  std::uint64_t id = 0;
+  NamespaceAction action{};
+  std::string name;
 };
 
 struct SentList {
@@ -85,6 +92,7 @@ class ClientHarness {
   void read_many(std::uint64_t call, std::vector<std::string> keys);
   void list(std::uint64_t call, const std::string& prefix, std::uint32_t cursor);
   void ask_config(std::uint64_t call);
+  void namespaces(std::uint64_t call, const NamespaceRequest& request);
 
   // ---- answers ----
   void answer(const SentOp& op, Code code, const std::string& detail = {}, ShardIndex usable = 0);
@@ -93,6 +101,7 @@ class ClientHarness {
   void answer_read(const SentRead& read, const Value& value);
   void answer_read(const SentRead& read, std::vector<Value> values);
   void answer_list(const SentList& list, Keys keys);
+  void answer_namespaces(const SentNamespaces& request, NamespaceReply reply);
 
   // The oldest op that the test has not looked at. Fails the test if there is none.
   SentOp take_op();
@@ -100,6 +109,7 @@ class ClientHarness {
   SentOp take_change();
   SentRead take_read();
   SentList take_list();
+  SentNamespaces take_namespaces();
 
   // Lets time pass. Every timer on the way fires.
   void pass(Duration time);
@@ -111,6 +121,7 @@ class ClientHarness {
   std::deque<SentOp> ops;
   std::deque<SentRead> reads;
   std::deque<SentList> lists;
+  std::deque<SentNamespaces> namespace_requests;
   std::size_t config_asks = 0;
   std::uint64_t last_config_id = 0;
   std::map<CallId, ClientAnswer> done;

@@ -1,0 +1,168 @@
+#include "storage/namespaces.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/check.h"
+#include "protocol/ids.h"
+#include "protocol/state_codec.h"
+#include "storage/stored_keys.h"
+
+namespace quipu {
+namespace {
+
+// A form of its own for each content. Members of different versions compare its hash, so it is not
+// that of FlatBuffers. What a later version adds is left out where it is not set.
+void append(std::string& out, std::string_view field) { out.append(field).push_back('\0'); }
+void append(std::string& out, const Stamp& stamp) {
+  append(out, std::to_string(stamp.at));
+  append(out, std::to_string(raw(stamp.node)));
+}
+template <class Value>
+void append(std::string& out, const std::optional<Value>& value) {
+  append(out, value ? std::to_string(static_cast<unsigned>(*value)) : std::string());
+}
+void append(std::string& out, const NamespacePolicy& policy) {
+  append(out, policy.ack);
+  append(out, policy.read);
+  append(out, policy.shards);
+  append(out, policy.strict);
+}
+
+// In quotes, for a command line: the name may be a stranger's.
+std::string shell_word(std::string_view name) {
+  std::string word = "'";
+  for (const char c : name) c == '\'' ? word += R"('"'"')" : word += c;
+  return word + '\'';
+}
+
+template <class Content>
+std::string canonical(const Content& content) {
+  std::string bytes;
+  append(bytes, content);
+  return bytes;
+}
+
+// Two nodes never take one stamp, so equal stamps mean equal policies. Bytes from outside may say
+// otherwise. Then the order of the contents decides, so that this stays a join.
+bool is_later(const NamespaceDefinition& one, const NamespaceDefinition& other) {
+  if (one.changed != other.changed) return one.changed > other.changed;
+  return canonical(one.policy) > canonical(other.policy);
+}
+
+}  // namespace
+
+bool merge(NamespaceDefinition& into, const NamespaceDefinition& from) {
+  QUIPU_CHECK(into.name == from.name, "only versions of one definition are joined", into.name,
+              from.name);
+  const NamespaceDefinition before = into;
+  if (is_later(from, into)) {
+    into.changed = from.changed;
+    into.policy = from.policy;
+  }
+  into.dropped = std::max(into.dropped, from.dropped);
+  if (into.changed <= into.dropped) {
+    into.changed = {};
+    into.policy = {};
+  }
+  return into != before;
+}
+
+bool is_defined(const NamespaceDefinition& definition) {
+  return definition.name.empty() || definition.changed > definition.dropped;
+}
+
+Hash128 hash_of(const NamespaceDefinition& definition) {
+  std::string bytes;
+  append(bytes, definition.name);
+  append(bytes, definition.changed);
+  append(bytes, definition.policy);
+  append(bytes, definition.dropped);
+  return hash128(HashKey{}, bytes);
+}
+
+std::string undefined_namespace(std::string_view key) {
+  const std::string_view name = namespace_of(key);
+  if (name.size() > kMaxNamespaceName) {
+    return "the key's namespace cannot be defined: what is before the first ':' has " +
+           std::to_string(name.size()) + " bytes, and the name of a namespace has at most " +
+           std::to_string(kMaxNamespaceName);
+  }
+  const std::string word = shell_word(name);
+  return "the namespace " + word + " is not defined: quipu namespace create " + word;
+}
+
+std::string objection(std::string_view name, const NamespacePolicy& policy) {
+  if (name.size() > kMaxNamespaceName)
+    return "the name of a namespace has at most " + std::to_string(kMaxNamespaceName) + " bytes";
+  if (name.find(':') != std::string_view::npos)
+    return "the name of a namespace has no ':': it is what stands before the first one in a key";
+  if (policy.shards && (*policy.shards < 1 || *policy.shards > kMaxShards))
+    return "a counter has 1 to " + std::to_string(kMaxShards) + " shards";
+  if (policy.ack == Ack::by_default || policy.read == ReadLevel::by_default)
+    return "a level of a namespace is a real one: leave it out to set none";
+  if (policy.strict && !name.empty()) return "only the default namespace can be strict";
+  return {};
+}
+
+// ---- the table ----
+
+bool NamespaceTable::merge(const NamespaceDefinition& from) {
+  const auto at = all_.find(from.name);
+  const bool known = at != all_.end();
+  if (!known && !from.name.empty() && named() >= kMostHeld) return false;
+  NamespaceDefinition joined = known ? at->second : NamespaceDefinition{.name = from.name};
+  if (!quipu::merge(joined, from) && known) return false;
+  if (known) {
+    sum_ -= hash_of(at->second);
+    count(at->second.policy, -1);
+  }
+  sum_ += hash_of(joined);
+  count(joined.policy, 1);
+  all_.insert_or_assign(from.name, std::move(joined));
+  open_.insert(from.name);
+  return true;
+}
+
+void NamespaceTable::load(NamespaceDefinition definition) {
+  sum_ += hash_of(definition);
+  count(definition.policy, 1);
+  std::string name = definition.name;
+  const bool fresh = all_.emplace(std::move(name), std::move(definition)).second;
+  QUIPU_CHECK(fresh, "a store holds a definition once", all_.size());
+}
+
+const NamespaceDefinition* NamespaceTable::find(std::string_view name) const {
+  const auto at = all_.find(name);
+  return at == all_.end() ? nullptr : &at->second;
+}
+
+const NamespacePolicy& NamespaceTable::policy_of(std::string_view key) const {
+  static const NamespacePolicy kNone;
+  const NamespaceDefinition* found = find(namespace_of(key));
+  if (found == nullptr || !is_defined(*found)) found = find({});
+  return found == nullptr ? kNone : found->policy;
+}
+
+bool NamespaceTable::forbids(std::string_view key) const {
+  const NamespaceDefinition* const by_default = find({});
+  if (by_default == nullptr || !by_default->policy.strict.value_or(false)) return false;
+  const std::string_view name = namespace_of(key);
+  const NamespaceDefinition* const found = find(name);
+  return !name.empty() && (found == nullptr || !is_defined(*found));
+}
+
+void NamespaceTable::count(const NamespacePolicy& policy, int by) {
+  if (policy.ack || policy.read || policy.strict.value_or(false)) by_operation_ += by;
+  if (policy.shards.value_or(1) > 1) by_creation_ += by;
+}
+
+void NamespaceTable::put_open(Batch& batch) {
+  for (const std::string& name : std::exchange(open_, {})) {
+    std::string key = stored::namespace_definition(name);
+    std::string value = encode_namespace(key, all_.at(name));
+    batch.puts.push_back({std::move(key), std::move(value)});
+  }
+}
+
+}  // namespace quipu

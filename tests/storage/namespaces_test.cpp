@@ -1,0 +1,445 @@
+// Definitions are joined in any order, a key finds its policy, and a definition is on the disk
+// once it is sealed.
+#include "storage/namespaces.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/storage/executors.h"
+#include "tests/storage/lives.h"
+
+namespace quipu {
+
+// Found by rapidcheck when it prints a counterexample.
+static void showValue(const Stamp& stamp, std::ostream& out) {
+  out << stamp.at << "@" << raw(stamp.node);
+}
+
+static void showValue(const NamespaceDefinition& definition, std::ostream& out) {
+  out << "{'" << definition.name << "'";
+  showValue(definition.changed, out << ", changed ");
+  out << " (shards " << definition.policy.shards.value_or(0) << ")";
+  showValue(definition.dropped, out << ", dropped ");
+  out << "}";
+}
+
+namespace test {
+namespace {
+
+using Definition = NamespaceDefinition;
+
+Stamp at(std::uint64_t ms, std::uint64_t node = 1) { return {ms, NodeId{node}}; }
+
+Definition defined(std::string name, Stamp when, NamespacePolicy policy = {}, Stamp dropped = {}) {
+  return {.name = std::move(name), .changed = when, .policy = policy, .dropped = dropped};
+}
+
+Definition join(Definition a, const Definition& b) {
+  merge(a, b);
+  return a;
+}
+
+// ---- the join ----
+
+// Few times and nodes, so that they collide.
+rc::Gen<Stamp> any_stamp() {
+  return rc::gen::oneOf(
+      rc::gen::just(Stamp{}),
+      rc::gen::apply([](std::uint64_t ms, std::uint64_t node) { return at(ms, node); },
+                     rc::gen::inRange<std::uint64_t>(1, 6), rc::gen::inRange<std::uint64_t>(1, 3)));
+}
+
+template <class Value>
+rc::Gen<std::optional<Value>> maybe(rc::Gen<Value> value) {
+  return rc::gen::mapcat(rc::gen::inRange(0, 2), [value](int set) {
+    if (set == 0) return rc::gen::just(std::optional<Value>());
+    return rc::gen::map(value, [](Value one) { return std::optional<Value>(one); });
+  });
+}
+
+rc::Gen<NamespacePolicy> any_policy() {
+  return rc::gen::build<NamespacePolicy>(
+      rc::gen::set(&NamespacePolicy::ack,
+                   maybe(rc::gen::element(Ack::memory, Ack::disk, Ack::quorum))),
+      rc::gen::set(&NamespacePolicy::read,
+                   maybe(rc::gen::element(ReadLevel::local, ReadLevel::fresh, ReadLevel::strong))),
+      rc::gen::set(&NamespacePolicy::shards, maybe(rc::gen::element<std::uint16_t>(1, 2, 1024))),
+      rc::gen::set(&NamespacePolicy::strict, maybe(rc::gen::element(false, true))));
+}
+
+// Bytes from outside may be anything: a drop that the policy is older than, too.
+rc::Gen<Definition> any_definition() {
+  return rc::gen::build<Definition>(
+      rc::gen::set(&Definition::name, rc::gen::just(std::string("likes"))),
+      rc::gen::set(&Definition::changed, any_stamp()),
+      rc::gen::set(&Definition::policy, any_policy()),
+      rc::gen::set(&Definition::dropped, any_stamp()));
+}
+
+// As a table holds it: what its own drop makes void is left out.
+rc::Gen<Definition> any_held() {
+  return rc::gen::map(any_definition(), [](const Definition& drawn) {
+    return join(Definition{.name = drawn.name}, drawn);
+  });
+}
+
+RC_GTEST_PROP(Namespaces, join_is_commutative, ()) {
+  const Definition a = *any_held(), b = *any_held();
+  RC_ASSERT(join(a, b) == join(b, a));
+}
+
+RC_GTEST_PROP(Namespaces, join_is_associative, ()) {
+  const Definition a = *any_held(), b = *any_held(), c = *any_held();
+  RC_ASSERT(join(join(a, b), c) == join(a, join(b, c)));
+}
+
+RC_GTEST_PROP(Namespaces, join_is_idempotent_and_absorbs, ()) {
+  const Definition a = *any_held(), b = *any_held();
+  RC_ASSERT(join(a, a) == a);
+  RC_ASSERT(join(join(a, b), b) == join(a, b));
+}
+
+RC_GTEST_PROP(Namespaces, join_says_whether_anything_changed, ()) {
+  const Definition a = *any_held(), b = *any_definition();
+  Definition into = a;
+  const bool changed = merge(into, b);
+  RC_ASSERT(changed == (into != a));
+  RC_ASSERT(!merge(into, b));
+}
+
+// Messages come in any order and more than once.
+RC_GTEST_PROP(Namespaces, are_the_same_whatever_order_their_versions_come_in, ()) {
+  const auto versions = *rc::gen::container<std::vector<Definition>>(any_definition());
+  Definition once{.name = "likes"}, again{.name = "likes"};
+  for (const Definition& one : versions) merge(once, one);
+  for (int round = 0; round < 2; ++round) {
+    for (auto one = versions.rbegin(); one != versions.rend(); ++one) merge(again, *one);
+  }
+  RC_ASSERT(once == again);
+}
+
+RC_GTEST_PROP(Namespaces, are_defined_if_the_last_change_is_later_than_the_last_drop, ()) {
+  const Definition a = *any_definition(), b = *any_definition();
+  const Stamp changed = std::max(a.changed, b.changed), dropped = std::max(a.dropped, b.dropped);
+  const Definition both = join(join({.name = a.name}, a), b);
+  RC_ASSERT(is_defined(both) == (changed > dropped));
+  RC_ASSERT(both.dropped == dropped);
+  RC_ASSERT(both.changed == (changed > dropped ? changed : Stamp{}));
+  if (!is_defined(both)) RC_ASSERT(both.policy == NamespacePolicy{});
+}
+
+TEST(Namespaces, take_the_policy_that_was_set_last) {
+  const Definition first = defined("likes", at(1, 2), {.shards = 2});
+  const Definition second = defined("likes", at(2, 1), {.shards = 4});
+  for (const Definition& held : {join(first, second), join(second, first)}) {
+    EXPECT_EQ(held.policy.shards, 4);
+    EXPECT_EQ(held.changed, at(2, 1));
+  }
+}
+
+TEST(Namespaces, take_the_policy_of_the_greater_node_if_the_time_is_the_same) {
+  const Definition one = defined("likes", at(1, 1), {.shards = 2});
+  const Definition other = defined("likes", at(1, 2), {.shards = 4});
+  EXPECT_EQ(join(one, other).policy.shards, 4);
+  EXPECT_EQ(join(other, one).policy.shards, 4);
+}
+
+TEST(Namespaces, are_not_defined_after_a_drop_and_are_again_after_a_new_definition) {
+  const Definition before = defined("likes", at(1), {.shards = 2});
+  const Definition dropped = join(before, {.name = "likes", .dropped = at(2)});
+  EXPECT_FALSE(is_defined(dropped));
+  EXPECT_EQ(dropped.policy, NamespacePolicy{});
+  EXPECT_FALSE(is_defined(join(dropped, before))) << "a late copy does not revive it";
+  const Definition again = join(dropped, defined("likes", at(3), {.shards = 8}, at(2)));
+  EXPECT_TRUE(is_defined(again));
+  EXPECT_EQ(again.policy.shards, 8);
+  EXPECT_EQ(join(again, before), again);
+}
+
+TEST(Namespaces, are_not_defined_if_the_drop_has_the_stamp_of_the_policy) {
+  const Definition held = join(defined("likes", at(2)), {.name = "likes", .dropped = at(2)});
+  EXPECT_FALSE(is_defined(held));
+}
+
+// Whether its node had heard of the drop does not matter.
+TEST(Namespaces, are_defined_by_a_change_that_is_later_than_a_drop) {
+  const Definition dropped{.name = "likes", .dropped = at(2)};
+  const Definition set = defined("likes", at(3), {.shards = 4});
+  for (const Definition& held : {join(dropped, set), join(set, dropped)}) {
+    EXPECT_TRUE(is_defined(held));
+    EXPECT_EQ(held.policy.shards, 4);
+    EXPECT_EQ(held.dropped, at(2));
+  }
+}
+
+// ---- names and policies ----
+
+TEST(Namespaces, are_what_stands_before_the_first_colon_of_a_key) {
+  const struct {
+    const char* key;
+    const char* name;
+  } cases[] = {{"likes:42", "likes"}, {"likes:42:x", "likes"},
+               {"likes:", "likes"},   {"likes", ""},
+               {":42", ""},           {"", ""}};
+  for (const auto& row : cases) EXPECT_EQ(namespace_of(row.key), row.name) << row.key;
+}
+
+TEST(Namespaces, have_bounds_for_names_and_policies) {
+  const std::string longest(kMaxNamespaceName, 'n');
+  const struct {
+    std::string name;
+    NamespacePolicy policy;
+    bool good;
+  } cases[] = {
+      {"", {}, true},
+      {longest, {}, true},
+      {longest + "n", {}, false},
+      {"a:b", {}, false},
+      {":", {}, false},
+      {"a", {.shards = 0}, false},
+      {"a", {.shards = 1}, true},
+      {"a", {.shards = kMaxShards}, true},
+      {"a", {.shards = kMaxShards + 1}, false},
+      {"a", {.strict = true}, false},
+      {"a", {.strict = false}, false},
+      {"", {.strict = true}, true},
+  };
+  for (const auto& row : cases)
+    EXPECT_EQ(objection(row.name, row.policy).empty(), row.good)
+        << row.name << ": " << objection(row.name, row.policy);
+}
+
+TEST(NamespaceTable, gives_a_key_the_policy_of_its_namespace_or_of_the_default_one) {
+  NamespaceTable table;
+  EXPECT_EQ(table.policy_of("likes:1"), NamespacePolicy{});
+  table.merge({.name = "", .changed = at(1), .policy = {.shards = 2}});
+  table.merge(defined("likes", at(1), {.shards = 4}));
+  table.merge(defined("plain", at(1)));
+  EXPECT_EQ(table.policy_of("likes:1").shards, 4);
+  EXPECT_EQ(table.policy_of("likes").shards, 2) << "a key without ':'";
+  EXPECT_EQ(table.policy_of("other:1").shards, 2);
+  EXPECT_EQ(table.policy_of("plain:1").shards, std::nullopt) << "it has a policy of its own";
+  table.merge({.name = "likes", .dropped = at(2)});
+  EXPECT_EQ(table.policy_of("likes:1").shards, 2);
+}
+
+TEST(NamespaceTable, forbids_undefined_namespaces_if_the_default_one_is_strict) {
+  NamespaceTable table;
+  table.merge(defined("likes", at(1)));
+  EXPECT_FALSE(table.forbids("other:1"));
+  table.merge({.name = "", .changed = at(1), .policy = {.strict = true}});
+  EXPECT_TRUE(table.forbids("other:1"));
+  EXPECT_FALSE(table.forbids("likes:1"));
+  EXPECT_FALSE(table.forbids("other")) << "a key without ':' is in the default namespace";
+  EXPECT_FALSE(table.forbids(":1"));
+  table.merge({.name = "likes", .dropped = at(2)});
+  EXPECT_TRUE(table.forbids("likes:1"));
+  table.merge({.name = "", .changed = at(2), .policy = {.strict = false}});
+  EXPECT_FALSE(table.forbids("likes:1"));
+}
+
+TEST(NamespaceTable, knows_whether_any_policy_matters_to_an_operation_or_a_creation) {
+  const struct {
+    const char* name;
+    NamespacePolicy policy;
+    bool by_operation, by_creation;
+  } cases[] = {
+      {"", {}, false, false},
+      {"a", {}, false, false},
+      {"a", {.ack = Ack::disk}, true, false},
+      {"a", {.read = ReadLevel::local}, true, false},
+      {"", {.strict = true}, true, false},
+      {"", {.strict = false}, false, false},
+      {"a", {.shards = 1}, false, false},
+      {"a", {.shards = 2}, false, true},
+  };
+  for (const auto& row : cases) {
+    NamespaceTable table;
+    table.merge(defined("another", at(1)));
+    table.merge(defined(row.name, at(1), row.policy));
+    EXPECT_EQ(table.by_operation(), row.by_operation) << row.name;
+    EXPECT_EQ(table.by_creation(), row.by_creation) << row.name;
+    table.merge({.name = row.name, .dropped = at(2)});
+    EXPECT_FALSE(table.by_operation()) << "nothing is left of its policy";
+    EXPECT_FALSE(table.by_creation());
+  }
+}
+
+// ---- the sum ----
+
+TEST(NamespaceTable, has_a_sum_of_its_definitions_in_whatever_order_they_came) {
+  std::vector<Definition> versions{
+      defined("", at(1), {.strict = true}),   defined("likes", at(1)),
+      defined("likes", at(2), {.shards = 2}), {.name = "likes", .dropped = at(3)},
+      defined("likes", at(4), {}, at(3)),     defined("views", at(1, 2)),
+  };
+  NamespaceTable first;
+  EXPECT_EQ(first.sum(), Hash128{});
+  for (const Definition& one : versions) first.merge(one);
+  Hash128 of_all;
+  for (const auto& [name, definition] : first.all()) of_all += hash_of(definition);
+  EXPECT_EQ(first.sum(), of_all);
+  std::sort(versions.begin(), versions.end(),
+            [](const Definition& a, const Definition& b) { return hash_of(a) < hash_of(b); });
+  do {
+    NamespaceTable other;
+    for (const Definition& one : versions) other.merge(one);
+    ASSERT_EQ(other.sum(), first.sum());
+    ASSERT_EQ(other.all(), first.all());
+  } while (std::next_permutation(
+      versions.begin(), versions.end(),
+      [](const Definition& a, const Definition& b) { return hash_of(a) < hash_of(b); }));
+}
+
+TEST(NamespaceTable, has_another_sum_for_each_content) {
+  const Definition one = defined("likes", at(2), {.shards = 2});
+  std::vector<Definition> others(7, one);
+  others[0].name = "like";
+  others[1].changed = at(3);
+  others[2].changed = at(2, 2);
+  others[3].policy.shards.reset();
+  others[4].policy.ack = Ack::memory;
+  others[5].policy.read = ReadLevel::local;
+  others[6].dropped = at(1);
+  for (std::size_t i = 0; i < others.size(); ++i) EXPECT_NE(hash_of(others[i]), hash_of(one)) << i;
+  Definition relaxed = one, unset = one;
+  relaxed.policy.strict = false;
+  EXPECT_NE(hash_of(relaxed), hash_of(unset)) << "false is set, and nothing is not";
+}
+
+TEST(NamespaceTable, holds_dropped_definitions_in_its_sum) {
+  NamespaceTable table;
+  table.merge(defined("likes", at(1)));
+  table.merge({.name = "likes", .dropped = at(2)});
+  EXPECT_EQ(table.sum(), hash_of({.name = "likes", .dropped = at(2)}));
+  ASSERT_NE(table.find("likes"), nullptr);
+  EXPECT_EQ(table.find("other"), nullptr);
+}
+
+// Bytes of a peer may define any number.
+TEST(NamespaceTable, holds_a_bounded_number_of_names_and_still_the_default_one) {
+  NamespaceTable table;
+  for (std::size_t i = 0; i < NamespaceTable::kMostHeld; ++i)
+    ASSERT_TRUE(table.merge(defined("n" + std::to_string(i), at(1))));
+  const Hash128 sum = table.sum();
+  EXPECT_FALSE(table.merge(defined("one more", at(1))));
+  EXPECT_EQ(table.find("one more"), nullptr);
+  EXPECT_EQ(table.sum(), sum);
+  EXPECT_TRUE(table.merge(defined("n7", at(2), {.shards = 2}))) << "a name that is known";
+  EXPECT_TRUE(table.merge({.name = "", .changed = at(1), .policy = {.strict = true}}));
+  EXPECT_EQ(table.named(), NamespaceTable::kMostHeld);
+}
+
+TEST(NamespaceTable, is_open_only_after_a_change) {
+  NamespaceTable table;
+  EXPECT_FALSE(table.has_open());
+  EXPECT_TRUE(table.merge(defined("likes", at(2))));
+  EXPECT_TRUE(table.has_open());
+  Batch batch;
+  table.put_open(batch);
+  EXPECT_EQ(batch.puts.size(), 1U);
+  EXPECT_FALSE(table.has_open());
+  EXPECT_FALSE(table.merge(defined("likes", at(2))));
+  EXPECT_FALSE(table.has_open());
+}
+
+// ---- at rest ----
+
+std::map<std::string, NamespaceDefinition, std::less<>> held(const MemoryDisk& disk) {
+  MemoryDisk copy = disk;
+  return (*start(copy))->namespaces().all();
+}
+
+TEST(StoredNamespaces, survive_a_restart_once_they_are_sealed) {
+  MemoryDisk disk = new_disk();
+  auto executor = std::move(*start(disk));
+  Definition likes = defined("likes", at(1), {.ack = Ack::quorum, .shards = 4});
+  const Definition everything = defined("", at(1), {.strict = true});
+  EXPECT_TRUE(executor->merge_namespace(likes));
+  EXPECT_TRUE(executor->merge_namespace(everything));
+  EXPECT_TRUE(executor->has_open());
+  EXPECT_TRUE(held(disk).empty()) << "not before they are sealed";
+  test::write(disk, seal(*executor));
+  EXPECT_EQ(held(disk), executor->namespaces().all());
+
+  executor = std::move(*start(disk, {}, /*seed=*/8));
+  EXPECT_FALSE(executor->namespaces().has_open()) << "it is in the store already";
+  EXPECT_EQ(*executor->namespaces().find("likes"), likes);
+  EXPECT_TRUE(executor->namespaces().forbids("other:1"));
+  EXPECT_TRUE(executor->namespaces().by_operation());
+  EXPECT_TRUE(executor->namespaces().by_creation());
+  Hash128 sum = hash_of(likes);
+  sum += hash_of(everything);
+  EXPECT_EQ(executor->namespaces().sum(), sum);
+
+  EXPECT_FALSE(executor->merge_namespace(likes));
+  EXPECT_TRUE(executor->merge_namespace({.name = "likes", .dropped = at(2)}));
+  test::write(disk, seal(*executor));
+  EXPECT_EQ(held(disk).at("likes"), (Definition{.name = "likes", .dropped = at(2)}));
+}
+
+TEST(StoredNamespaces, outlive_checkpoints_that_cut_the_journal) {
+  MemoryDisk disk = new_disk();
+  auto executor = std::move(*start(disk, kTiny));
+  executor->merge_namespace(defined("likes", at(1)));
+  for (int i = 0; i < 50; ++i) {
+    add(*executor, {"k" + std::to_string(i % 4), 0}, 1);
+    test::write(disk, seal(*executor));
+  }
+  ASSERT_GT(executor->meta().journal_first, Commit{10});
+  EXPECT_EQ(held(disk).at("likes"), defined("likes", at(1)));
+}
+
+// A disk with two definitions at rest.
+MemoryDisk two_namespaces() {
+  MemoryDisk disk = new_disk();
+  const auto executor = std::move(*start(disk));
+  executor->merge_namespace(defined("likes", at(1), {.ack = Ack::quorum}));
+  executor->merge_namespace(defined("views", at(1), {.shards = 4}));
+  test::write(disk, seal(*executor));
+  return disk;
+}
+
+Code started(MemoryDisk disk) { return start(disk).status().code(); }
+
+const std::string kLikesKey = stored::namespace_definition("likes");
+const std::string kViewsKey = stored::namespace_definition("views");
+
+TEST(StoredNamespaces, with_a_flipped_byte_are_corrupt) {
+  const MemoryDisk disk = two_namespaces();
+  ASSERT_EQ(started(disk), Code::ok);
+  for (const std::string& key : {kLikesKey, kViewsKey}) {
+    for (std::size_t i = 0; i < disk.durable.at(key).size(); ++i) {
+      MemoryDisk damaged = disk;
+      damaged.durable[key][i] ^= 0x10;
+      ASSERT_EQ(started(damaged), Code::corrupt) << key << ", byte " << i;
+    }
+  }
+}
+
+TEST(StoredNamespaces, under_another_key_are_corrupt) {
+  MemoryDisk swapped = two_namespaces();
+  std::swap(swapped.durable[kLikesKey], swapped.durable[kViewsKey]);
+  EXPECT_EQ(started(swapped), Code::corrupt);
+  MemoryDisk moved = two_namespaces();
+  moved.durable["nother"] = moved.durable[kLikesKey];
+  EXPECT_EQ(started(moved), Code::corrupt);
+}
+
+// Its checksum is right, so a bug wrote it.
+TEST(StoredNamespaces, that_name_another_namespace_than_their_key_are_corrupt) {
+  MemoryDisk disk = two_namespaces();
+  disk.durable[kLikesKey] = encode_namespace(kLikesKey, defined("liked", at(1)));
+  EXPECT_EQ(started(disk), Code::corrupt);
+  disk.durable[kLikesKey] = encode_namespace(kLikesKey, defined("likes", at(1)));
+  EXPECT_EQ(started(disk), Code::ok);
+}
+
+}  // namespace
+}  // namespace test
+}  // namespace quipu
