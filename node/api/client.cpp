@@ -153,6 +153,11 @@ void ClientThread::give(CounterCall&& given) {
                       {ask.prefix, ask.cursor, ask.limit, std::min(ask.timeout, kLongestTimeout)},
                       effects_);
   }
+  if (const auto* names = std::get_if<NamespaceCall>(&call)) {
+    const NamespaceQuestion& ask = names->question;
+    return core_.namespaces(now, id, ask.request(0, 0), std::min(ask.timeout, kLongestTimeout),
+                            effects_);
+  }
   const auto left =
       std::chrono::floor<std::chrono::milliseconds>(std::get<StatusCall>(call).deadline - now);
   core_.config(now, id, clamp_timeout(left), effects_);
@@ -251,6 +256,8 @@ void ClientThread::complete(ClientEffects::Completion completion) {
     answer(call, *values);
   } else if (auto* keys = std::get_if<Keys>(&completion.answer)) {
     answer(call, std::move(*keys));
+  } else if (auto* names = std::get_if<NamespaceReply>(&completion.answer)) {
+    answer(call, std::move(*names));
   } else {
     QUIPU_CHECK(false, "this answer belongs to a status call");
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "node/api/call_forms.h"
+#include "node/api/namespaces.h"
 #include "node/base/clock.h"
 #include "node/base/version.h"
 #include "node/cores/counter_backend.h"
@@ -117,6 +118,68 @@ void begin_list(CounterBackend& backend, ListOptions options, PageDone done) {
   backend.begin(ListCall{std::move(question), std::move(done)});
 }
 
+// ---- namespaces ----
+
+using NamespaceDone = std::function<void(NamespaceAnswer)>;
+using NamespacesDone = std::function<void(Result<std::vector<Namespace>>)>;
+using DropDone = std::function<void(NamespaceDrop)>;
+
+void begin_change(CounterBackend& backend, NamespaceAction action, Namespace definition,
+                  std::chrono::milliseconds timeout, NamespaceDone done) {
+  using Request = NamespaceRequest;
+  NamespaceQuestion question{
+      .action = action,
+      .name = std::move(definition.name),
+      .policy = definition.policy,
+      .fields = Request::kAck | Request::kRead | Request::kShards | Request::kStrict,
+      .timeout = timeout};
+  backend.begin(NamespaceCall{std::move(question), [done = std::move(done)](NamespaceReply reply) {
+                                done({.status = Status(reply.code, std::move(reply.detail)),
+                                      .absent = std::move(reply.absent)});
+                              }});
+}
+
+void begin_namespaces(CounterBackend& backend, std::chrono::milliseconds timeout,
+                      NamespacesDone done) {
+  backend.begin(NamespaceCall{{.timeout = timeout}, [done = std::move(done)](NamespaceReply reply) {
+                                if (reply.code != Code::ok)
+                                  return done(Status(reply.code, std::move(reply.detail)));
+                                done(std::move(reply.namespaces));
+                              }});
+}
+
+constexpr auto as_namespace_answer = [](Status why) {
+  return NamespaceAnswer{.status = std::move(why)};
+};
+
+NamespaceAnswer change_and_wait(const Backend& to, NamespaceAction action, Namespace definition,
+                                std::chrono::milliseconds timeout) {
+  return wait_for<NamespaceAnswer>(
+      *to, timeout, 1,
+      [&](NamespaceDone done) {
+        begin_change(*to, action, std::move(definition), timeout, std::move(done));
+      },
+      as_namespace_answer);
+}
+
+std::future<NamespaceAnswer> change_async(CounterBackend& to, NamespaceAction action,
+                                          Namespace definition, std::chrono::milliseconds timeout) {
+  return future_of<NamespaceAnswer>(
+      to,
+      [&](NamespaceDone done) {
+        begin_change(to, action, std::move(definition), timeout, std::move(done));
+      },
+      as_namespace_answer);
+}
+
+constexpr auto as_namespaces = [](Status why) {
+  return Result<std::vector<Namespace>>(std::move(why));
+};
+
+NamespaceDrop refused_drop(ListCursor from, Status why) {
+  return {.status = std::move(why), .reset = 0, .next = from};
+}
+
 // ---- status ----
 
 using ClusterStatusDone = StatusCall::Done;
@@ -214,6 +277,79 @@ std::future<ListPage> Counters::list_async(ListOptions options) {
       *backends_.front(),
       [&](PageDone done) { begin_list(*backends_.front(), options, std::move(done)); },
       [&](Status why) { return refused_page(options, std::move(why)); });
+}
+
+using std::chrono::milliseconds;
+
+NamespaceAnswer Counters::create_namespace(Namespace definition, milliseconds timeout) {
+  return change_and_wait(backends_.front(), NamespaceAction::create, std::move(definition),
+                         timeout);
+}
+
+void Counters::create_namespace(Namespace definition, milliseconds timeout, NamespaceDone done) {
+  begin_change(*backends_.front(), NamespaceAction::create, std::move(definition), timeout,
+               callable(std::move(done)));
+}
+
+std::future<NamespaceAnswer> Counters::create_namespace_async(Namespace definition,
+                                                              milliseconds timeout) {
+  return change_async(*backends_.front(), NamespaceAction::create, std::move(definition), timeout);
+}
+
+NamespaceAnswer Counters::set_namespace(Namespace definition, milliseconds timeout) {
+  return change_and_wait(backends_.front(), NamespaceAction::set, std::move(definition), timeout);
+}
+
+void Counters::set_namespace(Namespace definition, milliseconds timeout, NamespaceDone done) {
+  begin_change(*backends_.front(), NamespaceAction::set, std::move(definition), timeout,
+               callable(std::move(done)));
+}
+
+std::future<NamespaceAnswer> Counters::set_namespace_async(Namespace definition,
+                                                           milliseconds timeout) {
+  return change_async(*backends_.front(), NamespaceAction::set, std::move(definition), timeout);
+}
+
+NamespaceDrop Counters::drop_namespace(std::string name, ListCursor from, milliseconds timeout) {
+  const Backend to = backends_.front();
+  return wait_for<NamespaceDrop>(
+      *to, timeout, kDropPage,
+      [&](DropDone done) { begin_drop(to, std::move(name), from, timeout, std::move(done)); },
+      [&](Status why) { return refused_drop(from, std::move(why)); });
+}
+
+void Counters::drop_namespace(std::string name, ListCursor from, milliseconds timeout,
+                              DropDone done) {
+  begin_drop(backends_.front(), std::move(name), from, timeout, callable(std::move(done)));
+}
+
+std::future<NamespaceDrop> Counters::drop_namespace_async(std::string name, ListCursor from,
+                                                          milliseconds timeout) {
+  return future_of<NamespaceDrop>(
+      *backends_.front(),
+      [&](DropDone done) {
+        begin_drop(backends_.front(), std::move(name), from, timeout, std::move(done));
+      },
+      [&](Status why) { return refused_drop(from, std::move(why)); });
+}
+
+Result<std::vector<Namespace>> Counters::namespaces(milliseconds timeout) {
+  const Backend from = backends_.front();
+  return wait_for<Result<std::vector<Namespace>>>(
+      *from, timeout, 1,
+      [&](NamespacesDone done) { begin_namespaces(*from, timeout, std::move(done)); },
+      as_namespaces);
+}
+
+void Counters::namespaces(milliseconds timeout, NamespacesDone done) {
+  begin_namespaces(*backends_.front(), timeout, callable(std::move(done)));
+}
+
+std::future<Result<std::vector<Namespace>>> Counters::namespaces_async(milliseconds timeout) {
+  return future_of<Result<std::vector<Namespace>>>(
+      *backends_.front(),
+      [&](NamespacesDone done) { begin_namespaces(*backends_.front(), timeout, std::move(done)); },
+      as_namespaces);
 }
 
 Result<ClusterStatus> Counters::status(std::chrono::milliseconds timeout) {

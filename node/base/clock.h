@@ -18,6 +18,14 @@ struct NodeClock : MonotonicTime {
   }
 };
 
+// The operating system's wall clock, in ms since 1970; 0 before that. It may be wrong, and may
+// jump.
+[[nodiscard]] inline std::uint64_t wall_ms() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  return static_cast<std::uint64_t>(std::max<decltype(ms)>(ms, 0));
+}
+
 // Waits until an Instant on the reactor's io_context.
 using Timer = asio::basic_waitable_timer<NodeClock>;
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "node/api/client.h"
+#include "node/base/level_names.h"
 #include "node/base/spelling.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/output.h"
@@ -20,15 +21,27 @@
 namespace quipu::cli {
 namespace {
 
-const std::map<std::string, Ack> kAcks{
-    {"memory", Ack::memory}, {"disk", Ack::disk}, {"quorum", Ack::quorum}};
-const std::map<std::string, ReadLevel> kLevels{
-    {"local", ReadLevel::local}, {"fresh", ReadLevel::fresh}, {"strong", ReadLevel::strong}};
+template <class Level>
+std::map<std::string, Level> all_levels() {
+  std::map<std::string, Level> all;
+  for (const std::string_view name : level_names(Level{}))
+    all.emplace(name, *level_named<Level>(name));
+  return all;
+}
+const std::map<std::string, Ack> kAcks = all_levels<Ack>();
+const std::map<std::string, ReadLevel> kLevels = all_levels<ReadLevel>();
 
 constexpr const char* kCommands =
-    "write a command: add, get, reset, shards, ls, ingest, cluster status, config show or bench "
-    "(see quipu --help)";
+    "write a command: add, get, reset, shards, ls, ingest, namespace, cluster status, config show "
+    "or bench (see quipu --help)";
+constexpr const char* kNamespaceCommands = "write quipu namespace create, set, drop, show or ls";
 constexpr const char* kAckHelp =
+    "memory, disk or quorum: what a counted add survives\n"
+    "(default: what the counter's namespace says, else disk)";
+constexpr const char* kResetAckHelp =
+    "memory, disk or quorum: what the reset survives\n"
+    "(default: what the counter's namespace says, else disk)";
+constexpr const char* kBenchAckHelp =
     "memory, disk or quorum: what a counted add survives (default: disk)";
 constexpr const char* kConnectionsHelp = "how many connections, 1 to 10,000 (default: 50)";
 
@@ -37,7 +50,7 @@ constexpr std::int64_t kMostKeys = 1'000'000'000'000;
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 failed: a change that failed was not applied; 2 not understood;\n"
-    "3 unknown: a change may have happened, so do not just repeat it";
+    "3 unknown: a change may have happened, so repeat it only if the message says so";
 
 // Option texts that CLI11 cannot check with our wording. A missing text was not given. An empty
 // text was given, and is invalid.
@@ -45,8 +58,9 @@ struct Raw {
   std::optional<std::vector<std::string>> nodes;
   std::optional<std::string> timeout;
   std::string output = "table";
-  std::string ack = "disk";
+  std::optional<std::string> ack;
   std::string level = "local";
+  bool local = false;
   bool fresh = false;
   bool strong = false;
   std::optional<std::string> count;
@@ -60,6 +74,11 @@ struct Raw {
   std::optional<std::string> pipeline;
   std::optional<std::string> keys;
   std::optional<std::string> seconds;
+  // Of namespaces.
+  std::optional<std::string> name;
+  std::optional<std::string> read;
+  std::optional<std::string> shards;
+  std::optional<std::string> strict;
 };
 
 struct Usage {
@@ -121,6 +140,26 @@ Choice check_choice(const std::map<std::string, Choice>& choices, const std::str
   std::string known;
   for (const auto& [name, value] : choices) known += (known.empty() ? "" : ", ") + name;
   throw Usage{option + " " + in_quotes(text) + ": choose one of " + known};
+}
+
+// With the word that unsets a setting.
+template <class Choice>
+std::map<std::string, std::optional<Choice>> or_default(
+    const std::map<std::string, Choice>& choices) {
+  std::map<std::string, std::optional<Choice>> all(choices.begin(), choices.end());
+  all.emplace("default", std::nullopt);
+  return all;
+}
+
+std::string check_namespace(const std::string& name) {
+  if (name.size() > kMaxNamespaceName) {
+    throw Usage{"NAME has " + std::to_string(name.size()) +
+                " bytes: the name of a namespace has at most " + std::to_string(kMaxNamespaceName)};
+  }
+  if (name.find(':') != std::string::npos)
+    throw Usage{"NAME is " + in_quotes(name) +
+                ": write only what is before the first ':' of a key"};
+  return name;
 }
 
 // Empty: it was not given.
@@ -205,6 +244,10 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"scan", "ls"},
     {"import", "ingest"},
     {"load", "ingest"},
+    {"namespaces", "namespace ls"},
+    {"ns", "namespace"},
+    {"create", "namespace create"},
+    {"drop", "namespace drop"},
     {"status", "cluster status"},
     {"info", "cluster status"},
     {"nodes", "cluster status"},
@@ -212,6 +255,12 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"ping", "cluster status"},
     {"settings", "config show"},
     {"benchmark", "bench"},
+};
+
+constexpr std::pair<std::string_view, std::string_view> kOtherNamespaceNames[] = {
+    {"add", "create"},  {"new", "create"},  {"define", "create"}, {"change", "set"},
+    {"update", "set"},  {"delete", "drop"}, {"del", "drop"},      {"rm", "drop"},
+    {"remove", "drop"}, {"get", "show"},    {"info", "show"},     {"list", "ls"},
 };
 
 std::size_t slips_in(std::string_view word) { return word.size() <= 3 ? 1 : 2; }
@@ -343,13 +392,26 @@ class Arguments {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       }
       if (!at->get_subcommands().empty()) continue;
-      // cluster and config are followed by one word only.
       const auto inner = at->get_subcommands({});
-      if (!word.starts_with('-') && inner.size() == 1)
-        return text + ": did you mean " + at->get_name() + ' ' + inner.front()->get_name() + '?';
-      break;
+      if (word.starts_with('-') || inner.empty()) break;
+      // cluster and config are followed by one word only.
+      const std::string meant = inner.size() == 1 ? inner.front()->get_name() : inner_command(word);
+      if (meant.empty()) return text + ": " + kNamespaceCommands;
+      return text + ": did you mean " + at->get_name() + ' ' + meant + '?';
     }
     return text + did_you_mean(word.substr(0, word.find('=')), names);
+  }
+
+  // The command of namespace that the word may mean, if any.
+  [[nodiscard]] std::string inner_command(const std::string& word) const {
+    const std::string lower = CLI::detail::to_lower(word);
+    for (const auto& [other, ours] : kOtherNamespaceNames) {
+      if (lower == other) return std::string(ours);
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* inner : namespace_->get_subcommands({}))
+      names.push_back(inner->get_name());
+    return nearest_word(lower, names, slips_in(lower)).value_or("");
   }
 
   // help and version are commands elsewhere. And get must know where its keys begin.
@@ -410,6 +472,7 @@ class Arguments {
     describe_questions();
     describe_config();
     describe_ingest();
+    describe_namespaces();
     describe_bench();
     describe_help(app_);
     const std::string common = common_options();
@@ -440,12 +503,12 @@ class Arguments {
   void describe_changes() {
     add_->add_option("KEY", add_command_.key, "the counter")->required();
     add_text(*add_, "N", raw_.count, "the amount, may be negative (default: 1)");
-    add_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    add_text(*add_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
     add_text(*add_, "--affinity", raw_.affinity,
              "an affinity, such as a user's id: all adds with one NAME go to one shard")
         .type_name("NAME");
     reset_->add_option("KEY", reset_command_.key, "the counter")->required();
-    reset_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    add_text(*reset_, "--ack", raw_.ack, kResetAckHelp).type_name("LEVEL");
     shards_->add_option("KEY", shards_command_.key, "the counter")->required();
     add_text(*shards_, "N", raw_.count, "how many shards, 1 to 1024; never shrinks");
   }
@@ -455,6 +518,9 @@ class Arguments {
     get_->add_flag("--strong", raw_.strong,
                    "ask a majority: includes everything acknowledged at quorum");
     get_->add_flag("--fresh", raw_.fresh, "ask one owner of each shard now");
+    get_->add_flag(
+        "--local", raw_.local,
+        "ask this node's memory\n(default: what the counter's namespace says, else --local)");
     ls_->add_option("PREFIX", list_command_.prefix, "only counters that begin with it");
     cluster_->require_subcommand(0, 1);
     cluster_->add_subcommand("status", "show every member, its links and its figures");
@@ -487,13 +553,45 @@ class Arguments {
 
   void describe_ingest() {
     ingest_->add_option("FILE", ingest_command_.file, "lines of KEY [N] (default: standard input)");
-    ingest_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    add_text(*ingest_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
     add_text(*ingest_, "--rate", raw_.rate, "count at most N lines a second").type_name("N");
     add_text(*ingest_, "--report", raw_.report, "name every line that was not counted in FILE")
         .type_name("FILE");
     add_text(*ingest_, "--resume", raw_.resume,
              "record in STATE what was counted; a further run with it goes on from there")
         .type_name("STATE");
+  }
+
+  void describe_namespaces() {
+    namespace_->require_subcommand(0, 1);
+    const std::string any = "the namespace; \"\" is the default one";
+    describe_name(*create_, "what is before the first ':' of its counters' keys");
+    describe_name(*set_, any);
+    describe_name(*drop_, "the namespace");
+    describe_name(*show_, any);
+    describe_policy(*create_, "");
+    describe_policy(*set_, ", or default");
+    add_text(*set_, "--strict", raw_.strict,
+             "whether adds to undefined namespaces are refused: yes, no or default\n"
+             "(only of the default namespace)")
+        .type_name("CHOICE");
+  }
+
+  void describe_name(CLI::App& command, const std::string& help) {
+    add_text(command, "NAME", raw_.name, help).required();
+  }
+
+  // `more`: what else each setting may be.
+  void describe_policy(CLI::App& command, const std::string& more) {
+    add_text(command, "--ack", raw_.ack,
+             "of adds and resets without --ack: memory, disk, quorum" + more)
+        .type_name("LEVEL");
+    add_text(command, "--read", raw_.read,
+             "of reads that name no level: local, fresh, strong" + more)
+        .type_name("LEVEL");
+    add_text(command, "--shards", raw_.shards,
+             "spread new counters over N shards: 1 to 1024" + more)
+        .type_name("N");
   }
 
   void describe_bench() {
@@ -509,7 +607,7 @@ class Arguments {
     bench_->add_flag("--hot", bench_command_.hot, "use one counter");
     bench_->add_flag("--tokens", bench_command_.tokens,
                      "give each add a token, as the library does");
-    bench_->add_option("--ack", raw_.ack, kAckHelp)->type_name("LEVEL");
+    add_text(*bench_, "--ack", raw_.ack, kBenchAckHelp).type_name("LEVEL");
     bench_->add_option("--read-level", raw_.level, "local, fresh or strong (default: local)")
         ->type_name("LEVEL");
     add_text(*bench_, "--seconds", raw_.seconds, "how long to measure, 1 to 3,600 (default: 5)")
@@ -525,13 +623,14 @@ class Arguments {
     if (get_->parsed()) return get_command();
     if (reset_->parsed()) {
       check_key(reset_command_.key);
-      reset_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+      reset_command_.ack = ack_or(reset_command_.ack);
       return reset_command_;
     }
     if (shards_->parsed()) return shards_command();
     if (ls_->parsed()) return list_command_;
     if (ingest_->parsed()) return ingest_command();
     if (bench_->parsed()) return bench_command();
+    if (namespace_->parsed()) return namespace_command();
     if (!cluster_->get_subcommands().empty()) return StatusCommand{};
     if (!config_->get_subcommands().empty()) return config_show_command_;
     if (cluster_->parsed()) throw Usage{"write quipu cluster status (see quipu cluster --help)"};
@@ -539,10 +638,15 @@ class Arguments {
     throw Usage{kCommands};
   }
 
+  // The given level, or `otherwise`.
+  [[nodiscard]] Ack ack_or(Ack otherwise) const {
+    return raw_.ack ? check_choice(kAcks, "--ack", *raw_.ack) : otherwise;
+  }
+
   Command add_command() {
     check_key(add_command_.key);
     if (raw_.count) add_command_.amount = check_amount(*raw_.count);
-    add_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+    add_command_.ack = ack_or(add_command_.ack);
     if (raw_.affinity && raw_.affinity->empty())
       throw Usage{"--affinity \"\": write a name, or leave it out"};
     add_command_.affinity = raw_.affinity.value_or("");
@@ -551,7 +655,9 @@ class Arguments {
 
   Command get_command() {
     for (const std::string& key : get_command_.keys) check_key(key);
-    check_together(raw_.strong, raw_.fresh, "--strong and --fresh");
+    if (int{raw_.strong} + int{raw_.fresh} + int{raw_.local} > 1)
+      throw Usage{"give only one of --strong, --fresh and --local"};
+    if (raw_.local) get_command_.level = ReadLevel::local;
     if (raw_.strong) get_command_.level = ReadLevel::strong;
     if (raw_.fresh) get_command_.level = ReadLevel::fresh;
     return get_command_;
@@ -569,12 +675,64 @@ class Arguments {
   }
 
   Command ingest_command() {
-    ingest_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+    ingest_command_.ack = ack_or(ingest_command_.ack);
     if (raw_.timeout) ingest_command_.timeout = parse_duration(*raw_.timeout);
     if (raw_.rate) ingest_command_.rate = check_number("--rate", raw_.rate, {1, kMostARate}, 0);
     ingest_command_.report = file_name("--report", raw_.report);
     ingest_command_.resume = file_name("--resume", raw_.resume);
     return ingest_command_;
+  }
+
+  Command namespace_command() {
+    if (create_->parsed()) return namespace_change(NamespaceAction::create);
+    if (set_->parsed()) return namespace_change(NamespaceAction::set);
+    if (drop_->parsed()) {
+      refuse_default("cannot be dropped");
+      return NamespaceDropCommand{check_namespace(*raw_.name)};
+    }
+    if (show_->parsed()) return NamespaceShowCommand{check_namespace(*raw_.name)};
+    if (list_->parsed()) return NamespaceListCommand{};
+    throw Usage{kNamespaceCommands + see_help()};
+  }
+
+  void refuse_default(const std::string& why) const {
+    if (raw_.name->empty())
+      throw Usage{"NAME is \"\": the default namespace " + why +
+                  "; quipu namespace set changes it"};
+  }
+
+  Command namespace_change(NamespaceAction action) {
+    using Request = NamespaceRequest;
+    const bool sets = action == NamespaceAction::set;
+    if (!sets) refuse_default("always exists");
+    NamespaceChangeCommand change{.action = action, .name = check_namespace(*raw_.name)};
+    NamespacePolicy& policy = change.policy;
+    if (raw_.ack) {
+      change.fields |= Request::kAck;
+      policy.ack = sets ? check_choice(or_default(kAcks), "--ack", *raw_.ack)
+                        : check_choice(kAcks, "--ack", *raw_.ack);
+    }
+    if (raw_.read) {
+      change.fields |= Request::kRead;
+      policy.read = sets ? check_choice(or_default(kLevels), "--read", *raw_.read)
+                         : check_choice(kLevels, "--read", *raw_.read);
+    }
+    if (raw_.shards) {
+      change.fields |= Request::kShards;
+      if (!sets || raw_.shards != "default") {
+        policy.shards =
+            static_cast<std::uint16_t>(check_number("--shards", raw_.shards, {1, kMaxShards}, 1));
+      }
+    }
+    if (raw_.strict) {
+      change.fields |= Request::kStrict;
+      policy.strict =
+          check_choice(or_default<bool>({{"yes", true}, {"no", false}}), "--strict", *raw_.strict);
+      if (!change.name.empty()) throw Usage{"--strict: only the default namespace, \"\", has it"};
+    }
+    if (sets && change.fields == 0)
+      throw Usage{"nothing to set: give --ack, --read, --shards or --strict" + see_help()};
+    return change;
   }
 
   Command bench_command() {
@@ -587,7 +745,7 @@ class Arguments {
     bench.pipeline = check_number("--pipeline", raw_.pipeline, {1, 1024}, bench.pipeline);
     bench.keys = check_number("--keys", raw_.keys, {1, kMostKeys}, bench.keys);
     bench.seconds = std::chrono::seconds(check_number("--seconds", raw_.seconds, {1, 3600}, 5));
-    bench_command_.ack = check_choice(kAcks, "--ack", raw_.ack);
+    bench_command_.ack = ack_or(bench_command_.ack);
     bench_command_.level = check_choice(kLevels, "--read-level", raw_.level);
     return bench_command_;
   }
@@ -601,6 +759,14 @@ class Arguments {
   CLI::App* shards_ = app_.add_subcommand("shards", "spread a hot counter over N shards");
   CLI::App* ls_ = app_.add_subcommand("ls", "list counters");
   CLI::App* ingest_ = app_.add_subcommand("ingest", "count a file's lines, each exactly once");
+  CLI::App* namespace_ =
+      app_.add_subcommand("namespace", "define settings for all counters with one key prefix");
+  CLI::App* create_ = namespace_->add_subcommand("create", "define a namespace");
+  CLI::App* set_ = namespace_->add_subcommand("set", "change the settings that are given");
+  CLI::App* drop_ =
+      namespace_->add_subcommand("drop", "drop its definition, and reset all its counters");
+  CLI::App* show_ = namespace_->add_subcommand("show", "show its settings");
+  CLI::App* list_ = namespace_->add_subcommand("ls", "list all namespaces and their settings");
   CLI::App* cluster_ = app_.add_subcommand("cluster", "look at the cluster");
   CLI::App* config_ = app_.add_subcommand("config", "look at quipud's settings");
   CLI::App* bench_ =
@@ -639,6 +805,12 @@ std::string_view name_of(const Command& command) {
     std::string_view operator()(const ShardsCommand&) const { return "shards"; }
     std::string_view operator()(const ListCommand&) const { return "ls"; }
     std::string_view operator()(const IngestCommand&) const { return "ingest"; }
+    std::string_view operator()(const NamespaceChangeCommand& command) const {
+      return command.action == NamespaceAction::create ? "namespace create" : "namespace set";
+    }
+    std::string_view operator()(const NamespaceDropCommand&) const { return "namespace drop"; }
+    std::string_view operator()(const NamespaceShowCommand&) const { return "namespace show"; }
+    std::string_view operator()(const NamespaceListCommand&) const { return "namespace ls"; }
     std::string_view operator()(const StatusCommand&) const { return "cluster status"; }
     std::string_view operator()(const ConfigShowCommand&) const { return "config show"; }
     std::string_view operator()(const BenchCommand&) const { return "bench"; }

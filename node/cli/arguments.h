@@ -8,8 +8,10 @@
 
 namespace quipu::cli {
 
-using Command = std::variant<AddCommand, GetCommand, ResetCommand, ShardsCommand, ListCommand,
-                             IngestCommand, StatusCommand, ConfigShowCommand, BenchCommand>;
+using Command =
+    std::variant<AddCommand, GetCommand, ResetCommand, ShardsCommand, ListCommand, IngestCommand,
+                 NamespaceChangeCommand, NamespaceDropCommand, NamespaceShowCommand,
+                 NamespaceListCommand, StatusCommand, ConfigShowCommand, BenchCommand>;
 
 struct Parsed {
   Environment environment;

@@ -11,27 +11,29 @@
 #include <vector>
 
 #include "node/cli/environment.h"
+#include "protocol/client_messages.h"
 #include "quipu/levels.h"
+#include "quipu/namespace.h"
 
 namespace quipu::cli {
 
 struct AddCommand {
   std::string key;
   std::int64_t amount = 1;
-  Ack ack = Ack::disk;
+  Ack ack = Ack::by_default;
   std::string affinity;  // empty: none
 };
 int run(const Environment& environment, const AddCommand& command);
 
 struct GetCommand {
   std::vector<std::string> keys;
-  ReadLevel level = ReadLevel::local;
+  ReadLevel level = ReadLevel::by_default;
 };
 int run(const Environment& environment, const GetCommand& command);
 
 struct ResetCommand {
   std::string key;
-  Ack ack = Ack::disk;
+  Ack ack = Ack::by_default;
 };
 int run(const Environment& environment, const ResetCommand& command);
 
@@ -48,7 +50,7 @@ int run(const Environment& environment, const ListCommand& command);
 
 struct IngestCommand {
   std::string file = "-";  // "-": stdin
-  Ack ack = Ack::disk;
+  Ack ack = Ack::by_default;
   std::optional<std::uint64_t> rate;  // lines per second
   std::string report;                 // a file for each line that was not counted; empty: none
   std::string resume;                 // the state file of an earlier ingest; empty: none
@@ -56,6 +58,27 @@ struct IngestCommand {
   std::chrono::milliseconds timeout{30'000};
 };
 int run(const Environment& environment, const IngestCommand& command);
+
+struct NamespaceChangeCommand {
+  NamespaceAction action = NamespaceAction::create;  // or set
+  std::string name;
+  NamespacePolicy policy{};
+  std::uint8_t fields = 0;  // those that were given, as in NamespaceRequest
+};
+int run(const Environment& environment, const NamespaceChangeCommand& command);
+
+struct NamespaceDropCommand {
+  std::string name;
+};
+int run(const Environment& environment, const NamespaceDropCommand& command);
+
+struct NamespaceShowCommand {
+  std::string name;
+};
+int run(const Environment& environment, const NamespaceShowCommand& command);
+
+struct NamespaceListCommand {};
+int run(const Environment& environment, const NamespaceListCommand& command);
 
 struct StatusCommand {};
 int run(const Environment& environment, const StatusCommand& command);

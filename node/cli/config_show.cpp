@@ -49,16 +49,28 @@ nlohmann::json members_json(const LoadedSettings& loaded) {
   return all;
 }
 
+nlohmann::json namespaces_json(const LoadedSettings& loaded) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Namespace& one : loaded.settings.node.namespaces) {
+    nlohmann::json& object = all.emplace_back();
+    put_namespace(object, one.name);
+    put_policy(object, one.policy);
+    object["place"] = place_of(loaded, "namespace." + one.name);
+  }
+  return all;
+}
+
 nlohmann::json to_json(const LoadedSettings& loaded) {
   std::string errors;
   for (const std::string& error : loaded.errors) errors += (errors.empty() ? "" : "; ") + error;
   const Status status = errors.empty() ? Status() : Status(Code::invalid_argument, errors);
   nlohmann::json json = document("config show", status);
   json["errors"] = loaded.errors;
-  json["settings"] = json["members"] = nlohmann::json::array();
+  json["settings"] = json["members"] = json["namespaces"] = nlohmann::json::array();
   if (!loaded.errors.empty()) return json;
   json["settings"] = settings_json(loaded);
   json["members"] = members_json(loaded);
+  json["namespaces"] = namespaces_json(loaded);
   return json;
 }
 

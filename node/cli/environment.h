@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "quipu/status.h"
+
 namespace quipu::cli {
 
 struct Environment {
@@ -17,7 +19,12 @@ struct Environment {
 // Exit codes.
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;   // a change that failed was not applied
-inline constexpr int kUsage = 2;    // the command line makes no sense
-inline constexpr int kUnknown = 3;  // the command line is invalid
+inline constexpr int kUsage = 2;    // the command line is invalid
+inline constexpr int kUnknown = 3;  // a change may have been applied
+
+[[nodiscard]] inline int exit_code(const Status& status) {
+  if (status.ok()) return kOk;
+  return status.outcome() == Outcome::unknown ? kUnknown : kFailed;
+}
 
 }  // namespace quipu::cli

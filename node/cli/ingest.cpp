@@ -84,8 +84,10 @@ class Pace {
   std::optional<std::uint64_t> rate_;
 };
 
+// It says nothing about other adds.
 bool is_final(Code code) {
-  return code == Code::out_of_range || code == Code::invalid_argument || code == Code::token_reused;
+  return code == Code::out_of_range || code == Code::invalid_argument ||
+         code == Code::undefined_namespace || code == Code::token_reused;
 }
 
 // A digest of all lines up to this one. The text of a line that is too long is not available.
@@ -358,27 +360,12 @@ class Ingest {
   bool gave_up_ = false;
 };
 
-// In slices, with a check for Ctrl-C between them.
-Status wait_usable(ClientThread& client, milliseconds timeout, Interrupts& interrupts) {
-  const auto give_up = Clock::now() + timeout;
-  auto reach = ClientThread::Reach::trying;
-  while (reach == ClientThread::Reach::trying && interrupts.count() == 0 && Clock::now() < give_up)
-    reach = client.wait_usable(kLook);
-  if (interrupts.count() > 0) return {Code::unavailable, "interrupted; no line was read"};
-  return reach == ClientThread::Reach::usable ? Status() : unusable(client, reach, timeout);
-}
-
 // The state for the cluster that answers.
 Result<std::unique_ptr<IngestState>> open_state(const Environment& environment,
                                                 const std::string& path) {
   const Result<Reached> reached = open_any(environment.nodes, environment.timeout);
   if (!reached.ok()) return unreachable(reached.status());
   return IngestState::open(path, {reached->config.cluster, reached->config.placement_key});
-}
-
-int exit_code(const Status& status) {
-  if (status.ok()) return kOk;
-  return status.outcome() == Outcome::unknown ? kUnknown : kFailed;
 }
 
 // One ingest, from its files to its report.

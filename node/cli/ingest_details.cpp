@@ -76,7 +76,8 @@ void IngestDetails::tell(const LineRanges& lines, const std::string& key, std::i
   progress_.clear();
   complain((lines.lines() == 1 ? "line " : "lines ") + lines.text() +
            (key.empty() ? "" : " (" + printable(key) + ", " + total + " in all)") + ": " +
-           what_became(status) + ": " + (key.empty() ? status.detail() : reason(status)));
+           what_became(status) + ": " +
+           (key.empty() ? status.detail() : printable(reason(status))));
 }
 
 Status IngestDetails::finish() {

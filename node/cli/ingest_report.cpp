@@ -19,7 +19,8 @@ std::string lines_that(std::uint64_t count, const char* what) {
   return for_people(count) + (count == 1 ? " line " : " lines ") + what;
 }
 
-// A resumed ingest tries lines again that were refused for any other reason.
+// A resumed ingest tries lines again that were refused for any other reason. Among them are those
+// of undefined namespaces: they can be defined first.
 bool is_refused_for_good(Code code) {
   return code == Code::out_of_range || code == Code::invalid_argument || code == Code::token_reused;
 }

@@ -17,6 +17,8 @@ namespace {
 bool only_reads(const Command& command) {
   return std::holds_alternative<GetCommand>(command) ||
          std::holds_alternative<ListCommand>(command) ||
+         std::holds_alternative<NamespaceShowCommand>(command) ||
+         std::holds_alternative<NamespaceListCommand>(command) ||
          std::holds_alternative<StatusCommand>(command) ||
          std::holds_alternative<ConfigShowCommand>(command);
 }

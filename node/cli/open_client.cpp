@@ -35,6 +35,18 @@ Status unusable(const ClientThread& client, ClientThread::Reach reach,
           why.detail() + " (all members must be up together once: start those that are missing)"};
 }
 
+Status wait_usable(ClientThread& client, std::chrono::milliseconds timeout,
+                   Interrupts& interrupts) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto give_up = Clock::now() + timeout;
+  auto reach = ClientThread::Reach::trying;
+  while (reach == ClientThread::Reach::trying && interrupts.count() == 0 && Clock::now() < give_up)
+    reach = client.wait_usable(kPause);
+  if (interrupts.count() > 0) return {Code::unavailable, "interrupted; nothing was done"};
+  return reach == ClientThread::Reach::usable ? Status() : unusable(client, reach, timeout);
+}
+
 Status unreachable(const Status& why) {
   return {why.code(), why.detail() + " (start quipud there, or name another node with --node)"};
 }
@@ -48,9 +60,9 @@ int change(const Environment& environment, std::string_view command, const std::
     put_key(json, key);
     print_json(json);
   }
-  if (status.ok()) return kOk;
-  if (client.ok()) complain(printable(key) + ": " + message_of(status));
-  return status.outcome() == Outcome::unknown ? kUnknown : kFailed;
+  // The message may name the key's namespace.
+  if (client.ok() && !status.ok()) complain(printable(key) + ": " + printable(message_of(status)));
+  return exit_code(status);
 }
 
 }  // namespace quipu::cli

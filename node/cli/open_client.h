@@ -11,6 +11,7 @@
 
 #include "node/api/client.h"
 #include "node/cli/environment.h"
+#include "node/cli/interrupts.h"
 #include "quipu/counter.h"
 
 namespace quipu::cli {
@@ -39,6 +40,9 @@ class OpenClient {
 // Why a client is not usable, and what to do. `reach`: the answer of wait_usable.
 [[nodiscard]] Status unusable(const ClientThread& client, ClientThread::Reach reach,
                               std::chrono::milliseconds timeout);
+// As open_client() waits, but ends early at a Ctrl-C. Prints nothing.
+[[nodiscard]] Status wait_usable(ClientThread& client, std::chrono::milliseconds timeout,
+                                 Interrupts& interrupts);
 // No node answers, because of `why`.
 [[nodiscard]] Status unreachable(const Status& why);
 

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "node/base/level_names.h"
+
 namespace quipu::cli {
 namespace {
 
@@ -71,6 +73,11 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+void put_bytes(nlohmann::json& object, const std::string& name, const std::string& bytes) {
+  object[name] = bytes;
+  if (!is_utf8(bytes)) object[name + "_escaped"] = printable(bytes);
+}
+
 std::string escaped(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) {
@@ -105,9 +112,18 @@ std::string printable(std::string_view bytes) {
   return text;
 }
 
-void put_key(nlohmann::json& object, const std::string& key) {
-  object["key"] = key;
-  if (!is_utf8(key)) object["key_escaped"] = printable(key);
+void put_key(nlohmann::json& object, const std::string& key) { put_bytes(object, "key", key); }
+
+void put_namespace(nlohmann::json& object, const std::string& name) {
+  put_bytes(object, "namespace", name);
+}
+
+void put_policy(nlohmann::json& object, const NamespacePolicy& policy) {
+  for (const char* name : {"ack", "read", "shards", "strict"}) object[name] = nullptr;
+  if (policy.ack) object["ack"] = level_name(*policy.ack);
+  if (policy.read) object["read"] = level_name(*policy.read);
+  if (policy.shards) object["shards"] = *policy.shards;
+  if (policy.strict) object["strict"] = *policy.strict;
 }
 
 void put_value(nlohmann::json& object, std::optional<std::int64_t> value) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quipu/namespace.h"
 #include "quipu/status.h"
 
 namespace quipu::cli {
@@ -31,6 +32,10 @@ void print_json(const nlohmann::json& value);
 void put_value(nlohmann::json& object, std::optional<std::int64_t> value);
 // Sets "key". If bytes must be replaced there, also "key_escaped", as printable() does it.
 void put_key(nlohmann::json& object, const std::string& key);
+// Sets "namespace" and, likewise, "namespace_escaped".
+void put_namespace(nlohmann::json& object, const std::string& name);
+// Its settings; null: not set.
+void put_policy(nlohmann::json& object, const NamespacePolicy& policy);
 
 // Like status.message(), with advice for a person at a command line.
 [[nodiscard]] std::string message_of(const Status& status);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "node/base/clock.h"
 #include "node/cores/core_router.h"
 
 namespace quipu {
@@ -40,6 +41,13 @@ void ClientContext::ask(Instant now, ClientId client, const CountKeys& size) {
   const CorePort::Event event(port);
   if (!closing) return event->on_count_keys(now, client, size, event.effects());
   reply(port, client, KeyCount{size.id, 0, Code::unavailable, kClosing});
+}
+
+void ClientContext::ask(Instant now, ClientId client, const NamespaceRequest& request) {
+  const CorePort::Event event(port);
+  if (!closing) return event->on_namespaces(now, wall_ms(), client, request, event.effects());
+  reply(port, client,
+        NamespaceReply{.id = request.id, .code = Code::unavailable, .detail = kClosing});
 }
 
 ConfigReply ClientContext::config(std::uint64_t id) const {

@@ -34,6 +34,7 @@ struct ClientContext {
   void ask(Instant now, ClientId client, const Read& read);
   void ask(Instant now, ClientId client, const List& list);
   void ask(Instant now, ClientId client, const CountKeys& size);
+  void ask(Instant now, ClientId client, const NamespaceRequest& request);
   // As NodeCore::read_now.
   void read_now(Instant now, std::span<const std::string_view> asked, std::span<Value> found) const;
   // The figures of this node, as its reactor sees them. For clients that could go to another

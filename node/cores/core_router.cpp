@@ -271,9 +271,10 @@ void CoreRouter::give_reads(Instant now, std::size_t from, std::span<const Mail:
     const auto keys = std::span(keys_).subspan(begin, read.keys);
     const auto values = std::span(values_).subspan(begin, read.keys);
     begin += read.keys;
+    const bool local = read.level == ReadLevel::local ||
+                       (read.level == ReadLevel::by_default && port_.core()->local_by_default());
     const bool known =
-        read.level == ReadLevel::local &&
-        std::ranges::all_of(values, [](const Value& value) { return value.shards > 0; });
+        local && std::ranges::all_of(values, [](const Value& value) { return value.shards > 0; });
     if (known) {
       others_[from].mail.tell(read.client, read.id, values);
     } else {

@@ -31,6 +31,9 @@ void refuse_call(const ReadManyCall& call, const Status& why) {
 void refuse_call(const ListCall& call, const Status& why) {
   call.done(stopped_at(call.question.cursor, why));
 }
+void refuse_call(const NamespaceCall& call, const Status& why) {
+  call.done({.code = why.code(), .detail = std::string(why.detail())});
+}
 void refuse_call(const StatusCall& call, const Status& why) { call.done(why); }
 
 void refuse_wrong(const CounterCall& call) {
@@ -84,13 +87,21 @@ void answer(const CounterCall& call, Keys keys) {
   list->done({.status = {}, .keys = std::move(keys.keys), .next = next, .skip = next});
 }
 
+void answer(const CounterCall& call, NamespaceReply reply) {
+  const auto* const asked = std::get_if<NamespaceCall>(&call);
+  asked != nullptr ? asked->done(std::move(reply)) : refuse_wrong(call);
+}
+
 void answer(const CounterCall& call, ClusterStatus status) {
   const auto* const asked = std::get_if<StatusCall>(&call);
   asked != nullptr ? asked->done(std::move(status)) : refuse_wrong(call);
 }
 
 void refuse(const CounterCall& call, const Status& change, const Status& question) {
-  const Status& why = std::holds_alternative<ChangeCall>(call) ? change : question;
+  const auto* const names = std::get_if<NamespaceCall>(&call);
+  const bool changes = std::holds_alternative<ChangeCall>(call) ||
+                       (names != nullptr && !names->question.only_reads());
+  const Status& why = changes ? change : question;
   std::visit([&](const auto& one) { refuse_call(one, why); }, call);
 }
 

@@ -89,13 +89,34 @@ struct ListCall {
   Done done;
 };
 
+struct NamespaceQuestion {
+  NamespaceAction action = NamespaceAction::list;
+  std::string name{};
+  NamespacePolicy policy{};
+  std::uint8_t fields = 0;  // as in NamespaceRequest
+  std::chrono::milliseconds timeout{5000};
+
+  [[nodiscard]] bool only_reads() const { return action == NamespaceAction::list; }
+  // Borrows.
+  [[nodiscard]] NamespaceRequest request(std::uint64_t id, std::uint32_t timeout_ms) const {
+    return {id, action, name, policy, fields, timeout_ms};
+  }
+};
+
+struct NamespaceCall {
+  using Done = std::function<void(NamespaceReply)>;
+  NamespaceQuestion question;
+  Done done;
+};
+
 struct StatusCall {
   using Done = std::function<void(Result<ClusterStatus>)>;
   Instant deadline{};
   Done done;
 };
 
-using CounterCall = std::variant<ChangeCall, ReadCall, ReadManyCall, ListCall, StatusCall>;
+using CounterCall =
+    std::variant<ChangeCall, ReadCall, ReadManyCall, ListCall, NamespaceCall, StatusCall>;
 
 // The keys of a ReadCall or a ReadManyCall. No keys: it is another call.
 struct WantedRead {
@@ -111,8 +132,9 @@ struct WantedRead {
 void answer(const CounterCall& call, Status status, std::optional<std::int64_t> total = {});
 void answer(const CounterCall& call, const Values& values);
 void answer(const CounterCall& call, Keys keys);
+void answer(const CounterCall& call, NamespaceReply reply);
 void answer(const CounterCall& call, ClusterStatus status);
-// A change ends with `change`, any other call with `question`.
+// A change of a counter or of a namespace ends with `change`, any other call with `question`.
 void refuse(const CounterCall& call, const Status& change, const Status& question);
 
 // Clears a backend's queue and keeps its memory for the next calls, unless it was large.

@@ -28,6 +28,8 @@ Instant deadline_of(const CounterCall& call, Instant now) {
     return now + clamp_timeout(change->change.timeout);
   if (const auto* list = std::get_if<ListCall>(&call))
     return now + clamp_timeout(list->question.timeout);
+  if (const auto* names = std::get_if<NamespaceCall>(&call))
+    return now + clamp_timeout(names->question.timeout);
   if (const auto* status = std::get_if<StatusCall>(&call)) return status->deadline;
   return now + clamp_timeout(read_in(call).timeout);
 }
@@ -141,6 +143,7 @@ void LocalCalls::give(std::span<const std::uint64_t> ids) {
     give_ops();
     if (const WantedRead wanted = read_in(call); !wanted.keys.empty()) ask(id, wanted);
     if (const auto* list = std::get_if<ListCall>(&call)) ask(id, list->question);
+    if (const auto* names = std::get_if<NamespaceCall>(&call)) ask(id, names->question);
     if (const auto* status = std::get_if<StatusCall>(&call)) ask_members(id, status->deadline);
   }
   give_ops();
@@ -163,6 +166,12 @@ void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
                   .limit = question.limit,
                   .timeout_ms = on_wire(question.timeout)},
                  event.effects());
+}
+
+void LocalCalls::ask(std::uint64_t id, const NamespaceQuestion& question) {
+  const CorePort::Event event(port_);
+  event->on_namespaces(NodeClock::now(), wall_ms(), kClient,
+                       question.request(id, on_wire(question.timeout)), event.effects());
 }
 
 // This node's own members are known without a connection, even without a client port.
@@ -231,6 +240,8 @@ void LocalCalls::finish(std::size_t slot, const Answer& told) {
     answer(ended.call, *values);
   } else if (const auto* keys = std::get_if<Keys>(&told)) {
     answer(ended.call, *keys);
+  } else if (const auto* names = std::get_if<NamespaceReply>(&told)) {
+    answer(ended.call, *names);
   } else {
     QUIPU_CHECK(false, "the library does not ask for key counts");
   }

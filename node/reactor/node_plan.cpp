@@ -8,6 +8,7 @@
 
 #include "node/net/connection_limits.h"
 #include "protocol/check.h"
+#include "storage/namespaces.h"
 
 namespace quipu {
 namespace {
@@ -202,6 +203,7 @@ Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
 
 NodeSettings settings_of(const NodeOptions& options) {
   NodeSettings settings;
+  settings.namespaces = options.namespaces;
   settings.gossip_interval = options.gossip_interval;
   settings.link_timeout =
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
@@ -219,6 +221,13 @@ Status check(const NodeOptions& options) {
   if (Status checked = check_numbers(options); !checked.ok()) return checked;
   for (const NodeMember& member : options.members) {
     if (Status checked = check_member(member); !checked.ok()) return checked;
+  }
+  if (options.namespaces.size() > kMaxNamespaces) {
+    return refuse(std::to_string(options.namespaces.size()) +
+                  " namespaces are set: a cluster has at most " + std::to_string(kMaxNamespaces));
+  }
+  for (const Namespace& one : options.namespaces) {
+    if (std::string why = objection(one.name, one.policy); !why.empty()) return refuse(why);
   }
   if (options.rebuild && options.members.size() < 2) {
     return refuse(

@@ -11,6 +11,7 @@ namespace quipu {
 namespace {
 
 constexpr std::string_view kMembers = "cluster.members";
+constexpr std::string_view kNamespaces = "namespace";
 
 std::string place(const std::string& file, const toml::source_region& source) {
   return file + ":" + std::to_string(source.begin.line);
@@ -36,26 +37,27 @@ RawSetting to_raw(std::string key, const toml::node& node, const std::string& fi
 
 std::string key_text(const toml::key& key) { return std::string(key.str()); }
 
-void read_members(const toml::node& node, const std::string& file, RawSettings& raw) {
+// `wrong_list` and `wrong_item`: what to say about other values.
+std::vector<RawItem> read_list(const toml::node& node, const std::string& file,
+                               const char* wrong_list, const char* wrong_item, RawSettings& raw) {
+  std::vector<RawItem> items;
   const toml::array* const list = node.as_array();
-  raw.members.emplace();
   if (list == nullptr) {
-    raw.errors.push_back(place(file, node.source()) + ": cluster.members must be a list of " +
-                         "{name = …, peer = …}");
-    return;
+    raw.errors.push_back(place(file, node.source()) + ": " + wrong_list);
+    return items;
   }
   for (const toml::node& one : *list) {
     const toml::table* const table = one.as_table();
     if (table == nullptr) {
-      raw.errors.push_back(place(file, one.source()) + ": a member must be {name = …, peer = …}");
+      raw.errors.push_back(place(file, one.source()) + ": " + wrong_item);
       continue;
     }
-    RawMember& member = raw.members->emplace_back();
-    member.where = place(file, one.source());
-    for (const auto& [key, value] : *table) {
-      member.fields.push_back(to_raw(key_text(key), value, file));
-    }
+    RawItem& item = items.emplace_back();
+    item.where = place(file, one.source());
+    for (const auto& [key, value] : *table)
+      item.fields.push_back(to_raw(key_text(key), value, file));
   }
+  return items;
 }
 
 void read_table(const std::string& prefix, const toml::table& table, const std::string& file,
@@ -63,7 +65,11 @@ void read_table(const std::string& prefix, const toml::table& table, const std::
   for (const auto& [key, value] : table) {
     const std::string name = prefix + key_text(key);
     if (name == kMembers) {
-      read_members(value, file, raw);
+      raw.members = read_list(value, file, "cluster.members must be a list of {name = …, peer = …}",
+                              "a member must be {name = …, peer = …}", raw);
+    } else if (name == kNamespaces) {
+      raw.namespaces = read_list(value, file, "a namespace begins with [[namespace]]",
+                                 "a namespace must be {name = …, ack = …}", raw);
     } else if (const toml::table* const inner = value.as_table();
                inner != nullptr && prefix.empty() && !inner->empty()) {
       read_table(name + ".", *inner, file, raw);
@@ -87,8 +93,8 @@ std::string_view take_until(std::string_view& text, char separator) {
   return trim(head);
 }
 
-RawMember read_member(std::string_view text, const std::string& where, RawSettings& raw) {
-  RawMember member{{}, where};
+RawItem read_member(std::string_view text, const std::string& where, RawSettings& raw) {
+  RawItem member{{}, where};
   while (!text.empty()) {
     std::string_view field = take_until(text, ',');
     if (field.find('=') == std::string_view::npos) {

@@ -10,21 +10,23 @@
 namespace quipu {
 
 struct RawSetting {
-  std::string key;  // "node.name"; for a member: "weight"
+  std::string key;  // "node.name"; in a list: "weight"
   std::string text;
   std::string where;  // "quipu.toml:3", "QUIPU_NODE_NAME", "--name"
   // The type in the file. Variables and flags may be of any type that fits.
   enum class Type { any, text, number, yes_no, section, other } type = Type::any;
 };
 
-struct RawMember {
+// An item of a list: a member, or a namespace.
+struct RawItem {
   std::vector<RawSetting> fields;
   std::string where;
 };
 
 struct RawSettings {
   std::vector<RawSetting> settings;
-  std::optional<std::vector<RawMember>> members;
+  std::optional<std::vector<RawItem>> members;
+  std::vector<RawItem> namespaces;
   std::vector<std::string> errors;
 };
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <type_traits>
 
+#include "node/base/level_names.h"
 #include "node/net/address.h"
 
 namespace quipu {
@@ -13,7 +14,6 @@ namespace {
 
 using Type = RawSetting::Type;
 
-constexpr std::array<std::string_view, 3> kAcks{"memory", "disk", "quorum"};
 constexpr std::array<std::string_view, 2> kLogFormats{"logfmt", "json"};
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warning", "error"};
 
@@ -144,7 +144,7 @@ constexpr std::array kTable{
         {"node.log_format", "QUIPU_LOG_FORMAT", "--log-format", "logfmt or json"}),
     choice<kLogLevels, &Settings::log_level>(
         {"node.log_level", "QUIPU_LOG_LEVEL", "--log-level", "debug, info, warning or error"}),
-    choice<kAcks, kNode, kPort, &ClientPortOptions::resp_ack>(
+    choice<kAckNames, kNode, kPort, &ClientPortOptions::resp_ack>(
         {"client.resp_ack", "QUIPU_CLIENT_RESP_ACK"}),
     yes_no<kNode, kPort, &ClientPortOptions::flushall>(
         {"client.flushall", "QUIPU_CLIENT_FLUSHALL"}),

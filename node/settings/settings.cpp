@@ -4,10 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "node/base/level_names.h"
 #include "node/net/address.h"
 #include "node/reactor/node_plan.h"
 #include "node/settings/raw_settings.h"
 #include "node/settings/setting_table.h"
+#include "storage/namespaces.h"
 
 namespace quipu {
 namespace {
@@ -23,7 +25,8 @@ std::string unknown_key(const std::string& key) {
     if (table.empty() || !row.key.starts_with(table)) continue;
     known.append(known.empty() ? "" : ", ").append(row.name());
   }
-  if (known.empty()) return "unknown key \"" + key + "\": there are [cluster], [node] and [client]";
+  if (known.empty())
+    return "unknown key \"" + key + "\": there are [cluster], [node], [client] and [[namespace]]";
   return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
 }
 
@@ -95,7 +98,7 @@ std::string set_field(NodeMember& member, const RawSetting& field) {
   return dialed ? undialable(field.text) : "";
 }
 
-const RawSetting* find(const RawMember& member, std::string_view key) {
+const RawSetting* find(const RawItem& member, std::string_view key) {
   const auto field = std::find_if(member.fields.begin(), member.fields.end(),
                                   [key](const RawSetting& one) { return one.key == key; });
   return field == member.fields.end() ? nullptr : &*field;
@@ -112,10 +115,10 @@ std::string doubled(const std::vector<NodeMember>& before, const NodeMember& mem
   return {};
 }
 
-void apply_members(const std::vector<RawMember>& members, LoadedSettings& loaded) {
+void apply_members(const std::vector<RawItem>& members, LoadedSettings& loaded) {
   std::vector<NodeMember>& all = loaded.settings.node.members;
   all.clear();
-  for (const RawMember& raw : members) {
+  for (const RawItem& raw : members) {
     const std::size_t errors = loaded.errors.size();
     NodeMember member;
     for (const RawSetting& field : raw.fields) {
@@ -134,10 +137,64 @@ void apply_members(const std::vector<RawMember>& members, LoadedSettings& loaded
   }
 }
 
+// ---- namespaces ----
+
+template <class Level>
+std::string set_level(const RawSetting& field, std::optional<Level>& to) {
+  if (std::string why = mistyped(field, Type::text); !why.empty()) return why;
+  to = level_named<Level>(field.text);
+  if (to) return {};
+  std::string known;
+  for (const std::string_view name : level_names(Level{}))
+    known.append(known.empty() ? "" : ", ").append(name);
+  return "is \"" + field.text + "\": choose one of " + known;
+}
+
+std::string set_field(Namespace& one, const RawSetting& field) {
+  if (field.key == "ack") return set_level(field, one.policy.ack);
+  if (field.key == "read") return set_level(field, one.policy.read);
+  if (field.key == "shards") {
+    std::uint64_t shards = 0;
+    std::string why = mistyped(field, Type::number);
+    if (why.empty()) why = read_number({1, kMaxShards}, field.text, shards);
+    if (why.empty()) one.policy.shards = static_cast<std::uint16_t>(shards);
+    return why;
+  }
+  if (field.key == "strict") {
+    one.policy.strict = field.text == "true";
+    return mistyped(field, Type::yes_no);
+  }
+  if (field.key != "name") return "is unknown: a namespace has name, ack, read, shards and strict";
+  one.name = field.text;
+  return mistyped(field, Type::text);
+}
+
+void apply_namespaces(const std::vector<RawItem>& namespaces, LoadedSettings& loaded) {
+  std::vector<Namespace>& all = loaded.settings.node.namespaces;
+  for (const RawItem& raw : namespaces) {
+    const std::size_t errors = loaded.errors.size();
+    Namespace one;
+    for (const RawSetting& field : raw.fields) {
+      const std::string why = set_field(one, field);
+      if (!why.empty())
+        loaded.errors.push_back(field.where + ": the namespace's " + field.key + " " + why);
+    }
+    if (errors != loaded.errors.size()) continue;
+    std::string why = objection(one.name, one.policy);
+    if (find(raw, "name") == nullptr) why = "a namespace has no name";
+    if (std::ranges::find(all, one.name, &Namespace::name) != all.end())
+      why = "two namespaces are named \"" + one.name + '"';
+    if (!why.empty()) loaded.errors.push_back(raw.where + ": " + why);
+    loaded.places.emplace("namespace." + one.name, raw.where);
+    all.push_back(std::move(one));
+  }
+}
+
 void apply(const RawSettings& raw, LoadedSettings& loaded) {
   loaded.errors.insert(loaded.errors.end(), raw.errors.begin(), raw.errors.end());
   for (const RawSetting& setting : raw.settings) apply(setting, loaded);
   if (raw.members) apply_members(*raw.members, loaded);
+  apply_namespaces(raw.namespaces, loaded);
 }
 
 RawSettings read_environment(const SettingSources& sources) {
@@ -196,7 +253,7 @@ class Layers {
     std::string where;
     for (const RawSettings& layer : layers_) {
       if (!layer.members) continue;
-      for (const RawMember& raw : *layer.members) {
+      for (const RawItem& raw : *layer.members) {
         const RawSetting* const name = find(raw, "name");
         const RawSetting* const field = find(raw, key);
         if (name != nullptr && name->text == member && field != nullptr) where = field->where;
@@ -271,12 +328,12 @@ void keep_to_one_line(std::string& text) {
 // This member listens for clients where they dial it, unless a source says otherwise.
 void note_places(const Layers& layers, LoadedSettings& loaded) {
   const auto note = [&loaded](std::string_view key, std::string where) {
-    keep_to_one_line(where);
     if (!where.empty()) loaded.places.emplace(key, std::move(where));
   };
   note(kMembersKey, layers.place_of_members().value_or(""));
   for (const SettingRow& row : setting_table()) note(row.key, layers.place(row.key).value_or(""));
   note("node.client_address", layers.place(loaded.settings.node.name, "client"));
+  for (auto& [key, where] : loaded.places) keep_to_one_line(where);
 }
 
 // Settings without a value or a default, and contradictions. Not after a part could not be read:

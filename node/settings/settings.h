@@ -30,6 +30,13 @@
 //   soft_output_seconds = 10
 //   hard_output_bytes = 8388608
 //
+//   [[namespace]]                    only in the file; as often as needed
+//   name = "likes"
+//   ack = "quorum"                   memory, disk, quorum
+//   read = "strong"                  local, fresh, strong
+//   shards = 16
+//   strict = false                   only where name = ""
+//
 // An unknown key is an error, since a misspelt one would silently leave a default.
 #pragma once
 
@@ -70,7 +77,7 @@ struct LoadedSettings {
   // One line each: where, what is wrong, what to do. Empty: the settings may be used.
   std::vector<std::string> errors;
   // Where each setting that is not a default was written, by its key: "quipu.toml:3". The key
-  // for the members is kMembersKey.
+  // for the members is kMembersKey, and that of the namespace likes is "namespace.likes".
   std::map<std::string, std::string, std::less<>> places;
 };
 

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "node/base/level_names.h"
 #include "node/settings/setting_table.h"
 
 namespace quipu {
@@ -45,6 +46,21 @@ std::string members(const LoadedSettings& loaded) {
   return text + "]\n";
 }
 
+std::string namespaces(const LoadedSettings& loaded) {
+  std::string text;
+  for (const Namespace& one : loaded.settings.node.namespaces) {
+    const NamespacePolicy& policy = one.policy;
+    text += "\n[[namespace]]" + comment(loaded, "namespace." + one.name);
+    text += "name = " + in_toml(one.name) + '\n';
+    if (policy.ack) text += "ack = " + in_toml(std::string(level_name(*policy.ack))) + '\n';
+    if (policy.read) text += "read = " + in_toml(std::string(level_name(*policy.read))) + '\n';
+    if (policy.shards) text += "shards = " + std::to_string(*policy.shards) + '\n';
+    if (policy.strict)
+      text += std::string("strict = ") + (*policy.strict ? "true" : "false") + '\n';
+  }
+  return text;
+}
+
 std::string all_tables(const LoadedSettings& loaded) {
   std::string text;
   std::string_view table;
@@ -59,7 +75,7 @@ std::string all_tables(const LoadedSettings& loaded) {
     text +=
         (row.type == RawSetting::Type::text ? in_toml(value) : value) + comment(loaded, row.key);
   }
-  return text;
+  return text + namespaces(loaded);
 }
 
 // The first setting that a TOML file cannot hold. Empty: none.
@@ -72,6 +88,8 @@ std::string_view untellable(const LoadedSettings& loaded) {
     for (const auto* text : {&one.name, &one.peer_address, &one.client_address, &one.zone})
       if (!survives(*text)) return kMembersKey;
   }
+  for (const Namespace& one : loaded.settings.node.namespaces)
+    if (!survives(one.name)) return "namespace";
   return {};
 }
 

@@ -208,6 +208,31 @@ TEST_F(Resume, WhatCouldNotBePlacedIsSentByTheNextOne) {
   expect_exact(node);
 }
 
+// A token that was refused stays refused.
+TEST_F(Resume, WhatAnUndefinedNamespaceRefusedIsCountedOnceItIsDefined) {
+  write("likes:1 2\na 1\nlikes:2 3\n");
+  std::atomic<bool> defined = false;
+  FakeNode node([&](const std::string& key, int before) {
+    return key == "a" || (defined && before == 0)
+               ? FakeNode::Reaction{}
+               : FakeNode::Reaction{.apply = false, .answer = Code::undefined_namespace};
+  });
+  const CliResult first = ingest(node.address());
+  EXPECT_EQ(first.exit, 1);
+  EXPECT_EQ(json::parse(first.out).at("counted_lines"), 1) << "others are counted";
+  EXPECT_EQ(json::parse(first.out).at("refused_lines"), 2);
+  EXPECT_EQ(json::parse(first.out).at("can_resume"), true);
+  EXPECT_EQ(ingest(node.address()).exit, 1) << "it is still not defined";
+  defined = true;
+  const CliResult last = ingest(node.address());
+  EXPECT_EQ(last.exit, 0) << last.err;
+  EXPECT_EQ(json::parse(last.out).at("counted_lines"), 3);
+  EXPECT_EQ(json::parse(last.out).at("refused_lines"), 0);
+  EXPECT_EQ(node.value("likes:1"), 2);
+  EXPECT_EQ(node.value("likes:2"), 3);
+  EXPECT_EQ(node.value("a"), 1);
+}
+
 TEST_F(Resume, WhatNobodyCanTellAnyMoreIsNamedAndNotSentAgain) {
   write("a 1\nlost 1\n");
   std::atomic<bool> forgotten = false;

@@ -146,7 +146,7 @@ TEST(CliIngest, CanBeInterruptedWhileItConnects) {
     ingest.signal(number);
     const CliResult result = ingest.finish();
     EXPECT_EQ(result.exit, 1);
-    EXPECT_EQ(result.err, "quipu: interrupted; no line was read\n");
+    EXPECT_EQ(result.err, "quipu: interrupted; nothing was done\n");
   }
 }
 

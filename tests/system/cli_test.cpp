@@ -391,6 +391,32 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
       {{"--node", "a:1", "status"}, "did you mean cluster status?"},
       {{"shard", "k", "2"}, "did you mean shards?"},
       {{"ingets"}, "did you mean ingest?"},
+      {{"namespaces"}, "did you mean namespace ls?"},
+      {{"namespac"}, "did you mean namespace?"},
+      {{"create", "likes"}, "did you mean namespace create?"},
+      {{"namespace"}, "write quipu namespace create, set, drop, show or ls"},
+      {{"namespace", "frobnicate"}, "is not expected: write quipu namespace create, set"},
+      {{"namespace", "list"}, "did you mean namespace ls?"},
+      {{"namespace", "creat", "likes"}, "did you mean namespace create?"},
+      {{"namespace", "delete", "likes"}, "did you mean namespace drop?"},
+      {{"namespace", "create"}, "NAME is required (see quipu namespace create --help)"},
+      {{"namespace", "create", ""}, "the default namespace always exists"},
+      {{"namespace", "create", "likes:"}, "write only what is before the first ':' of a key"},
+      {{"namespace", "create", longest},
+       "NAME has 512 bytes: the name of a namespace has at most 64"},
+      {{"namespace", "create", "likes", "--strict", "yes"}, "\"--strict\" is not expected"},
+      {{"namespace", "create", "likes", "--ack", "default"}, "choose one of disk, memory, quorum"},
+      {{"namespace", "create", "likes", "--shards", "default"}, "from 1 to 1024"},
+      {{"namespace", "create", "likes", "--shards", "1025"}, "from 1 to 1024"},
+      {{"namespace", "create", "likes", "more"}, "\"more\" is not expected"},
+      {{"namespace", "set", "likes"}, "nothing to set: give --ack, --read, --shards or --strict"},
+      {{"namespace", "set", "likes", "--ack", ""}, "choose one of default, disk, memory, quorum"},
+      {{"namespace", "set", "likes", "--read", "x"}, "choose one of default, fresh, local, strong"},
+      {{"namespace", "set", "likes", "--shards", "0"}, "--shards \"0\": write a whole number"},
+      {{"namespace", "set", "likes", "--strict", "no"}, "only the default namespace"},
+      {{"namespace", "set", "", "--strict", "maybe"}, "choose one of default, no, yes"},
+      {{"namespace", "drop", ""}, "the default namespace cannot be dropped"},
+      {{"namespace", "ls", "likes"}, "\"likes\" is not expected"},
       {{"gt", "k"}, "did you mean get?"},
       {{"hlep"}, "did you mean help?"},
       {{"add", "k", "--akc", "disk"}, "\"--akc\" is not expected: did you mean --ack?"},
@@ -407,7 +433,8 @@ TEST_F(Cli, BadInputIsOneLineThatSaysWhatToDoAndExits2) {
       {{"add", "k", "--ack", "paper"}, "choose one of disk, memory, quorum"},
       {{"add", "k", "--frob"}, "\"--frob\" is not expected"},
       {{"get"}, "KEY is required"},
-      {{"get", "k", "--fresh", "--strong"}, "give only one of --strong and --fresh"},
+      {{"get", "k", "--fresh", "--strong"}, "give only one of --strong, --fresh and --local"},
+      {{"get", "k", "--local", "--strong"}, "give only one of --strong, --fresh and --local"},
       {{"get", "k", "-x"}, "\"-x\" is not expected"},
       {{"get", "-x"}, "\"-x\" is not expected"},
       {{"shards", "k"}, "N is missing"},
@@ -552,8 +579,13 @@ TEST_F(Cli, AMistypedVariableIsNamedWithWhatItMayMean) {
 }
 
 TEST_F(Cli, HelpGoesToStdout) {
-  for (const auto& command : std::vector<std::vector<std::string>>{
-           {"add"}, {"get"}, {"ls"}, {"ingest"}, {"bench"}, {"cluster", "status"}}) {
+  for (const auto& command : std::vector<std::vector<std::string>>{{"add"},
+                                                                   {"get"},
+                                                                   {"ls"},
+                                                                   {"ingest"},
+                                                                   {"bench"},
+                                                                   {"namespace", "set"},
+                                                                   {"cluster", "status"}}) {
     std::vector<std::string> arguments = command;
     arguments.emplace_back("--help");
     const CliResult help = quipu(arguments);
@@ -568,6 +600,7 @@ TEST_F(Cli, HelpAndVersionAreCommandsToo) {
   EXPECT_EQ(quipu({"help"}).out, quipu({"--help"}).out);
   EXPECT_EQ(quipu({"help", "add"}).out, quipu({"add", "--help"}).out);
   EXPECT_EQ(quipu({"help", "cluster", "status"}).out, quipu({"cluster", "status", "--help"}).out);
+  EXPECT_EQ(quipu({"help", "namespace", "set"}).out, quipu({"namespace", "set", "--help"}).out);
   EXPECT_EQ(quipu({"version"}).out, quipu({"--version"}).out);
   EXPECT_EQ(quipu({"help"}).exit, 0);
 }
@@ -581,6 +614,12 @@ TEST_F(Cli, HelpIsInPlainWords) {
                                                                    {"ls"},
                                                                    {"ingest"},
                                                                    {"bench"},
+                                                                   {"namespace"},
+                                                                   {"namespace", "create"},
+                                                                   {"namespace", "set"},
+                                                                   {"namespace", "drop"},
+                                                                   {"namespace", "show"},
+                                                                   {"namespace", "ls"},
                                                                    {"cluster"},
                                                                    {"cluster", "status"},
                                                                    {"config"},

@@ -354,6 +354,16 @@ constexpr std::array kCatalogueCommands{
                 kCommand},
 };
 
+// "n:integer" is "n" for people.
+std::string without_types(std::string_view syntax) {
+  std::string text;
+  for (std::size_t at = 0; at < syntax.size();) {
+    if (syntax[at] == ':') at = std::min(syntax.find_first_of(" ]", at), syntax.size());
+    if (at < syntax.size()) text += syntax[at++];
+  }
+  return text;
+}
+
 }  // namespace
 
 void help(RespConnection& connection, RespConnection::Words words) {
@@ -362,7 +372,7 @@ void help(RespConnection& connection, RespConnection::Words words) {
   to.array(1 + 2 * container.subcommands.size());
   to.simple(raised(container.name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
   for (const RespCommand& sub : container.subcommands) {
-    to.simple(raised(sub.name));
+    to.simple(raised(sub.name) + (sub.syntax.empty() ? "" : " ") + without_types(sub.syntax));
     to.simple("    " + std::string(sub.summary));
   }
 }

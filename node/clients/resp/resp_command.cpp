@@ -12,9 +12,9 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 std::vector<RespCommand> all_commands() {
   std::vector<RespCommand> all;
-  for (const auto family :
-       {counter_commands(), reset_commands(), keyspace_commands(), client_commands(),
-        introspection_commands(), catalogue_commands(), cluster_commands(), quipu_commands()})
+  for (const auto family : {counter_commands(), reset_commands(), keyspace_commands(),
+                            client_commands(), introspection_commands(), catalogue_commands(),
+                            cluster_commands(), quipu_commands(), namespace_commands()})
     all.insert(all.end(), family.begin(), family.end());
   std::sort(all.begin(), all.end(),
             [](const RespCommand& a, const RespCommand& b) { return a.name < b.name; });
@@ -78,7 +78,7 @@ bool takes(std::string_view& pattern, char c) {
   return escaped == c;
 }
 
-// These two do not change if it is asked again.
+// These do not change if it is asked again.
 bool is_final(Code code) { return code == Code::invalid_argument || code == Code::out_of_range; }
 
 }  // namespace
@@ -167,7 +167,8 @@ std::string reason(Code code, std::string_view detail) {
 
 std::string change_error(Code code, std::string_view detail) {
   if (code == Code::out_of_range) return "ERR increment or decrement would overflow";
-  if (code == Code::invalid_argument) return "ERR " + std::string(detail);
+  if (code == Code::invalid_argument || code == Code::undefined_namespace)
+    return "ERR " + std::string(detail);
   if (describe(code).outcome == Outcome::unknown)
     return "INDOUBT " + reason(code, detail) + " (it may still count: do not simply repeat it)";
   return "NOTAPPLIED " + reason(code, detail) + " (nothing has changed: it may be repeated)";

@@ -3,7 +3,8 @@
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
 // (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
-// (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp.
+// (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp,
+// resp_namespaces.cpp.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +54,7 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> introspection_commands();
 [[nodiscard]] std::span<const RespCommand> catalogue_commands();
 [[nodiscard]] std::span<const RespCommand> quipu_commands();
+[[nodiscard]] std::span<const RespCommand> namespace_commands();
 [[nodiscard]] std::span<const RespCommand> cluster_commands();
 // Each command and subcommand has a number. `container`: that of a subcommand. And their names
 // by number: "get", or "client|list".

@@ -63,6 +63,7 @@ RespAnswer view_of(const Answer& answer) {
   view.done = std::get_if<Done>(&answer);
   view.keys = std::get_if<Keys>(&answer);
   view.size = std::get_if<KeyCount>(&answer);
+  view.namespaces = std::get_if<NamespaceReply>(&answer);
   if (const auto* const values = std::get_if<Values>(&answer)) view.values = values->values;
   return view;
 }
@@ -72,6 +73,7 @@ Answer copy_of(std::uint64_t id, const RespAnswer& view) {
   if (view.done != nullptr) return *view.done;
   if (view.keys != nullptr) return *view.keys;
   if (view.size != nullptr) return *view.size;
+  if (view.namespaces != nullptr) return *view.namespaces;
   return Values{id, {view.values.begin(), view.values.end()}};
 }
 
@@ -372,7 +374,9 @@ void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, W
 }
 
 // Reads of this node's memory are answered at once, a whole pipeline together.
-void RespConnection::read_local(Words keys, Write write) {
+void RespConnection::read_default(Words keys, Write write) {
+  // Some namespace may say another level.
+  if (server_.by_namespace) return read({keys.begin(), keys.end()}, ReadLevel::by_default, write);
   if (!changes_.empty()) give_changes();
   reads_.push_back({{write, running_}, keys.size()});
   std::vector<std::string_view>& all = server_.context.keys;
@@ -475,6 +479,11 @@ void RespConnection::again(List list) {
 void RespConnection::again(CountKeys size) {
   size.id = last_id();
   server_.context.ask(now_, id_, size);
+}
+
+void RespConnection::again(NamespaceRequest request) {
+  request.id = last_id();
+  server_.context.ask(now_, id_, request);
 }
 
 bool RespConnection::holds_alone(std::string_view key) const {

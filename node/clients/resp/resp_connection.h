@@ -31,6 +31,7 @@ struct RespAnswer {
   std::span<const Value> values{};
   const Keys* keys = nullptr;
   const KeyCount* size = nullptr;
+  const NamespaceReply* namespaces = nullptr;
 };
 
 // Both ends of a connection, as "host:port", its socket, and the memory that it uses.
@@ -79,8 +80,8 @@ class RespConnection final : public ClientProtocol {
   // Asks one question; `write` gets its answer.
   void change(const Op& op, Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
-  // At most kMaxReadKeys keys; `write` asks nothing.
-  void read_local(Words keys, Write write);
+  // At the level of a read that names none. At most kMaxReadKeys keys; `write` asks nothing.
+  void read_default(Words keys, Write write);
   // For several questions: `task` gets each answer to its questions, which it asks with again(),
   // from right after this call on, until it returns true. Each question borrows only during the
   // call.
@@ -89,6 +90,7 @@ class RespConnection final : public ClientProtocol {
   void again(std::vector<std::string_view> keys, ReadLevel level);
   void again(List list);
   void again(CountKeys size);
+  void again(NamespaceRequest request);
   // Whether this node executes the counter's changes itself, as one shard. Then changes that go
   // to the core together are applied, or refused, together and in order.
   [[nodiscard]] bool holds_alone(std::string_view key) const;

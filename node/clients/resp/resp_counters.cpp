@@ -12,7 +12,7 @@ namespace {
 using Words = RespConnection::Words;
 
 void count(RespConnection& connection, std::string_view key, std::int64_t amount) {
-  add(connection, {.key = key, .amount = amount, .ack = connection.server().settings.ack});
+  add(connection, {.key = key, .amount = amount, .ack = connection.server().ack_for(key)});
 }
 
 void incr(RespConnection& connection, Words words) { count(connection, words[1], 1); }
@@ -34,15 +34,15 @@ void decrby(RespConnection& connection, Words words) {
 }
 
 void get(RespConnection& connection, Words words) {
-  connection.read_local(words.subspan(1),
-                        [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
-                          write_value(from, only_value(answer), to);
-                          return true;
-                        });
+  connection.read_default(words.subspan(1),
+                          [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+                            write_value(from, only_value(answer), to);
+                            return true;
+                          });
 }
 
 void type(RespConnection& connection, Words words) {
-  connection.read_local(
+  connection.read_default(
       words.subspan(1), [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
         const Value& value = only_value(answer);
         const bool known = value.code == Code::ok || value.exists;
@@ -53,7 +53,7 @@ void type(RespConnection& connection, Words words) {
 }
 
 void strlen(RespConnection& connection, Words words) {
-  connection.read_local(
+  connection.read_default(
       words.subspan(1), [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
         const Value& value = only_value(answer);
         const std::string text = value.exists ? std::to_string(value.value) : "";
@@ -76,13 +76,13 @@ void write_values(RespConnection& connection, std::span<const Value> values, Res
 void mget(RespConnection& connection, Words words) {
   const Words keys = words.subspan(1);
   if (keys.size() <= kMaxReadKeys) {
-    return connection.read_local(
+    return connection.read_default(
         keys, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
           write_values(from, answer.values, to);
           return true;
         });
   }
-  const auto all = std::make_shared<ReadAll>(connection, keys, ReadLevel::local);
+  const auto all = std::make_shared<ReadAll>(connection, keys, ReadLevel::by_default);
   connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     write_values(connection, all->values(), to);
@@ -92,7 +92,7 @@ void mget(RespConnection& connection, Words words) {
 }
 
 void exists(RespConnection& connection, Words words) {
-  const auto all = std::make_shared<ReadAll>(connection, words.subspan(1), ReadLevel::local);
+  const auto all = std::make_shared<ReadAll>(connection, words.subspan(1), ReadLevel::by_default);
   connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     std::int64_t existing = 0;

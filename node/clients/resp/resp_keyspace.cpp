@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "node/clients/resp/resp_questions.h"
+#include "node/clients/resp/resp_walk.h"
 
 namespace quipu {
 namespace {
@@ -17,11 +18,6 @@ using Words = RespConnection::Words;
 constexpr std::size_t kMaxKeys = 100'000;
 // A client may leave four times as much unread.
 constexpr std::size_t kMaxKeyBytes = std::size_t{2} << 20;
-
-// The fixed beginning of every match of the pattern.
-std::string_view literal_prefix(std::string_view pattern) {
-  return pattern.substr(0, pattern.find_first_of("*?[\\"));
-}
 
 // ---- SCAN ----
 
@@ -115,40 +111,19 @@ void scan(RespConnection& connection, Words words) {
 
 // ---- all counters ----
 
-// Lists step by step, in a Task, from a cursor to the end.
-class Walk {
- public:
-  Walk(RespConnection& connection, std::string pattern, std::uint32_t cursor = 0)
-      : connection_(connection), pattern_(std::move(pattern)), cursor_(cursor) {}
-
-  void ask() { connection_.again(List{.prefix = literal_prefix(pattern_), .cursor = cursor_}); }
-  // The names of this step that match; the step may be the last.
-  [[nodiscard]] std::vector<std::string> take(const Keys& keys) {
-    cursor_ = keys.next;
-    std::vector<std::string> found;
-    for (const std::string& key : keys.keys)
-      if (matches(pattern_, key)) found.push_back(key);
-    return found;
-  }
-  [[nodiscard]] bool ended() const { return cursor_ == kListEnd; }
-
- private:
-  RespConnection& connection_;
-  const std::string pattern_;
-  std::uint32_t cursor_;
-};
-
 void keys(RespConnection& connection, Words words) {
   if (words[1].size() > kMaxPattern) return connection.error(kPatternTooLong);
-  const auto walk = std::make_shared<Walk>(connection, std::string(words[1]));
-  connection.run([&connection, walk, found = std::vector<std::string>(), bytes = std::size_t{0}](
-                     const RespAnswer& answer, RespWriter& to) mutable {
+  const auto walk = std::make_shared<Walk>(connection, std::string(literal_prefix(words[1])));
+  connection.run([&connection, walk, pattern = std::string(words[1]),
+                  found = std::vector<std::string>(),
+                  bytes = std::size_t{0}](const RespAnswer& answer, RespWriter& to) mutable {
     const Keys& step = *answer.keys;
     if (step.code != Code::ok) {
       connection.fail(to, read_error(step.code, step.detail));
       return true;
     }
     for (std::string& key : walk->take(step)) {
+      if (!matches(pattern, key)) continue;
       bytes += key.size();
       found.push_back(std::move(key));
     }
@@ -207,48 +182,6 @@ void dbsize(RespConnection& connection, Words) {
 
 // ---- FLUSHALL ----
 
-// Resets all counters that a step listed, before the next step.
-class Flush {
- public:
-  explicit Flush(RespConnection& connection) : connection_(connection), walk_(connection, "*") {}
-
-  void begin() { walk_.ask(); }
-  bool operator()(const RespAnswer& answer, RespWriter& to) {
-    if (const Keys* const step = answer.keys) {
-      if (step->code != Code::ok) return fail(to, reason(step->code, step->detail));
-      const std::vector<std::string> found = walk_.take(*step);
-      std::vector<Op> resets;
-      resets.reserve(found.size());
-      for (const std::string& key : found) resets.push_back(reset_of(connection_, key));
-      open_ = resets.size();
-      connection_.again(std::move(resets));
-    } else {
-      const Done& done = *answer.done;
-      if (describe(done.code).outcome > describe(worst_.code).outcome) worst_ = done;
-      --open_;
-    }
-    if (open_ > 0) return false;
-    if (worst_.code != Code::ok) return fail(to, reason(worst_.code, worst_.detail));
-    if (!walk_.ended()) {
-      walk_.ask();
-      return false;
-    }
-    to.simple("OK");
-    return true;
-  }
-
- private:
-  bool fail(RespWriter& to, const std::string& why) {
-    connection_.fail(to, "PARTIAL some counters may have been reset: " + why);
-    return true;
-  }
-
-  RespConnection& connection_;
-  Walk walk_;
-  std::size_t open_ = 0;
-  Done worst_;
-};
-
 void flushall(RespConnection& connection, Words words) {
   const bool plain =
       words.size() == 1 ||
@@ -259,10 +192,17 @@ void flushall(RespConnection& connection, Words words) {
         "ERR FLUSHALL is not enabled: set flushall = true in [client] of the node's settings, and "
         "restart it");
   }
-  const auto flush = std::make_shared<Flush>(connection);
-  connection.run(
-      [flush](const RespAnswer& answer, RespWriter& to) { return (*flush)(answer, to); });
-  flush->begin();
+  const auto all = std::make_shared<ResetAll>(connection, "");
+  connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
+    if (!all->take(answer)) return false;
+    if (all->failure().empty()) {
+      to.simple("OK");
+    } else {
+      connection.fail(to, "PARTIAL some counters may have been reset: " + all->failure());
+    }
+    return true;
+  });
+  all->begin();
 }
 
 constexpr std::array kKeyspaceCommands{

@@ -37,7 +37,7 @@ void add_by_token(RespConnection& connection, const Op& op) {
 }
 
 Op reset_of(const RespConnection& connection, std::string_view key) {
-  return {.kind = OpKind::reset, .key = key, .ack = connection.server().settings.ack};
+  return {.kind = OpKind::reset, .key = key, .ack = connection.server().ack_for(key)};
 }
 
 void count_read(RespConnection& connection, const Value& value) {

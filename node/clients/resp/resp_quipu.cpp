@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "node/base/level_names.h"
 #include "node/clients/resp/resp_questions.h"
 #include "protocol/affinity.h"
 
@@ -10,20 +11,6 @@ namespace quipu {
 namespace {
 
 using Words = RespConnection::Words;
-
-std::optional<ReadLevel> read_level(std::string_view word) {
-  if (same_word(word, "local")) return ReadLevel::local;
-  if (same_word(word, "fresh")) return ReadLevel::fresh;
-  if (same_word(word, "strong")) return ReadLevel::strong;
-  return std::nullopt;
-}
-
-std::optional<Ack> ack_level(std::string_view word) {
-  if (same_word(word, "memory")) return Ack::memory;
-  if (same_word(word, "disk")) return Ack::disk;
-  if (same_word(word, "quorum")) return Ack::quorum;
-  return std::nullopt;
-}
 
 // ---- sessions ----
 
@@ -86,7 +73,7 @@ std::string read_options(Op& op, Words words, std::size_t at, std::string_view s
     const std::string_view option = words[at++];
     if (at == words.size()) return wrong;
     const std::string_view value = words[at++];
-    const auto ack = ack_level(value);
+    const auto ack = level_named<Ack>(value, same_word);
     if (same_word(option, "ack") && ack && !std::exchange(has_ack, true)) {
       op.ack = *ack;
     } else if (same_word(option, "affinity") && !value.empty() && op.affinity == Affinity{}) {
@@ -130,7 +117,8 @@ bool write_details(RespConnection& connection, const RespAnswer& answer, RespWri
 }
 
 void quipu_get(RespConnection& connection, Words words) {
-  const auto level = words.size() == 2 ? ReadLevel::local : read_level(words[2]);
+  const auto level =
+      words.size() == 2 ? ReadLevel::by_default : level_named<ReadLevel>(words[2], same_word);
   if (!level || words.size() > 3) {
     return connection.error("ERR syntax error: QUIPU.GET key [LOCAL|FRESH|STRONG]");
   }
@@ -140,7 +128,7 @@ void quipu_get(RespConnection& connection, Words words) {
 void quipu_add(RespConnection& connection, Words words) {
   const auto amount = to_integer(words[2]);
   if (!amount) return connection.error(kNotAnInteger);
-  Op op{.key = words[1], .amount = *amount, .ack = connection.server().settings.ack};
+  Op op{.key = words[1], .amount = *amount, .ack = connection.server().ack_for(words[1])};
   std::string wrong =
       read_options(op, words, 3,
                    "QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name | TOKEN session "

@@ -126,7 +126,7 @@ class Setting {
       : connection_(connection),
         key_(key),
         amount_(amount),
-        together_(connection.server().settings.ack != Ack::quorum && connection.holds_alone(key)) {}
+        together_(connection.server().ack_for(key) != Ack::quorum && connection.holds_alone(key)) {}
 
   void begin() {
     std::vector<Op> ops{reset_of(connection_, key_)};
@@ -149,7 +149,7 @@ class Setting {
 
  private:
   [[nodiscard]] Op addition() const {
-    return {.key = key_, .amount = amount_, .ack = connection_.server().settings.ack};
+    return {.key = key_, .amount = amount_, .ack = connection_.server().ack_for(key_)};
   }
   bool tell(const Done& worst, RespWriter& to) const {
     const bool half_done =
@@ -176,6 +176,9 @@ void set(RespConnection& connection, Words words) {
   if (words.size() > 3) return connection.error(objection_to_options(words));
   const auto number = to_integer(words[2]);
   if (!number) return connection.error(kNotAnInteger);
+  // Its reset alone would be carried out.
+  if (words[1].size() <= kMaxKey && connection.server().namespaces().forbids(words[1]))
+    return connection.error("ERR " + undefined_namespace(words[1]));
   const auto setting = std::make_shared<Setting>(connection, words[1], *number);
   connection.run(
       [setting](const RespAnswer& answer, RespWriter& to) { return (*setting)(answer, to); });

@@ -19,7 +19,7 @@ namespace quipu {
 class RespConnection;
 
 struct RespSettings {
-  // For all changing commands that name no level.
+  // For all changing commands that name no level, where the namespace of the key says nothing.
   Ack ack = Ack::disk;
   bool flushall = false;
   std::size_t connections = 0;   // the limit
@@ -49,8 +49,21 @@ struct RespServer {
   RespFigures figures{};  // without `commands`
   std::vector<CommandCount> commands = std::vector<CommandCount>(command_numbers());
 
+  // ---- namespaces, as this node knows them ----
+  [[nodiscard]] const NamespaceTable& namespaces() const {
+    return context.port.core()->executor().namespaces();
+  }
+  // For a change that names no level.
+  [[nodiscard]] Ack ack_for(std::string_view key) const {
+    if (!by_namespace) return settings.ack;
+    return namespaces().policy_of(key).ack.value_or(settings.ack);
+  }
+
   // ---- a turn: the requests that one connection has sent ----
-  void begin_turn(Instant now) { turn_began = now; }
+  void begin_turn(Instant now) {
+    turn_began = now;
+    by_namespace = namespaces().by_operation();
+  }
   void count_calls(CommandCount& command, std::uint64_t calls) {
     if (command.in_turn == 0) called.push_back(&command);
     command.in_turn += calls;
@@ -65,6 +78,7 @@ struct RespServer {
   [[nodiscard]] Figures own_figures() const;
 
   Instant turn_began{};
+  bool by_namespace = false;            // some namespace has a level of its own, as of this turn
   std::vector<CommandCount*> called{};  // in this turn
   struct {
     std::uint64_t commands = 0, bytes_in = 0, bytes_out = 0;

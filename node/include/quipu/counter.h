@@ -6,7 +6,8 @@
 //   quipu::Counter likes = node.counter("likes:42");
 //   if (quipu::Status s = likes.add(1); !s.ok()) { … s.outcome() … }
 //
-// Keys are 1 to 512 bytes, by custom `namespace:rest`. Sums are signed 64-bit.
+// Keys are 1 to 512 bytes. What is before the first ':' is the key's namespace (namespace.h).
+// Sums are signed 64-bit.
 //
 // Each call has up to three forms, here and in counters.h:
 //
@@ -48,7 +49,7 @@
 namespace quipu {
 
 struct AddOptions {
-  Ack ack = Ack::disk;
+  Ack ack = Ack::by_default;
   // After this time the answer is in_doubt, or an error that says why nothing was applied.
   std::chrono::milliseconds timeout{5000};
   // Used by adds to a counter that is spread over shards. Any bytes, such as a user's id. All
@@ -61,12 +62,12 @@ struct AddOptions {
 
 // Options of a reset or a raise. Both concern all shards of a counter.
 struct ChangeOptions {
-  Ack ack = Ack::disk;
+  Ack ack = Ack::by_default;
   std::chrono::milliseconds timeout{5000};  // as of an add
 };
 
 struct ReadOptions {
-  ReadLevel level = ReadLevel::local;
+  ReadLevel level = ReadLevel::by_default;
   std::chrono::milliseconds timeout{5000};
 };
 

@@ -26,6 +26,7 @@
 #include "quipu/cluster_status.h"
 #include "quipu/counter.h"
 #include "quipu/export.h"
+#include "quipu/namespace.h"
 
 namespace quipu {
 
@@ -68,6 +69,30 @@ struct ListPage {
   ListCursor skip = ListCursor::end;
 };
 
+// The answer to a change of a namespace's definition.
+struct NamespaceAnswer {
+  // ok: the change, or one by others that wins over it, is durable at every member that is not in
+  // `absent`.
+  // invalid_argument: it exists, or does not, or its name or policy is invalid; nothing changed.
+  // unavailable, overloaded, storage_full: nothing changed.
+  // in_doubt: it may have been changed; the same call may be repeated.
+  Status status{};
+  // Members that do not hold it yet, by name: they are down, or did not answer within the timeout.
+  // They get it from the others. Until then they use the policy that they know.
+  std::vector<std::string> absent{};
+};
+
+// How far a step of drop_namespace got.
+struct NamespaceDrop {
+  // ok: the definition is dropped, and all counters that the node listed before `next` were reset.
+  // in_doubt: it may be dropped, and some counters of this step are not reset; ask again at `next`.
+  // Other errors: nothing was done.
+  Status status{};
+  std::uint64_t reset = 0;  // counters of this step that were reset
+  ListCursor next = ListCursor::begin;
+  std::vector<std::string> absent{};  // as in NamespaceAnswer; of the step at ListCursor::begin
+};
+
 class CounterBackend;
 
 // Every call is thread-safe.
@@ -75,6 +100,8 @@ class QUIPU_EXPORT Counters {
  public:
   Counters(const Counters&) = delete;
   Counters& operator=(const Counters&) = delete;
+
+  static constexpr std::chrono::milliseconds kWait{5000};
 
   // Returns at once, without asking the cluster: the counter need not exist yet.
   [[nodiscard]] Counter counter(std::string key);
@@ -106,14 +133,50 @@ class QUIPU_EXPORT Counters {
   void list(ListOptions options, std::function<void(ListPage)> done);
   std::future<ListPage> list_async(ListOptions options = {});
 
+  // Defines a namespace (namespace.h). Errors: see NamespaceAnswer. If it exists with this very
+  // policy, the answer is ok.
+  NamespaceAnswer create_namespace(Namespace definition, std::chrono::milliseconds timeout = kWait);
+  void create_namespace(Namespace definition, std::chrono::milliseconds timeout,
+                        std::function<void(NamespaceAnswer)> done);
+  std::future<NamespaceAnswer> create_namespace_async(Namespace definition,
+                                                      std::chrono::milliseconds timeout = kWait);
+
+  // Replaces the policy of a namespace that exists. The default namespace, "", always does.
+  NamespaceAnswer set_namespace(Namespace definition, std::chrono::milliseconds timeout = kWait);
+  void set_namespace(Namespace definition, std::chrono::milliseconds timeout,
+                     std::function<void(NamespaceAnswer)> done);
+  std::future<NamespaceAnswer> set_namespace_async(Namespace definition,
+                                                   std::chrono::milliseconds timeout = kWait);
+
+  // Drops the definition of a namespace, then resets its counters, at the level of the default
+  // namespace. Each call is one step of about 64 counters, and `timeout` is that of the step: begin
+  // at ListCursor::begin, and go on at NamespaceDrop::next until that is ListCursor::end. Another
+  // process may go on, too. As with Counter::reset, adds may stay that come meanwhile, or that the
+  // node has not heard of yet. Another drop resets those, also of a namespace that was dropped long
+  // ago. Errors: see NamespaceDrop; invalid_argument (there was never such a namespace, it is the
+  // default one, or `from` is ListCursor::end).
+  NamespaceDrop drop_namespace(std::string name, ListCursor from = ListCursor::begin,
+                               std::chrono::milliseconds timeout = kWait);
+  void drop_namespace(std::string name, ListCursor from, std::chrono::milliseconds timeout,
+                      std::function<void(NamespaceDrop)> done);
+  std::future<NamespaceDrop> drop_namespace_async(std::string name,
+                                                  ListCursor from = ListCursor::begin,
+                                                  std::chrono::milliseconds timeout = kWait);
+
+  // All definitions that the asked node holds, sorted by name. The default namespace comes first.
+  Result<std::vector<Namespace>> namespaces(std::chrono::milliseconds timeout = kWait);
+  void namespaces(std::chrono::milliseconds timeout,
+                  std::function<void(Result<std::vector<Namespace>>)> done);
+  std::future<Result<std::vector<Namespace>>> namespaces_async(
+      std::chrono::milliseconds timeout = kWait);
+
   // Asks every member for its status, at its client port, over a connection of its own. A Node
   // answers for itself without a connection. The result also has the members that do not answer
   // within the timeout: see MemberStatus::reached. Errors: unavailable (no node could name the
   // members), overloaded (kMaxStatusCalls are under way).
-  Result<ClusterStatus> status(std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  Result<ClusterStatus> status(std::chrono::milliseconds timeout = kWait);
   void status(std::chrono::milliseconds timeout, std::function<void(Result<ClusterStatus>)> done);
-  std::future<Result<ClusterStatus>> status_async(
-      std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  std::future<Result<ClusterStatus>> status_async(std::chrono::milliseconds timeout = kWait);
 
   // The version of this library, such as "0.1.0".
   [[nodiscard]] static std::string_view version();

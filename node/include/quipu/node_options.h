@@ -14,6 +14,7 @@
 
 #include "quipu/levels.h"
 #include "quipu/log_level.h"
+#include "quipu/namespace.h"
 
 namespace quipu {
 
@@ -63,6 +64,9 @@ struct NodeOptions {
   std::string peer_address{};  // where to listen; empty: as in `members`
   // Required if an address is not loopback, since nothing is encrypted yet.
   bool insecure = false;
+  // Definitions that this node makes at its start if they were never made. What exists, or was
+  // dropped, is not changed. Give all members the same list.
+  std::vector<Namespace> namespaces{};
   // Moves a corrupt store aside and fills a new one from the peers.
   bool rebuild = false;
   // How often changes are sent to the other owners.

@@ -51,6 +51,14 @@ request_seconds = 90
 soft_output_bytes = 2097152
 soft_output_seconds = 20
 hard_output_bytes = 16777216
+[[namespace]]
+name = "likes"
+ack = "quorum"
+read = "fresh"
+shards = 16
+[[namespace]]
+name = ""
+strict = true
 )";
 
 constexpr const char* kLeast = "[node]\nname = \"n1\"\ndata_directory = \"data\"\n";
@@ -70,6 +78,7 @@ void expect_same_again(const LoadedSettings& loaded) {
     EXPECT_EQ(member.zone, members[i].zone);
     EXPECT_EQ(member.weight, members[i].weight);
   }
+  EXPECT_EQ(again.settings.node.namespaces, loaded.settings.node.namespaces);
 }
 
 TEST(SettingsToml, SetsTheSameAgain) {

@@ -1,0 +1,40 @@
+// level_names.h: the levels of adds and reads as people write them, in settings, on command lines
+// and in RESP.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "quipu/levels.h"
+
+namespace quipu {
+
+// By number. A level that a namespace decides has none.
+inline constexpr std::array<std::string_view, 3> kAckNames{"memory", "disk", "quorum"};
+inline constexpr std::array<std::string_view, 3> kReadLevelNames{"local", "fresh", "strong"};
+[[nodiscard]] constexpr const auto& level_names(Ack) { return kAckNames; }
+[[nodiscard]] constexpr const auto& level_names(ReadLevel) { return kReadLevelNames; }
+static_assert(Ack::memory == Ack{0} && Ack::disk == Ack{1} && Ack::quorum == Ack{2});
+static_assert(ReadLevel::local == ReadLevel{0} && ReadLevel::fresh == ReadLevel{1} &&
+              ReadLevel::strong == ReadLevel{2});
+
+// REQUIRES: it is not by_default.
+template <class Level>
+[[nodiscard]] constexpr std::string_view level_name(Level level) {
+  return level_names(level).at(static_cast<std::size_t>(level));
+}
+
+// Nothing: there is no such level. `same` compares the word with a name.
+template <class Level, class Same = std::equal_to<>>
+[[nodiscard]] constexpr std::optional<Level> level_named(std::string_view word, Same same = {}) {
+  const auto& names = level_names(Level{});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (same(word, names[i])) return static_cast<Level>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace quipu
