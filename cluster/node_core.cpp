@@ -24,7 +24,7 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
                    std::unique_ptr<Executor> executor, Random random, Service service)
     : config_(std::move(config)),
       self_(self),
-      settings_(settings),
+      settings_(std::move(settings)),
       service_(service),
       executor_(std::move(executor)),
       random_(random),
