@@ -20,8 +20,25 @@ ExecutorOptions executor_options(const ClusterConfig& config, MemberIndex self,
   return options;
 }
 
-NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
-                   std::unique_ptr<Executor> executor, Random random, Service service)
+namespace {
+
+// How often the machine's clock is looked at, at least.
+constexpr Duration kClockInterval = std::chrono::milliseconds(100);
+
+// By member: whether it has another clock than this one.
+std::vector<bool> other_clocks(const ClusterConfig& config, MemberIndex self,
+                               const NodeSettings& settings) {
+  std::vector<bool> others(config.members.size(), true);
+  others[self] = false;
+  for (const MemberIndex member : settings.same_clock) others[member] = false;
+  return others;
+}
+
+}  // namespace
+
+NodeCore::NodeCore(Instant now, Wall wall, ClusterConfig config, MemberIndex self,
+                   NodeSettings settings, std::unique_ptr<Executor> executor, Random random,
+                   Service service)
     : config_(std::move(config)),
       self_(self),
       settings_(std::move(settings)),
@@ -29,6 +46,9 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
       executor_(std::move(executor)),
       random_(random),
       view_(config_, self, executor_->meta().lineage.back().boot),
+      clock_(now, wall,
+             {other_clocks(config_, self_, settings_), settings_.clock_skew,
+              settings_.gossip_interval}),
       identity_(view_, *executor_, now + settings_.confirm_wait),
       seals_(*executor_),
       backpressure_(settings_, config_.members.size()),
@@ -58,7 +78,8 @@ NodeCore::NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSett
                     residency_, settings_},
                    random_.split()),
       handshake_(view_, *executor_),
-      next_gossip_(now) {
+      next_gossip_(now),
+      next_clock_(now) {
   if (service_ == Service::reads) {
     on_storage_full(true);
   } else {
@@ -135,11 +156,11 @@ void NodeCore::on_count_keys(Instant now, ClientId client, const CountKeys& size
   finish_event(now, effects);
 }
 
-void NodeCore::on_namespaces(Instant now, std::uint64_t wall_ms, ClientId client,
-                             const NamespaceRequest& request, Effects& effects) {
+void NodeCore::on_namespaces(Instant now, ClientId client, const NamespaceRequest& request,
+                             Effects& effects) {
   const bool only_reads = request.action == NamespaceAction::list;
   if (only_reads ? serves_reads() : ready()) {
-    namespaces_.on_request(now, wall_ms, client, request);
+    namespaces_.on_request(now, clock_.at(now), client, request);
   } else {
     out_.answer(client,
                 NamespaceReply{.id = request.id, .code = Code::unavailable, .detail = state()});
@@ -316,7 +337,8 @@ void NodeCore::handle(Instant now, MemberIndex from, const DeltaAck& ack) {
 }
 
 void NodeCore::handle(Instant now, MemberIndex from, const Heartbeat& beat) {
-  freshness_.on_heartbeat(from, beat);
+  const auto travelled = freshness_.on_heartbeat(now, from, beat);
+  if (travelled && beat.wall != Wall{}) clock_.on_heartbeat(now, from, beat.wall, *travelled);
   view_.set_full(from, beat.full);
   namespaces_.on_heartbeat(now, from, beat.namespaces);
   replicator_.on_pulled(from, beat.pulled_epoch);
@@ -413,7 +435,9 @@ void NodeCore::on_loaded(Instant now, const Loaded& loaded, Effects& effects) {
   finish_event(now, effects);
 }
 
-void NodeCore::on_tick(Instant now, Effects& effects) {
+void NodeCore::on_tick(Instant now, Wall wall, Effects& effects) {
+  clock_.set(now, wall);
+  if (now >= next_clock_) next_clock_ = now + kClockInterval;
   if (identity_.abandoned()) return;
   identity_.settle(now);
   if (now >= next_gossip_ && service_ == Service::reads) {
@@ -447,6 +471,7 @@ void NodeCore::gossip(Instant now) {
 void NodeCore::send_heartbeat(Instant now, MemberIndex to) {
   Heartbeat beat = freshness_.beat(now, to, replicator_);
   beat.namespaces = namespaces_.sum();
+  beat.wall = clock_.shown(now);
   out_.send(to, beat);
 }
 
@@ -468,7 +493,7 @@ void NodeCore::begin_closing(Instant now, Effects& effects) {
 
 Instant NodeCore::deadline() const {
   if (identity_.abandoned()) return kNever;  // only its last write is outstanding
-  return std::min({next_gossip_, anti_entropy_.deadline(), identity_.deadline()});
+  return std::min({next_gossip_, next_clock_, anti_entropy_.deadline(), identity_.deadline()});
 }
 
 // ---- the end of every event ----

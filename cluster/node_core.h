@@ -33,6 +33,7 @@
 #include "cluster/gates/seal_policy.h"
 #include "cluster/gates/task_queue.h"
 #include "cluster/membership/store_identity.h"
+#include "cluster/membership/wall_clock.h"
 #include "cluster/reads/key_counts.h"
 #include "cluster/reads/listing.h"
 #include "cluster/replication/anti_entropy.h"
@@ -55,7 +56,7 @@ class NodeCore {
  public:
   // `executor` comes from recover(), and its identity is durable; for Service::reads, it
   // comes from recover_for_reads().
-  NodeCore(Instant now, ClusterConfig config, MemberIndex self, NodeSettings settings,
+  NodeCore(Instant now, Wall wall, ClusterConfig config, MemberIndex self, NodeSettings settings,
            std::unique_ptr<Executor> executor, Random random, Service service = Service::all);
   NodeCore(const NodeCore&) = delete;
   NodeCore& operator=(const NodeCore&) = delete;
@@ -78,9 +79,9 @@ class NodeCore {
   // Answered by one Keys or one KeyCount with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);
   void on_count_keys(Instant now, ClientId client, const CountKeys& size, Effects& effects);
-  // Answered by one NamespaceReply with its id. `wall_ms` is since 1970.
-  void on_namespaces(Instant now, std::uint64_t wall_ms, ClientId client,
-                     const NamespaceRequest& request, Effects& effects);
+  // Answered by one NamespaceReply with its id.
+  void on_namespaces(Instant now, ClientId client, const NamespaceRequest& request,
+                     Effects& effects);
   // Answered at once.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
@@ -110,7 +111,8 @@ class NodeCore {
   [[nodiscard]] bool storage_full() const { return view_.full(self_); }
 
   // ---- time ----
-  void on_tick(Instant now, Effects& effects);
+  // `wall` is what the machine's clock shows. Until the next tick, its time goes on by `now`.
+  void on_tick(Instant now, Wall wall, Effects& effects);
   [[nodiscard]] Instant deadline() const;
 
   // Nothing open waits for the gossip from now on, so that the node is soon quiet.
@@ -130,6 +132,7 @@ class NodeCore {
   [[nodiscard]] const Executor& executor() const { return *executor_; }
   [[nodiscard]] const ClusterConfig& cluster() const { return config_; }
   [[nodiscard]] const View& view() const { return view_; }
+  [[nodiscard]] const WallClock& clock() const { return clock_; }
 
  private:
   using Turn = Residency::Turn;
@@ -184,6 +187,7 @@ class NodeCore {
   Random random_;
 
   View view_;
+  WallClock clock_;
   StoreIdentity identity_;
   SealPolicy seals_;
   Backpressure backpressure_;
@@ -206,6 +210,7 @@ class NodeCore {
 
   bool in_batch_ = false;  // ops came, and their event is not finished
   Instant next_gossip_;
+  Instant next_clock_;
 };
 
 }  // namespace quipu

@@ -2,6 +2,13 @@
 #include "cluster/node_core.h"
 
 namespace quipu {
+namespace {
+
+std::int64_t in_ms(std::optional<Duration> time) {
+  return time ? std::chrono::round<std::chrono::milliseconds>(*time).count() : kUnknownClock;
+}
+
+}  // namespace
 
 std::string NodeCore::state() const {
   if (identity_.abandoned()) return "this disk came back from an older copy: taking a new identity";
@@ -60,8 +67,12 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
     if (i == self_) continue;
     const Member& member = config_.members[i];
     reply.peers.push_back({member.name, member.peer_address, handshake_.state(i),
-                           replicator_.outbox_size(i), age_in_ms(freshness_.age_of(now, i))});
+                           replicator_.outbox_size(i), age_in_ms(freshness_.age_of(now, i)),
+                           in_ms(clock_.offset(now, i))});
   }
+  reply.clock_ms = in_ms(clock_.ahead());
+  reply.clock_trusted = clock_.trusted();
+  reply.clock_doubt = clock_.doubt();
   const Coordinator::Counts& ops = coordinator_.counts();
   const Replicator::Counts& sent = replicator_.counts();
   const AntiEntropy::Counts& repair = anti_entropy_.counts();

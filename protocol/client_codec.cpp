@@ -250,7 +250,8 @@ Offset<wire::PeerStatus> build_peer(Builder& builder, const PeerStatus& peer) {
   const auto name = build_text(builder, peer.name);
   const auto address = build_text(builder, peer.address);
   const auto state = build_text(builder, peer.state);
-  return wire::CreatePeerStatus(builder, name, address, state, peer.outbox, peer.age_ms);
+  return wire::CreatePeerStatus(builder, name, address, state, peer.outbox, peer.age_ms,
+                                peer.clock_ms);
 }
 
 PeerStatus read_peer(Reader& in, const wire::PeerStatus& from) {
@@ -260,6 +261,7 @@ PeerStatus read_peer(Reader& in, const wire::PeerStatus& from) {
   peer.state = in.text("state", from.state());
   peer.outbox = from.outbox();
   peer.age_ms = from.age_ms();
+  peer.clock_ms = from.clock_ms();
   return peer;
 }
 
@@ -271,8 +273,11 @@ Offset<wire::StatusReply> build(Builder& builder, const StatusReply& message) {
   const auto stats = build_tables<wire::Stat>(builder, message.stats, [&builder](const Stat& stat) {
     return wire::CreateStat(builder, build_text(builder, stat.name), stat.value);
   });
+  const flatbuffers::Optional<bool> trusted = message.clock_trusted;
+  const auto doubt = build_text(builder, message.clock_doubt);
   return wire::CreateStatusReply(builder, message.id, name, state, raw(message.cluster),
-                                 raw(message.node), raw(message.store), peers, stats);
+                                 raw(message.node), raw(message.store), peers, stats,
+                                 message.clock_ms, trusted, doubt);
 }
 
 void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
@@ -287,6 +292,9 @@ void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
   in.copy("stats", from.stats(), message.stats, [&in](const wire::Stat* stat) {
     return Stat{in.text("name", stat->name()), stat->value()};
   });
+  message.clock_ms = from.clock_ms();
+  if (from.clock_trusted()) message.clock_trusted = *from.clock_trusted();
+  message.clock_doubt = in.text("clock_doubt", from.clock_doubt());
 }
 
 // After the overloads, so that these find them all.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -181,12 +182,16 @@ struct StatusRequest {
   NodeId node{};  // which member to ask, of those at this address; 0: any
 };
 
+// A clock that was not compared lately.
+inline constexpr std::int64_t kUnknownClock = std::numeric_limits<std::int64_t>::min();
+
 struct PeerStatus {
   std::string name{};
   std::string address{};
   std::string state{};  // "up", "connecting", or why it was refused
   std::uint64_t outbox = 0;
   std::uint32_t age_ms = kUnknownAge;
+  std::int64_t clock_ms = kUnknownClock;  // how far its clock is ahead of this member's
 };
 
 struct Stat {
@@ -202,7 +207,10 @@ struct StatusReply {
   NodeId node{};
   StoreId store{};
   std::vector<PeerStatus> peers{};
-  std::vector<Stat> stats{};  // sorted by name
+  std::vector<Stat> stats{};              // sorted by name
+  std::int64_t clock_ms = kUnknownClock;  // how far its clock is ahead of the members' median
+  std::optional<bool> clock_trusted{};    // nullopt: unknown
+  std::string clock_doubt{};              // why not
 };
 
 // The frame was refused, and the connection will be closed.

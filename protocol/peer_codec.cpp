@@ -99,13 +99,23 @@ Offset<wire::Heartbeat> build(Builder& builder, const Heartbeat& message) {
   const wire::Hash128 namespaces = to_wire(message.namespaces);
   return wire::CreateHeartbeat(builder, message.number, message.covered, message.lost_epoch,
                                message.pulled_epoch, message.full,
-                               message.namespaces == Hash128{} ? nullptr : &namespaces);
+                               message.namespaces == Hash128{} ? nullptr : &namespaces,
+                               static_cast<std::uint64_t>(message.wall.time_since_epoch().count()),
+                               message.newest, message.held_us);
 }
 
-void read(Reader&, const wire::Heartbeat& from, Heartbeat& message) {
-  message = {from.number(),       from.covered(), from.lost_epoch(),
-             from.pulled_epoch(), from.full(),    {}};
+void read(Reader& in, const wire::Heartbeat& from, Heartbeat& message) {
+  message.number = from.number();
+  message.covered = from.covered();
+  message.lost_epoch = from.lost_epoch();
+  message.pulled_epoch = from.pulled_epoch();
+  message.full = from.full();
   if (from.namespaces() != nullptr) message.namespaces = from_wire(*from.namespaces());
+  if (from.wall_ms() > static_cast<std::uint64_t>(kLatestWall.time_since_epoch().count()))
+    in.refuse("wall_ms", "is no time that a clock shows");
+  message.wall = Wall(Wall::duration(static_cast<std::int64_t>(from.wall_ms())));
+  message.newest = from.newest();
+  message.held_us = from.held_us();
 }
 
 Offset<wire::Namespaces> build(Builder& builder, const Namespaces& message) {

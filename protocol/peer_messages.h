@@ -21,6 +21,7 @@
 #include "protocol/namespace.h"
 #include "protocol/partitions.h"
 #include "protocol/state.h"
+#include "protocol/wall.h"
 
 namespace quipu {
 
@@ -64,6 +65,9 @@ struct Heartbeat {
   std::uint64_t pulled_epoch = 0;  // your lost_epoch that I have repaired
   bool full = false;               // my disk has no room: I execute and acknowledge nothing
   Hash128 namespaces{};            // over all definitions of namespaces that I hold durably
+  Wall wall{};                     // what my machine's clock shows; 1970: I do not say
+  std::uint64_t newest = 0;        // the newest heartbeat that came over this link; 0: none
+  std::uint32_t held_us = 0;       // how long ago that came
 };
 
 // All definitions of namespaces that the sender holds durably. Sent to a member whose heartbeat

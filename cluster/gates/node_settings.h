@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cluster/membership/config.h"
 #include "protocol/instant.h"
 #include "quipu/namespace.h"
 #include "storage/checkpoint.h"
@@ -46,6 +47,10 @@ struct NodeSettings {
   // About how many bytes of counters stay in memory; 0: no limit. Beyond it, unused counters are
   // in the store alone, and read back when they are needed.
   std::size_t memory_limit = 0;
+  // A clock is trusted within this distance of the members' median.
+  Duration clock_skew = std::chrono::seconds(1);
+  // The reactors of this node. They have one clock, so it proves nothing to compare them.
+  std::vector<MemberIndex> same_clock;
   // Defined at the start if they never were.
   std::vector<Namespace> namespaces;
   TokenLimits tokens;

@@ -1,6 +1,7 @@
 #include "cluster/replication/freshness.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "protocol/check.h"
 
@@ -8,6 +9,11 @@ namespace quipu {
 namespace {
 
 constexpr std::size_t kRememberedBeats = 1024;  // older ones cannot date anything
+constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
+
+std::uint32_t clamped(std::int64_t number) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, kMost32));
+}
 
 }  // namespace
 
@@ -29,6 +35,9 @@ Heartbeat Freshness::beat(Instant now, MemberIndex to, const Replicator& replica
   }
   Heartbeat beat{peer.next_heartbeat++, peer.covered, replicator.lost_epoch(to), peer.pulled,
                  view_.full(view_.self())};
+  beat.newest = peer.newest;
+  const auto held = std::chrono::duration_cast<std::chrono::microseconds>(now - peer.newest_at);
+  beat.held_us = peer.newest == 0 ? 0 : clamped(held.count());
   peer.sent.push_back({beat.number, now});
   if (peer.sent.size() > kRememberedBeats) peer.sent.pop_front();
   QUIPU_CHECK(peer.covered <= peer.newest, "only a heartbeat that came is covered", to,
@@ -49,18 +58,27 @@ void Freshness::mark(Peer& peer) const {
   QUIPU_CHECK(peer.marker > peer.covered, "each marker covers more", peer.marker, peer.covered);
 }
 
-void Freshness::on_heartbeat(MemberIndex from, const Heartbeat& beat) {
+std::optional<Duration> Freshness::on_heartbeat(Instant now, MemberIndex from,
+                                                const Heartbeat& beat) {
   Peer& peer = peers_[from];
-  peer.newest = std::max(peer.newest, beat.number);
+  if (beat.number > peer.newest) {
+    peer.newest = beat.number;
+    peer.newest_at = now;
+  }
   mark(peer);
   peer.lost = std::max(peer.lost, beat.lost_epoch);
-  if (needs_pull(from)) return;
+  std::optional<Duration> travelled;
+  const std::uint64_t oldest = peer.sent.empty() ? 0 : peer.sent.front().number;
+  if (beat.newest >= oldest && beat.newest - oldest < peer.sent.size())  // they are consecutive
+    travelled = now - peer.sent[beat.newest - oldest].at - std::chrono::microseconds(beat.held_us);
+  if (needs_pull(from)) return travelled;
   while (!peer.sent.empty() && peer.sent.front().number <= beat.covered) {
     QUIPU_CHECK(!peer.as_of || *peer.as_of <= peer.sent.front().at,
                 "what is known of a peer becomes no older", from, beat.covered);
     peer.as_of = peer.sent.front().at;
     peer.sent.pop_front();
   }
+  return travelled;
 }
 
 // Covered states stay covered: as_of is ours. Our numbers continue, so that the peer's answers

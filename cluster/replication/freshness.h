@@ -6,7 +6,10 @@
 // Every gossip interval each side sends a heartbeat. The peer answers `covered = k` once we
 // have acked everything that it held when our heartbeat k arrived, and nothing of it awaits
 // repair. We sent k earlier than that. So our knowledge of this peer is no older than our
-// sending of k, on our own clock. No time is sent between nodes.
+// sending of k, on our own clock. No clocks are compared.
+//
+// Beside that, each heartbeat says which heartbeat of the receiver came last, and how long ago.
+// This tells how long a message and its answer take.
 //
 // Age = now − the oldest such moment over all members that may execute adds.
 #pragma once
@@ -42,7 +45,8 @@ class Freshness {
   // Send a heartbeat without waiting for the interval: this node has just reached what the
   // peer's last one asked for.
   [[nodiscard]] bool due(MemberIndex to, const Replicator& replicator) const;
-  void on_heartbeat(MemberIndex from, const Heartbeat& beat);
+  // Returns how long ours and this one travelled, if it tells.
+  std::optional<Duration> on_heartbeat(Instant now, MemberIndex from, const Heartbeat& beat);
   // A new link starts again: heartbeats and repairs of earlier links do not count.
   void on_link_up(MemberIndex member);
   // The new store does not know what the old one owed us, but other members may have got it. So
@@ -76,6 +80,7 @@ class Freshness {
     std::optional<Instant> as_of;
     // what they sent
     std::uint64_t newest = 0;  // their heartbeat's number
+    Instant newest_at{};       // when it came
     std::uint64_t lost = 1;    // losses of their outbox to us
     std::uint64_t pulled = 0;
     // what we owe them: covered = marker, once they have all up to its commit

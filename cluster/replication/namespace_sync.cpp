@@ -67,13 +67,13 @@ Status NamespaceSync::check(const NamespaceRequest& request) const {
 
 // Also one that finds nothing to change takes a new stamp: other members may hold a later change,
 // which this node has not heard of.
-NamespaceDefinition NamespaceSync::changed(std::uint64_t wall_ms,
-                                           const NamespaceRequest& request) const {
+NamespaceDefinition NamespaceSync::changed(Wall wall, const NamespaceRequest& request) const {
   NamespaceDefinition definition;
   if (const auto* held = executor_.namespaces().find(request.name)) definition = *held;
   definition.name = request.name;
   const std::uint64_t latest = std::max(definition.changed.at, definition.dropped.at);
-  const Stamp stamp{std::max(wall_ms, latest + 1), view_.config().members[view_.self()].id};
+  const auto now = static_cast<std::uint64_t>(wall.time_since_epoch().count());
+  const Stamp stamp{std::max(now, latest + 1), view_.config().members[view_.self()].id};
   using Request = NamespaceRequest;
   switch (request.action) {
     case NamespaceAction::create:
@@ -98,7 +98,7 @@ NamespaceDefinition NamespaceSync::changed(std::uint64_t wall_ms,
   return definition;
 }
 
-void NamespaceSync::on_request(Instant now, std::uint64_t wall_ms, ClientId client,
+void NamespaceSync::on_request(Instant now, Wall wall, ClientId client,
                                const NamespaceRequest& request) {
   if (request.action == NamespaceAction::list) {
     out_.answer(client, NamespaceReply{.id = request.id, .namespaces = defined()});
@@ -110,7 +110,7 @@ void NamespaceSync::on_request(Instant now, std::uint64_t wall_ms, ClientId clie
                     .id = request.id, .code = wrong.code(), .detail = std::string(wrong.detail())});
     return;
   }
-  join(changed(wall_ms, request));
+  join(changed(wall, request));
   waits_.push_back(
       {client, request.id, executor_.covering(), settings_.deadline(now, request.timeout_ms)});
   finish_waits();

@@ -21,6 +21,7 @@
 #include "cluster/gates/node_settings.h"
 #include "cluster/gates/outbound.h"
 #include "cluster/membership/view.h"
+#include "protocol/wall.h"
 
 namespace quipu {
 
@@ -29,9 +30,8 @@ class NamespaceSync {
   // All must outlive it.
   NamespaceSync(const View& view, Executor& executor, Outbound& out, const NodeSettings& settings);
 
-  // `wall_ms` is since 1970. REQUIRES: the core serves.
-  void on_request(Instant now, std::uint64_t wall_ms, ClientId client,
-                  const NamespaceRequest& request);
+  // `wall` is this node's wall time. REQUIRES: the core serves.
+  void on_request(Instant now, Wall wall, ClientId client, const NamespaceRequest& request);
   // Defines those of the settings that were never defined, as if long ago, so that each later
   // change, and each drop, wins. REQUIRES: agrees_with_peers(), or it might change one of theirs.
   void define_missing(const std::vector<Namespace>& wanted);
@@ -60,8 +60,7 @@ class NamespaceSync {
 
   // What is wrong with it, or nothing.
   [[nodiscard]] Status check(const NamespaceRequest& request) const;
-  [[nodiscard]] NamespaceDefinition changed(std::uint64_t wall_ms,
-                                            const NamespaceRequest& request) const;
+  [[nodiscard]] NamespaceDefinition changed(Wall wall, const NamespaceRequest& request) const;
   void join(const NamespaceDefinition& definition);
   [[nodiscard]] std::vector<Namespace> defined() const;
   [[nodiscard]] bool holds(MemberIndex member) const;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "protocol/instant.h"
+#include "protocol/wall.h"
 
 namespace quipu {
 
@@ -18,12 +19,10 @@ struct NodeClock : MonotonicTime {
   }
 };
 
-// The operating system's wall clock, in ms since 1970; 0 before that. It may be wrong, and may
-// jump.
-[[nodiscard]] inline std::uint64_t wall_ms() {
+// The operating system's wall clock. It may be wrong, and may jump.
+[[nodiscard]] inline Wall wall_now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-  return static_cast<std::uint64_t>(std::max<decltype(ms)>(ms, 0));
+  return std::clamp(Wall(std::chrono::floor<Wall::duration>(since)), Wall{}, kLatestWall);
 }
 
 // Waits until an Instant on the reactor's io_context.

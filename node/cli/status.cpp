@@ -114,6 +114,18 @@ std::optional<std::chrono::milliseconds> age(const PeerStatus& peer) {
   return std::chrono::milliseconds(peer.age_ms);
 }
 
+nlohmann::json clock_json(std::int64_t ms) {
+  return ms == kUnknownClock ? nlohmann::json() : nlohmann::json(ms);
+}
+
+// How far it is from the others', and whether the member trusts it.
+std::string clock_text(const StatusReply& status) {
+  const std::int64_t ms = status.clock_ms;
+  const bool trusted = status.clock_trusted.value_or(true);
+  if (ms == kUnknownClock) return trusted ? "-" : "not trusted";
+  return (ms > 0 ? "+" : "") + std::to_string(ms) + " ms" + (trusted ? "" : ", not trusted");
+}
+
 nlohmann::json to_json(const PeerStatus& peer) {
   nlohmann::json json{{"name", peer.name},
                       {"address", peer.address},
@@ -121,18 +133,28 @@ nlohmann::json to_json(const PeerStatus& peer) {
                       {"outbox", peer.outbox},
                       {"age_ms", nullptr}};
   if (const auto ms = age(peer)) json["age_ms"] = ms->count();
+  json["clock_ms"] = clock_json(peer.clock_ms);
   return json;
 }
 
 nlohmann::json to_json(const MemberStatus& one) {
-  nlohmann::json json{
-      {"name", one.member.name},          {"client_address", one.member.client_address},
-      {"weight", one.member.weight},      {"reachable", one.status.ok()},
-      {"state", "unreachable"},           {"store", nullptr},
-      {"peers", nlohmann::json::array()}, {"stats", nlohmann::json::object()}};
+  nlohmann::json json{{"name", one.member.name},
+                      {"client_address", one.member.client_address},
+                      {"weight", one.member.weight},
+                      {"reachable", one.status.ok()},
+                      {"state", "unreachable"},
+                      {"store", nullptr},
+                      {"clock_ms", nullptr},
+                      {"clock_trusted", nullptr},
+                      {"clock_doubt", nullptr},
+                      {"peers", nlohmann::json::array()},
+                      {"stats", nlohmann::json::object()}};
   put_status(json, one.status.status());
   if (!one.status.ok()) return json;
   json["state"] = one.status->state;
+  json["clock_ms"] = clock_json(one.status->clock_ms);
+  if (one.status->clock_trusted) json["clock_trusted"] = *one.status->clock_trusted;
+  json["clock_doubt"] = one.status->clock_doubt;
   // As text: many readers of JSON cannot hold 64 bits.
   json["store"] = std::to_string(raw(one.status->store));
   for (const PeerStatus& peer : one.status->peers) json["peers"].push_back(to_json(peer));
@@ -155,11 +177,13 @@ nlohmann::json to_json(const ClusterStatus& cluster) {
 }
 
 void show_members(const std::vector<MemberStatus>& all) {
-  Table table({"NODE", "ADDRESS", "STATE"});
+  Table table({"NODE", "ADDRESS", "CLOCK", "STATE"});
   for (const MemberStatus& one : all) {
     const std::string state =
         one.status.ok() ? one.status->state : "unreachable: " + one.status.status().detail();
-    table.add({printable(one.member.name), printable(one.member.client_address), printable(state)});
+    const std::string clock = one.status.ok() ? clock_text(*one.status) : "-";
+    table.add({printable(one.member.name), printable(one.member.client_address), clock,
+               printable(state)});
   }
   table.print();
 }

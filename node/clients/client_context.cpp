@@ -45,7 +45,7 @@ void ClientContext::ask(Instant now, ClientId client, const CountKeys& size) {
 
 void ClientContext::ask(Instant now, ClientId client, const NamespaceRequest& request) {
   const CorePort::Event event(port);
-  if (!closing) return event->on_namespaces(now, wall_ms(), client, request, event.effects());
+  if (!closing) return event->on_namespaces(now, client, request, event.effects());
   reply(port, client,
         NamespaceReply{.id = request.id, .code = Code::unavailable, .detail = kClosing});
 }

@@ -170,8 +170,8 @@ void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
 
 void LocalCalls::ask(std::uint64_t id, const NamespaceQuestion& question) {
   const CorePort::Event event(port_);
-  event->on_namespaces(NodeClock::now(), wall_ms(), kClient,
-                       question.request(id, on_wire(question.timeout)), event.effects());
+  event->on_namespaces(NodeClock::now(), kClient, question.request(id, on_wire(question.timeout)),
+                       event.effects());
 }
 
 // This node's own members are known without a connection, even without a client port.

@@ -37,9 +37,14 @@ Status check_range(std::string_view what, Range range, std::uint64_t value) {
 }
 
 Status check_numbers(const NodeOptions& options) {
-  const auto gossip =
-      static_cast<std::uint64_t>(std::max<std::int64_t>(options.gossip_interval.count(), 0));
-  Status checked = check_range("the gossip interval in ms", kGossipMilliseconds, gossip);
+  const auto number = [](std::chrono::milliseconds time) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  };
+  Status checked = check_range("the gossip interval in ms", kGossipMilliseconds,
+                               number(options.gossip_interval));
+  if (checked.ok())
+    checked =
+        check_range("the clock skew in ms", kClockSkewMilliseconds, number(options.clock_skew));
   if (checked.ok()) checked = check_range("reactors", kReactors, options.reactors);
   if (!checked.ok()) return checked;
   const std::string each = options.reactors == 1 ? "" : ", for each reactor,";
@@ -205,6 +210,7 @@ NodeSettings settings_of(const NodeOptions& options) {
   NodeSettings settings;
   settings.namespaces = options.namespaces;
   settings.gossip_interval = options.gossip_interval;
+  settings.clock_skew = options.clock_skew;
   settings.link_timeout =
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
   settings.outbox_shards = options.outbox_shards / options.reactors;
@@ -263,11 +269,16 @@ Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
     return refuse("node " + in_quotes(options.name) +
                   " is not among the members: add it on every node, or correct the name");
   }
+  NodeSettings settings = settings_of(options);
+  for (std::size_t i = 0; i < options.reactors; ++i) {
+    if (const auto sibling = config->find(node_id(name_of(options.name, i))))
+      settings.same_clock.push_back(*sibling);
+  }
   NodePlan plan{.config = std::move(*config),
                 .reactor = reactor,
                 .reactors = options.reactors,
                 .self = *self,
-                .settings = settings_of(options),
+                .settings = std::move(settings),
                 .client = {},
                 .client_port = options.client_port,
                 .peer = {}};

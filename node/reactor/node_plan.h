@@ -18,6 +18,7 @@ struct Range {
   bool or_none = false;  // 0 is allowed, too
 };
 inline constexpr Range kGossipMilliseconds{10, 10'000};
+inline constexpr Range kClockSkewMilliseconds{100, 4'000};
 inline constexpr Range kOutboxShards{1, 10'000'000};
 inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
 inline constexpr Range kMemoryLimit{std::uint64_t{1} << 20, std::uint64_t{1} << 44, true};

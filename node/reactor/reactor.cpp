@@ -11,6 +11,8 @@ namespace quipu {
 namespace {
 
 // Clients get most of it; what peers still lack is flushed meanwhile.
+// A clock at the edge of what is trusted may change sides at each heartbeat.
+constexpr Duration kClockLogInterval = std::chrono::seconds(10);
 constexpr std::chrono::seconds kStop{6};
 constexpr std::chrono::milliseconds kLookForRoom{200};
 constexpr std::chrono::milliseconds kSweep{100};
@@ -176,9 +178,9 @@ void Reactor::begin(Recovered recovered) {
   filling_ = !waits && meta.marked && meta.filled_from.empty();
   if (filling_) log_.info(kBeingFilled);
   const CorePort::Event begun(port_);
-  port_.set(std::make_unique<NodeCore>(NodeClock::now(), plan_.config, plan_.self, plan_.settings,
-                                       std::move(recovered.executor), random_.split(),
-                                       waits ? Service::reads : Service::all));
+  port_.set(std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan_.config, plan_.self,
+                                       plan_.settings, std::move(recovered.executor),
+                                       random_.split(), waits ? Service::reads : Service::all));
   publish_figures();
   if (waits) {
     log_.error("the disk is full: the node serves local reads, and waits for room to join",
@@ -293,11 +295,12 @@ void Reactor::on_timer() {
   {
     const CorePort::Event event(port_);
     const Instant now = NodeClock::now();
-    if (now >= port_.core()->deadline()) event->on_tick(now, event.effects());
+    if (now >= port_.core()->deadline()) event->on_tick(now, wall_now(), event.effects());
     sessions_.on_tick(now);
     publish_figures();
   }
   tell_filled();
+  log_clock();
 }
 
 void Reactor::publish_figures() {
@@ -313,6 +316,25 @@ void Reactor::sweep_calls() {
     calls_->expire(NodeClock::now());
     if (calls_->waiting()) sweep_calls();
   });
+}
+
+// Not that it waits to be compared after a start. And the first reactor for all, since they have
+// one clock.
+void Reactor::log_clock() {
+  if (port_.core() == nullptr || plan_.reactor != 0) return;
+  const WallClock& clock = port_.core()->clock();
+  const bool doubted = !clock.trusted();
+  if (doubted && !clock.ahead() && port_.core()->cluster().members.size() > plan_.reactors) return;
+  const Instant now = NodeClock::now();
+  if (doubted == clock_doubted_ || now < log_clock_from_) return;
+  clock_doubted_ = doubted;
+  log_clock_from_ = now + kClockLogInterval;
+  if (doubted) {
+    log_.error("the clock is not trusted: nothing is done that needs a date",
+               {{"why", clock.doubt()}});
+  } else {
+    log_.info("the clock is trusted again");
+  }
 }
 
 void Reactor::tell_ready() {

@@ -95,6 +95,7 @@ class Reactor {
   void publish_figures();
   void sweep_calls();
   void tell_ready();
+  void log_clock();
   void tell_filled();
   static constexpr const char* kBeingFilled =
       "the new disk is being filled from the other owners: it does not count yet";
@@ -153,6 +154,8 @@ class Reactor {
   bool finish_posted_ = false;
   bool paused_ = false;
   bool ready_ = false;
+  bool clock_doubted_ = false;  // as logged
+  Instant log_clock_from_{};    // not before this time
   bool filling_ = false;
   Instant stop_by_ = kNever;
 

@@ -10,9 +10,15 @@
 namespace quipu {
 namespace {
 
+std::optional<std::chrono::milliseconds> clock_of(std::int64_t ms) {
+  if (ms == kUnknownClock) return std::nullopt;
+  return std::chrono::milliseconds(ms);
+}
+
 MemberStatus::Peer to_peer(const PeerStatus& told) {
   MemberStatus::Peer peer{told.name, told.address, told.state, told.outbox, std::nullopt};
   if (told.age_ms != kUnknownAge) peer.age = std::chrono::milliseconds(told.age_ms);
+  peer.clock = clock_of(told.clock_ms);
   return peer;
 }
 
@@ -72,6 +78,9 @@ void ClusterSurvey::take(std::size_t at, const StatusReply& reply) {
   MemberStatus& member = status_.members[at];
   member.reached = Status();
   member.state = reply.state;
+  member.clock = clock_of(reply.clock_ms);
+  member.clock_trusted = reply.clock_trusted;
+  member.clock_doubt = reply.clock_doubt;
   member.store = raw(reply.store);
   member.peers.clear();
   for (const PeerStatus& peer : reply.peers) member.peers.push_back(to_peer(peer));

@@ -134,6 +134,8 @@ constexpr std::array kTable{
         {"node.insecure", "QUIPU_INSECURE", "--insecure", "allow addresses that others can reach"}),
     number<kGossipMilliseconds, kNode, &NodeOptions::gossip_interval>(
         {"node.gossip_interval_ms", "QUIPU_GOSSIP_INTERVAL_MS"}),
+    number<kClockSkewMilliseconds, kNode, &NodeOptions::clock_skew>(
+        {"node.clock_skew_ms", "QUIPU_CLOCK_SKEW_MS"}),
     number<kOutboxShards, kNode, &NodeOptions::outbox_shards>(
         {"node.outbox_shards", "QUIPU_OUTBOX_SHARDS"}),
     number<kCheckpointBytes, kNode, &NodeOptions::checkpoint_bytes>(

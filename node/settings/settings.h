@@ -15,6 +15,7 @@
 //   peer_address = "127.0.0.1:7401"  QUIPU_PEER_ADDRESS          --peer
 //   insecure = false                 QUIPU_INSECURE              --insecure
 //   gossip_interval_ms = 100         QUIPU_GOSSIP_INTERVAL_MS
+//   clock_skew_ms = 1000             QUIPU_CLOCK_SKEW_MS
 //   outbox_shards = 100000           QUIPU_OUTBOX_SHARDS
 //   checkpoint_bytes = 268435456     QUIPU_CHECKPOINT_BYTES
 //   memory_limit = 0                 QUIPU_MEMORY_LIMIT          bytes; 0: none

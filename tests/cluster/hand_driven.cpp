@@ -54,14 +54,15 @@ void HandDriven::boot(MemberIndex index) {
   auto executor = full ? recover_for_reads(*node.store, owner, options, random_)
                        : recover(*node.store, owner, options, random_);
   if (!executor.ok()) throw std::runtime_error(executor.status().message());
-  node.core = std::make_unique<NodeCore>(now_, config_, index, node.settings, std::move(*executor),
-                                         random_.split(), full ? Service::reads : Service::all);
+  node.core = std::make_unique<NodeCore>(now_, wall(index), config_, index, node.settings,
+                                         std::move(*executor), random_.split(),
+                                         full ? Service::reads : Service::all);
 }
 
 void HandDriven::start(MemberIndex node) {
   boot(node);
   Effects effects;
-  nodes_[node].core->on_tick(now_, effects);
+  nodes_[node].core->on_tick(now_, wall(node), effects);
   perform(node, effects);
   run();
 }
@@ -365,6 +366,20 @@ void HandDriven::run() {
   throw std::runtime_error("the nodes do not come to rest");
 }
 
+Wall HandDriven::wall(MemberIndex node) const {
+  constexpr auto kStarted = 1'700'000'000s;
+  return Wall(kStarted + nodes_[node].clock_ahead +
+              std::chrono::floor<Wall::duration>(now_.time_since_epoch()));
+}
+
+void HandDriven::set_clock(MemberIndex node, Wall wall) {
+  nodes_[node].clock_ahead += wall - this->wall(node);
+  if (!running(node)) return;
+  Effects effects;
+  nodes_[node].core->on_tick(now_, wall, effects);
+  perform(node, effects);
+}
+
 void HandDriven::pass(Duration duration) {
   const Instant end = now_ + duration;
   for (;;) {
@@ -378,7 +393,7 @@ void HandDriven::pass(Duration duration) {
       if (!running(index) || core(index).deadline() > now_) continue;
       ticked = true;
       Effects effects;
-      nodes_[index].core->on_tick(now_, effects);
+      nodes_[index].core->on_tick(now_, wall(index), effects);
       perform(index, effects);
       if (running(index) && core(index).deadline() <= now_)
         throw std::runtime_error("a tick did not move the deadline");

@@ -118,8 +118,9 @@ class HandDriven {
                      std::uint32_t timeout_ms = 0);
   std::uint64_t list(MemberIndex node, List list);
   std::uint64_t size(MemberIndex node, std::uint32_t timeout_ms = 0);
-  // `wall_ms`: the node's wall clock. 0: all have one clock, which goes on.
-  std::uint64_t namespaces(MemberIndex node, NamespaceRequest request, std::uint64_t wall_ms = 0);
+  std::uint64_t namespaces(MemberIndex node, NamespaceRequest request);
+  // While its clock shows something else for a moment.
+  std::uint64_t namespaces(MemberIndex node, NamespaceRequest request, std::uint64_t wall_ms);
   // The executor's answer, if it came.
   [[nodiscard]] std::optional<Done> done(std::uint64_t id) const;
   [[nodiscard]] std::optional<Code> code(std::uint64_t id) const;
@@ -152,12 +153,16 @@ class HandDriven {
 
   // ---- time ----
   [[nodiscard]] Instant now() const { return now_; }
+  // What the clock of its machine shows. All show the same until one is set.
+  [[nodiscard]] Wall wall(MemberIndex node) const;
+  void set_clock(MemberIndex node, Wall wall);
   void pass(Duration duration);
   // Goes on until nothing is left to do at this moment.
   void run();
 
  private:
   struct Node {
+    Wall::duration clock_ahead{};
     MemoryDisk disk;
     NodeSettings settings;
     std::unique_ptr<MemoryStore> store;

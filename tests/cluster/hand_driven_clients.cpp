@@ -69,17 +69,22 @@ std::uint64_t HandDriven::size(MemberIndex node, std::uint32_t timeout_ms) {
   return size.id;
 }
 
-std::uint64_t HandDriven::namespaces(MemberIndex node, NamespaceRequest request,
-                                     std::uint64_t wall_ms) {
-  constexpr auto kStarted = 1'700'000'000s;
+std::uint64_t HandDriven::namespaces(MemberIndex node, NamespaceRequest request) {
   request.id = next_id_++;
-  if (wall_ms == 0)
-    wall_ms = static_cast<std::uint64_t>((now_.time_since_epoch() + kStarted) / 1ms);
   Effects effects;
-  nodes_[node].core->on_namespaces(now_, wall_ms, ClientId{1}, request, effects);
+  nodes_[node].core->on_namespaces(now_, ClientId{1}, request, effects);
   perform(node, effects);
   run();
   return request.id;
+}
+
+std::uint64_t HandDriven::namespaces(MemberIndex node, NamespaceRequest request,
+                                     std::uint64_t wall_ms) {
+  const Wall::duration usual = nodes_[node].clock_ahead;
+  set_clock(node, Wall(std::chrono::milliseconds(wall_ms)));
+  const std::uint64_t id = namespaces(node, std::move(request));
+  nodes_[node].clock_ahead = usual;
+  return id;
 }
 
 std::optional<Done> HandDriven::done(std::uint64_t id) const {

@@ -101,7 +101,7 @@ Node::Node(std::size_t members) : config_(config(members)), disk_(founded_disk(m
 
 Node::Node(const ClusterConfig& config, std::unique_ptr<Executor> executor, const MemoryDisk& disk)
     : config_(config), disk_(disk), store_(std::make_unique<MemoryStore>(disk_)) {
-  core_ = std::make_unique<NodeCore>(now_, config_, kSelf, settings(), std::move(executor),
+  core_ = std::make_unique<NodeCore>(now_, wall(), config_, kSelf, settings(), std::move(executor),
                                      random_.split());
   start();
 }
@@ -110,14 +110,14 @@ void Node::recover_core() {
   store_ = std::make_unique<MemoryStore>(disk_);
   auto executor = recover(*store_, owner(config_), options(), random_);
   check(executor.ok(), "a node's own disk can be recovered");
-  core_ = std::make_unique<NodeCore>(now_, config_, kSelf, settings(), std::move(*executor),
+  core_ = std::make_unique<NodeCore>(now_, wall(), config_, kSelf, settings(), std::move(*executor),
                                      random_.split());
 }
 
 // As long as it takes to wait for peers that say nothing.
 void Node::start() {
   Effects effects;
-  core_->on_tick(now_, effects);
+  core_->on_tick(now_, wall(), effects);
   perform(effects);
   pass(settings().confirm_wait);
 }
@@ -200,9 +200,8 @@ bool Node::client_frame(const FrameDecoder::Frame& frame, std::vector<Op>& ops) 
       const Result<NamespaceRequest> request = decode_namespace_request(frame.payload);
       if (!request.ok()) return false;
       owed_.push_back({request->id, kNamespaces});
-      const auto wall_ms = static_cast<std::uint64_t>(now_.time_since_epoch().count() / 1'000'000);
       Effects effects;
-      core_->on_namespaces(now_, wall_ms, client_id_, *request, effects);
+      core_->on_namespaces(now_, client_id_, *request, effects);
       perform(effects);
       return true;
     }
@@ -424,7 +423,7 @@ void Node::pass(Duration duration) {
   while (core_->deadline() <= end) {
     now_ = std::max(now_, core_->deadline());
     Effects effects;
-    core_->on_tick(now_, effects);
+    core_->on_tick(now_, wall(), effects);
     perform(effects);
     check(core_->deadline() > now_, "a tick moves the deadline");
   }

@@ -99,6 +99,9 @@ class Node {
   [[nodiscard]] Print print(const Executor& executor) const;
   void check_recovered();
   void recover_core();
+  [[nodiscard]] Wall wall() const {
+    return Wall(std::chrono::floor<Wall::duration>(now_.time_since_epoch()));
+  }
 
   const ClusterConfig& config_;
   MemoryDisk disk_;

@@ -102,12 +102,12 @@ class Server {
     check(executor.ok(), "a node's own disk can be recovered");
     // Connections take their time from the clock, so the core does, too.
     Instant now = NodeClock::now() - std::chrono::hours(1);
-    port_.set(std::make_unique<NodeCore>(now, config_, 0, Node::settings(), std::move(*executor),
-                                         random_.split()));
+    port_.set(std::make_unique<NodeCore>(now, wall_now(), config_, 0, Node::settings(),
+                                         std::move(*executor), random_.split()));
     const Instant begun = NodeClock::now();
     for (; now <= begun; now = std::max(now, port_.core()->deadline())) {
       const CorePort::Event event(port_);
-      event->on_tick(now, event.effects());
+      event->on_tick(now, wall_now(), event.effects());
     }
   }
 
@@ -121,7 +121,7 @@ class Server {
   void on_storage_full(bool full) { CorePort::Event(port_)->on_storage_full(full); }
   void tick() {
     const CorePort::Event event(port_);
-    event->on_tick(NodeClock::now(), event.effects());
+    event->on_tick(NodeClock::now(), wall_now(), event.effects());
   }
   void on_reply(std::function<void(const Effects::Reply&)> tell) { tell_ = std::move(tell); }
 

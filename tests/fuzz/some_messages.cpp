@@ -213,8 +213,15 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
       return DeltaAck{some_code(bytes), some(bytes, 4, [&] { return bytes.count(); }),
                       some(bytes, 2, [&] { return some_partition(bytes); })};
     case 2:
-      return Heartbeat{
-          id, bytes.count(), bytes.count(), bytes.count(), bytes.below(2) != 0, {bytes.byte(), 0}};
+      return Heartbeat{id,
+                       bytes.count(),
+                       bytes.count(),
+                       bytes.count(),
+                       bytes.below(2) != 0,
+                       {bytes.byte(), 0},
+                       Wall(std::chrono::milliseconds(bytes.count())),
+                       bytes.count(),
+                       bytes.number<std::uint32_t>()};
     case 3:
       return Forward{some(bytes, 5, [&] { return some_op(bytes, known); })};
     case 4:

@@ -518,8 +518,20 @@ TEST(AbsentFields, are_read_as_empty_ones) {
   EXPECT_TRUE(std::get<Namespaces>(*decoded) == Namespaces{{NamespaceDefinition{}}});
 }
 
-// As a member of a version without namespaces sends it.
-TEST(AbsentFields, of_a_heartbeat_say_that_no_namespace_is_defined) {
+TEST(HostileHeartbeat, says_no_time_that_a_clock_cannot_show) {
+  const auto latest = static_cast<std::uint64_t>(kLatestWall.time_since_epoch().count());
+  for (const std::uint64_t ms : {latest, latest + 1, ~std::uint64_t{0}}) {
+    const auto beat = made([ms](Builder& b) {
+      wire::HeartbeatBuilder heartbeat(b);
+      heartbeat.add_wall_ms(ms);
+      return heartbeat.Finish();
+    });
+    EXPECT_EQ(decode_peer(FrameType::beat, beat.get()).ok(), ms == latest) << ms;
+  }
+}
+
+// As a member of a version without namespaces and clocks sends it.
+TEST(AbsentFields, of_a_heartbeat_say_that_no_namespace_is_defined_and_no_time_is_known) {
   const auto beat = made([](Builder& b) { return wire::CreateHeartbeat(b, 1, 2, 3, 4, true); });
   const auto decoded = decode_peer(FrameType::beat, beat.get());
   ASSERT_TRUE(decoded.ok());

@@ -33,14 +33,14 @@ inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::ti
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
 inline auto fields(const StatusRequest& m) { const auto& [a, b] = m; return std::tie(a, b); }
-inline auto fields(const PeerStatus& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const PeerStatus& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const Stat& m) { const auto& [a, b] = m; return std::tie(a, b); }
-inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
 inline auto fields(const Refusal& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
+inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
@@ -253,8 +253,11 @@ inline std::vector<ClientMessage> client_messages() {
                   .cluster = ClusterId{kMax64},
                   .node = NodeId{kMax64},
                   .store = StoreId{kMax64},
-                  .peers = {PeerStatus{}, PeerStatus{"b", "host:7401", "up", kMax64, 0}},
-                  .stats = {Stat{}, Stat{"adds", kMax64}}},
+                  .peers = {PeerStatus{}, PeerStatus{"b", "host:7401", "up", kMax64, 0, -7}},
+                  .stats = {Stat{}, Stat{"adds", kMax64}},
+                  .clock_ms = 1'200,
+                  .clock_trusted = false,
+                  .clock_doubt = "it is ahead"},
       Refusal{},
       Refusal{Code::invalid_argument, "no"},
   };
@@ -285,6 +288,7 @@ inline std::vector<PeerMessage> peer_messages() {
       Heartbeat{1, 2, 3, kMax64, true},
       Heartbeat{kMax64, kMax64, kMax64, kMax64, true, hash},
       Heartbeat{1, 0, 0, 0, false, {0, 1}},
+      Heartbeat{1, 0, 0, 0, false, {}, kLatestWall, kMax64, kMax32},
       Forward{},
       Forward{{Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
       Forwarded{},

@@ -20,6 +20,7 @@ constexpr Duration kOwnAge = milliseconds(300), kOthersAge = milliseconds(600);
 
 void Aftermath::check() {
   check_converged();
+  if (!trace_.failure()) check_clocks();
   if (!trace_.failure()) check_it_works();
   if (!trace_.failure()) check_staleness();
 }
@@ -247,6 +248,19 @@ void Aftermath::check_lists() {
   if (!told.empty())
     fail(Invariant::lists_are_whole,
          node.name() + " lists " + *told.begin() + ", which nobody named");
+}
+
+// All are right now. (The one of a node that is alone was trusted while it was ahead, and its time
+// stands still until then.)
+void Aftermath::check_clocks() {
+  if (nodes_.size() == 1) return;
+  const auto trusted = [](const SimNode* node) { return node->core()->clock().trusted(); };
+  if (world_.wait_for(seconds(2), kStep, [&] { return std::ranges::all_of(nodes_, trusted); }))
+    return;
+  for (const SimNode* node : nodes_) {
+    if (!trusted(node))
+      fail(Invariant::clocks_are_judged, node->name() + ": " + node->core()->clock().doubt());
+  }
 }
 
 // Adds and reads of every level, once no client remembers a full disk: until then the library

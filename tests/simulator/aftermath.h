@@ -46,6 +46,7 @@ class Aftermath {
   std::optional<Told> hear(SimNode& node, const Question& question);
   [[nodiscard]] bool in_one_leaf(const std::vector<std::string>& keys) const;
   void check_lists();
+  void check_clocks();
   void check_it_works();
   void check_plain_adds();
   void check_staleness();

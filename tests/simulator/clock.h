@@ -1,6 +1,6 @@
-// clock.h: a node's own clock. It starts at any time, runs a little fast or slow, and may jump
-// forwards. (A monotonic clock never goes back. After a restart it may show any time, and no
-// time is sent between nodes.)
+// clock.h: a node's monotonic clock. It starts at any time, runs a little fast or slow, and may
+// jump forwards. (It never goes back. After a restart it may show any time, and it is never sent
+// between nodes.)
 #pragma once
 
 #include "tests/simulator/timeline.h"

@@ -16,8 +16,6 @@ using std::chrono::milliseconds;
 constexpr std::uint64_t kOwnDraws = 0x6e73;  // so that the other draws of a seed stay as they are
 constexpr std::array<std::string_view, 6> kNames{"", "witness", "negative", "signed", "big", "x"};
 constexpr std::uint64_t kPaceMs = 400;
-constexpr std::uint64_t kSkewMs = 1500;
-constexpr std::uint64_t kWallAtStart = 1'700'000'000'000;
 
 using Definitions = NamespaceTable::Definitions;
 
@@ -65,10 +63,7 @@ NamespaceClients::NamespaceClients(const Shared& shared, const std::vector<SimNo
       nodes_(nodes),
       ledger_(ledger),
       options_(options),
-      random_(options.seed ^ kOwnDraws) {
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    skews_.push_back(static_cast<std::int64_t>(random_.below(kSkewMs)));
-}
+      random_(options.seed ^ kOwnDraws) {}
 
 // ---- while it runs ----
 
@@ -93,20 +88,20 @@ void NamespaceClients::change() {
 }
 
 void NamespaceClients::ask(SimNode& node, const NamespaceRequest& request) {
-  const auto passed = (shared_.time.now() - Timeline::kStart) / milliseconds(1);
-  const auto wall = static_cast<std::uint64_t>(passed + skews_[node.member()]) + kWallAtStart;
   const auto change = std::make_shared<Change>();
   change->name = request.name;
   change->action = request.action;
   ++shared_.trace.operations["changes of namespaces"];
   node.ask(
-      wall, request,
-      {[this, change, wall](const NamespaceTable& table) {
+      request,
+      {[this, change, &node](const NamespaceTable& table) {
          const NamespaceDefinition& now = find(table.all(), change->name);
          change->begun = shared_.time.now();
          // A change is later than any before, and its clock is not ahead of it.
          const bool drops = change->action == NamespaceAction::drop;
-         change->stamp = std::max(drops ? now.dropped : now.changed, Stamp{wall, NodeId{}});
+         const Wall wall = node.core()->clock().at(node.clock().now());
+         const auto at = static_cast<std::uint64_t>(wall.time_since_epoch().count());
+         change->stamp = std::max(drops ? now.dropped : now.changed, Stamp{at, NodeId{}});
        },
        [this, change, &node](const NamespaceReply& reply) { on_reply(node, *change, reply); }});
 }

@@ -57,7 +57,6 @@ class NamespaceClients {
   const Ledger& ledger_;
   const Options& options_;
   Random random_;
-  std::vector<std::int64_t> skews_;  // by node: how many ms its wall clock is ahead
   std::vector<Change> acked_;
   bool stopped_ = false;
   bool relaxed_ = false;

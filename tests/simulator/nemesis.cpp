@@ -9,6 +9,8 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr std::uint64_t kWallDraws = 0x77a11;  // a generator of their own
+
 std::string in_seconds(Duration length) {
   return std::to_string(std::chrono::duration_cast<milliseconds>(length).count()) + " ms";
 }
@@ -23,6 +25,8 @@ Nemesis::Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledg
       options_(options),
       strikes_(random),
       random_(strikes_.split()),
+      walls_(options.seed ^ kWallDraws),
+      wrong_wall_(walls_.below(nodes_.size())),
       hosts_(options.nodes + options.clients + options.wire_clients),
       left_(options.faults),
       restarting_(nodes_.size()),
@@ -35,6 +39,7 @@ Nemesis::Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledg
     all_.push_back(node->member());
     if (options.has(Knob::lost_tails)) node->disk().remember_tail();
   }
+  set_walls();
 }
 
 void Nemesis::start(Disks disks) {
@@ -46,6 +51,7 @@ void Nemesis::start(Disks disks) {
     for (SimNode* node : nodes_) node->clock().drift(draw_ppm());
   }
   strike();
+  if (options_.has(Knob::wrong_walls)) change_wall();
 }
 
 void Nemesis::strike() {
@@ -115,6 +121,7 @@ void Nemesis::heal() {
   active_ = false;
   ++cuts_;
   swap_back();
+  set_walls();
   shared_.network.be_kind(true);
   shared_.network.heal();
   for (SimNode* node : nodes_) {
@@ -179,6 +186,29 @@ void Nemesis::jump_clock(SimNode& node) {
   const Duration by = random_.below(3) == 0 ? upto(5000) : hours(1 + random_.below(365 * 24));
   injected(node, "clock jump");
   node.jump_clock(by);
+}
+
+// Right, as far as clocks can be.
+void Nemesis::set_walls() {
+  for (SimNode* node : nodes_) node->set_wall(milliseconds(walls_.below(601)) - milliseconds(300));
+}
+
+// It jumps, and is set right again. Always that of one node: what others remember of a wrong clock
+// must not meet a second one.
+void Nemesis::change_wall() {
+  if (!active_) return;
+  constexpr milliseconds kLeast{10'000}, kMost{1'200'000};
+  SimNode& node = *nodes_[wrong_wall_];
+  milliseconds ahead = milliseconds(walls_.below(1001)) - milliseconds(500);
+  if (walls_.below(3) != 0) {
+    ahead = kLeast + milliseconds(walls_.below(static_cast<std::uint64_t>(kMost.count())));
+    if (walls_.below(2) == 0) ahead = -ahead;
+    injected(node, "wrong wall clock");
+  }
+  node.set_wall(ahead);
+  shared_.time.in(milliseconds(100 + walls_.below(6000)), [this, mine = starts_] {
+    if (mine == starts_) change_wall();
+  });
 }
 
 std::int64_t Nemesis::draw_ppm() { return static_cast<std::int64_t>(random_.below(1001)) - 500; }

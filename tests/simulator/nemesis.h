@@ -88,6 +88,8 @@ class Nemesis {
   void flip_bit(SimNode& node);
   void jump_clock(SimNode& node);
   void new_clock(SimNode& node);
+  void set_walls();
+  void change_wall();
   [[nodiscard]] std::int64_t draw_ppm();
 
   // Whether one more disk may be lost now.
@@ -107,6 +109,8 @@ class Nemesis {
   const Options& options_;
   Random strikes_;
   Random random_;  // of the current strike
+  Random walls_;
+  std::size_t wrong_wall_ = 0;  // the node whose wall clock may be wrong
   std::size_t hosts_;
   bool active_ = false;
   Disks disks_ = Disks::lost;

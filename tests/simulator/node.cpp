@@ -70,11 +70,10 @@ bool SimNode::start() {
            ((*executor)->meta().marked ? ", a replacement" : "") +
            (disk_.bytes().durable.size() < 3 ? ", on an empty disk" : "");
   });
-  core_ = std::make_unique<NodeCore>(clock_.now(), shared_.config, self_, shared_.settings,
+  trusted_wall_ = {};
+  core_ = std::make_unique<NodeCore>(clock_.now(), wall(), shared_.config, self_, shared_.settings,
                                      std::move(*executor), random_.split());
-  Effects effects;
-  core_->on_tick(clock_.now(), effects);
-  perform(effects);
+  tick();
   dial();
   return true;
 }
@@ -454,10 +453,40 @@ void SimNode::arm() {
   later(deadline, [this, deadline] {
     if (armed_ != deadline) return;
     armed_ = kNever;
-    Effects effects;
-    core_->on_tick(clock_.now(), effects);
-    perform(effects);
+    tick();
   });
+}
+
+Wall SimNode::wall() const {
+  constexpr Wall kAtStart{std::chrono::milliseconds(1'700'000'000'000)};
+  const Duration passed = shared_.time.now() - Timeline::kStart;
+  return kAtStart + wall_ahead_ + std::chrono::floor<Wall::duration>(passed);
+}
+
+// What others say of the time is wrong by less than a second, and never that of two nodes at once.
+// If only one was heard, its clock and this one's stand on both sides of the median.
+void SimNode::tick() {
+  Effects effects;
+  core_->on_tick(clock_.now(), wall(), effects);
+  check_clock();
+  perform(effects);
+}
+
+void SimNode::check_clock() {
+  const WallClock& clock = core_->clock();
+  if (!clock.trusted()) return;
+  const Wall shown = clock.at(clock_.now());
+  const auto fail = [&](const std::string& why) {
+    shared_.trace.fail(shared_.time.now(), Invariant::clocks_are_judged,
+                       name() + " trusts its clock, which " + why);
+  };
+  if (shown < trusted_wall_)
+    fail("went back by " + std::to_string((trusted_wall_ - shown).count()) + " ms");
+  trusted_wall_ = shown;
+  const Wall::duration ahead = shown - wall() + wall_ahead_;
+  if (shared_.config.members.size() > 1 &&
+      std::chrono::abs(ahead) > 2 * shared_.settings.clock_skew + std::chrono::seconds(1))
+    fail("is " + std::to_string(ahead.count()) + " ms ahead");
 }
 
 template <class Begin>
@@ -506,12 +535,12 @@ void SimNode::ask(CountKeys size) {
   });
 }
 
-void SimNode::ask(std::uint64_t wall_ms, NamespaceRequest request, NamespacesAsked asked) {
+void SimNode::ask(NamespaceRequest request, NamespacesAsked asked) {
   if (!running()) return;
-  when_awake([this, wall_ms, request, asked = std::move(asked)]() mutable {
+  when_awake([this, request, asked = std::move(asked)]() mutable {
     request.id = next_id_++;
     Effects effects;
-    core_->on_namespaces(clock_.now(), wall_ms, kDefiner, request, effects);
+    core_->on_namespaces(clock_.now(), kDefiner, request, effects);
     asked.begun(core_->executor().namespaces());
     asked_namespaces_.emplace(request.id, std::move(asked));
     perform(effects);

@@ -56,6 +56,9 @@ class SimNode {
   [[nodiscard]] Clock& clock() { return clock_; }
   [[nodiscard]] const Clock& clock() const { return clock_; }
   void jump_clock(Duration by);
+  // Its machine's wall clock is this far ahead of the true time. The core is not told.
+  void set_wall(Wall::duration ahead) { wall_ahead_ = ahead; }
+  [[nodiscard]] Wall wall() const;
 
   // ---- the disk ----
   [[nodiscard]] Disk& disk() { return disk_; }
@@ -83,7 +86,7 @@ class SimNode {
     std::function<void(const NamespaceTable&)> begun;
     std::function<void(const NamespaceReply&)> ended;
   };
-  void ask(std::uint64_t wall_ms, NamespaceRequest request, NamespacesAsked asked);
+  void ask(NamespaceRequest request, NamespacesAsked asked);
   [[nodiscard]] std::size_t asked_namespaces() const { return asked_namespaces_.size(); }
   [[nodiscard]] const std::optional<Answer>& told() const { return told_; }
   [[nodiscard]] std::optional<Value> answer() const;  // of a read
@@ -117,6 +120,8 @@ class SimNode {
   void begin_sync();
   void end_sync();
   void arm();
+  void tick();
+  void check_clock();
   void watch_votes();
   // Runs `what` once the process is awake, unless it has died meanwhile.
   template <class What>
@@ -129,6 +134,8 @@ class SimNode {
   MemberIndex self_;
   Random random_;
   Clock clock_;
+  Wall::duration wall_ahead_{};
+  Wall trusted_wall_{};  // the latest that this core has shown while it trusted its clock
   Disk disk_;
   std::vector<SimNode*> nodes_;
 

@@ -56,6 +56,8 @@ constexpr std::array kKnobs = {
              "a disk loses records that one peer has heard of, who is out of reach", 50},
     KnobInfo{Knob::founding, "founding", "faults that lose no disk, from the first moment on", 40},
     KnobInfo{Knob::namespaces, "namespaces", "namespaces are defined, changed and dropped", 30},
+    KnobInfo{Knob::wrong_walls, "wrong-walls", "a node's wall clock is off by up to 20 minutes",
+             40},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 

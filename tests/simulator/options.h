@@ -64,6 +64,7 @@ enum class Knob : std::uint8_t {
   unheard_tails,
   founding,
   namespaces,
+  wrong_walls,
   count_  // how many there are
 };
 

@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 36> kInvariants = {{
+constexpr std::array<InvariantInfo, 37> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -54,6 +54,8 @@ constexpr std::array<InvariantInfo, 36> kInvariants = {{
      "after healing, each counter that exists is listed once, none else is, and all are counted"},
     {"namespaces_agree",
      "after healing all nodes hold the same definitions, and no acked change of one is lost"},
+    {"clocks_are_judged",
+     "no node trusts a wrong wall clock, and after healing each trusts its own"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle, and no check fails"},
 }};

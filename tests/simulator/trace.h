@@ -48,6 +48,7 @@ enum class Invariant : std::uint8_t {
   nothing_acked_is_lost,
   lists_are_whole,
   namespaces_agree,
+  clocks_are_judged,
   works_after_healing,
   no_crash,
 };

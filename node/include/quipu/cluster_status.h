@@ -25,6 +25,8 @@ struct MemberStatus {
     std::uint64_t outbox = 0;  // shards whose new state still waits to be sent there
     // This member has everything that the peer acknowledged longer ago. None: unknown.
     std::optional<std::chrono::milliseconds> age{};
+    // How far the peer's clock is ahead of this member's. None: not compared lately.
+    std::optional<std::chrono::milliseconds> clock{};
   };
 
   std::string name{};
@@ -35,6 +37,10 @@ struct MemberStatus {
   Status reached{};
   std::string state{};      // "ready", or what the member waits for
   std::uint64_t store = 0;  // the random id of its data directory
+  // How far its clock is ahead of the median of all members'. None: it was never compared.
+  std::optional<std::chrono::milliseconds> clock{};
+  std::optional<bool> clock_trusted{};  // by the member itself. None: unknown
+  std::string clock_doubt{};            // why not, for people
   std::vector<Peer> peers{};
   std::map<std::string, std::uint64_t> figures{};  // counts and sizes of this member, by name
 };

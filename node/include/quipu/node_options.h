@@ -71,6 +71,9 @@ struct NodeOptions {
   bool rebuild = false;
   // How often changes are sent to the other owners.
   std::chrono::milliseconds gossip_interval{100};
+  // This node trusts its clock while that is so near the median of all members' clocks. The clocks
+  // matter only to what has a date. All members should have the same value.
+  std::chrono::milliseconds clock_skew{1000};
   // The most changed shards that are remembered for each peer that is slow or down. Beyond this,
   // anti-entropy repairs the peer.
   std::size_t outbox_shards = 100'000;

@@ -21,6 +21,8 @@
 namespace quipu::test {
 namespace {
 
+using testing::HasSubstr;
+
 bool reads(Node& node, const std::string& key, std::int64_t value, ReadLevel level) {
   const Result<Reading> reading = node.counter(key).read({.level = level});
   return reading.ok() && reading->value == value;
@@ -124,6 +126,31 @@ TEST(Cluster, ProgramsThatItsProgramStartsHoldNoneOfItsSockets) {
   for (const auto& [socket, closed] : before) sockets.erase(socket);
   EXPECT_GE(sockets.size(), 6u);  // four that listen, and a connection's both ends
   for (const auto& [socket, closed] : sockets) EXPECT_TRUE(closed) << socket;
+}
+
+// They are all of this machine. Two reactors of one node prove nothing to each other.
+TEST(Cluster, ComparesTheClocksOfItsNodes) {
+  for (const bool several : {false, true}) {
+    const TemporaryDirectory directory;
+    std::vector<NodeOptions> cluster = cluster_of(2, directory.path());
+    for (NodeOptions& options : cluster) options.reactors = several ? 2 : 1;
+    Nodes nodes = open_all(cluster);
+    const auto compared = [&] {
+      const Result<ClusterStatus> status = nodes[0]->status();
+      const auto is_compared = [](const MemberStatus& member) {
+        if (!member.reached.ok()) return member.name.starts_with("n2");  // it has no client port
+        return member.clock && member.clock->count() < 100 && member.clock_trusted == true;
+      };
+      return status.ok() && std::ranges::all_of(status->members, is_compared);
+    };
+    EXPECT_TRUE(eventually(compared)) << several;
+    nodes.clear();
+    const auto alone = open_node(cluster[0]);
+    ASSERT_TRUE(alone->wait_ready(kPatience));
+    const Result<ClusterStatus> status = alone->status();
+    ASSERT_TRUE(status.ok()) << status.status().message();
+    EXPECT_THAT(status->members[0].clock_doubt, HasSubstr("not compared its clock"));
+  }
 }
 
 TEST(Cluster, IsFoundedOnlyOnceEveryMemberWasSeen) {

@@ -22,8 +22,8 @@ inline std::unique_ptr<NodeCore> core_alone(MemoryStore& store) {
   EXPECT_TRUE(initialize(store, new_meta(plan->owner(), NewStore::unmarked, random)).ok());
   auto executor = recover(store, plan->owner(), {}, random);
   EXPECT_TRUE(executor.ok());
-  return std::make_unique<NodeCore>(NodeClock::now(), plan->config, plan->self, plan->settings,
-                                    std::move(*executor), random);
+  return std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan->config, plan->self,
+                                    plan->settings, std::move(*executor), random);
 }
 
 }  // namespace quipu::test

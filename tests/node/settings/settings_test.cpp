@@ -30,6 +30,7 @@ client_address = "127.0.0.1:7400"
 peer_address = "127.0.0.1:7401"
 insecure = false
 gossip_interval_ms = 200
+clock_skew_ms = 500
 outbox_shards = 5000
 checkpoint_bytes = 1048576
 memory_limit = 1048577
@@ -60,6 +61,7 @@ TEST(Settings, AWholeFileIsRead) {
   EXPECT_EQ(node.client_address, "127.0.0.1:7400");
   EXPECT_EQ(node.peer_address, "127.0.0.1:7401");
   EXPECT_EQ(node.gossip_interval, std::chrono::milliseconds(200));
+  EXPECT_EQ(node.clock_skew, std::chrono::milliseconds(500));
   EXPECT_EQ(node.outbox_shards, 5000u);
   EXPECT_EQ(node.checkpoint_bytes, 1048576u);
   EXPECT_EQ(node.memory_limit, 1048577u);
@@ -143,6 +145,7 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "quipu.toml:4: node.gossip_interval_ms is 9: choose 10 to 10000"},
            Case{"gossip_interval_ms = 10001",
                 "quipu.toml:4: node.gossip_interval_ms is 10001: choose 10 to 10000"},
+           Case{"clock_skew_ms = 99", "quipu.toml:4: node.clock_skew_ms is 99: choose 100 to 4000"},
            Case{"gossip_interval_ms = -1", "must be a number from 10 to 10000, not \"-1\""},
            Case{"gossip_interval_ms = 1.5", "must be a number, without quotes"},
            Case{"outbox_shards = 0", "node.outbox_shards is 0: choose 1 to 10000000"},

@@ -37,6 +37,7 @@ client_address = "0.0.0.0:7400"
 peer_address = "0.0.0.0:7401"
 insecure = true
 gossip_interval_ms = 200
+clock_skew_ms = 500
 outbox_shards = 5000
 checkpoint_bytes = 1048576
 memory_limit = 1073741824

@@ -1,0 +1,25 @@
+// wall.h: wall time in the cores: a number that the caller passes in, as an Instant is. Clocks of
+// different machines differ, so a Wall is only as good as cluster/membership/wall_clock.h says.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace quipu {
+
+struct WallTime {
+  using rep = std::int64_t;
+  using period = std::milli;
+  using duration = std::chrono::milliseconds;
+  using time_point = std::chrono::time_point<WallTime, duration>;
+  static constexpr bool is_steady = false;
+};
+
+// Since 1970.
+using Wall = WallTime::time_point;
+
+// The latest that a node may say, in the year 2109: in nanoseconds it still fits 64 bits, and so
+// does the difference of two times.
+inline constexpr Wall kLatestWall{std::chrono::milliseconds(std::int64_t{1} << 42)};
+
+}  // namespace quipu
