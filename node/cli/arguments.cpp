@@ -11,8 +11,8 @@
 
 #include "node/api/client.h"
 #include "node/base/level_names.h"
-#include "node/base/spelling.h"
 #include "node/cli/ingest_line.h"
+#include "node/cli/other_words.h"
 #include "node/cli/output.h"
 #include "node/net/address.h"
 #include "node/settings/settings.h"
@@ -74,7 +74,7 @@ struct Raw {
   std::optional<std::string> pipeline;
   std::optional<std::string> keys;
   std::optional<std::string> seconds;
-  // Of namespaces.
+  // For quipu namespace.
   std::optional<std::string> name;
   std::optional<std::string> read;
   std::optional<std::string> shards;
@@ -218,58 +218,6 @@ std::vector<std::string>::iterator command_in(std::vector<std::string>& words) {
   return words.end();
 }
 
-// The names that other programs use for our commands.
-constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"incr", "add"},
-    {"incrby", "add"},
-    {"increment", "add"},
-    {"inc", "add"},
-    {"decr", "add"},
-    {"decrby", "add"},
-    {"count", "add"},
-    {"read", "get"},
-    {"mget", "get"},
-    {"show", "get"},
-    {"value", "get"},
-    {"del", "reset"},
-    {"delete", "reset"},
-    {"rm", "reset"},
-    {"remove", "reset"},
-    {"clear", "reset"},
-    {"unlink", "reset"},
-    {"shard", "shards"},
-    {"spread", "shards"},
-    {"list", "ls"},
-    {"keys", "ls"},
-    {"scan", "ls"},
-    {"import", "ingest"},
-    {"load", "ingest"},
-    {"namespaces", "namespace ls"},
-    {"ns", "namespace"},
-    {"create", "namespace create"},
-    {"drop", "namespace drop"},
-    {"status", "cluster status"},
-    {"info", "cluster status"},
-    {"nodes", "cluster status"},
-    {"members", "cluster status"},
-    {"ping", "cluster status"},
-    {"settings", "config show"},
-    {"benchmark", "bench"},
-};
-
-constexpr std::pair<std::string_view, std::string_view> kOtherNamespaceNames[] = {
-    {"add", "create"},  {"new", "create"},  {"define", "create"}, {"change", "set"},
-    {"update", "set"},  {"delete", "drop"}, {"del", "drop"},      {"rm", "drop"},
-    {"remove", "drop"}, {"get", "show"},    {"info", "show"},     {"list", "ls"},
-};
-
-std::size_t slips_in(std::string_view word) { return word.size() <= 3 ? 1 : 2; }
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  const auto meant = nearest_word(word, known, slips_in(word));
-  return meant ? ": did you mean " + *meant + "?" : "";
-}
-
 int refuse(const std::string& why, int count, const char* const* arguments) {
   complain(why);
   if (!wants_json(count, arguments)) return kUsage;
@@ -369,19 +317,19 @@ class Arguments {
     throw Usage{not_expected(word) + see_help()};
   }
 
+  static std::vector<std::string> names_of(const CLI::App& commands) {
+    std::vector<std::string> names;
+    for (const CLI::App* one : commands.get_subcommands({})) names.push_back(one->get_name());
+    return names;
+  }
+
   // An unknown word, with suggestions from everything that is allowed there.
   [[nodiscard]] Usage unknown_command(const std::string& word) const {
-    std::string meant;
-    const std::string lower = CLI::detail::to_lower(word);
-    for (const auto& [other, ours] : kOtherNames) {
-      if (lower == other) meant = ": did you mean " + std::string(ours) + "?";
-    }
-    std::vector<std::string> names;
-    for (const CLI::App* command : app_.get_subcommands({})) names.push_back(command->get_name());
+    std::vector<std::string> names = names_of(app_);
     names.insert(names.end(), {"help", "version"});
-    if (meant.empty()) meant = did_you_mean(lower, names);
-    return {in_quotes(word) + " is not a command" +
-            (meant.empty() ? std::string(": ") + kCommands : meant + " (see quipu --help)")};
+    const auto meant = meant_command(word, names);
+    return {in_quotes(word) + " is not a command: " +
+            (meant ? "did you mean " + *meant + "? (see quipu --help)" : kCommands)};
   }
 
   [[nodiscard]] std::string not_expected(const std::string& word) const {
@@ -395,23 +343,13 @@ class Arguments {
       const auto inner = at->get_subcommands({});
       if (word.starts_with('-') || inner.empty()) break;
       // cluster and config are followed by one word only.
-      const std::string meant = inner.size() == 1 ? inner.front()->get_name() : inner_command(word);
-      if (meant.empty()) return text + ": " + kNamespaceCommands;
-      return text + ": did you mean " + at->get_name() + ' ' + meant + '?';
+      const auto meant = inner.size() == 1 ? std::optional(inner.front()->get_name())
+                                           : meant_namespace_command(word, names_of(*at));
+      if (!meant) return text + ": " + kNamespaceCommands;
+      return text + ": did you mean " + at->get_name() + ' ' + *meant + '?';
     }
-    return text + did_you_mean(word.substr(0, word.find('=')), names);
-  }
-
-  // The command of namespace that the word may mean, if any.
-  [[nodiscard]] std::string inner_command(const std::string& word) const {
-    const std::string lower = CLI::detail::to_lower(word);
-    for (const auto& [other, ours] : kOtherNamespaceNames) {
-      if (lower == other) return std::string(ours);
-    }
-    std::vector<std::string> names;
-    for (const CLI::App* inner : namespace_->get_subcommands({}))
-      names.push_back(inner->get_name());
-    return nearest_word(lower, names, slips_in(lower)).value_or("");
+    const auto meant = similar_word(word.substr(0, word.find('=')), names);
+    return meant ? text + ": did you mean " + *meant + '?' : text;
   }
 
   // help and version are commands elsewhere. And get must know where its keys begin.
