@@ -11,10 +11,6 @@ namespace {
 constexpr std::size_t kRememberedBeats = 1024;  // older ones cannot date anything
 constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
-std::uint32_t clamped(std::int64_t number) {
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, kMost32));
-}
-
 }  // namespace
 
 std::uint32_t age_in_ms(std::optional<Duration> age) {
@@ -37,7 +33,8 @@ Heartbeat Freshness::beat(Instant now, MemberIndex to, const Replicator& replica
                  view_.full(view_.self())};
   beat.newest = peer.newest;
   const auto held = std::chrono::duration_cast<std::chrono::microseconds>(now - peer.newest_at);
-  beat.held_us = peer.newest == 0 ? 0 : clamped(held.count());
+  if (peer.newest != 0)
+    beat.held_us = static_cast<std::uint32_t>(std::min<std::int64_t>(held.count(), kMost32));
   peer.sent.push_back({beat.number, now});
   if (peer.sent.size() > kRememberedBeats) peer.sent.pop_front();
   QUIPU_CHECK(peer.covered <= peer.newest, "only a heartbeat that came is covered", to,

@@ -46,7 +46,7 @@ class NamespaceSync {
   [[nodiscard]] bool agrees_with_peers() const;
   // A change is not durable yet.
   [[nodiscard]] bool is_pending() const { return !pending_.empty(); }
-  // Of what is durable: for heartbeats.
+  // The sum of the durable definitions, which heartbeats carry.
   [[nodiscard]] const Hash128& sum() const { return sum_; }
   [[nodiscard]] std::size_t size() const { return waits_.size(); }  // waiting requests
 

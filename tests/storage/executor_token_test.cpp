@@ -54,7 +54,7 @@ TEST(Executor, answers_each_token_that_it_cannot_judge_without_applying_it) {
   EXPECT_EQ(value(executor, kLikes), 1);
 }
 
-// Whoever asks for this may have sent copies that come later.
+// Copies of the same add, which its client sent earlier, may still arrive.
 TEST(Executor, refuses_for_good_what_it_was_told_to_refuse_for_good) {
   Executor executor = fresh_executor(1);
   const Token token{StoreId{1}, executor.issue_session(), 1, 0};

@@ -24,9 +24,9 @@ inline constexpr std::size_t kMaxNamespaceName = 64;  // bytes
 struct NamespacePolicy {
   std::optional<Ack> ack{};         // for adds and resets that name none
   std::optional<ReadLevel> read{};  // for reads that name none
-  // Of a counter that an add creates where none was before: a counter that was reset keeps its
-  // shards. (The add itself counts in the first shard. Others are used once a majority of the
-  // owners knows how many there are.)
+  // How many shards a new counter has. A counter that was reset is not new: it keeps its shards.
+  // (The add that creates a counter counts in its first shard. The others are used once a majority
+  // of the owners knows how many there are.)
   std::optional<std::uint16_t> shards{};
   // Only in the default namespace: whether adds to undefined namespaces are refused.
   std::optional<bool> strict{};

@@ -195,7 +195,7 @@ TEST(WallClock, that_was_set_back_with_the_others_is_trusted_when_its_time_goes_
   t.set(0s);
   EXPECT_FALSE(t.clock.trusted());
   EXPECT_THAT(t.clock.doubt(), HasSubstr("set back by 600 s"));
-  EXPECT_EQ(t.clock.shown(t.now), kNoon + 100ms) << "others are told the right time";
+  EXPECT_EQ(t.clock.shown(t.now), kNoon + 100ms) << "it tells others the right time";
   for (int i = 0; i < 599; ++i) t.pass(1s), t.hear(1, 0s), t.hear(2, 0s);
   EXPECT_TRUE(t.clock.trusted()) << "a second before, at most";
 }
