@@ -74,12 +74,16 @@ NodeCore::NodeCore(Instant now, Wall wall, ClusterConfig config, MemberIndex sel
       listing_(view_, *executor_, out_, settings_),
       key_counts_(view_, *executor_, out_, settings_),
       namespaces_(view_, *executor_, out_, settings_),
+      prefixes_(view_, *executor_, out_),
+      sweep_(now, view_, *executor_, replicator_, freshness_, residency_, settings_),
       coordinator_({view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_,
-                    residency_, settings_},
+                    residency_, clock_, settings_},
                    random_.split()),
       handshake_(view_, *executor_),
       next_gossip_(now),
       next_clock_(now) {
+  executor_->judge_dates_by(clock_);
+  executor_->set_now(now);
   if (service_ == Service::reads) {
     on_storage_full(true);
   } else {
@@ -87,8 +91,10 @@ NodeCore::NodeCore(Instant now, Wall wall, ClusterConfig config, MemberIndex sel
   }
   adopt_pins(now);
   out_.release(seals_.durable());
+  freshness_.on_durable(now, seals_.durable());
   if (service_ == Service::reads) identity_.settle_for_reads();
   identity_.settle(now);
+  settle_clock(now);
 }
 
 // ---- clients ----
@@ -96,6 +102,7 @@ NodeCore::NodeCore(Instant now, Wall wall, ClusterConfig config, MemberIndex sel
 void NodeCore::on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
                       std::vector<AtOnce>* at_once) {
   out_.answer_at_once(client, at_once);
+  executor_->set_now(now);
   on_ops_of(now, Origin::Kind::client, raw(client), ops);
   out_.answer_at_once(client, nullptr);
   in_batch_ = true;
@@ -114,9 +121,11 @@ void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
   }
   // A retry may have been applied before this start.
   const Code of_a_retry = view_.retired() ? Code::executor_gone : Code::in_doubt;
-  const Code of_others = serves_reads() ? Code::storage_full : Code::unavailable;
+  const Code of_others =
+      service_ == Service::reads && serves_reads() ? Code::storage_full : Code::unavailable;
   for (const Op& op : ops) {
-    const Code code = op.token.serial == Serial{} ? of_others : of_a_retry;
+    const bool sent_once = op.token.serial == Serial{} || op.kind == OpKind::decide;
+    const Code code = sent_once ? of_others : of_a_retry;
     out_.answer(Origin{kind, who, op.id}, {0, code, state()});
   }
 }
@@ -131,17 +140,35 @@ void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& 
     const bool quorum = serves_reads() && level == ReadLevel::strong;
     const Code code = quorum ? Code::no_quorum : Code::unavailable;
     Values values{read.id, {}};
-    for (std::size_t i = 0; i < read.keys.size(); ++i) values.values.push_back({code, state()});
+    for (std::size_t i = 0; i < read.keys.size(); ++i)
+      values.values.push_back({.code = code, .detail = state()});
     out_.answer(client, std::move(values));
   }
   finish_event(now, effects);
 }
 
 void NodeCore::on_list(Instant now, ClientId client, const List& list, Effects& effects) {
+  executor_->set_now(now);
   if (serves_reads()) {
     listing_.on_list(now, client, list);
   } else {
     out_.answer(client, Keys{list.id, {}, list.cursor, Code::unavailable, state()});
+  }
+  finish_event(now, effects);
+}
+
+void NodeCore::on_range(Instant now, ClientId client, const RangeRequest& request,
+                        Effects& effects) {
+  executor_->set_now(now);
+  const ReadLevel level =
+      request.level == ReadLevel::by_default ? reads_.level_of(request.key) : request.level;
+  const bool serves = serves_reads() && (service_ == Service::all || level == ReadLevel::local);
+  if (serves && executor_->date()) {
+    reads_.on_range(now, client, request, level);
+  } else {
+    out_.answer(client, RangeReply{.id = request.id,
+                                   .code = Code::unavailable,
+                                   .detail = serves ? clock_.doubt() : state()});
   }
   finish_event(now, effects);
 }
@@ -211,6 +238,7 @@ void NodeCore::on_link_lost(MemberIndex member) {
 void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
                              Effects& effects) {
   if (identity_.abandoned()) return;
+  executor_->set_now(now);
   Result<PeerMessage> message = decode_peer(type, payload);
   if (!message.ok()) {
     effects.closes.push_back({link, message.status().message()});
@@ -253,6 +281,7 @@ void NodeCore::on_link_up(Instant now, MemberIndex member) {
   freshness_.on_link_up(member);
   replicator_.on_link_up(member);
   forwarder_.on_link_up(member);
+  prefixes_.on_link_up(member);
   pull(now, member);
 }
 
@@ -371,9 +400,13 @@ void NodeCore::handle(Instant, MemberIndex from, const WrittenBack& answer) {
   collector_.on_written(from, answer);
 }
 
-void NodeCore::handle(Instant, MemberIndex from, const Pull& pull) { replica_.on_pull(from, pull); }
+void NodeCore::handle(Instant now, MemberIndex from, const Pull& pull) {
+  sweep_.before_digests(now);
+  replica_.on_pull(from, pull);
+}
 
 void NodeCore::handle(Instant now, MemberIndex from, const Pulled& answer) {
+  sweep_.before_digests(now);
   anti_entropy_.on_pulled(now, from, answer);
 }
 
@@ -397,6 +430,10 @@ void NodeCore::handle(Instant, MemberIndex, const Namespaces& told) {
   namespaces_.on_definitions(told);
 }
 
+void NodeCore::handle(Instant, MemberIndex, const Prefixes& told) {
+  executor_->merge_prefixes(told.bits);
+}
+
 // ---- the store, and time ----
 
 void NodeCore::on_storage_full(bool full) {
@@ -415,6 +452,7 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
   waits_.on_durable(seals_.durable());
   out_.release(seals_.durable());
   effects.released = seals_.durable();
+  freshness_.on_durable(now, seals_.durable());
   namespaces_.on_durable(seals_.durable());
   take_repaired();
   adopt_pins(now);
@@ -431,12 +469,14 @@ void NodeCore::take_repaired() {
 
 void NodeCore::on_loaded(Instant now, const Loaded& loaded, Effects& effects) {
   if (identity_.abandoned()) return;
+  executor_->set_now(now);
   residency_.on_loaded(now, loaded);
   finish_event(now, effects);
 }
 
 void NodeCore::on_tick(Instant now, Wall wall, Effects& effects) {
   clock_.set(now, wall);
+  executor_->set_now(now);
   if (now >= next_clock_) next_clock_ = now + kClockInterval;
   if (identity_.abandoned()) return;
   identity_.settle(now);
@@ -451,6 +491,7 @@ void NodeCore::on_tick(Instant now, Wall wall, Effects& effects) {
     if (seals_.store_is_idle() && executor_->has_open()) executor_->seal();
     take_records(effects);
     seals_.hurry();
+    freshness_.on_gossip(now);
     gossip(now);
     handshake_.on_tick(now, settings_.link_timeout, effects);
   }
@@ -461,9 +502,12 @@ void NodeCore::gossip(Instant now) {
   QUIPU_CHECK(service_ == Service::all && !identity_.abandoned(),
               "only a core that does everything tells its peers of its states");
   replicator_.drop_settled_foreign();
+  sweep_.on_gossip(now);
   replicator_.flush(Replicator::Flush::all);
   for (MemberIndex member = 0; member < config_.members.size(); ++member) {
-    if (member != self_ && view_.up(member)) send_heartbeat(now, member);
+    if (member == self_ || !view_.up(member)) continue;
+    prefixes_.tell(member);
+    send_heartbeat(now, member);
   }
   retry_what_is_due(now);
 }
@@ -498,16 +542,24 @@ Instant NodeCore::deadline() const {
 
 // ---- the end of every event ----
 
+void NodeCore::settle_clock(Instant now) {
+  if (!waits_for_clock_ || !serves_reads()) return;
+  if (clock_wait_ends_ == kNever) clock_wait_ends_ = now + settings_.clock_wait;
+  waits_for_clock_ = !clock_.compared() && now < clock_wait_ends_;
+}
+
 void NodeCore::finish_event(Instant now, Effects& effects) {
   in_batch_ = false;
   if (!identity_.abandoned()) {
     identity_.settle(now);
+    settle_clock(now);
     // What a handshake waits for may be durable already.
     for (const Handshake::Progress& progress : handshake_.on_durable(seals_.durable(), effects))
       on_handshake(now, progress);
     anti_entropy_.on_tick(now);
     take_repaired();
     tasks_.run(now);
+    executor_->take_outdated().for_each([this](const ShardRef& ref) { replicator_.offer(ref); });
   }
   if (service_ == Service::all) {
     seal_what_is_due(effects);

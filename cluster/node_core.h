@@ -13,6 +13,7 @@
 //   replica        answers to members         reads         how a read is answered
 //   listing        which counters exist       key_counts    how many exist
 //   namespace_sync what namespaces are defined
+//   prefix_sync    where counters may end   sweep         ends and forgets them
 //   outbound       what waits for a commit    residency     … or for the store
 //   store_identity whose store this is        seal_policy   when a record is sealed
 //   backpressure   when clients and peers wait
@@ -38,7 +39,9 @@
 #include "cluster/reads/listing.h"
 #include "cluster/replication/anti_entropy.h"
 #include "cluster/replication/namespace_sync.h"
+#include "cluster/replication/prefix_sync.h"
 #include "cluster/replication/replica.h"
+#include "cluster/replication/sweep.h"
 #include "protocol/message_codec.h"
 
 namespace quipu {
@@ -79,6 +82,10 @@ class NodeCore {
   // Answered by one Keys or one KeyCount with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);
   void on_count_keys(Instant now, ClientId client, const CountKeys& size, Effects& effects);
+  // Answered by one RangeReply with its id.
+  void on_range(Instant now, ClientId client, const RangeRequest& request, Effects& effects);
+  // As Coordinator's.
+  void decide_by(const Decider& decider) { coordinator_.decide_by(decider); }
   // Answered by one NamespaceReply with its id.
   void on_namespaces(Instant now, ClientId client, const NamespaceRequest& request,
                      Effects& effects);
@@ -118,8 +125,10 @@ class NodeCore {
   // Nothing open waits for the gossip from now on, so that the node is soon quiet.
   void begin_closing(Instant now, Effects& effects);
 
-  // Founded and settled, and so serving.
-  [[nodiscard]] bool ready() const { return serves_reads() && service_ == Service::all; }
+  // Founded, settled, and its clock compared (or NodeSettings::clock_wait is over): it serves.
+  [[nodiscard]] bool ready() const {
+    return serves_reads() && service_ == Service::all && !waits_for_clock_;
+  }
   [[nodiscard]] bool serves_reads() const { return identity_.ready(); }
   // "ready", or what it waits for, for people.
   [[nodiscard]] std::string state() const;
@@ -158,6 +167,7 @@ class NodeCore {
   void handle(Instant now, MemberIndex from, const CountKeysPart& ask);
   void handle(Instant now, MemberIndex from, const KeyCountPart& answer);
   void handle(Instant now, MemberIndex from, const Namespaces& told);
+  void handle(Instant now, MemberIndex from, const Prefixes& told);
 
   // ---- links and pins ----
   void on_hello(Instant now, LinkId link, const Hello& hello, Effects& effects);
@@ -173,6 +183,7 @@ class NodeCore {
   void gossip(Instant now);
   void send_heartbeat(Instant now, MemberIndex to);
   void retry_what_is_due(Instant now);
+  void settle_clock(Instant now);
   void finish_event(Instant now, Effects& effects);
   void seal_what_is_due(Effects& effects);
   void take_records(Effects& effects);
@@ -205,10 +216,14 @@ class NodeCore {
   Listing listing_;
   KeyCounts key_counts_;
   NamespaceSync namespaces_;
+  PrefixSync prefixes_;
+  Sweep sweep_;
   Coordinator coordinator_;
   Handshake handshake_;
 
-  bool in_batch_ = false;  // ops came, and their event is not finished
+  bool waits_for_clock_ = true;
+  Instant clock_wait_ends_ = kNever;  // once it serves reads
+  bool in_batch_ = false;             // ops came, and their event is not finished
   Instant next_gossip_;
   Instant next_clock_;
 };

@@ -29,6 +29,7 @@ std::string NodeCore::state() const {
     return handshake_.founding_state();
   }
   if (!identity_.settled()) return "waiting for the other owners to confirm this store";
+  if (waits_for_clock_) return "comparing its clock with the other members'";
   if (view_.full(self_)) return "the disk is full: adds are refused until there is room";
   if (!view_.whole()) return "being filled from the other owners: it does not count yet";
   return "ready";
@@ -81,7 +82,10 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"commit_durable", raw(seals_.durable())},
       {"conflicts", executor_->conflicts()},
       {"counters", key_counts_.counters_here()},
+      {"decisions_executed", ops.decisions_executed},
       {"dirty_shards", executor_->map().ledger().dirty()},
+      {"ended_waiting", executor_->map().ledger().spent()},
+      {"expiries_executed", ops.expiries_executed},
       {"frames_merged", sent.frames_merged},
       {"frames_sent", sent.frames_sent},
       {"held_bytes", residency_.held_bytes()},

@@ -35,7 +35,8 @@ Offset<wire::Value> build_value(Builder& builder, const Value& value, std::size_
   const auto detail = build_detail(builder, value.detail, room);
   return wire::CreateValue(builder, static_cast<std::uint16_t>(value.code), detail, value.value,
                            value.exists, value.complete, value.age_ms, value.shards,
-                           static_cast<wire::Ack>(value.ack.value_or(Ack::by_default)));
+                           static_cast<wire::Ack>(value.ack.value_or(Ack::by_default)),
+                           value.expires_in_ms);
 }
 
 Value read_value(Reader& in, const wire::Value& from) {
@@ -49,6 +50,8 @@ Value read_value(Reader& in, const wire::Value& from) {
   value.shards = in.within<ShardIndex>("shards", from.shards(), 0, kMaxShards);
   const auto ack = in.one_of<Ack>("ack", from.ack());
   if (ack != Ack::by_default) value.ack = ack;
+  value.expires_in_ms =
+      in.within<std::uint64_t>("expires_in_ms", from.expires_in_ms(), 0, kLatestDateMs);
   return value;
 }
 
@@ -171,6 +174,62 @@ void read(Reader& in, const wire::NamespaceReply& from, NamespaceReply& message)
   });
   in.copy("absent", from.absent(), message.absent,
           [&in](const flatbuffers::String* name) { return in.text("absent", name); });
+}
+
+// ---- RangeRequest, RangeReply ----
+
+Wall wall_of(Reader& in, const char* field, std::uint64_t ms) {
+  return Wall{Wall::duration(in.within<std::uint64_t>(field, ms, 0, kLatestDateMs))};
+}
+
+std::chrono::seconds seconds_of(Reader& in, const char* field, std::uint64_t seconds) {
+  return std::chrono::seconds(in.within<std::uint64_t>(field, seconds, 0, kLatestDateMs / 1000));
+}
+
+std::uint64_t on_wire(Wall time) {
+  return static_cast<std::uint64_t>(time.time_since_epoch().count());
+}
+
+Offset<wire::RangeRequest> build(Builder& builder, const RangeRequest& message) {
+  const auto key = build_bytes(builder, message.key);
+  return wire::CreateRangeRequest(
+      builder, message.id, key, static_cast<wire::ReadLevel>(message.level), on_wire(message.from),
+      on_wire(message.to), static_cast<std::uint64_t>(message.last.count()), message.only_past,
+      static_cast<std::uint64_t>(message.step.count()), message.timeout_ms);
+}
+
+// Any key passes here. The node answers a bad one.
+void read(Reader& in, const wire::RangeRequest& from, RangeRequest& message) {
+  message.id = from.id();
+  message.key = Reader::view(from.key());
+  message.level = in.one_of<ReadLevel>("level", from.level());
+  message.from = wall_of(in, "from_ms", from.from_ms());
+  message.to = wall_of(in, "to_ms", from.to_ms());
+  message.last = seconds_of(in, "last_s", from.last_s());
+  message.only_past = from.only_past();
+  message.step = seconds_of(in, "step_s", from.step_s());
+  message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
+}
+
+Offset<wire::RangeReply> build(Builder& builder, const RangeReply& message) {
+  const auto detail = build_detail(builder, message.detail, kMaxDetail);
+  const auto counts = builder.CreateVector(message.counts);
+  return wire::CreateRangeReply(builder, message.id, static_cast<std::uint16_t>(message.code),
+                                detail, on_wire(message.begin),
+                                static_cast<std::uint64_t>(message.step.count()), counts,
+                                message.complete, on_wire(message.settled_until));
+}
+
+void read(Reader& in, const wire::RangeReply& from, RangeReply& message) {
+  message.id = from.id();
+  message.code = Code{from.code()};
+  message.detail = read_detail(in, from.detail());
+  message.begin = wall_of(in, "begin_ms", from.begin_ms());
+  message.step = seconds_of(in, "step_s", from.step_s());
+  in.copy("counts", from.counts(), message.counts);
+  in.within<std::size_t>("counts", message.counts.size(), 0, kMaxRange);
+  message.complete = from.complete();
+  message.settled_until = wall_of(in, "settled_until_ms", from.settled_until_ms());
 }
 
 // ---- ConfigRequest, ConfigReply ----
@@ -342,6 +401,12 @@ void encode(std::string& out, const NamespaceRequest& message) {
 void encode(std::string& out, const NamespaceReply& message) {
   append_message(out, FrameType::namespaces_reply, message, build_client_message);
 }
+void encode(std::string& out, const RangeRequest& message) {
+  append_message(out, FrameType::range, message, build_client_message);
+}
+void encode(std::string& out, const RangeReply& message) {
+  append_message(out, FrameType::range_reply, message, build_client_message);
+}
 void encode(std::string& out, const ConfigRequest& message) {
   append_message(out, FrameType::config, message, build_client_message);
 }
@@ -358,7 +423,12 @@ void encode(std::string& out, const Refusal& message) {
   append_message(out, FrameType::refusal, message, build_client_message);
 }
 
-Result<Op> decode_op(Payload payload) { return decode<wire::Op, Op>(payload, "Op"); }
+Result<Op> decode_op(Payload payload) {
+  Result<Op> op = decode<wire::Op, Op>(payload, "Op");
+  if (op.ok() && (op->kind == OpKind::decide || !op->words.empty()))
+    return Status(Code::protocol_error, "Op: commands in words travel between members only");
+  return op;
+}
 Result<Done> decode_done(Payload payload) { return decode<wire::Done, Done>(payload, "Done"); }
 Result<Read> decode_read(Payload payload) { return decode<wire::Read, Read>(payload, "Read"); }
 Result<Values> decode_values(Payload payload) {
@@ -377,6 +447,12 @@ Result<NamespaceRequest> decode_namespace_request(Payload payload) {
 }
 Result<NamespaceReply> decode_namespace_reply(Payload payload) {
   return decode<wire::NamespaceReply, NamespaceReply>(payload, "NamespaceReply");
+}
+Result<RangeRequest> decode_range_request(Payload payload) {
+  return decode<wire::RangeRequest, RangeRequest>(payload, "RangeRequest");
+}
+Result<RangeReply> decode_range_reply(Payload payload) {
+  return decode<wire::RangeReply, RangeReply>(payload, "RangeReply");
 }
 Result<ConfigRequest> decode_config_request(Payload payload) {
   return decode<wire::ConfigRequest, ConfigRequest>(payload, "ConfigRequest");

@@ -1,11 +1,12 @@
 // client_messages.h: the messages of the client port, as plain structs.
 //
-// One request changes a counter (Op → Done), one reads (Read → Values), four query the
-// cluster (List, CountKeys, ConfigRequest, StatusRequest), one is about namespaces
+// One request changes a counter (Op → Done), two read (Read → Values, RangeRequest → RangeReply),
+// four query the cluster (List, CountKeys, ConfigRequest, StatusRequest), one is about namespaces
 // (NamespaceRequest → NamespaceReply). Every message carries the `id` that
 // the asker chose. Answers come in any order. Views borrow the frame.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -25,6 +26,8 @@ namespace quipu {
 inline constexpr ShardIndex kAnyShard = 0xffff;  // the coordinator chooses (add), or all (reset)
 inline constexpr std::size_t kMaxReadKeys = 1024;
 inline constexpr std::size_t kMaxListKeys = 1000;
+// Bytes: the words of a decision, and its reply.
+inline constexpr std::size_t kMaxDecisionWords = 1024, kMaxDecisionReply = 768;
 
 enum class OpKind : std::uint8_t {
   add = 0,    // amount
@@ -33,30 +36,40 @@ enum class OpKind : std::uint8_t {
   // token.store = the executor's. 0: the node chooses, an owner of `key` if there is one.
   // The answer has the store and a serial.
   open_session = 3,
+  expire = 4,  // amount = when the counter ends, in wall ms since 1970; 0: never again
+  // `words` = a command that decides on what it reads (cluster/changes/decision.h). Not from
+  // clients: between members, and from this node's own clients of RESP.
+  decide = 5,
 };
 
 // A server keeps waiting requests in memory, so no request waits longer than this. A client
 // that wants to wait longer asks again.
 inline constexpr std::uint32_t kMaxTimeoutMs = 60'000;
 
+// The small fields come last: the hot path copies ops.
 struct Op {
   std::uint64_t id = 0;
-  OpKind kind = OpKind::add;
   std::string_view key{};
-  ShardIndex shard = kAnyShard;
+  std::string_view words{};  // of a decide
   std::int64_t amount = 0;
-  Ack ack = Ack::disk;
-  std::uint32_t timeout_ms = 0;  // 0: the server's default; at most kMaxTimeoutMs arrives
-  Token token{};                 // store 0: no token, so no node ever retries it
+  Token token{};  // store 0: no token, so no node ever retries it
   // For an add to kAnyShard: chooses the shard (affinity.h). Between members `shard` is set,
   // too: the coordinator has chosen it, knowing that adds may use it.
   Affinity affinity{};
+  std::uint64_t ttl_ms = 0;  // of an add: if it creates the counter, how long that lives; 0: unset
+  // A moment, in wall ms since 1970. An add counts in the windows of this moment; 0 means now. A
+  // reset sets the windows of this moment to zero and leaves the counter; 0 means the counter.
+  std::int64_t at_ms = 0;
+  std::uint32_t timeout_ms = 0;  // 0: the server's default; at most kMaxTimeoutMs arrives
+  ShardIndex shard = kAnyShard;
+  OpKind kind = OpKind::add;
+  Ack ack = Ack::disk;
 };
 
 struct Done {
   std::uint64_t id = 0;
   Code code = Code::ok;
-  std::string detail{};
+  std::string detail{};   // why not; of a decide that is ok: its reply
   ShardIndex usable = 0;  // the counter's usable shards, as the executor knows; 0: unknown
   StoreId store{};        // open_session: the store of the serial
   Serial serial{};
@@ -74,13 +87,15 @@ struct Read {
 
 struct Value {
   Code code = Code::ok;
-  std::string detail{};
-  std::int64_t value = 0;
-  bool exists = false;
-  bool complete = false;     // nothing acknowledged `age` ago is missing
-  std::uint32_t age_ms = 0;  // kUnknownAge: unknown
   ShardIndex shards = 1;
   std::optional<Ack> ack{};  // of changes that name none, if the key's namespace says so
+  bool exists = false;
+  bool complete = false;  // nothing acknowledged `age` ago is missing
+  std::string detail{};
+  std::int64_t value = 0;
+  std::uint64_t expires_in_ms = 0;  // when it ends; 0: never
+  Wall ends{};                      // the same by this node's clock; not sent
+  std::uint32_t age_ms = 0;         // kUnknownAge: unknown
 };
 inline constexpr std::uint32_t kUnknownAge = 0xffffffff;
 
@@ -132,7 +147,8 @@ enum class NamespaceAction : std::uint8_t {
 
 struct NamespaceRequest {
   // Bits of `fields`.
-  static constexpr std::uint8_t kAck = 1, kRead = 2, kShards = 4, kStrict = 8;
+  static constexpr std::uint8_t kAck = 1, kRead = 2, kShards = 4, kStrict = 8, kTtl = 16,
+                                kDecide = 32, kTiers = 64, kLate = 128;
 
   std::uint64_t id = 0;
   NamespaceAction action = NamespaceAction::list;
@@ -149,6 +165,32 @@ struct NamespaceReply {
   std::string detail{};
   std::vector<Namespace> namespaces{};  // for list: all, sorted by name
   std::vector<std::string> absent{};    // members that do not hold the change yet, by name
+};
+
+inline constexpr std::size_t kMaxRange = 10'000;  // counts, and windows that are read for them
+
+// What a counter counted in time, from its windows. The node rounds to whole steps since 1970.
+struct RangeRequest {
+  std::uint64_t id = 0;
+  std::string_view key{};
+  ReadLevel level = ReadLevel::by_default;
+  Wall from{}, to{};
+  std::chrono::seconds last{};  // not 0: the time until now instead, by the node's clock
+  bool only_past = false;       // with `last`: no step that is not over yet
+  std::chrono::seconds step{};  // 0: the shortest that the namespace keeps for all of it
+  std::uint32_t timeout_ms = 0;
+};
+
+struct RangeReply {
+  std::uint64_t id = 0;
+  Code code = Code::ok;
+  std::string detail{};
+  Wall begin{};  // of the first step
+  std::chrono::seconds step{};
+  std::vector<std::int64_t> counts{};
+  bool complete = false;  // nothing that was counted in this time is missing
+  // What ends before that does not change any more. 0: unknown.
+  Wall settled_until{};
 };
 
 struct ConfigRequest {

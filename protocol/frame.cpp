@@ -36,6 +36,7 @@ bool is_known(FrameType type) {
     case FrameType::status:
     case FrameType::size:
     case FrameType::namespaces:
+    case FrameType::range:
     case FrameType::done:
     case FrameType::values:
     case FrameType::keys:
@@ -44,6 +45,7 @@ bool is_known(FrameType type) {
     case FrameType::refusal:
     case FrameType::sized:
     case FrameType::namespaces_reply:
+    case FrameType::range_reply:
     case FrameType::hello:
     case FrameType::delta:
     case FrameType::delta_ack:
@@ -61,6 +63,7 @@ bool is_known(FrameType type) {
     case FrameType::count_keys_part:
     case FrameType::key_count_part:
     case FrameType::definitions:
+    case FrameType::prefixes:
       return true;
   }
   return false;

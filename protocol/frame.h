@@ -27,7 +27,7 @@
 namespace quipu {
 
 inline constexpr std::uint8_t kFrameMagic = 0xfe;
-inline constexpr std::uint8_t kFrameVersion = 1;
+inline constexpr std::uint8_t kFrameVersion = 2;  // 2: counters may end
 inline constexpr std::size_t kFrameHeader = 16;
 inline constexpr std::size_t kMaxFrame = std::size_t{1} << 20;  // header included
 
@@ -40,6 +40,7 @@ enum class FrameType : std::uint16_t {
   status = 5,
   size = 6,
   namespaces = 7,
+  range = 8,
   // client port, answers
   done = 101,
   values = 102,
@@ -49,6 +50,7 @@ enum class FrameType : std::uint16_t {
   refusal = 106,  // both ports
   sized = 107,
   namespaces_reply = 108,
+  range_reply = 109,
   // peer port
   hello = 201,
   delta = 202,
@@ -67,6 +69,7 @@ enum class FrameType : std::uint16_t {
   count_keys_part = 215,
   key_count_part = 216,
   definitions = 217,
+  prefixes = 218,
 };
 
 // Appends one frame to `out`. REQUIRES: kFrameHeader + payload fits kMaxFrame.

@@ -23,7 +23,7 @@ enum class Alias : std::uint32_t {};      // for a shard, within a store's journ
 
 inline constexpr std::size_t kPartitions = 4096;  // fixed for ever: it is in the stored keys
 inline constexpr std::size_t kLeaves = 256;       // digest leaves in a partition
-inline constexpr std::size_t kMaxKey = 512;       // bytes
+inline constexpr std::size_t kMaxKey = 512;       // bytes, of a counter
 inline constexpr ShardIndex kMaxShards = 1024;    // per counter; a strong read collects them all
 
 template <class Id>

@@ -3,6 +3,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "protocol/window.h"
+
 namespace quipu {
 
 std::uint64_t hash64(HashKey key, std::string_view bytes) {
@@ -26,8 +28,35 @@ Hash128& Hash128::operator-=(const Hash128& other) {
   return *this;
 }
 
+namespace {
+
 // The index changes the seed, so that a counter's shards land independently.
-Placement::Placement(HashKey key, const ShardRef& shard)
-    : hash(hash64(HashKey{raw(key) ^ (shard.shard * 0x9e3779b97f4a7c15U)}, shard.key)) {}
+HashKey seed_of(HashKey key, ShardIndex shard) {
+  return HashKey{raw(key) ^ (shard * 0x9e3779b97f4a7c15U)};
+}
+
+// A window has the partition of its counter's shard, and a leaf of its own.
+std::uint64_t in_partition_of(std::uint64_t counter, std::uint64_t window) {
+  constexpr std::uint64_t kRest = (std::uint64_t{1} << 52) - 1;
+  return (counter & ~kRest) | (window & kRest);
+}
+
+[[gnu::noinline]] void place_window(Placement& placement, HashKey key, const ShardRef& name) {
+  const Window window = window_of(name);
+  placement = Placement(Placement(key, {window.key, window.index}), key, name);
+}
+
+}  // namespace
+
+Placement::Placement(HashKey key, const ShardRef& shard) {
+  if (is_window(shard.shard)) [[unlikely]] {
+    place_window(*this, key, shard);
+    return;
+  }
+  hash = XXH3_64bits_withSeed(shard.key.data(), shard.key.size(), raw(seed_of(key, shard.shard)));
+}
+
+Placement::Placement(const Placement& counter, HashKey key, const ShardRef& window)
+    : hash(in_partition_of(counter.hash, hash64(seed_of(key, window.shard), window.key))) {}
 
 }  // namespace quipu

@@ -40,6 +40,8 @@ struct Placement {
   std::uint64_t hash = 0;
 
   Placement(HashKey key, const ShardRef& shard);
+  // A window lives on the same nodes as the shard that it belongs to (window.h).
+  Placement(const Placement& counter, HashKey key, const ShardRef& window);
   explicit Placement(std::uint64_t computed) : hash(computed) {}
   Placement() = default;  // of no shard; for arrays
   [[nodiscard]] Partition partition() const {

@@ -25,11 +25,13 @@ std::string read_detail(Reader& in, const flatbuffers::String* detail) {
 
 Offset<wire::Op> build(Builder& builder, const Op& op) {
   const auto key = build_bytes(builder, op.key);
+  const auto words = build_bytes(builder, op.words);
   const wire::Token token(raw(op.token.store), raw(op.token.serial), op.token.number,
                           op.token.floor);
   return wire::CreateOp(builder, op.id, static_cast<wire::OpKind>(op.kind), key, op.shard,
                         op.amount, static_cast<wire::Ack>(op.ack), op.timeout_ms,
-                        op.token == Token{} ? nullptr : &token, raw(op.affinity));
+                        op.token == Token{} ? nullptr : &token, raw(op.affinity), op.ttl_ms, words,
+                        op.at_ms);
 }
 
 // Any key passes here. The coordinator answers a bad one by itself, and the connection stays.
@@ -45,20 +47,26 @@ void read(Reader& in, const wire::Op& from, Op& op) {
     op.token = {StoreId{token->store()}, Serial{token->serial()}, token->number(), token->floor()};
   }
   op.affinity = Affinity{from.affinity()};
+  op.ttl_ms = from.ttl_ms();
+  op.words = Reader::view(from.words());
+  op.at_ms = from.at_ms();
 }
 
 Offset<wire::Done> build(Builder& builder, const Done& done, std::size_t room) {
-  const auto detail = build_detail(builder, done.detail, room);
+  const bool ok = done.code == Code::ok;
+  const auto detail = build_detail(builder, ok ? "" : done.detail, room);
+  const auto reply = build_bytes(builder, ok ? done.detail : "");
   return wire::CreateDone(
       builder, done.id, static_cast<std::uint16_t>(done.code), detail, done.usable, raw(done.store),
       raw(done.serial),
-      done.total ? flatbuffers::Optional<std::int64_t>(*done.total) : flatbuffers::nullopt);
+      done.total ? flatbuffers::Optional<std::int64_t>(*done.total) : flatbuffers::nullopt, reply);
 }
 
 void read(Reader& in, const wire::Done& from, Done& done) {
   done.id = from.id();
   done.code = Code{from.code()};
-  done.detail = read_detail(in, from.detail());
+  done.detail = done.code == Code::ok ? std::string(Reader::view(from.reply()))
+                                      : read_detail(in, from.detail());
   done.usable = in.within<ShardIndex>("usable", from.usable(), 0, kMaxShards);
   done.store = StoreId{from.store()};
   done.serial = Serial{from.serial()};

@@ -5,9 +5,12 @@
 // (storage/namespaces.h). Stamps say which change is the later one.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "protocol/ids.h"
 #include "quipu/namespace.h"
@@ -25,12 +28,33 @@ struct Stamp {
 // Later ones are refused when they come from a peer, so that there is always a later one.
 inline constexpr std::uint64_t kLatestStamp = std::uint64_t{1} << 63;
 
+// For people.
+inline constexpr const char* kImpossibleTtl = "a counter lives for 1 ms to 1,000 years";
+
 struct NamespaceDefinition {
   std::string name{};  // without ':'
-  Stamp changed{};     // when the policy was set; zero: it was never, or is void
+  Stamp changed{};     // when the policy was set; zero: never
   NamespacePolicy policy{};
-  Stamp dropped{};  // the last drop. A policy that is not later is void
+  Stamp dropped{};  // the last drop. A policy that is not later is void, but for its tiers: they
+                    // say how long the windows are kept that it left behind
+
+  // ---- what follows from its changes; of the same version as the policy ----
+  std::vector<std::uint64_t>
+      whole_from{};                // by tier, wall ms: windows that begin earlier lack some
+  std::uint64_t counted_from = 0;  // wall ms: when it had tiers for the first time
+  std::chrono::milliseconds longest_late{};  // that it ever had
   bool operator==(const NamespaceDefinition&) const = default;
 };
+
+// The policy while it is later than the last drop, else one that sets nothing.
+[[nodiscard]] const NamespacePolicy& policy_in_force(const NamespaceDefinition& definition);
+// Nothing, or why no namespace has these tiers and this `late`, for people.
+[[nodiscard]] std::string objection_to_windows(const NamespacePolicy& policy);
+// What follows for a definition that has a new policy. `before`: the version before it. `now`: wall
+// ms.
+void note_windows(NamespaceDefinition& changed, const NamespaceDefinition& before,
+                  std::uint64_t now);
+// Nothing, or why this policy cannot be that of this namespace, for people.
+[[nodiscard]] std::string objection(std::string_view name, const NamespacePolicy& policy);
 
 }  // namespace quipu

@@ -44,8 +44,9 @@ void read_shards(Reader& in, const wire::ShardList* from, std::vector<ShardKey>&
   if (from == nullptr) return;
   KeyCutter cutter(in, "shards", from->bytes());
   in.copy("shards", from->names(), shards, [&](const wire::ShardName* name) {
-    const std::string_view key = cutter.next(in.key_length("key_length", name->key_length()));
-    return ShardKey{std::string(key), in.shard("shard", name->shard())};
+    ShardKey shard{std::string(cutter.next(name->key_length())), name->shard()};
+    in.name("shards", shard);
+    return shard;
   });
   cutter.end();
 }
@@ -116,6 +117,14 @@ void read(Reader& in, const wire::Heartbeat& from, Heartbeat& message) {
   message.wall = Wall(Wall::duration(static_cast<std::int64_t>(from.wall_ms())));
   message.newest = from.newest();
   message.held_us = from.held_us();
+}
+
+Offset<wire::Prefixes> build(Builder& builder, const Prefixes& message) {
+  return wire::CreatePrefixes(builder, build_scalars<std::uint16_t>(builder, message.bits));
+}
+
+void read(Reader& in, const wire::Prefixes& from, Prefixes& message) {
+  in.copy("bits", from.bits(), message.bits);
 }
 
 Offset<wire::Namespaces> build(Builder& builder, const Namespaces& message) {
@@ -384,6 +393,7 @@ FrameType type_of(const ListedPart&) { return FrameType::listed_part; }
 FrameType type_of(const CountKeysPart&) { return FrameType::count_keys_part; }
 FrameType type_of(const KeyCountPart&) { return FrameType::key_count_part; }
 FrameType type_of(const Namespaces&) { return FrameType::definitions; }
+FrameType type_of(const Prefixes&) { return FrameType::prefixes; }
 
 }  // namespace
 
@@ -435,6 +445,8 @@ Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
       return decode_as<wire::KeyCountPart, KeyCountPart>(payload, "KeyCountPart");
     case FrameType::definitions:
       return decode_as<wire::Namespaces, Namespaces>(payload, "Namespaces");
+    case FrameType::prefixes:
+      return decode_as<wire::Prefixes, Prefixes>(payload, "Prefixes");
     default:
       return {Code::protocol_error,
               "frame of type " + std::to_string(static_cast<unsigned>(type)) + " on the peer port"};

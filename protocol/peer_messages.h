@@ -6,6 +6,7 @@
 //   repair        Pull → Pulled
 //   what exists   ListPart → ListedPart, CountKeysPart → KeyCountPart
 //   definitions   Namespaces
+//   what may end  Prefixes
 //
 // States (DeltaFrame, WriteBack, Pulled) and adds (Forward) are different types
 // and never share a path. Views borrow the frame.
@@ -74,6 +75,12 @@ struct Heartbeat {
 // shows that it holds others.
 struct Namespaces {
   std::vector<NamespaceDefinition> definitions{};
+};
+
+// Bits of the sender's set of prefixes (storage/prefixes.h): all when the link came up, then those
+// that are new.
+struct Prefixes {
+  std::vector<std::uint16_t> bits{};
 };
 
 struct Forward {
@@ -193,6 +200,6 @@ inline constexpr std::uint64_t kMaxCounters = std::uint64_t{1} << 40;
 using PeerMessage =
     std::variant<Hello, Refusal, DeltaFrame, DeltaAck, Heartbeat, Forward, Forwarded, Collect,
                  Collected, WriteBack, WrittenBack, Pull, Pulled, ListPart, ListedPart,
-                 CountKeysPart, KeyCountPart, Namespaces>;
+                 CountKeysPart, KeyCountPart, Namespaces, Prefixes>;
 
 }  // namespace quipu

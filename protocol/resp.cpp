@@ -39,7 +39,7 @@ std::uintptr_t address(const char* byte) { return reinterpret_cast<std::uintptr_
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The same. Nearly all numbers have one digit or two.
-inline NumberLine read_number(std::string_view bytes) {
+[[gnu::always_inline]] inline NumberLine read_number(std::string_view bytes) {
   if (bytes.size() >= 5) {
     const char* const at = bytes.data() + 1;
     if (is_digit(at[0]) && at[1] == '\r' && at[2] == '\n') return {4, at[0] - '0'};

@@ -79,6 +79,8 @@ class RespWriter {
   void bulk(std::int64_t number);
   void verbatim(std::string_view text);
   void boolean(bool value);
+  // A whole reply of this version.
+  void encoded(std::string_view reply) { out_.append(reply); }
   void null();
   // So many items, or pairs of items, follow.
   void array(std::size_t items);

@@ -4,13 +4,14 @@
 #include <bit>
 
 #include "protocol/check.h"
+#include "protocol/window.h"
 
 namespace quipu {
 namespace {
 
 // The most that the encoded form takes besides its elements: table, vector lengths and
 // alignment.
-constexpr std::size_t kDeltaFixed = 160;
+constexpr std::size_t kDeltaFixed = 176;
 
 bool by_actor(const Cell& a, const Cell& b) { return a.actor < b.actor; }
 
@@ -39,10 +40,10 @@ std::uint16_t Delta::index_of(ActorId actor) {
 
 void Delta::push(const DeltaEntry& entry) {
   // A decoder would refuse it, and a refused record is lost.
-  QUIPU_CHECK(!entry.ref.key.empty() && entry.ref.key.size() <= kMaxKey,
-              "a key beyond the limit was refused earlier", entry.ref.key.size());
-  QUIPU_CHECK(entry.ref.shard < kMaxShards && entry.shard_count <= kMaxShards,
-              "shards beyond the limit were refused earlier", entry.ref.shard, entry.shard_count);
+  QUIPU_CHECK(is_name(entry.ref), "a name out of bounds was refused earlier", entry.ref.key.size(),
+              entry.ref.shard);
+  QUIPU_CHECK(entry.shard_count <= kMaxShards, "shards beyond the limit were refused earlier",
+              entry.shard_count);
   QUIPU_CHECK(entry.usable_shards >= 1 && entry.usable_shards <= entry.shard_count,
               "adds may use shards that exist", entry.usable_shards, entry.shard_count);
   QUIPU_CHECK(entry.cells.size() < kNoSum, "a state beyond the limit was refused earlier",
@@ -54,9 +55,14 @@ void Delta::push(const DeltaEntry& entry) {
     if (own && actor != kNoSum) {
       sums_.push_back(cell.sum);
     } else {
+      QUIPU_CHECK(cell.born == Wall{} || entry.life != Life{},
+                  "a counter whose cells have births has a life when it is shown", entry.ref.key);
+      births_ += cell.born != Wall{} ? 1 : 0;
       cells_.push_back(cell);
     }
   }
+  if (entry.life != Life{})
+    lives_.push_back({static_cast<std::uint32_t>(entries_.size()), entry.life});
   keys_.append(entry.ref.key);
   const std::size_t full = entry.cells.size() - (actor == kNoSum ? 0 : 1);
   entries_.push_back({static_cast<std::uint16_t>(entry.ref.key.size()), entry.ref.shard,
@@ -85,13 +91,17 @@ DeltaEntry Delta::Cursor::next() {
     scratch_.insert(scratch_.end(), behind, cells.end());
     cells = scratch_;
   }
-  return {ref, packed.count, packed.usable, cells};
+  DeltaEntry entry{ref, packed.count, packed.usable, cells};
+  if (life_ < delta_.lives_.size() && delta_.lives_[life_].entry == entry_ - 1)
+    entry.life = delta_.lives_[life_++].life;
+  return entry;
 }
 
 std::size_t Delta::bytes() const {
   return kDeltaFixed + actors_.size() * sizeof(ActorId) + keys_.size() +
          entries_.size() * sizeof(Packed) + sums_.size() * sizeof(std::int64_t) +
-         cells_.size() * sizeof(Cell) + versions.size() * sizeof(VersionEntry);
+         cells_.size() * kCellBytes + births_ * kBirthBytes + lives_.size() * sizeof(LifeOf) +
+         versions.size() * sizeof(VersionEntry);
 }
 
 }  // namespace quipu

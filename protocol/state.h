@@ -11,19 +11,36 @@
 #include <vector>
 
 #include "protocol/ids.h"
+#include "protocol/wall.h"
 #include "quipu/status.h"
 
 namespace quipu {
 
 // The contribution of one actor to one shard. Only the actor's own node changes
-// (commit, sum). Any node may raise the cleared pair.
+// (commit, sum). Any node may raise the cleared pair. `born`: when the actor began it, in a counter
+// with an end; else Wall{}.
 struct Cell {
   ActorId actor{};
   Commit commit{};
   std::int64_t sum = 0;
   Commit cleared_commit{};
   std::int64_t cleared_sum = 0;
+  Wall born{};
   bool operator==(const Cell&) const = default;
+};
+
+// What it takes in a message, and its birth, if it has one.
+inline constexpr std::size_t kCellBytes = 40, kBirthBytes = 16;
+
+// When a counter ends. All zero for a plain counter, which never ends (storage/life.h has the
+// rules). Wall{}: never.
+struct Life {
+  Wall ended{};   // the latest end that is known. Cells that were born earlier do not count
+  Wall stamp{};   // when the deadline was set last …
+  Wall at{};      // … and the time that it says. It is in force while it is later than `ended`
+  Wall latest{};  // the greatest `at` that there ever was
+  bool once = false;  // a record once showed cells without a deadline in force
+  bool operator==(const Life&) const = default;
 };
 
 // Cells are sorted by actor, each actor once. `shard_count` and `usable_shards` are used on shard 0
@@ -32,6 +49,7 @@ struct ShardState {
   std::vector<Cell> cells{};
   ShardIndex shard_count = 1;
   ShardIndex usable_shards = 1;
+  Life life{};
   bool operator==(const ShardState&) const = default;
 };
 
@@ -50,19 +68,21 @@ struct DeltaEntry {
   ShardIndex shard_count;
   ShardIndex usable_shards;
   std::span<const Cell> cells;
+  Life life{};
 };
+[[nodiscard]] inline DeltaEntry as_entry(const ShardRef& ref, const ShardState& state) {
+  return {ref, state.shard_count, state.usable_shards, state.cells, state.life};
+}
 
 // Shard states for a disk or a peer, as a structure of arrays. Almost every freshly changed
-// cell carries the delta's own commit and was never cleared. Such a cell takes its sum and an
-// index (10 B, not 40).
+// cell carries the delta's own commit, was never cleared and has no birth. Such a cell takes its
+// sum and an index (10 B, not 40).
 class Delta {
  public:
   Delta() = default;
   explicit Delta(Commit commit) : commit_(commit) {}
 
-  void push(const ShardRef& ref, const ShardState& state) {
-    push({ref, state.shard_count, state.usable_shards, state.cells});
-  }
+  void push(const ShardRef& ref, const ShardState& state) { push(as_entry(ref, state)); }
   void push(const DeltaEntry& entry);
 
   [[nodiscard]] Commit commit() const { return commit_; }
@@ -82,7 +102,7 @@ class Delta {
 
    private:
     const Delta& delta_;
-    std::size_t entry_ = 0, key_ = 0, sum_ = 0, cell_ = 0;
+    std::size_t entry_ = 0, key_ = 0, sum_ = 0, cell_ = 0, life_ = 0;
     std::vector<Cell> scratch_;
   };
   template <class Visit>
@@ -105,6 +125,10 @@ class Delta {
     std::uint16_t actor;  // index into actors_ of the packed cell; kNoSum: none
     std::uint16_t cells;  // how many full cells follow
   };
+  struct LifeOf {
+    std::uint32_t entry;
+    Life life;
+  };
 
   std::uint16_t index_of(ActorId actor);
 
@@ -115,6 +139,8 @@ class Delta {
   std::vector<Packed> entries_;
   std::vector<std::int64_t> sums_;
   std::vector<Cell> cells_;
+  std::vector<LifeOf> lives_;  // of the entries that have one, in order
+  std::size_t births_ = 0;     // of the cells: how many
 };
 
 // ---- exactly once (RIFL, Lee et al. 2015) ----
@@ -162,6 +188,8 @@ struct Record {
   std::vector<TokenRecord> tokens{};
   std::vector<Alias> aliases{};  // for the delta's shards, in order; none: Alias{}, or too few
   std::vector<Aliased> aliased{};
+  // What earlier records have of these is void: the node gave them up. Before the delta.
+  std::vector<Partition> dropped{};
 };
 
 // ---- what a store knows about itself and its cluster ----

@@ -11,9 +11,9 @@
 namespace quipu {
 namespace {
 
-// 2: records may use aliases. 4: … with sums of 32 bits. 8: … and both as varints. Powers of
-// two, so that no single flipped bit turns one into another.
-constexpr std::uint8_t kValueVersion = 8;
+// 2: records may use aliases. 4: … with sums of 32 bits. 8: … and both as varints. 16: counters
+// may end. Powers of two, so that no single flipped bit turns one into another.
+constexpr std::uint8_t kValueVersion = 16;
 
 struct ValueHeader {
   std::uint8_t version;
@@ -32,14 +32,21 @@ std::uint32_t checksum(std::string_view key, std::string_view payload) {
 
 Offset<wire::ShardState> build(Builder& builder, const ShardState& state) {
   const auto cells = build_cells(builder, state.cells);
-  return wire::CreateShardState(builder, cells, state.shard_count, state.usable_shards);
+  if (state.life == Life{})
+    return wire::CreateShardState(builder, cells, state.shard_count, state.usable_shards);
+  const auto births = build_births(builder, state.cells);
+  const wire::Life life = build_life(state.life);
+  return wire::CreateShardState(builder, cells, state.shard_count, state.usable_shards, &life,
+                                births);
 }
 
 void read(Reader& in, const wire::ShardState& from, ShardState& state) {
   state.shard_count = from.count();
   state.usable_shards = from.usable();
   read_cells(in, "cells", from.cells(), state.cells);
-  check_cells(in, "cells", state.cells);
+  if (from.life() != nullptr) state.life = read_life(*from.life());
+  read_births(in, from.births(), state.cells);
+  check_cells(in, "cells", state.cells, state.life);
   check_counts(in, state.shard_count, state.usable_shards);
 }
 
@@ -110,7 +117,8 @@ Offset<wire::Record> build(Builder& builder, const Record& record) {
       builder, record.tokens, [&builder](const TokenRecord& one) { return build(builder, one); });
   const auto aliases = build_scalars<std::uint32_t>(builder, record.aliases);
   const auto changes = build_changes(builder, record);
-  return wire::CreateRecord(builder, delta, tokens, aliases, 0, 0, 0, changes);
+  const auto dropped = build_scalars<std::uint16_t>(builder, record.dropped);
+  return wire::CreateRecord(builder, delta, tokens, aliases, 0, 0, 0, changes, dropped);
 }
 
 void read(Reader& in, const wire::Record& from, Record& record) {
@@ -126,6 +134,8 @@ void read(Reader& in, const wire::Record& from, Record& record) {
   read_older_changes(in, from, record);
   const std::string_view changes = Reader::view(from.changes());
   if (in.pay("changes", changes.size())) read_changes(in, changes, record);
+  in.copy("dropped", from.dropped(), record.dropped,
+          [&in](std::uint16_t partition) { return in.partition("dropped", partition); });
 }
 
 Offset<wire::OwnActor> build(Builder& builder, ActorId actor) {
@@ -161,6 +171,15 @@ void read(Reader& in, const wire::Meta& from, Meta& meta) {
   in.copy("filled_from", from.filled_from(), meta.filled_from);
   meta.journal_first = Commit{from.journal_first()};
   read_versions(in, from.versions(), meta.versions);
+}
+
+Offset<wire::PrefixPage> build(Builder& builder, const std::vector<std::uint8_t>& page) {
+  return wire::CreatePrefixPage(builder, build_scalars<std::uint8_t>(builder, page));
+}
+
+void read(Reader& in, const wire::PrefixPage& from, std::vector<std::uint8_t>& page) {
+  in.copy("bits", from.bits(), page);
+  in.within<std::size_t>("bits", page.size(), kPrefixPage, kPrefixPage);
 }
 
 // ---- values ----
@@ -244,6 +263,14 @@ std::string encode_meta(std::string_view key, const Meta& meta) { return encode(
 
 Result<Meta> decode_meta(std::string_view key, std::string_view value) {
   return decode<wire::Meta, Meta>(key, value, "meta");
+}
+
+std::string encode_prefixes(std::string_view key, const std::vector<std::uint8_t>& page) {
+  return encode(key, page);
+}
+
+Result<std::vector<std::uint8_t>> decode_prefixes(std::string_view key, std::string_view value) {
+  return decode<wire::PrefixPage, std::vector<std::uint8_t>>(key, value, "page of prefixes");
 }
 
 std::string encode_namespace(std::string_view key, const NamespaceDefinition& definition) {

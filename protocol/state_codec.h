@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocol/namespace.h"
 #include "protocol/state.h"
@@ -31,6 +32,13 @@ namespace quipu {
 
 [[nodiscard]] std::string encode_meta(std::string_view key, const Meta& meta);
 [[nodiscard]] Result<Meta> decode_meta(std::string_view key, std::string_view value);
+
+// A page of a set of prefixes: kPrefixPage bytes.
+inline constexpr std::size_t kPrefixPage = 32;
+[[nodiscard]] std::string encode_prefixes(std::string_view key,
+                                          const std::vector<std::uint8_t>& page);
+[[nodiscard]] Result<std::vector<std::uint8_t>> decode_prefixes(std::string_view key,
+                                                                std::string_view value);
 
 [[nodiscard]] std::string encode_namespace(std::string_view key,
                                            const NamespaceDefinition& definition);

@@ -1,7 +1,19 @@
 #include "protocol/state_tables.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace quipu {
 namespace {
+
+std::uint64_t ms(Wall wall) { return static_cast<std::uint64_t>(wall.time_since_epoch().count()); }
+
+// Too late a time stays too late, so that it is refused.
+Wall wall(std::uint64_t ms) {
+  const std::int64_t beyond = kLatestDate.time_since_epoch().count() + 1;
+  return Wall{std::chrono::milliseconds(
+      ms < static_cast<std::uint64_t>(beyond) ? static_cast<std::int64_t>(ms) : beyond)};
+}
 
 using WirePins = Vector<const wire::Pin*>;
 
@@ -36,12 +48,46 @@ void read_cells(Reader& in, const char* field, const Cells* from, std::vector<Ce
   });
 }
 
-void check_cells(Reader& in, const char* field, std::span<const Cell> cells) {
+Offset<Vector<std::uint64_t>> build_births(Builder& builder, const std::vector<Cell>& cells) {
+  std::vector<std::uint64_t> births;
+  births.reserve(cells.size());
+  for (const Cell& cell : cells) births.push_back(ms(cell.born));
+  if (std::ranges::all_of(births, [](std::uint64_t born) { return born == 0; })) return 0;
+  return build_scalars<std::uint64_t>(builder, births);
+}
+
+void read_births(Reader& in, const Vector<std::uint64_t>* from, std::vector<Cell>& to) {
+  std::vector<std::uint64_t> births;
+  in.copy("births", from, births);
+  if (births.empty()) return;
+  if (births.size() != to.size()) return in.refuse("births", "are not as many as the cells");
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].born = wall(births[i]);
+}
+
+wire::Life build_life(const Life& life) {
+  return {ms(life.ended), ms(life.stamp), ms(life.at), ms(life.latest), life.once};
+}
+
+Life read_life(const wire::Life& life) {
+  return {wall(life.ended()), wall(life.stamp()), wall(life.at()), wall(life.latest()),
+          life.once()};
+}
+
+// A cell that was born before the end would have been dropped.
+void check_cells(Reader& in, const char* field, std::span<const Cell> cells, const Life& life) {
   ActorId previous{};
+  Wall latest = std::max({life.ended, life.stamp, life.latest}), earliest = life.ended;
   for (const Cell& cell : cells) {
     if (cell.actor <= previous) return in.refuse(field, "are not ascending by actor");
     previous = cell.actor;
+    latest = std::max(latest, cell.born);
+    earliest = std::min(earliest, cell.born);
   }
+  const bool dated = latest != Wall{};
+  if (dated && life == Life{}) in.refuse(field, "were born, though their counter has no end");
+  if (earliest < life.ended) in.refuse(field, "were born before their counter's end");
+  if (life.at > life.latest) in.refuse("life", "has a deadline beyond its latest");
+  if (latest > kLatestDate) in.refuse("life", "has a time that no counter has");
 }
 
 void check_counts(Reader& in, ShardIndex count, ShardIndex usable) {
@@ -52,10 +98,20 @@ void check_counts(Reader& in, ShardIndex count, ShardIndex usable) {
 // Enums on the wire have a value for "not set"; in memory they have none.
 Offset<wire::NamespacePolicy> build(Builder& builder, const NamespacePolicy& policy) {
   const flatbuffers::Optional<bool> strict = policy.strict;
+  flatbuffers::Optional<wire::Decide> decide;
+  if (policy.decide) decide = static_cast<wire::Decide>(*policy.decide);
+  const auto tiers = build_structs<wire::Tier>(builder, policy.tiers, [](const Tier& tier) {
+    return wire::Tier(
+        static_cast<std::uint64_t>(tier.length.count()),
+        static_cast<std::uint64_t>(tier.kept.value_or(std::chrono::seconds(0)).count()));
+  });
   return wire::CreateNamespacePolicy(
       builder, static_cast<wire::Ack>(policy.ack.value_or(Ack::by_default)),
       static_cast<wire::ReadLevel>(policy.read.value_or(ReadLevel::by_default)),
-      policy.shards.value_or(0), strict);
+      policy.shards.value_or(0), strict,
+      static_cast<std::uint64_t>(policy.ttl.value_or(std::chrono::milliseconds(0)).count()), decide,
+      tiers,
+      static_cast<std::uint64_t>(policy.late.value_or(std::chrono::milliseconds(0)).count()));
 }
 
 void read(Reader& in, const wire::NamespacePolicy* from, NamespacePolicy& policy) {
@@ -66,7 +122,23 @@ void read(Reader& in, const wire::NamespacePolicy* from, NamespacePolicy& policy
   if (level != ReadLevel::by_default) policy.read = level;
   const auto shards = in.within<ShardIndex>("shards", from->shards(), 0, kMaxShards);
   if (shards > 0) policy.shards = shards;
+  const auto ttl = in.within<std::uint64_t>("ttl_ms", from->ttl_ms(), 0,
+                                            static_cast<std::uint64_t>(kMaxTtl.count()));
+  if (ttl > 0) policy.ttl = std::chrono::milliseconds(static_cast<std::int64_t>(ttl));
+  if (const auto decide = from->decide()) policy.decide = in.one_of<Decide>("decide", *decide);
   if (const auto strict = from->strict()) policy.strict = *strict;
+  in.copy("tiers", from->tiers(), policy.tiers, [&in](const wire::Tier* one) {
+    constexpr auto kLongest = std::chrono::duration_cast<std::chrono::seconds>(kMaxTtl).count();
+    const auto seconds = [&in](const char* field, std::uint64_t value) {
+      return std::chrono::seconds(in.within<std::uint64_t>(field, value, 0, kLongest));
+    };
+    const auto kept = seconds("kept_s", one->kept_s());
+    return Tier{seconds("length_s", one->length_s()),
+                kept.count() > 0 ? std::optional(kept) : std::nullopt};
+  });
+  const auto late = in.within<std::uint64_t>("late_ms", from->late_ms(), 0,
+                                             static_cast<std::uint64_t>(kMaxTtl.count()));
+  if (late > 0) policy.late = std::chrono::milliseconds(static_cast<std::int64_t>(late));
 }
 
 Offset<wire::NamespaceDefinition> build(Builder& builder, const NamespaceDefinition& definition) {
@@ -74,7 +146,10 @@ Offset<wire::NamespaceDefinition> build(Builder& builder, const NamespaceDefinit
   const auto to_wire = [](const Stamp& stamp) { return wire::Stamp(stamp.at, raw(stamp.node)); };
   const auto policy = build(builder, definition.policy);
   const wire::Stamp changed = to_wire(definition.changed), dropped = to_wire(definition.dropped);
-  return wire::CreateNamespaceDefinition(builder, name, &changed, policy, &dropped);
+  const auto whole_from = builder.CreateVector(definition.whole_from);
+  return wire::CreateNamespaceDefinition(
+      builder, name, &changed, policy, &dropped, whole_from, definition.counted_from,
+      static_cast<std::uint64_t>(definition.longest_late.count()));
 }
 
 void read(Reader& in, const wire::NamespaceDefinition& from, NamespaceDefinition& definition) {
@@ -86,10 +161,19 @@ void read(Reader& in, const wire::NamespaceDefinition& from, NamespaceDefinition
   const std::string_view name = Reader::view(from.name());
   in.within<std::size_t>("name", name.size(), 0, kMaxNamespaceName);
   if (name.find(':') != std::string_view::npos) in.refuse("name", "has a ':'");
+  in.copy("whole_from_ms", from.whole_from_ms(), definition.whole_from);
+  definition.counted_from = from.counted_from_ms();
+  definition.longest_late = std::chrono::milliseconds(in.within<std::uint64_t>(
+      "longest_late_ms", from.longest_late_ms(), 0, static_cast<std::uint64_t>(kMaxTtl.count())));
   if (in.pay("name", name.size())) definition.name = name;
   definition.changed = from_wire("changed", from.changed());
   definition.dropped = from_wire("dropped", from.dropped());
   read(in, from.policy(), definition.policy);
+  if (!in.ok()) return;  // its numbers may be anything
+  if (const std::string why = objection_to_windows(definition.policy); !why.empty())
+    in.refuse("policy", "cannot be: " + why);
+  if (definition.whole_from.size() > definition.policy.tiers.size())
+    in.refuse("whole_from_ms", "is of more tiers than there are");
 }
 
 Offset<VersionVector> build_versions(Builder& builder, const std::vector<VersionEntry>& versions) {
@@ -138,8 +222,20 @@ Offset<wire::Delta> StateCodec::build(Builder& builder, const Delta& delta) {
   const auto sums = build_scalars<std::int64_t>(builder, delta.sums_);
   const auto cells = build_cells(builder, delta.cells_);
   const auto versions = build_versions(builder, delta.versions);
+  const auto lives = build_structs<wire::LifeOf>(
+      builder, delta.lives_,
+      [](const Delta::LifeOf& one) { return wire::LifeOf(build_life(one.life), one.entry); });
+  std::vector<wire::Birth> born;
+  if (!delta.lives_.empty()) {
+    for (std::uint32_t i = 0; i < delta.cells_.size(); ++i) {
+      const Wall at = delta.cells_[i].born;
+      if (at != Wall{}) born.emplace_back(ms(at), i);
+    }
+  }
+  const auto births =
+      build_structs<wire::Birth>(builder, born, [](const wire::Birth& one) { return one; });
   return wire::CreateDelta(builder, raw(delta.commit_), actors, keys, entries, sums, cells,
-                           versions);
+                           versions, lives, births);
 }
 
 void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
@@ -153,6 +249,20 @@ void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
   in.copy("sums", from.sums(), delta.sums_);
   read_cells(in, "cells", from.cells(), delta.cells_);
   read_versions(in, from.versions(), delta.versions);
+  in.copy("lives", from.lives(), delta.lives_, [](const wire::LifeOf* one) {
+    return Delta::LifeOf{one->entry(), read_life(one->life())};
+  });
+}
+
+void StateCodec::copy_births(Reader& in, const wire::Delta& from, Delta& delta) {
+  std::vector<std::pair<std::uint32_t, Wall>> births;
+  in.copy("births", from.births(), births, [](const wire::Birth* one) {
+    return std::pair{one->cell(), wall(one->born())};
+  });
+  for (const auto& [cell, born] : births) {
+    if (cell >= delta.cells_.size()) return in.refuse("births", "name a cell that is not there");
+    delta.cells_[cell].born = born;
+  }
 }
 
 // Whether the entries divide the cells exactly, so that a cursor stays within them.
@@ -169,6 +279,12 @@ bool StateCodec::check_lengths(Reader& in, const Delta& delta) {
   if (keys != delta.keys_.size()) in.refuse("keys", "are not as long as the entries say");
   if (sums != delta.sums_.size()) in.refuse("sums", "are not as many as the entries say");
   if (cells != delta.cells_.size()) in.refuse("cells", "are not as many as the entries say");
+  std::size_t next = 0;
+  for (const Delta::LifeOf& one : delta.lives_) {
+    if (one.entry < next || one.entry >= delta.entries_.size() || one.life == Life{})
+      in.refuse("lives", "are not ascending lives of the entries");
+    next = std::size_t{one.entry} + 1;
+  }
   return in.ok();
 }
 
@@ -176,11 +292,13 @@ void StateCodec::read(Reader& in, const wire::Delta* from, Delta& delta) {
   if (from == nullptr) return;
   copy(in, *from, delta);
   if (!in.ok() || !check_lengths(in, delta)) return;
+  copy_births(in, *from, delta);
   delta.for_each([&in](const DeltaEntry& entry) {
-    in.key_length("key_length", entry.ref.key.size());
-    in.shard("shard", entry.ref.shard);
+    in.name("entries", entry.ref);
     check_counts(in, entry.shard_count, entry.usable_shards);
-    check_cells(in, "cells", entry.cells);
+    if (is_window(entry.ref.shard) && (entry.life != Life{} || entry.shard_count != 1))
+      in.refuse("entries", "are windows with an end, or spread over shards");
+    check_cells(in, "cells", entry.cells, entry.life);
   });
 }
 

@@ -16,8 +16,15 @@ inline constexpr std::size_t kMaxWireVersions = 4096;
 using Cells = Vector<const wire::Cell*>;
 [[nodiscard]] Offset<Cells> build_cells(Builder& builder, const std::vector<Cell>& cells);
 void read_cells(Reader& in, const char* field, const Cells* from, std::vector<Cell>& to);
-// Refuses cells that are not strictly ascending, or have no actor.
-void check_cells(Reader& in, const char* field, std::span<const Cell> cells);
+// The births of these cells, in order; nothing if all are zero.
+[[nodiscard]] Offset<Vector<std::uint64_t>> build_births(Builder& builder,
+                                                         const std::vector<Cell>& cells);
+void read_births(Reader& in, const Vector<std::uint64_t>* from, std::vector<Cell>& to);
+[[nodiscard]] wire::Life build_life(const Life& life);
+[[nodiscard]] Life read_life(const wire::Life& life);
+// Refuses cells that are not strictly ascending or have no actor, and times that no sound node
+// says.
+void check_cells(Reader& in, const char* field, std::span<const Cell> cells, const Life& life);
 
 // How many shards a counter has. Refuses numbers that no sound node sends.
 void check_counts(Reader& in, ShardIndex count, ShardIndex usable);
@@ -45,6 +52,7 @@ struct StateCodec {
 
  private:
   static void copy(Reader& in, const wire::Delta& from, Delta& delta);
+  static void copy_births(Reader& in, const wire::Delta& from, Delta& delta);
   static bool check_lengths(Reader& in, const Delta& delta);
 };
 

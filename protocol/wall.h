@@ -22,4 +22,8 @@ using Wall = WallTime::time_point;
 // does the difference of two times.
 inline constexpr Wall kLatestWall{std::chrono::milliseconds(std::int64_t{1} << 42)};
 
+// The latest time that a counter may end, in the year 6429.
+inline constexpr std::uint64_t kLatestDateMs = std::uint64_t{1} << 47;
+inline constexpr Wall kLatestDate{std::chrono::milliseconds(kLatestDateMs)};
+
 }  // namespace quipu

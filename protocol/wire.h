@@ -24,6 +24,7 @@
 
 #include "protocol/ids.h"
 #include "protocol/peer_generated.h"  // includes those of state.fbs and client.fbs
+#include "protocol/window.h"
 #include "quipu/status.h"
 
 namespace quipu {
@@ -137,7 +138,10 @@ class Reader {
   ShardIndex shard(const char* field, std::uint16_t value) {
     return within<ShardIndex>(field, value, 0, kMaxShards - 1);
   }
-  // Checks a key's length where no user supplied the key, so a bad one is a protocol error.
+  // Checks a shard's name where no user supplied it, so a bad one is a protocol error.
+  void name(const char* field, const ShardRef& ref) {
+    if (!is_name(ref)) refuse(field, "name no shard that there can be");
+  }
   std::size_t key_length(const char* field, std::size_t value) {
     return within<std::size_t>(field, value, 1, kMaxKey);
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "protocol/check.h"
+#include "storage/life.h"
 
 namespace quipu {
 namespace {
@@ -19,8 +20,10 @@ void append(std::pmr::string& bytes, T value) {
 
 }  // namespace
 
-// A counter that was only raised or cleared has a state, too, and is part of the digest.
+// A counter that was only raised or cleared has a state, too, and is part of the digest. One that
+// is spent is not: owners forget it at different times.
 Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state) {
+  if (is_spent(state)) return {};
   // On the stack for almost every shard: this runs once per change after a checkpoint.
   std::array<std::byte, 1024> stack;
   std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());
@@ -35,6 +38,14 @@ Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state) {
     append(bytes, cell.sum);
     append(bytes, cell.cleared_commit);
     append(bytes, cell.cleared_sum);
+  }
+  if (!is_plain(state)) {
+    for (const Cell& cell : state.cells) append(bytes, cell.born);
+    append(bytes, state.life.ended);
+    append(bytes, state.life.stamp);
+    append(bytes, state.life.at);
+    append(bytes, state.life.latest);
+    append(bytes, state.life.once);
   }
   bytes.append(ref.key);  // last, so that everything before it has a fixed place
   return hash128(key, bytes);

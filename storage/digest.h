@@ -15,6 +15,7 @@
 
 namespace quipu {
 
+// Zero for a spent state.
 [[nodiscard]] Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state);
 
 class Digest {

@@ -73,8 +73,12 @@ void DigestLedger::keep_leaves(Partition partition) {
 
 // ---- changes of entries ----
 
-void DigestLedger::on_held(Partition partition, bool shows_counter) {
+void DigestLedger::on_held(Partition partition, bool shows_counter, bool is_spent) {
   Part& part = parts_[raw(partition)];
+  if (is_spent) {
+    ++part.spent;
+    ++spent_;
+  }
   if (shows_counter) ++part.counters;
   part.summed = false;
   ++part.states;
@@ -93,6 +97,12 @@ void DigestLedger::on_gone(Partition partition, const Entry& entry) {
     --part.counters;
   }
   QUIPU_CHECK(size_ > 0, "the sum of what is held counts each state", size_);
+  if (entry.is_spent()) {
+    QUIPU_CHECK(part.spent > 0 && spent_ > 0, "a spent state was counted as one", partition,
+                part.spent, spent_);
+    --part.spent;
+    --spent_;
+  }
   --part.states;
   --size_;
 }
@@ -116,16 +126,31 @@ void DigestLedger::on_new_dirty(Partition partition, const Entry& entry) {
   dirty_in_.insert(partition);
 }
 
-void DigestLedger::on_clean(Partition partition, const Entry& entry) {
+void DigestLedger::no_longer_dirty(Partition partition, const Entry& entry) {
   Part& part = parts_[raw(partition)];
-  QUIPU_CHECK(part.dirty > 0 && dirty_bytes_ >= entry.size(), "what is put was dirty", partition,
-              part.dirty, dirty_bytes_);
+  QUIPU_CHECK(part.dirty > 0 && dirty_bytes_ >= entry.size(), "what is put or forgotten was dirty",
+              partition, part.dirty, dirty_bytes_);
   dirty_bytes_ -= entry.size();
-  part.clean.add(entry.leaf(), hash(entry));
   part.summed = false;
   --dirty_;
   if (--part.dirty == 0) dirty_in_.erase(partition);
   QUIPU_CHECK(dirty_ > 0 || dirty_bytes_ == 0, "where nothing is dirty, no byte is", dirty_bytes_);
+}
+
+void DigestLedger::on_clean(Partition partition, const Entry& entry) {
+  no_longer_dirty(partition, entry);
+  parts_[raw(partition)].clean.add(entry.leaf(), hash(entry));
+}
+
+void DigestLedger::on_forgotten(Partition partition, const Entry& entry) {
+  on_change(partition);
+  on_gone(partition, entry);
+  if (entry.dirty()) {
+    no_longer_dirty(partition, entry);
+  } else {
+    parts_[raw(partition)].clean.remove(entry.leaf(), hash(entry));
+  }
+  if (parts_[raw(partition)].states == 0) held_in_.erase(partition);
 }
 
 void DigestLedger::on_loaded(const Placement& placement, const ShardRef& ref,
@@ -144,6 +169,7 @@ void DigestLedger::drop(Partition partition) {
               partition, size_, part.states, dirty_, part.dirty);
   size_ -= part.states;
   dirty_ -= part.dirty;
+  spent_ -= part.spent;
   leaf_bytes_ -= part.clean.bytes();
   part = Part{};
   held_in_.erase(partition);

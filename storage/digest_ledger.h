@@ -6,7 +6,8 @@
 // for long. The result is kept until the next change.
 //
 // Invariant: each held state is counted once. The digest of a partition is the sum of the
-// hashes of its held states, whether clean or dirty, in memory or not.
+// hashes of its held states, whether clean or dirty, in memory or not. (That of a spent state is
+// 0.)
 #pragma once
 
 #include <cstddef>
@@ -49,6 +50,12 @@ class DigestLedger {
     return parts_[raw(partition)].counters;
   }
 
+  // How many are spent (life.h): in all, and in that partition.
+  [[nodiscard]] std::size_t spent() const { return spent_; }
+  [[nodiscard]] std::size_t spent(Partition partition) const {
+    return parts_[raw(partition)].spent;
+  }
+
   // ---- what is dirty: changed since a checkpoint last put it ----
   [[nodiscard]] std::size_t dirty() const { return dirty_; }
   [[nodiscard]] std::size_t dirty(Partition partition) const {
@@ -68,7 +75,7 @@ class DigestLedger {
   // The state of an entry changes, or an entry comes or goes.
   void on_change(Partition partition) { parts_[raw(partition)].summed = false; }
   // A state becomes held, and the reverse.
-  void on_held(Partition partition, bool shows_counter);
+  void on_held(Partition partition, bool shows_counter, bool is_spent = false);
   void on_gone(Partition partition, const Entry& entry);
   // A state that is held shows a counter from now on.
   void on_revived(Partition partition) {
@@ -86,6 +93,8 @@ class DigestLedger {
     dirty_bytes_ += now - before;
   }
   void on_clean(Partition partition, const Entry& entry);
+  // A held state is forgotten, clean or dirty.
+  void on_forgotten(Partition partition, const Entry& entry);
   // A clean state was read from the store.
   void on_loaded(const Placement& placement, const ShardRef& ref, const ShardState& state);
   // Keeps the leaves from now on, since memory alone no longer has all of their states.
@@ -99,10 +108,12 @@ class DigestLedger {
     std::uint32_t dirty = 0;
     std::uint32_t states = 0;
     std::uint32_t counters = 0;
+    std::uint32_t spent = 0;
     mutable bool summed = false;  // nothing has changed since `sum`
     Digest clean;
     mutable Hash128 sum;  // the last digest()
   };
+  void no_longer_dirty(Partition partition, const Entry& entry);
   template <class Wanted>
   void add_hashes(Partition partition, Digest::Leaves& leaves, Wanted wanted) const;
 
@@ -113,6 +124,7 @@ class DigestLedger {
   std::size_t size_ = 0;
   std::size_t dirty_ = 0;
   std::size_t dirty_bytes_ = 0;
+  std::size_t spent_ = 0;
   Partitions held_in_, dirty_in_;
 };
 

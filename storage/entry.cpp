@@ -47,6 +47,38 @@ T get(const char* at) {
   return value;
 }
 
+// ---- times ----
+
+// 2020. A narrow time counts from here, so that 0 is none, and 5 bytes last until 2054.
+constexpr std::int64_t kEpoch = 1'577'836'800'000;
+constexpr std::size_t kNarrowTime = 5, kWideTime = 8;
+
+bool is_narrow(Wall time) {
+  const std::int64_t ms = time.time_since_epoch().count();
+  return ms == 0 || (ms > kEpoch && ms - kEpoch < std::int64_t{1} << 40);
+}
+
+char* put_time(char* at, bool wide, Wall time) {
+  const std::int64_t ms = time.time_since_epoch().count();
+  if (wide) return put(at, ms);
+  return put40(at, ms == 0 ? 0 : static_cast<std::uint64_t>(ms - kEpoch));
+}
+
+// Moves `at` behind it.
+Wall take_time(const char*& at, bool wide) {
+  std::int64_t ms = 0;
+  if (wide) {
+    ms = get<std::int64_t>(at);
+    at += kWideTime;
+  } else {
+    const std::uint64_t low = get<std::uint32_t>(at);
+    const std::uint64_t narrow = low | std::uint64_t{get<std::uint8_t>(at + 4)} << 32;
+    ms = narrow == 0 ? 0 : static_cast<std::int64_t>(narrow) + kEpoch;
+    at += kNarrowTime;
+  }
+  return Wall{std::chrono::milliseconds(ms)};
+}
+
 }  // namespace
 
 Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
@@ -54,14 +86,14 @@ Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
   const Layout layout = Entry::layout(actors, ref, state);
   auto* entry = new (slab.allocate(layout.size)) Entry;
   entry->lengths_ = static_cast<std::uint16_t>(ref.key.size());
-  entry->flags_ = layout.small ? kSmall : 0;
+  entry->flags_ = layout.small && !layout.dated ? kSmall : 0;
   entry->leaf_ = placement.leaf();
   if (layout.apart) {
     entry->lengths_ = static_cast<std::uint16_t>(entry->lengths_ | kApart << kKeyBits);
     put(entry->bytes() + 4, ref.shard);
   }
   std::memcpy(entry->bytes() + entry->header(), ref.key.data(), ref.key.size());
-  entry->write(actors, state, [&](const CellRef&) { return actors.expected(); });
+  entry->write(actors, state, layout, [&](const CellRef&) { return actors.expected(); });
   QUIPU_CHECK(entry->size() == layout.size, "an entry is as large as its piece of memory", ref.key,
               entry->size(), layout.size);
   return entry;
@@ -69,8 +101,10 @@ Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
 
 bool Entry::rewrite(ActorNames& actors, const ShardState& state) {
   const Layout layout = Entry::layout(actors, ref(), state);
-  if (layout.apart != apart() || layout.small != has(kSmall) || layout.size != size()) return false;
-  write(actors, state, [](const CellRef& at) { return at.actor(); });
+  const bool same = layout.apart == apart() && layout.dated == is_dated() &&
+                    (layout.dated || layout.small == has(kSmall)) && layout.size == size();
+  if (!same) return false;
+  write(actors, state, layout, [](const CellRef& at) { return at.actor(); });
   QUIPU_CHECK(size() == layout.size, "an entry that is rewritten keeps its size", ref().key, size(),
               layout.size);
   return true;
@@ -86,22 +120,33 @@ std::uint32_t Entry::form(const Cell& cell) {
 Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
                             const ShardState& state) {
   static_assert(kMaxCells <= std::numeric_limits<std::uint16_t>::max());
-  static_assert(kMaxKey < 1u << kKeyBits);
+  static_assert(kMaxName < 1u << kKeyBits);
   QUIPU_CHECK(state.cells.size() <= kMaxCells, "a state beyond the limit was refused earlier",
               ref.key, state.cells.size());
-  QUIPU_CHECK(!ref.key.empty() && ref.key.size() <= kMaxKey && ref.shard < kMaxShards,
-              "a name out of bounds is refused before", ref.key.size(), ref.shard);
-  Layout layout{.apart = ref.shard != 0 || state.cells.size() >= kApart,
+  QUIPU_CHECK(is_name(ref), "a name out of bounds is refused before", ref.key.size(), ref.shard);
+  const bool dated = !is_plain(state);
+  Layout layout{.apart = dated || ref.shard != 0 || state.cells.size() >= kApart,
+                .dated = dated,
                 .small = actors.size() + state.cells.size() <= kSmallActors,
+                .wide_times = false,
                 .size = 0};
-  std::size_t large = 0;
+  std::size_t large = 0, times = 0;
   for (const Cell& cell : state.cells) {
     layout.small = layout.small && !was_cleared(cell) && CellRef::fit<40>(cell.commit, cell.sum);
     large += CellRef::width(form(cell));
   }
+  if (dated) {
+    const Life& life = state.life;
+    for (const Wall time : {life.ended, life.stamp, life.at, life.latest})
+      layout.wide_times |= !is_narrow(time);
+    for (const Cell& cell : state.cells) layout.wide_times |= !is_narrow(cell.born);
+    times = (3 + (life.latest != life.at ? 1 : 0) + state.cells.size()) *
+                (layout.wide_times ? kWideTime : kNarrowTime) +
+            1;  // the marks
+  }
   const std::size_t cells = layout.small ? state.cells.size() * kSmallCell : large;
-  layout.size = Slab::rounded((layout.apart ? 8 : 4) + ref.key.size() + cells +
-                              (has_shard_count(state) ? 2 * sizeof(ShardIndex) : 0));
+  layout.size = Slab::rounded((layout.apart ? 8 : 4) + ref.key.size() + times + cells +
+                              (dated || has_shard_count(state) ? 2 * sizeof(ShardIndex) : 0));
   return layout;
 }
 
@@ -115,27 +160,86 @@ void Entry::set_cells(std::size_t count) {
 }
 
 std::size_t Entry::large_cells_end() const {
-  return static_cast<std::size_t>(for_each_cell([](const CellRef&) {}) - bytes());
+  const char* const end = is_dated() ? for_each_dated([](const CellRef&, const char*) {})
+                                     : for_each_cell([](const CellRef&) {});
+  return static_cast<std::size_t>(end - bytes());
 }
 
 // The part behind the key. guess(cell): a guess at the number of the cell's actor.
 template <class Guess>
-void Entry::write(ActorNames& actors, const ShardState& state, Guess guess) {
-  set_cells(state.cells.size());
+void Entry::write(ActorNames& actors, const ShardState& state, const Layout& layout, Guess guess) {
+  set_cells(state.cells.size() + (layout.dated ? kDated : 0));
   clear(kHasShardCount);
-  CellRef at(first_cell(), has(kSmall));
+  CellRef at(layout.dated ? write_life(state.life, layout) : first_cell(), layout.small);
   for (const Cell& cell : state.cells) {
     const std::uint32_t guessed = guess(at);
     const bool right = actors.is(guessed, cell.actor);
     at.write((right ? guessed : actors.intern(cell.actor)) | (at.small_ ? 0 : form(cell)), cell);
     at.at_ += at.width();
+    if (layout.dated) at.at_ = put_time(at.at_, layout.wide_times, cell.born);
   }
-  if (has_shard_count(state)) {
+  if (layout.dated || has_shard_count(state)) {
     set(kHasShardCount);
     at.at_ = put(put(at.at_, state.shard_count), state.usable_shards);
   }
   QUIPU_CHECK(static_cast<std::size_t>(at.at_ - bytes()) <= size(), "a state fits its entry",
               ref().key, size());
+}
+
+// Returns the beginning of the cells.
+char* Entry::write_life(const Life& life, const Layout& layout) {
+  const bool latest = life.latest != life.at;
+  set_marks((life.once ? kOnce : 0) | (latest ? kHasLatest : 0) |
+            (layout.wide_times ? kWideTimes : 0) | (layout.small ? 0 : kLargeCells));
+  char* at = first_cell() + 1;
+  for (const Wall time : {life.ended, life.stamp, life.at})
+    at = put_time(at, layout.wide_times, time);
+  return latest ? put_time(at, layout.wide_times, life.latest) : at;
+}
+
+Life Entry::read_life() const {
+  const bool wide = (marks() & kWideTimes) != 0;
+  const char* at = bytes() + header() + key_length() + 1;
+  Life life;
+  life.ended = take_time(at, wide);
+  life.stamp = take_time(at, wide);
+  life.at = take_time(at, wide);
+  life.latest = (marks() & kHasLatest) != 0 ? take_time(at, wide) : life.at;
+  life.once = (marks() & kOnce) != 0;
+  return life;
+}
+
+// visit(cell, where its birth is). Returns the end of the cells.
+template <class Visit>
+const char* Entry::for_each_dated(Visit&& visit) const {
+  const std::size_t time = (marks() & kWideTimes) != 0 ? kWideTime : kNarrowTime;
+  const bool small = (marks() & kLargeCells) == 0;
+  char* at =
+      const_cast<Entry*>(this)->first_cell() + 1 + ((marks() & kHasLatest) != 0 ? 4 : 3) * time;
+  for (std::size_t i = load16(6) - kDated; i > 0; --i) {
+    const CellRef cell(at, small);
+    const std::size_t width = cell.width();
+    visit(cell, at + width);
+    at += width + time;
+  }
+  return at;
+}
+
+bool Entry::has_more_shards() const {
+  const char* const counts = for_each_dated([](const CellRef&, const char*) {});
+  return get<ShardIndex>(counts) > 1 || get<ShardIndex>(counts + sizeof(ShardIndex)) > 1;
+}
+
+bool Entry::spent() const {
+  const Life life = read_life();
+  return load16(6) == kDated && life.ended != Wall{} && !in_force(life) && !has_more_shards();
+}
+
+bool Entry::show() {
+  if (!is_dated() || (marks() & kOnce) != 0 || load16(6) == kDated || in_force(read_life()))
+    return false;
+  set_marks(marks() | kOnce);
+  return true;
 }
 
 // Returns the end of the cells. Small cells, as nearly all are, have a loop of their own.
@@ -154,6 +258,15 @@ const char* Entry::for_each_cell(Visit&& visit) const {
     at += cell.width();
   }
   return at;
+}
+
+template <bool kOfDated, class Visit>
+void Entry::for_each_cell_of(Visit&& visit) const {
+  if constexpr (kOfDated) {
+    for_each_dated([&](const CellRef& cell, const char*) { visit(cell); });
+  } else {
+    for_each_cell(visit);
+  }
 }
 
 void Entry::CellRef::write(std::uint32_t head, const Cell& cell) {
@@ -183,7 +296,7 @@ void Entry::CellRef::store_pair(std::size_t offset, Commit commit, std::int64_t 
 }
 
 Cell Entry::CellRef::cell(const ActorNames& actors) const {
-  Cell cell{actors.name(actor()), commit(), sum(), {}, 0};
+  Cell cell{actors.name(actor()), commit(), sum(), {}, 0, {}};
   if (has(kClearedBit)) {
     cell.cleared_commit = cleared_commit();
     cell.cleared_sum = cleared_sum();
@@ -194,8 +307,15 @@ Cell Entry::CellRef::cell(const ActorNames& actors) const {
 void Entry::unpack(const ActorNames& actors, ShardState& state) const {
   state.cells.clear();
   state.shard_count = state.usable_shards = 1;
-  const char* end =
-      for_each_cell([&](const CellRef& cell) { state.cells.push_back(cell.cell(actors)); });
+  state.life = life();
+  const bool wide = is_dated() && (marks() & kWideTimes) != 0;
+  const char* const end =
+      is_dated()
+          ? for_each_dated([&](const CellRef& cell, const char* born) {
+              state.cells.push_back(cell.cell(actors));
+              state.cells.back().born = take_time(born, wide);
+            })
+          : for_each_cell([&](const CellRef& cell) { state.cells.push_back(cell.cell(actors)); });
   if (has(kHasShardCount)) {
     state.shard_count = get<ShardIndex>(end);
     state.usable_shards = get<ShardIndex>(end + sizeof(ShardIndex));
@@ -215,10 +335,18 @@ void Entry::CellRef::add_to(Total& total) const {
   total.exists = total.exists || commit() > cleared;
 }
 
-Total Entry::total() const {
+// The hot ones look at a flag to leave dated entries to code of their own.
+template <bool kOfDated>
+Total Entry::total_of() const {
   Total total;
-  for_each_cell([&](const CellRef& cell) { cell.add_to(total); });
+  for_each_cell_of<kOfDated>([&](const CellRef& cell) { cell.add_to(total); });
   return total;
+}
+
+Total Entry::total() const {
+  if (is_dated_by_flag()) [[unlikely]]
+    return total_of<true>();
+  return total_of<false>();
 }
 
 Entry::Tally Entry::tally(std::uint32_t actor) {
@@ -230,23 +358,37 @@ Entry::Tally Entry::tally(std::uint32_t actor) {
   return tally;
 }
 
-Entry::CellRef Entry::find(std::uint32_t actor) {
+template <bool kOfDated>
+Entry::CellRef Entry::find_in(std::uint32_t actor) const {
   CellRef found;
-  for_each_cell([&](const CellRef& cell) {
+  for_each_cell_of<kOfDated>([&](const CellRef& cell) {
     if (cell.actor() == actor) found = cell;
   });
   return found;
 }
 
-Entry::CellRef Entry::find_only(Commit commit) {
+Entry::CellRef Entry::find(std::uint32_t actor) {
+  if (is_dated_by_flag()) [[unlikely]]
+    return find_in<true>(actor);
+  return find_in<false>(actor);
+}
+
+template <bool kOfDated>
+Entry::CellRef Entry::find_only_in(Commit commit) const {
   CellRef found;
   std::size_t count = 0;
-  for_each_cell([&](const CellRef& cell) {
+  for_each_cell_of<kOfDated>([&](const CellRef& cell) {
     if (cell.commit() != commit) return;
     found = cell;
     ++count;
   });
   return count == 1 ? found : CellRef{};
+}
+
+Entry::CellRef Entry::find_only(Commit commit) {
+  if (is_dated_by_flag()) [[unlikely]]
+    return find_only_in<true>(commit);
+  return find_only_in<false>(commit);
 }
 
 void Entry::move_to(Entry* now) {

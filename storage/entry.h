@@ -8,6 +8,13 @@
 //                   where cleared: commit and sum once more
 //   count, usable:  only if set
 //
+// A state that is not plain (life.h) is laid out apart. The hot path finds no cells in it:
+//
+//   | the same 8, but cells ≥ kDated | key | marks 1 | ended, stamp, at, latest | cells | 2, 2 |
+//   a time:         5 bytes, since 2020 (8 if one of the entry's needs it). `latest` only if it
+//                   is not `at`
+//   a cell:         as above, and its birth. The marks say whether cells are small
+//
 // A counter with one cell and a 16-byte key takes 32 bytes. A general-purpose map would take
 // well over 100. Nothing inside is aligned.
 //
@@ -18,18 +25,29 @@
 #pragma once
 
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "protocol/check.h"
 #include "protocol/keyed_hash.h"
 #include "protocol/state.h"
+#include "protocol/window.h"
 #include "storage/fetch_ahead.h"
 #include "storage/lattice.h"
+#include "storage/life.h"
 #include "storage/number_table.h"
 #include "storage/slab.h"
 
 namespace quipu {
+
+// The limits of a shard. An add begins no cell beyond kMaxWriters, so two copies with that
+// many cells each can still merge. A merge is refused only beyond kMaxCells together. Real
+// shards are far below this: a cell begins with a store, or after a start that its peers did
+// not confirm.
+inline constexpr std::size_t kMaxWriters = 4096;
+inline constexpr std::size_t kMaxCells = 8192;
+static_assert(2 * kMaxWriters <= kMaxCells);
 
 // Actors by a small number, in the order in which they were first seen.
 class ActorNames {
@@ -62,11 +80,11 @@ class ActorNames {
 class Entry {
  public:
   enum Flag : std::uint8_t {
-    kOpen = 1,   // changed since the last seal
-    kWhole = 2,  // … in more than its own cell
-    kLocal = 4,  // … by this node, so the peers must get it
-    kHasShardCount = 8,
-    kUsed = 16,  // looked up since eviction last passed it
+    kOpen = 1,           // changed since the last seal
+    kWhole = 2,          // … in more than its own cell
+    kLocal = 4,          // … by this node, so the peers must get it
+    kHasShardCount = 8,  // set in every state that is not plain
+    kUsed = 16,          // looked up since eviction last passed it
     kSmall = 32,
   };
   // What the journal has of the entry since a checkpoint last put it. If this is not nothing, the
@@ -135,9 +153,44 @@ class Entry {
   [[nodiscard]] Total total() const;
   // Holds nothing: it says that the shard is known not to be in the store.
   [[nodiscard]] bool is_bottom() const { return cells() == 0 && !has(kHasShardCount); }
-  // See shows_counter() below.
+  // Whether its counter has more shards than this, or soon may.
+  [[nodiscard]] bool is_spread() const {
+    return has(kHasShardCount) && (!is_dated() || has_more_shards());
+  }
+  // See shows_counter() below. A counter shows until it was realized: see shows_counter(date).
   [[nodiscard]] bool shows_counter() const {
-    return shard() == 0 && (has(kHasShardCount) || total().exists);
+    return shard() == 0 && (is_spread() || total().exists);
+  }
+
+  // See protocol/window.h.
+  [[nodiscard]] bool is_window() const { return apart() && quipu::is_window(load16(4)); }
+
+  // ---- what is not plain ----
+  [[nodiscard]] bool is_dated() const { return apart() && load16(6) >= kDated; }
+  // That of a plain entry is Life{}.
+  [[nodiscard]] Life life() const { return is_dated() ? read_life() : Life{}; }
+  [[nodiscard]] bool is_spent() const { return is_dated() && spent(); }
+  // Whether it shows a counter at that time. (Nullopt: its clock judges no dates.)
+  [[nodiscard]] bool shows_counter(const std::optional<Wall>& date) const {
+    return shows_counter() && !(date && is_dated() && is_over(read_life(), *date) && !is_spread());
+  }
+  // A record shows it: with cells, and without a deadline in force, it is `once` from now on.
+  // Returns whether that is new.
+  bool show();
+  // What this node knows of its copies. A new state forgets all but kAtRest.
+  enum Mark : std::uint8_t {
+    kAtRest = 16,   // a checkpoint may have put it
+    kOffered = 32,  // a spent state, which all other owners were offered
+  };
+  // A plain one may be at rest, and has no other mark.
+  [[nodiscard]] bool marked(Mark mark) const {
+    return is_dated() ? (marks() & mark) != 0 : mark == kAtRest;
+  }
+  void mark(Mark mark) {  // nothing, for a plain one
+    if (is_dated()) set_marks(marks() | mark);
+  }
+  void unmark(Mark mark) {
+    if (is_dated()) set_marks(marks() & ~unsigned{mark});
   }
 
   // A cell in place. Valid until the entry is rewritten or destroyed.
@@ -235,13 +288,19 @@ class Entry {
   static constexpr unsigned kKeyBits = 10;
   static constexpr std::uint16_t kApart = 63;
   static constexpr std::uint8_t kJournaled = 192;
+  static constexpr std::uint16_t kDated = 1u << 15;  // added to the number of cells
+  static_assert(kMaxCells < kDated);
+  // Marks of how a dated state is laid out.
+  static constexpr std::uint8_t kOnce = 1, kHasLatest = 2, kWideTimes = 4, kLargeCells = 8;
   static constexpr std::uint8_t kStub = kWhole;  // alone, which no entry has
   static constexpr std::size_t kStubPointer = 8;
 
   // The layout of a state.
   struct Layout {
     bool apart;
-    bool small;
+    bool dated;
+    bool small;  // its cells are
+    bool wide_times;
     std::size_t size;  // bytes
   };
 
@@ -258,15 +317,38 @@ class Entry {
     return value;
   }
   [[nodiscard]] ShardIndex shard() const { return apart() ? load16(4) : ShardIndex{0}; }
-  [[nodiscard]] std::size_t cells() const { return apart() ? load16(6) : lengths_ >> kKeyBits; }
+  // Those that the hot path knows. A dated entry has none of these.
+  [[nodiscard]] std::size_t cells() const {
+    return !apart() ? lengths_ >> kKeyBits : is_dated() ? 0 : load16(6);
+  }
   [[nodiscard]] std::size_t large_cells_end() const;
+  [[nodiscard]] std::uint8_t marks() const {
+    return static_cast<std::uint8_t>(bytes()[header() + key_length()]);
+  }
+  void set_marks(unsigned marks) { bytes()[header() + key_length()] = static_cast<char>(marks); }
+  [[nodiscard]] Life read_life() const;
+  [[nodiscard]] bool has_more_shards() const;
+  [[nodiscard]] bool spent() const;
+  char* write_life(const Life& life, const Layout& layout);
+  template <class Visit>
+  const char* for_each_dated(Visit&& visit) const;
   [[nodiscard]] char* first_cell() { return bytes() + header() + key_length(); }
   template <class Guess>
-  void write(ActorNames& actors, const ShardState& state, Guess guess);
+  void write(ActorNames& actors, const ShardState& state, const Layout& layout, Guess guess);
   [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this); }
   [[nodiscard]] const char* bytes() const { return reinterpret_cast<const char*>(this); }
   template <class Visit>
   const char* for_each_cell(Visit&& visit) const;
+  // Dated entries have code of their own, so that the others need not pay for it.
+  template <bool kOfDated, class Visit>
+  void for_each_cell_of(Visit&& visit) const;
+  template <bool kOfDated>
+  [[nodiscard]] Total total_of() const;
+  template <bool kOfDated>
+  [[nodiscard]] CellRef find_in(std::uint32_t actor) const;
+  template <bool kOfDated>
+  [[nodiscard]] CellRef find_only_in(Commit commit) const;
+  [[nodiscard]] bool is_dated_by_flag() const { return has(kHasShardCount) && is_dated(); }
 
   std::uint16_t lengths_;
   mutable std::uint8_t flags_;  // for mark_used()
@@ -289,13 +371,5 @@ struct Entry::Tally {
 [[nodiscard]] inline bool shows_counter(const ShardRef& ref, const ShardState& state) {
   return ref.shard == 0 && (has_shard_count(state) || total(state.cells).exists);
 }
-
-// The limits of a shard. An add begins no cell beyond kMaxWriters, so two copies with that
-// many cells each can still merge. A merge is refused only beyond kMaxCells together. Real
-// shards are far below this: a cell begins with a store, or after a start that its peers did
-// not confirm.
-inline constexpr std::size_t kMaxWriters = 4096;
-inline constexpr std::size_t kMaxCells = 8192;
-static_assert(2 * kMaxWriters <= kMaxCells);
 
 }  // namespace quipu

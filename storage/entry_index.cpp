@@ -50,15 +50,17 @@ Entry* EntryIndex::insert(const Placement& placement, const ShardRef& ref,
 }
 
 Entry* EntryIndex::resize(const Placement& placement, Entry* old, const ShardState& state) {
-  QUIPU_CHECK(old->has(Entry::kOpen), "stubs are freed with the open record", old->ref().key);
   Entry* const now = Entry::create(slab_, actors_, placement, old->ref(), state);
   now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kUsed));
   now->set_journaled(Entry::Journaled::by_name);  // an alias means a place in memory
   table(placement).replace(placement, old, now);
-  stubs_.push_back({old, old->size()});
-  old->move_to(now);
-  QUIPU_CHECK(now->dirty() && now->has(Entry::kOpen),
-              "an entry that moves stays open, and in no checkpoint", now->ref().key);
+  if (old->has(Entry::kOpen)) {
+    stubs_.push_back({old, old->size()});  // freed with the open record
+    old->move_to(now);
+  } else {
+    old->destroy(slab_);
+  }
+  QUIPU_CHECK(now->dirty(), "an entry that moves is in no checkpoint", now->ref().key);
   return now;
 }
 

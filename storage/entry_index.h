@@ -40,7 +40,7 @@ class EntryIndex {
 
   // REQUIRES: find() gives nothing.
   Entry* insert(const Placement& placement, const ShardRef& ref, const ShardState& state);
-  // Writes the entry again, with that state and the same flags, and leaves a stub.
+  // Writes the entry again, with that state and the same flags. Leaves a stub if it is open.
   Entry* resize(const Placement& placement, Entry* old, const ShardState& state);
   void free_stubs();
   // Destroys those of the partition for which `keep` is false.

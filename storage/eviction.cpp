@@ -7,6 +7,11 @@ namespace quipu {
 Eviction::Eviction(const MemoryLimit& limit, EntryIndex& index, DigestLedger& ledger)
     : limit_(limit), index_(index), ledger_(ledger), evicted_(kPartitions), put_by_(kPartitions) {}
 
+bool Eviction::resident_still(const Placement& placement, const ShardRef& ref) const {
+  return !marked({placement.partition(), placement.leaf()}) ||
+         const_index().find(placement, ref) != nullptr;
+}
+
 bool Eviction::room_to_load(Partition partition) const {
   if (!limited() || !limit_.evictable.contains(partition)) return true;
   return index_.footprint() <= limit_.bytes - limit_.bytes / 4;
@@ -17,7 +22,7 @@ void Eviction::evict(Partition partition, Commit durable) {
   if (ledger_.dirty(partition) == index_.size(partition)) return;
   index_.retain(partition, [&](Entry& entry) {
     if (entry.dirty()) return true;
-    if (entry.take_used()) return true;
+    if (entry.take_used() || (entry.is_dated() && entry.marked(Entry::kOffered))) return true;
     QUIPU_CHECK(!entry.has(Entry::kOpen), "what is evicted is in the store", entry.ref().key);
     if (!entry.is_bottom()) mark({partition, entry.leaf()});
     return false;

@@ -32,8 +32,7 @@ class Eviction {
 
   // Whether memory knows what is held of the shard, or of the whole leaf.
   [[nodiscard]] bool resident(const Placement& placement, const ShardRef& ref) const {
-    return !any_ || !marked({placement.partition(), placement.leaf()}) ||
-           const_index().find(placement, ref) != nullptr;
+    return !any_ || resident_still(placement, ref);
   }
   [[nodiscard]] bool resident(LeafId leaf) const { return !any_ || !marked(leaf); }
   // Nothing was ever evicted.
@@ -73,6 +72,8 @@ class Eviction {
  private:
   using Leaves = std::bitset<kLeaves>;
   [[nodiscard]] bool limited() const { return limit_.bytes != 0; }
+  // Though some states were evicted.
+  [[nodiscard]] bool resident_still(const Placement& placement, const ShardRef& ref) const;
   [[nodiscard]] const EntryIndex& const_index() const { return index_; }
   [[nodiscard]] bool marked(LeafId leaf) const {
     const auto& leaves = evicted_[raw(leaf.partition)];

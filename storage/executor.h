@@ -15,8 +15,10 @@
 //   4. Commits are dense: each seal takes the next number.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -25,9 +27,11 @@
 #include "protocol/random.h"
 #include "storage/checkpoint.h"
 #include "storage/journal_aliases.h"
+#include "storage/life.h"
 #include "storage/lineage.h"
 #include "storage/loader.h"
 #include "storage/namespaces.h"
+#include "storage/prefixes.h"
 #include "storage/shard_list.h"
 #include "storage/shard_map.h"
 #include "storage/store.h"
@@ -43,25 +47,42 @@ struct ExecutorOptions {
   bool has_peers = true;  // peers need the changes; else Sealed::local stays empty
 };
 
-// An add or a reset of one shard, with or without a token. Borrows.
+// A change of one shard, with or without a token. Borrows.
 struct Change {
   OpKind kind = OpKind::add;
   ShardRef ref;
-  std::int64_t amount = 0;
-  Token token;
+  std::int64_t amount = 0;  // of an expire: the deadline in wall ms; 0: none
+  Token token{};
   // Not ok: a new change gets this refusal. A retry is still answered.
   Code refuse = Code::ok;
   // A refusal for good is noted with the token. Otherwise a delayed copy might still succeed.
   bool refuse_for_good = false;
+  // How long a counter lives that this add creates. 0: as its namespace says.
+  Wall::duration ttl{};
+  Wall::duration usual_ttl{};  // what its namespace says. 0: for ever
+  // An add counts in the windows of this moment; 0 means now. A reset sets the windows of this
+  // moment to zero and leaves the shard; 0 means the shard.
+  Wall at{};
 };
 
-// Durable when `commit` is. Not ok: nothing was changed now.
+// Durable when `commit` is. Not ok: nothing was changed now. unavailable: the change needs a date,
+// and this node's clock is not trusted. invalid_argument: it says that an add happened when no add
+// may have happened.
 struct Applied {
   Code code = Code::ok;
   Commit commit{};
   ShardIndex usable = 0;  // of shard 0: how many shards adds may use
   // For a new add: the counter's total now, if the counter has only this shard.
   std::optional<std::int64_t> total{};
+  bool again = false;  // it was applied earlier, under this token
+};
+
+// SET: a value that replaces all that the counter was.
+struct NewValue {
+  std::int64_t value = 0;
+  // When it ends, which may be at once; or how long it lives from now on. Neither: it has no end.
+  Wall at{};
+  Wall::duration ttl{};
 };
 
 struct Sealed {
@@ -78,8 +99,31 @@ class Executor {
   // `placement`: that of the change's shard. Many changes are faster if their memory is
   // prefetched (ShardMap::for_each_fetched).
   Applied apply(const Change& change, const Placement& placement);
-  // An add without a token that cannot be refused. `usable` may be left out.
+  // An add without a token that cannot be refused, to this shard alone. `usable` may be left out.
   Applied add(const ShardRef& ref, std::int64_t amount, const Placement& placement);
+  // SET, for a counter with one shard; all of it is in the open record. If the counter had no end
+  // and gets none, adds that this node has not seen are kept. Otherwise the old life ends, and they
+  // end with it (life.h).
+  Applied set(const ShardRef& ref, const NewValue& wanted, const Placement& placement);
+  // Several of these, as one change with one token. `print` tells one such change from another;
+  // `carry_out` is not called for a retry, or if it is refused.
+  Applied once(const Token& token, std::uint32_t print, Partition partition, Code refuse,
+               const std::function<void()>& carry_out);
+  // The windows in which an add to a counter's shard also counts: those of each tier of its
+  // namespace at that moment (0: now). None, if the node does not know the date.
+  [[nodiscard]] std::vector<ShardKey> windows(const ShardRef& ref, Wall at) const;
+  // Whom to ask for the date, which must outlive it; until then it judges none. `now` is the time
+  // of the current event.
+  void judge_dates_by(const Calendar& calendar) { calendar_ = &calendar; }
+  void set_now(Instant now) { now_ = now; }
+  [[nodiscard]] std::optional<Wall> date() const { return date(now_); }
+  [[nodiscard]] std::optional<Wall> date(Instant now) const {
+    return calendar_ == nullptr ? std::nullopt : calendar_->date(now);
+  }
+  // What the clock shows, trusted or not.
+  [[nodiscard]] Wall wall(Instant now) const {
+    return calendar_ == nullptr ? Wall{} : calendar_->at(now);
+  }
   // Merges states from another node. Returns, ascending, the partitions with states that would
   // have more than kMaxCells. Nothing was merged of these states, so this copy is not in sync
   // for these partitions.
@@ -87,13 +131,31 @@ class Executor {
   // How many states were refused so, or conflicted with this node's. A sound cluster has none, so
   // this is an alarm.
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
+  // Shards of which a peer has sent cells that ended here: the owners must learn of the end. Those
+  // since the last call.
+  [[nodiscard]] ShardList take_outdated() { return std::exchange(outdated_, {}); }
   // A new session; usable once the open commit is durable.
   [[nodiscard]] Serial issue_session() { return tokens_.issue(); }
   // A definition of a namespace, of this node or a peer. Returns whether anything has changed.
-  bool merge_namespace(const NamespaceDefinition& definition) {
-    return namespaces_.merge(definition);
-  }
+  bool merge_namespace(const NamespaceDefinition& definition);
   [[nodiscard]] const NamespaceTable& namespaces() const { return namespaces_; }
+  void merge_prefixes(std::span<const std::uint16_t> bits) {
+    for (const std::uint16_t bit : bits) prefixes_.insert(bit);
+  }
+  [[nodiscard]] const PrefixSet& prefixes() const { return prefixes_; }
+
+  // ---- what ends ----
+  // What the other owners of a partition know of its ends.
+  struct Settled {
+    bool offered = false;    // they have what was offered at earlier sweeps,
+    bool lost = false;       // unless some of it was lost on the way: it is offered again
+    bool can_offer = false;  // all are reachable
+    Wall heard_until{};      // everything that any member did until then is here
+  };
+  // Realizes the deadlines of the partition that have passed, and forgets what no copy elsewhere
+  // can revive, and windows that their namespace keeps no longer. Returns what must be offered to
+  // the other owners first. REQUIRES: date().
+  [[nodiscard]] ShardList sweep(Partition partition, const Settled& settled);
   // The store's knowledge about itself. A change is in the write of the open record.
   Meta& edit_meta();
   [[nodiscard]] const Meta& meta() const { return meta_; }
@@ -138,6 +200,9 @@ class Executor {
   void load_actor(Partition partition, ActorId actor);
   void load_tokens(const TokenRecord& record) { tokens_.load(record); }
   void load_namespace(NamespaceDefinition definition) { namespaces_.load(std::move(definition)); }
+  void load_prefixes(std::uint8_t page, std::span<const std::uint8_t> bytes) {
+    prefixes_.load(page, bytes);
+  }
   // Both return false if the input cannot be an executor's. `aliases`: those of the records
   // before, which were all replayed here. `bytes`: the record's size.
   [[nodiscard]] bool replay(const Record& record, JournalAliases& aliases, std::size_t bytes);
@@ -156,13 +221,34 @@ class Executor {
   };
 
   Applied apply_new(const Change& change, const Placement& placement);
+  template <class CarryOut>
+  Applied apply_once(const Token& token, std::uint32_t print, Partition partition,
+                     CarryOut carry_out);
   Applied answer_token(const TokenTable::Found& found) const;
-  Applied add_first(const ShardRef& ref, std::int64_t amount, const Placement& placement);
-  void reset(const Change& change, const Placement& placement);
+  Applied add_first(const ShardRef& ref, std::int64_t amount, const Placement& placement,
+                    Wall::duration ttl = {});
+  [[nodiscard]] std::optional<Applied> add_to_life(Entry& entry, std::int64_t amount,
+                                                   const Placement& placement);
+  Applied add_everywhere(const Change& change, const Placement& placement);
+  Applied add_to_counter(const Change& change, const Placement& placement);
+  [[nodiscard]] Code code_of_moment(const Change& change, const NamespacePolicy& policy) const;
+  enum class Room { none, now, after_a_seal };
+  [[nodiscard]] Room room_for(const ShardRef& ref, std::int64_t amount, const Placement& placement);
+  [[nodiscard]] bool keeps(const ShardRef& ref, const Placement& placement);
+  Applied reset(const Change& change, const Placement& placement);
+  Applied reset_windows(const Change& change);
+  Applied expire(const Change& change, const Placement& placement);
+  void put_dated(const Placement& placement, const ShardRef& ref, const ShardState& state,
+                 std::uint8_t flags);
+  [[nodiscard]] bool life_began_in_open(const ShardRef& ref, const ShardState& state,
+                                        ActorId own) const;
+  [[nodiscard]] bool began_in_open(const Entry& entry, const ShardState& state, ActorId own) const;
   void start_again(Cell& cell);
   template <class Visit>
   void for_each_fetched(const Delta& delta, Visit visit);  // ShardMap's
   [[nodiscard]] bool merge_entry(const DeltaEntry& theirs, const Placement& placement,
+                                 std::uint8_t flags);
+  [[nodiscard]] bool merge_dated(const DeltaEntry& theirs, const Placement& placement,
                                  std::uint8_t flags);
   [[nodiscard]] bool replay_aliased(const Record& record, const JournalAliases& aliases);
   [[nodiscard]] bool merge_cell(const JournalAliases::Target& target, Commit commit,
@@ -183,7 +269,10 @@ class Executor {
   ShardMap map_;
   TokenTable tokens_;
   NamespaceTable namespaces_;
+  PrefixSet prefixes_;
   Checkpoint checkpoint_;
+  const Calendar* calendar_ = nullptr;
+  Instant now_{};
   const bool has_peers_;
   std::vector<OwnActor> actors_;  // by partition; 0: to be drawn
   Partitions confirmed_;
@@ -192,11 +281,14 @@ class Executor {
 
   // What the open record needs besides the map's open entries.
   std::vector<Partition> new_actors_;  // drawn or forgotten there
-  std::vector<std::string> deletes_;
+  std::set<std::string> deletes_;
+  std::vector<Partition> dropped_;
+  std::set<std::string, std::less<>> begun_;  // keys whose life set() began
   bool versions_changed_ = false;
   bool meta_changed_ = false;
 
   std::vector<Sealed> out_;
+  ShardList outdated_;
   ShardState scratch_;
 };
 

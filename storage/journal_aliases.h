@@ -31,6 +31,16 @@ class JournalAliases {
   };
 
   void give(Alias alias, const Target& target);
+  // Forgets the aliases of those entries.
+  template <class Gone>
+  void forget_if(Gone gone) {
+    for (const auto& page : pages_) {
+      if (page == nullptr) continue;
+      for (Target& target : *page) {
+        if (target.entry != nullptr && gone(target.entry)) target = {};
+      }
+    }
+  }
   // Null if it was never given. Does not look at the entry itself.
   [[nodiscard]] const Target* find(Alias alias) const;
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "protocol/check.h"
+#include "storage/life.h"
 
 namespace quipu {
 
@@ -11,6 +13,11 @@ Merged merge(Cell& into, const Cell& from) {
   QUIPU_CHECK(into.actor == from.actor, "only cells of one actor are joined", into.actor,
               from.actor);
   Merged merged;
+  if (into.born != from.born) {
+    merged.changed = into.born < from.born;
+    if (merged.changed) into = from;
+    return merged;
+  }
   merged.conflict = into.commit == from.commit && into.sum != from.sum;
   if (std::tie(into.commit, into.sum) < std::tie(from.commit, from.sum)) {
     into.commit = from.commit;
@@ -29,11 +36,22 @@ Merged merge(Cell& into, const Cell& from) {
   return merged;
 }
 
-Merged merge(ShardState& into, const DeltaEntry& from) {
+namespace {
+
+bool has_births(std::span<const Cell> cells) {
+  return std::ranges::any_of(cells, [](const Cell& cell) { return cell.born != Wall{}; });
+}
+
+// A plain counter with cells has shown them without a deadline.
+bool plain_with_cells(const Life& life, std::span<const Cell> cells) {
+  return life == Life{} && !cells.empty() && !has_births(cells);
+}
+
+Merged merge_cells(ShardState& into, std::span<const Cell> from) {
   Merged merged;
   const std::size_t held = into.cells.size();
   std::size_t at = 0;
-  for (const Cell& cell : from.cells) {
+  for (const Cell& cell : from) {
     while (at < held && into.cells[at].actor < cell.actor) ++at;
     if (at == held || into.cells[at].actor != cell.actor) {
       into.cells.push_back(cell);
@@ -53,6 +71,36 @@ Merged merge(ShardState& into, const DeltaEntry& from) {
                 "a state has one cell of each actor", into.cells.size());
     merged.changed = true;
   }
+  return merged;
+}
+
+// As merge_cells(), for counters that end. Cells that have ended by now are not merged at all, so
+// that a stale copy changes nothing.
+Merged merge_lives(ShardState& into, const DeltaEntry& from) {
+  const bool shown =
+      plain_with_cells(into.life, into.cells) || plain_with_cells(from.life, from.cells);
+  const Wall ended_here = into.life.ended;
+  bool changed = join(into.life, from.life);
+  changed |= shown && !std::exchange(into.life.once, true);
+  changed |= drop_dead(into);
+  std::vector<Cell> living;
+  bool outdated = false;
+  for (const Cell& cell : from.cells) {
+    if (cell.born >= into.life.ended) living.push_back(cell);
+    outdated |= cell.born < ended_here;
+  }
+  Merged merged = merge_cells(into, living);
+  merged.changed |= changed;
+  merged.outdated = outdated;
+  return merged;
+}
+
+}  // namespace
+
+Merged merge(ShardState& into, const DeltaEntry& from) {
+  const bool plain = into.life == Life{} && from.life == Life{} && !has_births(into.cells) &&
+                     !has_births(from.cells);
+  Merged merged = plain ? merge_cells(into, from.cells) : merge_lives(into, from);
   if (from.shard_count > into.shard_count || from.usable_shards > into.usable_shards) {
     into.shard_count = std::max(into.shard_count, from.shard_count);
     into.usable_shards = std::max(into.usable_shards, from.usable_shards);
@@ -62,7 +110,7 @@ Merged merge(ShardState& into, const DeltaEntry& from) {
 }
 
 Merged merge(ShardState& into, const ShardState& from) {
-  return merge(into, DeltaEntry{ShardRef{{}, 0}, from.shard_count, from.usable_shards, from.cells});
+  return merge(into, as_entry(ShardRef{{}, 0}, from));
 }
 
 Total& Total::operator+=(const Total& other) {
@@ -91,13 +139,6 @@ bool clear(ShardState& state) {
   QUIPU_CHECK(!total(state.cells).exists, "an observed reset clears everything",
               state.cells.size());
   return changed;
-}
-
-bool fits(std::int64_t own_sum, Wide held, std::int64_t amount) {
-  if (!narrow(Wide{own_sum} + amount)) return false;
-  const Wide after = held + amount;
-  // From outside the range, adds may only move towards it.
-  return narrow(after) || (after > 0 ? amount <= 0 : amount >= 0);
 }
 
 }  // namespace quipu

@@ -7,10 +7,12 @@
 //   reset = cleared := (commit, sum) as observed. So adds that it did not see survive, two
 //           concurrent resets merge, and a repeated reset changes nothing
 //
+// A counter with an end has more: its cells have births, and its life is joined, too (life.h).
+//
 // A PN-counter (Shapiro et al. 2011) whose per-actor parts are numbered by their durable
 // commit, plus an observed-reset as in Riak's and Akka's counters.
 //
-// Invariant: equal (actor, commit) means equal sum everywhere. `conflict` reports input
+// Invariant: equal (actor, birth, commit) means equal sum everywhere. `conflict` reports input
 // that breaks it. Merge is a join even then.
 #pragma once
 
@@ -27,6 +29,7 @@ __extension__ using Wide = __int128;
 struct Merged {
   bool changed = false;
   bool conflict = false;
+  bool outdated = false;  // `from` has cells that ended, or does not know of the end
 };
 
 Merged merge(Cell& into, const Cell& from);  // REQUIRES: same actor
@@ -51,6 +54,11 @@ bool clear(ShardState& state);
 
 // Whether `amount` may be added to an actor's cell, in a shard with the total `held`. Neither
 // the cell nor the total may leave int64, and a total that has left it may not move further.
-[[nodiscard]] bool fits(std::int64_t own_sum, Wide held, std::int64_t amount);
+[[nodiscard]] inline bool fits(std::int64_t own_sum, Wide held, std::int64_t amount) {
+  if (!narrow(Wide{own_sum} + amount)) return false;
+  const Wide after = held + amount;
+  // From outside the range, adds may only move towards it.
+  return narrow(after) || (after > 0 ? amount <= 0 : amount >= 0);
+}
 
 }  // namespace quipu

@@ -6,13 +6,16 @@
 #include "protocol/check.h"
 #include "protocol/ids.h"
 #include "protocol/state_codec.h"
+#include "storage/life.h"
 #include "storage/stored_keys.h"
 
 namespace quipu {
 namespace {
 
 // A form of its own for each content. Members of different versions compare its hash, so it is not
-// that of FlatBuffers. What a later version adds is left out where it is not set.
+// that of FlatBuffers. What a later version adds is left out where it is not set. Where it is set,
+// it begins with a word of its own. The other fields of a policy, and those behind it, are numbers
+// or empty, so none of them can be taken for it.
 void append(std::string& out, std::string_view field) { out.append(field).push_back('\0'); }
 void append(std::string& out, const Stamp& stamp) {
   append(out, std::to_string(stamp.at));
@@ -27,6 +30,22 @@ void append(std::string& out, const NamespacePolicy& policy) {
   append(out, policy.read);
   append(out, policy.shards);
   append(out, policy.strict);
+  append(out, policy.ttl ? std::to_string(policy.ttl->count()) : std::string());
+  if (policy.decide) append(out.append("decide "), policy.decide);
+  for (const Tier& tier : policy.tiers) {
+    append(out.append("tier "), std::to_string(tier.length.count()));
+    append(out, tier.kept ? std::to_string(tier.kept->count()) : std::string());
+  }
+  if (policy.late) append(out.append("late "), std::to_string(policy.late->count()));
+}
+
+void append_windows(std::string& out, const NamespaceDefinition& definition) {
+  if (definition.counted_from == 0 && definition.longest_late.count() == 0 &&
+      definition.whole_from.empty())
+    return;
+  append(out.append("windows "), std::to_string(definition.counted_from));
+  append(out, std::to_string(definition.longest_late.count()));
+  for (const std::uint64_t from : definition.whole_from) append(out, std::to_string(from));
 }
 
 // In quotes, for a command line: the name may be a stranger's.
@@ -47,7 +66,12 @@ std::string canonical(const Content& content) {
 // otherwise. Then the order of the contents decides, so that this stays a join.
 bool is_later(const NamespaceDefinition& one, const NamespaceDefinition& other) {
   if (one.changed != other.changed) return one.changed > other.changed;
-  return canonical(one.policy) > canonical(other.policy);
+  const auto content = [](const NamespaceDefinition& of) {
+    std::string bytes = canonical(of.policy);
+    append_windows(bytes, of);
+    return bytes;
+  };
+  return content(one) > content(other);
 }
 
 }  // namespace
@@ -57,14 +81,11 @@ bool merge(NamespaceDefinition& into, const NamespaceDefinition& from) {
               from.name);
   const NamespaceDefinition before = into;
   if (is_later(from, into)) {
-    into.changed = from.changed;
-    into.policy = from.policy;
+    const Stamp dropped = into.dropped;
+    into = from;
+    into.dropped = dropped;
   }
   into.dropped = std::max(into.dropped, from.dropped);
-  if (into.changed <= into.dropped) {
-    into.changed = {};
-    into.policy = {};
-  }
   return into != before;
 }
 
@@ -78,6 +99,7 @@ Hash128 hash_of(const NamespaceDefinition& definition) {
   append(bytes, definition.changed);
   append(bytes, definition.policy);
   append(bytes, definition.dropped);
+  append_windows(bytes, definition);
   return hash128(HashKey{}, bytes);
 }
 
@@ -92,19 +114,6 @@ std::string undefined_namespace(std::string_view key) {
   return "the namespace " + word + " is not defined: quipu namespace create " + word;
 }
 
-std::string objection(std::string_view name, const NamespacePolicy& policy) {
-  if (name.size() > kMaxNamespaceName)
-    return "the name of a namespace has at most " + std::to_string(kMaxNamespaceName) + " bytes";
-  if (name.find(':') != std::string_view::npos)
-    return "the name of a namespace has no ':': it is what stands before the first one in a key";
-  if (policy.shards && (*policy.shards < 1 || *policy.shards > kMaxShards))
-    return "a counter has 1 to " + std::to_string(kMaxShards) + " shards";
-  if (policy.ack == Ack::by_default || policy.read == ReadLevel::by_default)
-    return "a level of a namespace is a real one: leave it out to set none";
-  if (policy.strict && !name.empty()) return "only the default namespace can be strict";
-  return {};
-}
-
 // ---- the table ----
 
 bool NamespaceTable::merge(const NamespaceDefinition& from) {
@@ -115,10 +124,10 @@ bool NamespaceTable::merge(const NamespaceDefinition& from) {
   if (!quipu::merge(joined, from) && known) return false;
   if (known) {
     sum_ -= hash_of(at->second);
-    count(at->second.policy, -1);
+    count(policy_in_force(at->second), -1);
   }
   sum_ += hash_of(joined);
-  count(joined.policy, 1);
+  count(policy_in_force(joined), 1);
   all_.insert_or_assign(from.name, std::move(joined));
   open_.insert(from.name);
   return true;
@@ -126,7 +135,7 @@ bool NamespaceTable::merge(const NamespaceDefinition& from) {
 
 void NamespaceTable::load(NamespaceDefinition definition) {
   sum_ += hash_of(definition);
-  count(definition.policy, 1);
+  count(policy_in_force(definition), 1);
   std::string name = definition.name;
   const bool fresh = all_.emplace(std::move(name), std::move(definition)).second;
   QUIPU_CHECK(fresh, "a store holds a definition once", all_.size());
@@ -137,24 +146,51 @@ const NamespaceDefinition* NamespaceTable::find(std::string_view name) const {
   return at == all_.end() ? nullptr : &at->second;
 }
 
-const NamespacePolicy& NamespaceTable::policy_of(std::string_view key) const {
-  static const NamespacePolicy kNone;
+const NamespaceDefinition& NamespaceTable::definition_of(std::string_view key) const {
+  static const NamespaceDefinition kNone;
   const NamespaceDefinition* found = find(namespace_of(key));
   if (found == nullptr || !is_defined(*found)) found = find({});
-  return found == nullptr ? kNone : found->policy;
+  return found == nullptr || found->changed <= found->dropped ? kNone : *found;
+}
+
+std::chrono::milliseconds NamespaceTable::longest_late(std::string_view key) const {
+  const NamespaceDefinition* const own = find(namespace_of(key));
+  const auto late = definition_of(key).longest_late;
+  return own == nullptr ? late : std::max(late, own->longest_late);
 }
 
 bool NamespaceTable::forbids(std::string_view key) const {
   const NamespaceDefinition* const by_default = find({});
-  if (by_default == nullptr || !by_default->policy.strict.value_or(false)) return false;
+  if (by_default == nullptr || !policy_in_force(*by_default).strict.value_or(false)) return false;
   const std::string_view name = namespace_of(key);
   const NamespaceDefinition* const found = find(name);
   return !name.empty() && (found == nullptr || !is_defined(*found));
 }
 
+bool NamespaceTable::decides_at_home(std::string_view key) const {
+  return policy_of(key).decide == Decide::home;
+}
+
+Wall NamespaceTable::forgettable_from(const Window& window) const {
+  Wall from{};
+  const auto look = [&](const NamespaceDefinition* definition) {
+    if (definition == nullptr) return;
+    for (const Tier& tier : definition->policy.tiers) {
+      if (tier.length != window.tier) continue;
+      from = tier.kept ? std::max(from, window.end() + *tier.kept + kLifeGrace) : Wall::max();
+    }
+  };
+  const NamespaceDefinition* const own = find(namespace_of(window.key));
+  look(own);
+  if (own == nullptr || !is_defined(*own)) look(find({}));
+  return from == Wall{} ? Wall::max() : from;
+}
+
 void NamespaceTable::count(const NamespacePolicy& policy, int by) {
-  if (policy.ack || policy.read || policy.strict.value_or(false)) by_operation_ += by;
-  if (policy.shards.value_or(1) > 1) by_creation_ += by;
+  if (policy.ack || policy.read || policy.strict.value_or(false) || policy.decide == Decide::home)
+    by_operation_ += by;
+  if (policy.shards.value_or(1) > 1 || policy.ttl) by_creation_ += by;
+  if (!policy.tiers.empty()) by_tiers_ += by;
 }
 
 void NamespaceTable::put_open(Batch& batch) {

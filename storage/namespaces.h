@@ -5,7 +5,7 @@
 // changes in any order and more than once.
 //
 //   changed, policy   of the version with the greater `changed`: the last change wins
-//   dropped           the greater. Then a policy that is not later than the drop is void
+//   dropped           the greater. A policy that is not later than the drop is void
 //
 // A namespace is defined while its policy is later than its last drop. So a create or a set that
 // is later than a drop wins over it, also if its node had not heard of that drop. (A rule by what
@@ -23,6 +23,7 @@
 
 #include "protocol/keyed_hash.h"
 #include "protocol/namespace.h"
+#include "protocol/window.h"
 #include "storage/store.h"
 
 namespace quipu {
@@ -34,8 +35,6 @@ bool merge(NamespaceDefinition& into, const NamespaceDefinition& from);
 [[nodiscard]] Hash128 hash_of(const NamespaceDefinition& definition);
 // Why an add to this key is refused, where undefined namespaces are. For people.
 [[nodiscard]] std::string undefined_namespace(std::string_view key);
-// Nothing, or why this policy cannot be that of this namespace, for people.
-[[nodiscard]] std::string objection(std::string_view name, const NamespacePolicy& policy);
 
 // Invariant: sum() is the sum of the hashes of all definitions, dropped ones included.
 class NamespaceTable {
@@ -44,7 +43,7 @@ class NamespaceTable {
 
   // The most definitions, without that of the default namespace. Members that do not hear of each
   // other may define kMaxNamespaces each.
-  static constexpr std::size_t kMostHeld = 4 * kMaxNamespaces;
+  static constexpr std::size_t kMostHeld = 3 * kMaxNamespaces;
 
   // Returns whether anything has changed, which is then in the open record's write. Ignores a name
   // beyond kMostHeld.
@@ -61,14 +60,34 @@ class NamespaceTable {
 
   // ---- what holds for a key ----
   // That of its namespace if it is defined, else of the default namespace.
-  [[nodiscard]] const NamespacePolicy& policy_of(std::string_view key) const;
+  [[nodiscard]] const NamespaceDefinition& definition_of(std::string_view key) const;
+  [[nodiscard]] const NamespacePolicy& policy_of(std::string_view key) const {
+    return definition_of(key).policy;
+  }
   // The default namespace is strict, and the key's is not defined.
   [[nodiscard]] bool forbids(std::string_view key) const;
-  // Whether any policy matters to an operation (a level, or strict), or to the creation of a
-  // counter. While none does, nobody need look a key's namespace up.
+  // The key's changes without a token go to its home, where conditional commands decide.
+  [[nodiscard]] bool decides_at_home(std::string_view key) const;
+  // How long its new counters live. 0: for ever.
+  [[nodiscard]] std::chrono::milliseconds usual_ttl(std::string_view key) const {
+    using Time = std::chrono::milliseconds;
+    return by_creation() ? policy_of(key).ttl.value_or(Time(0)) : Time(0);
+  }
+  // Whether any policy matters to an operation (a level, strict, or a home), to the creation of a
+  // counter, or to each add (tiers). While none does, nobody need look a key's namespace up.
   [[nodiscard]] bool by_operation() const { return by_operation_ > 0; }
   [[nodiscard]] bool by_creation() const { return by_creation_ > 0; }
-  [[nodiscard]] bool matter() const { return by_operation() || by_creation(); }
+  [[nodiscard]] bool by_tiers() const { return by_tiers_ > 0; }
+  [[nodiscard]] bool matter() const { return by_operation() || by_creation() || by_tiers(); }
+
+  // ---- windows ----
+  // From when on a window may be forgotten. Wall::max(): it is kept, maybe because nobody knows its
+  // tier. (Members that disagree about that for a while do not drop and repair it in turn: who may
+  // forget it does not take it from others.)
+  [[nodiscard]] Wall forgettable_from(const Window& window) const;
+  // How long ago an add to the key may say that it happened, by any version of its definition: some
+  // member may not have heard of the newest.
+  [[nodiscard]] std::chrono::milliseconds longest_late(std::string_view key) const;
 
   // ---- seals ----
   [[nodiscard]] bool has_open() const { return !open_.empty(); }
@@ -81,6 +100,7 @@ class NamespaceTable {
   Hash128 sum_;
   int by_operation_ = 0;        // policies that matter to an operation
   int by_creation_ = 0;         // … to the creation of a counter
+  int by_tiers_ = 0;            // … to each add
   std::set<std::string> open_;  // names that have changed since the last seal
 };
 

@@ -103,6 +103,18 @@ Status load_namespaces(Store& store, Executor& executor) {
                   });
 }
 
+Status load_prefixes(Store& store, Executor& executor) {
+  return scan_all(store, Kind::prefixes,
+                  [&](std::string_view key, std::string_view value) -> Status {
+                    const auto page = stored::parse_prefixes(key);
+                    if (!page) return damaged("page of prefixes");
+                    const auto bits = decode_prefixes(key, value);
+                    if (!bits.ok()) return bits.status();
+                    executor.load_prefixes(*page, *bits);
+                    return {};
+                  });
+}
+
 Status missing(Commit from, Commit to) {
   return {Code::corrupt, "records " + std::to_string(raw(from)) + " to " +
                              std::to_string(raw(to) - 1) + " are missing"};
@@ -195,8 +207,8 @@ Result<std::unique_ptr<Executor>> read_all(Store& store, const StoreOwner& owner
   options.placement = placement_key(meta->pins);
 
   auto executor = std::make_unique<Executor>(std::move(*meta), options, random.split());
-  for (const auto load : {load_actors, load_tokens, load_namespaces, replay_records, load_states,
-                          check_founded, check_last_start}) {
+  for (const auto load : {load_actors, load_tokens, load_namespaces, load_prefixes, replay_records,
+                          load_states, check_founded, check_last_start}) {
     if (Status loaded = load(store, *executor); !loaded.ok()) return loaded;
   }
   QUIPU_CHECK(!executor->has_open(), "what was read back is in the store already",

@@ -9,13 +9,14 @@
 #include "protocol/check.h"
 #include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
+#include "protocol/window.h"
 
 namespace quipu {
 
 class ShardList {
  public:
   void push(const ShardRef& ref) {
-    QUIPU_CHECK(ref.key.size() <= kMaxKey, "a key's length fits 16 bits", ref.key.size());
+    QUIPU_CHECK(ref.key.size() <= kMaxName, "a name's length fits 16 bits", ref.key.size());
     keys_.append(ref.key);
     names_.push_back({static_cast<std::uint16_t>(ref.key.size()), ref.shard});
   }

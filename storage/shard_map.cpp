@@ -3,7 +3,10 @@
 namespace quipu {
 
 ShardMap::ShardMap(HashKey placement, const MemoryLimit& limit)
-    : index_(placement), ledger_(index_), eviction_(limit, index_, ledger_) {}
+    : index_(placement),
+      ledger_(index_),
+      eviction_(limit, index_, ledger_),
+      due_(kPartitions, kNeverDue) {}
 
 void ShardMap::rekey(HashKey placement) {
   index_.rekey(placement);
@@ -17,6 +20,7 @@ bool ShardMap::read(const Placement& placement, const ShardRef& ref, ShardState&
   if (entry == nullptr || entry->is_bottom()) {
     state.cells.clear();
     state.shard_count = state.usable_shards = 1;
+    state.life = {};
     return false;
   }
   index_.unpack(*entry, state);
@@ -66,6 +70,7 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
     list_open(entry);
     entry->set(static_cast<std::uint8_t>(Entry::kOpen | flags));
   } else {
+    const bool at_rest = entry->marked(Entry::kAtRest);
     touch(placement, entry, flags);
     if (!entry->is_bottom()) ledger_.on_gone(placement.partition(), *entry);
     if (!entry->rewrite(index_.actors(), state)) {
@@ -74,6 +79,7 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
       ledger_.on_resized(before, entry->size());
       open_bytes_ += entry->size();
     }
+    if (at_rest) entry->mark(Entry::kAtRest);
   }
   QUIPU_CHECK(entry->has(Entry::kOpen) && entry->dirty(),
               "what is put is in the open record, and in no checkpoint", ref.key, entry->flags());
@@ -81,8 +87,9 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
 }
 
 void ShardMap::held(const Placement& placement, const ShardRef& ref, const ShardState& state) {
-  ledger_.on_held(placement.partition(), shows_counter(ref, state));
+  ledger_.on_held(placement.partition(), shows_counter(ref, state), is_spent(state));
   if (has_shard_count(state)) spread_.insert(placement.partition());
+  note_due(placement.partition(), state);
 }
 
 Entry* ShardMap::insert(const Placement& placement, const ShardRef& ref, const ShardState& state) {
@@ -98,6 +105,7 @@ void ShardMap::mark_clean(Partition partition, Entry* entry, Commit put_by) {
   eviction_.on_put(partition, put_by);
   ledger_.on_clean(partition, *entry);
   entry->set_journaled(Entry::Journaled::nothing);
+  entry->mark(Entry::kAtRest);
 }
 
 void ShardMap::drop(Partition partition) {
@@ -106,18 +114,60 @@ void ShardMap::drop(Partition partition) {
   ledger_.drop(partition);
   index_.retain(partition, [](const Entry&) { return false; });
   spread_.erase(partition);
+  due_[raw(partition)] = kNeverDue;
   QUIPU_CHECK(index_.size(partition) == 0 && ledger_.size(partition) == 0,
               "nothing of a partition that was dropped is held", partition, index_.size(partition));
+}
+
+// ---- counters that end ----
+
+Wall ShardMap::due_of(const Life& life, bool is_spent) {
+  if (in_force(life)) return life.at;
+  return is_spent ? life.ended + kLifeGrace : kNeverDue;
+}
+
+void ShardMap::note_due(Partition partition, const ShardState& state) {
+  if (state.life == Life{}) return;
+  note_due(partition, due_of(state.life, is_spent(state)));
+}
+
+void ShardMap::put_realized(Entry* entry, const ShardState& state) {
+  QUIPU_CHECK(!entry->has(Entry::kOpen), "what is open is realized after its seal",
+              entry->ref().key);
+  const Placement placement = place(entry->ref());
+  const bool at_rest = entry->marked(Entry::kAtRest);
+  ledger_.on_change(placement.partition());
+  if (!entry->dirty()) ledger_.on_dirty(placement, *entry);
+  entry->set_journaled(Entry::Journaled::by_name);
+  ledger_.on_gone(placement.partition(), *entry);
+  if (!entry->rewrite(index_.actors(), state)) {
+    const std::size_t before = entry->size();
+    entry = index_.resize(placement, entry, state);
+    ledger_.on_resized(before, entry->size());
+  }
+  if (at_rest) entry->mark(Entry::kAtRest);
+  held(placement, entry->ref(), state);
+}
+
+// Returns whether the entry goes. Where the store alone may hold a state of the leaf, memory must
+// know that it does not hold this one. (It is evicted only when the delete is durable.)
+bool ShardMap::forget(Partition partition, Entry* entry) {
+  QUIPU_CHECK(!entry->has(Entry::kOpen) && (entry->is_dated() || entry->is_window()),
+              "only sealed states of what ended are forgotten", entry->ref().key);
+  ledger_.on_forgotten(partition, *entry);
+  if (eviction_.resident(LeafId{partition, entry->leaf()})) return true;
+  const Placement placement = place(entry->ref());
+  index_.resize(placement, entry, ShardState{})->set_journaled(Entry::Journaled::nothing);
+  return false;
 }
 
 // ---- what is in the store alone ----
 
 void ShardMap::load(const ShardRef& ref, const ShardState& state) {
-  QUIPU_CHECK(!state.cells.empty() || has_shard_count(state),
-              "a state that is loaded holds something", ref.key, ref.shard);
+  QUIPU_CHECK(state != ShardState{}, "a state that is loaded holds something", ref.key, ref.shard);
   const Placement placement = place(ref);
   if (eviction_.room_to_load(placement.partition())) {
-    insert(placement, ref, state);
+    insert(placement, ref, state)->mark(Entry::kAtRest);
   } else {
     eviction_.mark({placement.partition(), placement.leaf()});
   }
@@ -131,9 +181,10 @@ void ShardMap::restore(const ShardRef& ref, const std::optional<ShardState>& sta
   if (resident(placement, ref)) return;
   QUIPU_CHECK(!state || state->cells.size() <= kMaxCells,
               "a stored state was checked when it was read", ref.key);
-  QUIPU_CHECK(!state || !state->cells.empty() || has_shard_count(*state),
-              "the store holds no empty states", ref.key, ref.shard);
-  insert(placement, ref, state.value_or(ShardState{}));
+  QUIPU_CHECK(!state || *state != ShardState{}, "the store holds no empty states", ref.key,
+              ref.shard);
+  insert(placement, ref, state.value_or(ShardState{}))->mark(Entry::kAtRest);
+  if (state) note_due(placement.partition(), *state);
 }
 
 }  // namespace quipu

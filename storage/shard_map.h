@@ -95,12 +95,61 @@ class ShardMap {
   // Call after a change in place that makes an entry exist.
   void revived(const Placement& placement, const Entry& entry) {
     QUIPU_CHECK(entry.dirty(), "a state is touched before it changes", entry.ref().key);
-    if (entry.shows_counter() && !entry.has(Entry::kHasShardCount))
-      ledger_.on_revived(placement.partition());
+    if (entry.shows_counter() && !entry.is_spread()) ledger_.on_revived(placement.partition());
   }
   [[nodiscard]] ActorNames& actors() { return index_.actors(); }
   // Forgets the partition. REQUIRES: !has_open(); nothing of it was evicted.
   void drop(Partition partition);
+
+  // ---- what ends: counters that are not plain, and windows ----
+  template <class Visit>
+  void for_each_ending(Partition partition, Visit&& visit) {
+    index_.for_each(partition, [&](Entry& entry) {
+      if (entry.is_dated() || (entry.is_window() && !entry.is_bottom())) visit(entry);
+    });
+  }
+  // The earliest time at which something of the partition may end or be forgotten.
+  [[nodiscard]] Wall due(Partition partition) const { return due_[raw(partition)]; }
+  // After a look at all entries of the partition. REQUIRES: it is right.
+  void set_due(Partition partition, Wall due) { due_[raw(partition)] = due; }
+  // Something of it may be due earlier than was known.
+  void note_due(Partition partition, Wall due) {
+    due_[raw(partition)] = std::min(due_[raw(partition)], due);
+  }
+  void note_all_due() { std::fill(due_.begin(), due_.end(), Wall{}); }
+  static constexpr Wall kNeverDue = Wall::max();
+  [[nodiscard]] static Wall due_of(const Life& life, bool is_spent);
+  // A record shows the entry: see Entry::show().
+  bool show(Entry& entry) {
+    if (!entry.has(Entry::kHasShardCount) || !entry.show()) return false;
+    ledger_.on_change(place(entry.ref()).partition());
+    return true;
+  }
+  // The other owners may not know its end any more.
+  void unmark_offered(const Placement& placement, const ShardRef& ref) {
+    if (Entry* const entry = index_.find(placement, ref)) entry->unmark(Entry::kOffered);
+  }
+  // That state, to which the deadline has moved the entry's. It is in no record: each copy comes
+  // to it by itself, also after a restart. REQUIRES: the entry is not open.
+  void put_realized(Entry* entry, const ShardState& state);
+  // Forgets entries of that partition. Calls deleted(ref) for each that the store may hold; the
+  // write of `commit` must delete these. REQUIRES: they are not open.
+  template <class Deleted>
+  void forget(Partition partition, std::span<Entry* const> entries, Commit commit,
+              Deleted&& deleted) {
+    std::vector<const Entry*> gone;
+    for (Entry* const entry : entries) {
+      if (entry->marked(Entry::kAtRest)) {
+        eviction_.on_put(partition, commit);
+        deleted(entry->ref());
+      }
+      if (forget(partition, entry)) gone.push_back(entry);
+    }
+    std::sort(gone.begin(), gone.end());
+    index_.retain(partition, [&gone](const Entry& entry) {
+      return !std::binary_search(gone.begin(), gone.end(), &entry);
+    });
+  }
 
   // ---- the open record ----
   [[nodiscard]] bool has_open() const { return !open_.empty(); }
@@ -143,6 +192,10 @@ class ShardMap {
   // A state of a shard without an entry, from a finished checkpoint. Only its hash stays in
   // memory if there is little room.
   void load(const ShardRef& ref, const ShardState& state);
+  // A shard with an entry is in the store, too.
+  void mark_at_rest(const Placement& placement, const ShardRef& ref) {
+    index_.find(placement, ref)->mark(Entry::kAtRest);
+  }
   // What the store holds of a shard, or nothing. What memory already knows takes precedence,
   // also if it knows that a shard is not held.
   void restore(const ShardRef& ref, const std::optional<ShardState>& state);
@@ -169,10 +222,13 @@ class ShardMap {
   Entry* insert(const Placement& placement, const ShardRef& ref, const ShardState& state);
   void held(const Placement& placement, const ShardRef& ref, const ShardState& state);
   void list_open(Entry* entry);
+  void note_due(Partition partition, const ShardState& state);
+  [[nodiscard]] bool forget(Partition partition, Entry* entry);
 
   EntryIndex index_;
   DigestLedger ledger_;
   Eviction eviction_;
+  std::vector<Wall> due_;     // by partition
   Partitions spread_;         // a state of it once had more than one shard
   std::vector<Entry*> open_;  // may point at stubs
   std::size_t open_bytes_ = 0;

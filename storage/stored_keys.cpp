@@ -2,6 +2,7 @@
 
 #include "protocol/check.h"
 #include "protocol/state.h"
+#include "protocol/window.h"
 
 namespace quipu::stored {
 namespace {
@@ -60,14 +61,19 @@ std::string record(Commit commit) {
 }
 
 std::string shard(const Placement& placement, const ShardRef& ref) {
-  QUIPU_CHECK(!ref.key.empty() && ref.key.size() <= kMaxKey && ref.shard < kMaxShards,
-              "a name out of bounds is refused before", ref.key.size(), ref.shard);
+  QUIPU_CHECK(is_name(ref), "a name out of bounds is refused before", ref.key.size(), ref.shard);
   std::string key{letter(Kind::shard)};
   key.reserve(kShardPrefix + ref.key.size() + kShardSuffix);
   append(key, raw(placement.partition()));
   append(key, placement.leaf());
   key += ref.key;
   append(key, ref.shard);
+  return key;
+}
+
+std::string prefixes(std::uint8_t page) {
+  std::string key{letter(Kind::prefixes)};
+  append(key, page);
   return key;
 }
 
@@ -91,6 +97,11 @@ std::optional<Partition> parse_actor(std::string_view key) {
   return Partition{partition};
 }
 
+std::optional<std::uint8_t> parse_prefixes(std::string_view key) {
+  if (!is(key, Kind::prefixes) || key.size() != 2) return std::nullopt;
+  return static_cast<std::uint8_t>(key[1]);
+}
+
 std::optional<Commit> parse_record(std::string_view key) {
   if (key.size() != 1 + sizeof(Commit) || !is(key, Kind::record)) return std::nullopt;
   const auto commit = big_endian<std::uint64_t>(key.substr(1));
@@ -99,13 +110,12 @@ std::optional<Commit> parse_record(std::string_view key) {
 
 std::optional<ShardName> parse_shard(std::string_view key) {
   constexpr std::size_t kAround = kShardPrefix + kShardSuffix;
-  if (key.size() <= kAround || key.size() > kAround + kMaxKey || !is(key, Kind::shard))
-    return std::nullopt;
+  if (key.size() <= kAround || !is(key, Kind::shard)) return std::nullopt;
   const auto partition = big_endian<std::uint16_t>(key.substr(1));
   const auto index = big_endian<ShardIndex>(key.substr(key.size() - kShardSuffix));
-  if (partition >= kPartitions || index >= kMaxShards) return std::nullopt;
-  const std::string_view name = key.substr(kShardPrefix, key.size() - kAround);
-  return ShardName{Partition{partition}, ShardRef{name, index}};
+  const ShardRef ref{key.substr(kShardPrefix, key.size() - kAround), index};
+  if (partition >= kPartitions || !is_name(ref)) return std::nullopt;
+  return ShardName{Partition{partition}, ref};
 }
 
 }  // namespace quipu::stored

@@ -7,6 +7,7 @@
 //   s | partition u16 | leaf u8 | key | shard u16 → ShardState
 //   t | serial u64 | lane u8                      → TokenRecord
 //   n | name                                      → NamespaceDefinition
+//   p | page u8                                   → a page of the PrefixSet
 #pragma once
 
 #include <optional>
@@ -26,6 +27,7 @@ enum class Kind : char {
   shard = 's',
   token = 't',
   name_space = 'n',
+  prefixes = 'p',
 };
 
 // All keys of a kind, as a range for Store::scan.
@@ -43,9 +45,11 @@ struct KeyRange {
 [[nodiscard]] std::string shard(const Placement& placement, const ShardRef& ref);
 [[nodiscard]] std::string token(Serial serial, std::uint8_t lane);
 [[nodiscard]] std::string namespace_definition(std::string_view name);
+[[nodiscard]] std::string prefixes(std::uint8_t page);
 
 [[nodiscard]] std::optional<Partition> parse_actor(std::string_view key);
 [[nodiscard]] std::optional<Commit> parse_record(std::string_view key);
+[[nodiscard]] std::optional<std::uint8_t> parse_prefixes(std::string_view key);
 struct ShardName {
   Partition partition;
   ShardRef ref;  // borrows the stored key

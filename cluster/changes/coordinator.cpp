@@ -10,7 +10,8 @@ namespace {
 const char* text(Code code) {
   switch (code) {
     case Code::out_of_range:
-      return "the counter's sum would leave the signed 64-bit range, or it has too many writers";
+      return "the sum of the counter, or of one of its windows, would leave the signed 64-bit "
+             "range, or it has too many writers";
     case Code::token_reused:
       return "this token was used for another change";
     case Code::token_expired:
@@ -44,7 +45,22 @@ constexpr const char* kUnconfirmedCount =
     "no majority of the owners has confirmed the new shard count";
 // Raises of new counters at a time. The rest of the room is for what clients ask.
 constexpr std::size_t kMostSpreads = 64;
+constexpr const char* kSpreadEnds =
+    "a counter that is spread over shards has no end: use a counter with one shard";
+constexpr const char* kSpreadDecides =
+    "a counter that is spread over shards cannot be changed on a condition";
+constexpr const char* kNobodyDecides =
+    "no owner of the counter is reachable, and only an owner can decide";
 constexpr const char* kEdge = "an edge node executes nothing: ask an owner";
+
+// Why an add cannot have happened when it says.
+std::string impossible_moment(const NamespacePolicy& policy) {
+  if (policy.tiers.empty()) return "an add says when it happened only in a namespace with tiers";
+  if (!policy.late)
+    return "its namespace does not say how long ago an add may have happened: set its `late`";
+  return "an add may have happened up to " + std::to_string(policy.late->count()) +
+         " ms ago, as `late` of its namespace says, and not in the future";
+}
 
 bool tokened(const Op& op) { return op.token.store != StoreId{}; }
 
@@ -55,8 +71,8 @@ bool shard_is_chosen(const Op& op) { return op.affinity != Affinity{} && op.shar
 // A plain op, as nearly all are: it has no field that influences its route.
 bool is_plain(const Op& op) {
   return op.kind == OpKind::add && op.shard == kAnyShard && op.token == Token{} &&
-         op.affinity == Affinity{} && op.ack != Ack::quorum && !op.key.empty() &&
-         op.key.size() <= kMaxKey;
+         op.affinity == Affinity{} && op.ack != Ack::quorum && op.ttl_ms == 0 && op.at_ms == 0 &&
+         !op.key.empty() && op.key.size() <= kMaxKey;
 }
 
 }  // namespace
@@ -69,6 +85,21 @@ const char* objection(const Op& op) {
   if (op.kind == OpKind::raise && (op.amount < 1 || op.amount > kMaxShards))
     return "a counter has 1 to 1024 shards";
   if (op.affinity != Affinity{} && op.kind != OpKind::add) return "only an add has an affinity";
+  if (op.ttl_ms != 0 && op.kind != OpKind::add) return "only an add has a time to live";
+  if (op.ttl_ms > static_cast<std::uint64_t>(kMaxTtl.count())) return kImpossibleTtl;
+  if (op.at_ms != 0 && op.kind != OpKind::add && op.kind != OpKind::reset)
+    return "only an add says when it happened, and only windows are reset by time";
+  if (op.at_ms != 0 && op.kind == OpKind::reset && op.ack == Ack::quorum)
+    return "windows are reset at memory or disk";
+  if (op.at_ms < 0 || op.at_ms > kLatestWall.time_since_epoch().count())
+    return "an add happened between 1970 and the year 2109";
+  if (op.kind == OpKind::expire) {
+    if (op.amount < 0 || op.amount > kLatestDate.time_since_epoch().count())
+      return "a counter ends between 1970 and the year 6429";
+    if (op.shard != 0 && op.shard != kAnyShard) return "a counter ends as a whole: name no shard";
+  }
+  if (op.words.empty() == (op.kind == OpKind::decide) || op.words.size() > kMaxDecisionWords)
+    return "a decision has 1 to 1024 bytes of words, and no other op has any";
   if (op.kind == OpKind::raise) return nullptr;
   if (!tokened(op)) return nullptr;
   if (op.shard == kAnyShard) return "a token names one shard: send its index";
@@ -77,10 +108,10 @@ const char* objection(const Op& op) {
   return nullptr;
 }
 
-bool Coordinator::full() const {
+bool Coordinator::full(std::size_t more) const {
   const std::size_t pending =
       parts_.waits.size() + parts_.collector.size() + parts_.forwarder.size() + size();
-  return pending >= parts_.settings.pending_operations;
+  return pending + more > parts_.settings.pending_operations;
 }
 
 Placement Coordinator::place(const Op& op) const {
@@ -162,6 +193,10 @@ void Coordinator::route(Instant now, Job job) {
     case OpKind::raise:
       start_raise(job);
       break;
+    case OpKind::decide:
+    case OpKind::expire:
+      job.op.shard = 0;
+      [[fallthrough]];
     case OpKind::add:
     case OpKind::reset:
       tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, job);
@@ -254,7 +289,8 @@ void Coordinator::route_by_owner(Instant now, Job job) {
     return collect(now, mode, 0, job, &Coordinator::reset_each_shard);
   }
   if (op.shard == kAnyShard) {
-    if (!parts_.executor.map().resident(job.placement, {op.key, 0})) return park(job, 0);
+    if (!parts_.executor.map().resident(job.placement, {op.key, 0}))
+      return park(job, {{{std::string(op.key), 0}}, {}, 0});
     const auto shard = choice_.choose(now, op, job.placement);
     if (!shard) {
       if (full()) return refuse(origin, Code::overloaded, text(Code::overloaded));
@@ -265,7 +301,7 @@ void Coordinator::route_by_owner(Instant now, Job job) {
     if (op.shard != 0) job.placement = place(op);
   }
   const Partition partition = job.placement.partition();
-  const auto owner = parts_.view.owner_with_room(partition);
+  const auto owner = executor_for(op, partition);
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     forward(job, *owner);
   } else if (parts_.view.edge()) {
@@ -276,6 +312,15 @@ void Coordinator::route_by_owner(Instant now, Job job) {
   }
 }
 
+// The node that executes an op without a token. nullopt: no owner is up.
+std::optional<MemberIndex> Coordinator::executor_for(const Op& op, Partition partition) const {
+  const NamespaceTable& namespaces = parts_.executor.namespaces();
+  if (namespaces.by_operation() && namespaces.decides_at_home(op.key)) {
+    if (const auto home = parts_.view.home(partition)) return home;
+  }
+  return parts_.view.owner_with_room(partition);
+}
+
 // This node is the executor. A reset of a shard that adds may not use yet does no harm, and
 // a raise that stopped half-way must not prevent a reset of the counter.
 void Coordinator::execute(Instant now, const Job& job) {
@@ -284,7 +329,8 @@ void Coordinator::execute(Instant now, const Job& job) {
   if (storage_full_) return apply(job);  // without a quorum check before a refusal
   if (op.kind == OpKind::add && op.shard > 0 && !shard_is_chosen(op))
     return add_if_usable(now, job);
-  if (op.kind == OpKind::reset && op.ack == Ack::quorum) return observe_and_reset(now, job);
+  const bool observes = op.kind == OpKind::reset || op.kind == OpKind::decide;
+  if (observes && op.ack == Ack::quorum) return observe(now, job);
   apply(job);
 }
 
@@ -296,9 +342,9 @@ void Coordinator::add_if_usable(Instant now, const Job& job) {
   collect(now, Collector::Mode::one, 0, job, &Coordinator::add_as_told);
 }
 
-void Coordinator::observe_and_reset(Instant now, const Job& job) {
+void Coordinator::observe(Instant now, const Job& job) {
   if (full()) return apply(job, Code::overloaded);
-  collect(now, Collector::Mode::majority, job.op.shard, job, &Coordinator::reset_as_observed);
+  collect(now, Collector::Mode::majority, job.op.shard, job, &Coordinator::go_on_as_observed);
 }
 
 Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& first_shard) {
@@ -313,7 +359,7 @@ Code Coordinator::reason_to_refuse(const Job& job) const {
   if (job.op.ack != Ack::quorum) return Code::ok;
   if (!parts_.view.majority_up(job.placement.partition())) return Code::no_quorum;
   if (!parts_.view.majority_has_room(job.placement.partition())) return Code::storage_full;
-  return full() ? Code::overloaded : Code::ok;
+  return full(1 + windows_of(job.op).size()) ? Code::overloaded : Code::ok;
 }
 
 // `refuse` also checks the token table: a retry of an applied change is answered.
@@ -333,11 +379,12 @@ void Coordinator::take(const Job& job, Code refuse) {
                         "another store was pinned in this one's place");
   }
   const ShardRef shard{op.key, op.shard};
-  const ShardMap& map = parts_.executor.map();
-  if (refuse == Code::ok && !map.eviction().all_resident() && !map.resident(job.placement, shard))
-    return park(job, op.shard);
+  if (refuse == Code::ok && !parts_.executor.map().eviction().all_resident()) {
+    if (Needs needs = missing(job); !needs.shards.empty()) return park(job, std::move(needs));
+  }
   QUIPU_CHECK(op.shard != kAnyShard && op.shard < kMaxShards, "a shard is chosen by now", op.key,
               op.shard);
+  if (op.kind == OpKind::decide) return decide(job, refuse);
   QUIPU_CHECK(!parts_.view.edge(), "an edge node executes nothing", op.key, op.kind);
   const bool creates =
       refuse == Code::ok && op.kind == OpKind::add && would_create(shard, job.placement);
@@ -345,10 +392,49 @@ void Coordinator::take(const Job& job, Code refuse) {
   const bool forbidden = namespaces.by_operation() && refuse == Code::ok &&
                          op.kind == OpKind::add && tokened(op) && namespaces.forbids(op.key);
   if (forbidden) refuse = Code::undefined_namespace;
-  const Change change{op.kind, shard, op.amount, op.token, refuse, forbidden};
+  Change change{op.kind, shard, op.amount, op.token, refuse, forbidden};
+  change.ttl = Wall::duration(static_cast<std::int64_t>(op.ttl_ms));
+  change.at = Wall{Wall::duration(op.at_ms)};
+  if (op.kind == OpKind::add) change.usual_ttl = namespaces.usual_ttl(op.key);
   const Applied applied = parts_.executor.apply(change, job.placement);
+  if (refuse == Code::ok && applied.code == Code::unavailable)
+    return this->refuse(job.origin, Code::unavailable, parts_.clock.doubt());
   conclude(job, applied);
-  if (creates && applied.code == Code::ok) spread(op.key);
+  if (creates && applied.code == Code::ok && op.ttl_ms == 0) spread(op.key);
+}
+
+// A decision is sent once. So an earlier start of this store cannot have carried this one out.
+void Coordinator::decide(const Job& job, Code refuse) {
+  const Op& op = job.op;
+  const ShardRef shard{op.key, 0};
+  const char* why = nullptr;
+  if (!parts_.view.answers_for(job.placement.partition()) || decider_ == nullptr) {
+    refuse = Code::unavailable;
+    why = kNobodyDecides;
+  } else if (refuse == Code::ok) {  // else it may not be in memory
+    const Entry* const entry = parts_.executor.map().find(job.placement, shard);
+    if (entry != nullptr && entry->is_spread()) {
+      refuse = Code::invalid_argument;
+      why = kSpreadDecides;
+    }
+  }
+  const bool creates = refuse == Code::ok && would_create(shard, job.placement);
+  std::string reply;
+  const auto print = static_cast<std::uint32_t>(hash64(HashKey{}, op.words));
+  const Applied applied =
+      parts_.executor.once(op.token, print, job.placement.partition(), refuse, [&] {
+        Decision decision(parts_.executor, parts_.clock, op.key, job.placement);
+        reply = decider_->decide(op.words, decision);
+      });
+  QUIPU_CHECK(reply.size() <= kMaxDecisionReply, "a reply is a short one", reply.size());
+  if (why != nullptr && applied.code == refuse) return this->refuse(job.origin, refuse, why);
+  if (applied.code == Code::in_doubt)
+    return this->refuse(job.origin, Code::unavailable, text(Code::in_doubt));
+  if (applied.code == Code::ok && reply.empty())
+    return this->refuse(job.origin, Code::in_doubt, "another copy of it was carried out");
+  conclude(job, applied, std::move(reply));
+  const Entry* const made = creates ? parts_.executor.map().find(job.placement, shard) : nullptr;
+  if (made != nullptr && !made->is_dated()) spread(op.key);
 }
 
 // An add would create the counter in a namespace whose new counters are spread. (Cheap while
@@ -391,7 +477,8 @@ void Coordinator::start_spreads(Instant now) {
 
 void Coordinator::on_spread(Instant now, std::uint64_t operation, Code code) {
   auto ended = started_spreads_.extract(operation);
-  if (code == Code::ok) return start_spreads(now);
+  // It has got an end meanwhile, so it is not spread.
+  if (code == Code::ok || code == Code::invalid_argument) return start_spreads(now);
   wait_behind_all(std::move(ended));
 }
 
@@ -400,15 +487,56 @@ void Coordinator::wait_behind_all(Spreads::node_type spread) {
   spreads_.insert(std::move(spread));
 }
 
-void Coordinator::on_tick(Instant now) { start_spreads(now); }
+void Coordinator::on_tick(Instant now) {
+  start_spreads(now);
+  answer_reached(now);
+}
 
-// Until that shard of its counter is in memory.
-void Coordinator::park(const Job& job, ShardIndex shard) {
-  QUIPU_CHECK(shard < kMaxShards, "an op waits for a shard that a counter may have", job.op.key,
-              shard);
+void Coordinator::answer_reached(Instant now) {
+  std::erase_if(again_, [&](Again& one) {
+    std::size_t have = 0;
+    for (const MemberIndex owner : parts_.view.owners(one.partition)) {
+      have += owner == parts_.view.self() || parts_.replicator.reached(owner, one.commit) ? 1 : 0;
+    }
+    if (have < parts_.view.majority() && now < one.deadline) return false;
+    if (have < parts_.view.majority())
+      one.done = {0, Code::in_doubt, "no majority of the shard's owners has it in time"};
+    parts_.out.answer(one.origin, std::move(one.done), one.commit);
+    return true;
+  });
+}
+
+// What has to be read from the store before this change can be made: of its shard and of the
+// windows that it may count in, those that are not in memory.
+Needs Coordinator::missing(const Job& job) const {
+  const ShardMap& map = parts_.executor.map();
+  const ShardRef shard{job.op.key, job.op.shard};
+  Needs needs;
+  if (!map.resident(job.placement, shard))
+    needs.shards.push_back({std::string(shard.key), shard.shard});
+  for (ShardKey& window : windows_of(job.op)) {
+    if (!map.resident(map.place(window), window)) needs.shards.push_back(std::move(window));
+  }
+  return needs;
+}
+
+bool Coordinator::has_windows(const Op& op) const {
+  const bool some = op.kind == OpKind::add || op.kind == OpKind::decide || op.at_ms != 0;
+  const NamespaceTable& namespaces = parts_.executor.namespaces();
+  return some && namespaces.by_tiers() && !namespaces.policy_of(op.key).tiers.empty();
+}
+
+// The windows that it may change, besides its shard.
+std::vector<ShardKey> Coordinator::windows_of(const Op& op) const {
+  if (!has_windows(op)) return {};
+  return parts_.executor.windows(shard_of(op), Wall{Wall::duration(op.at_ms)});
+}
+
+// Until these are in memory.
+void Coordinator::park(const Job& job, Needs needs) {
   const auto kept = std::make_shared<OwnedOp>(job.op);
-  const std::string& key = kept->key();
-  Needs needs{{{key, shard}}, {}, 2 * (key.size() + sizeof(ShardKey)) + sizeof job};
+  needs.bytes = kept->key().size() + job.op.words.size() + sizeof job;
+  for (const ShardKey& shard : needs.shards) needs.bytes += shard.key.size() + sizeof shard;
   parts_.residency.hold(std::move(needs), Residency::Turn::first, std::nullopt,
                         [this, kept, job](Instant now) {
                           Job again = job;
@@ -426,7 +554,7 @@ void Coordinator::go_on(Instant now, Job job) {
   }
 }
 
-void Coordinator::conclude(const Job& job, const Applied& applied) {
+void Coordinator::conclude(const Job& job, const Applied& applied, std::string reply) {
   QUIPU_CHECK(applied.commit <= next(parts_.executor.sealed()),
               "no answer waits for a record behind the open one", applied.commit,
               parts_.executor.sealed());
@@ -435,11 +563,18 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
     const bool owners_full = applied.code == Code::storage_full && !storage_full_;
     std::string why = owners_full ? kNoRoom : text(applied.code);
     if (applied.code == Code::undefined_namespace) why = undefined_namespace(job.op.key);
+    if (job.op.kind == OpKind::expire && applied.code == Code::invalid_argument) why = kSpreadEnds;
+    if (job.op.at_ms != 0 && applied.code == Code::invalid_argument)
+      why = impossible_moment(parts_.executor.namespaces().policy_of(job.op.key));
     parts_.out.answer(job.origin, {0, applied.code, std::move(why)}, applied.commit);
     return;
   }
-  ++(job.op.kind == OpKind::add ? counts_.adds_executed : counts_.resets_executed);
+  ++(job.op.kind == OpKind::add      ? counts_.adds_executed
+     : job.op.kind == OpKind::reset  ? counts_.resets_executed
+     : job.op.kind == OpKind::expire ? counts_.expiries_executed
+                                     : counts_.decisions_executed);
   Done done;
+  done.detail = std::move(reply);
   done.total = applied.total;
   done.usable = applied.usable;
   switch (job.op.ack) {
@@ -453,22 +588,43 @@ void Coordinator::conclude(const Job& job, const Applied& applied) {
     case Ack::quorum: {
       // New changes were refused for that before. A client may retry a change that was applied
       // long ago at any time.
-      if (parts_.waits.size() >= parts_.settings.pending_operations) {
+      const std::size_t waits = 1 + windows_of(job.op).size();
+      if (parts_.waits.size() + again_.size() + waits > parts_.settings.pending_operations) {
         parts_.out.answer(job.origin, {0, Code::in_doubt,
                                        "applied, perhaps not durable yet: too many operations "
                                        "wait for a quorum"});
         break;
       }
-      const ShardRef shard = shard_of(job.op);
-      parts_.waits.wait({shard, job.placement}, applied.commit, job.origin, std::move(done),
-                        job.deadline);
-      // A change in an earlier record may have been acked before any operation waited for it. And a
-      // reset that found nothing to clear is in no record.
-      if (job.op.kind == OpKind::reset || applied.commit <= parts_.executor.sealed())
-        parts_.replicator.offer(shard);
+      wait_for_majority(job, applied, std::move(done));
       break;
     }
   }
+}
+
+void Coordinator::wait_for_majority(const Job& job, const Applied& applied, Done done) {
+  const Commit commit = applied.commit;
+  const ShardRef shard = shard_of(job.op);
+  const auto wait = [&](const ShardRef& one, const Placement& placement, const Origin& origin,
+                        Done answer) {
+    parts_.waits.wait({one, placement}, commit, origin, std::move(answer), job.deadline);
+    // A change in an earlier record may have been acked before any operation waited for it. And a
+    // reset that found nothing to clear is in no record.
+    if (job.op.kind != OpKind::add || commit <= parts_.executor.sealed())
+      parts_.replicator.offer(one);
+  };
+  if (applied.again && job.op.at_ms == 0 && has_windows(job.op)) {
+    again_.push_back(
+        {job.origin, job.placement.partition(), commit, job.deadline, std::move(done)});
+    return;
+  }
+  const std::vector<ShardKey> windows = windows_of(job.op);
+  if (windows.empty()) return wait(shard, job.placement, job.origin, std::move(done));
+  const std::uint64_t number = next_operation_++;
+  wholes_[number] = {job.origin, windows.size() + 1, 0, done,
+                     "not all of its windows are known to be with a majority"};
+  for (const ShardKey& window : windows)
+    wait(window, parts_.executor.map().place(window), {Origin::Kind::operation, number, 0}, {});
+  wait(shard, job.placement, {Origin::Kind::operation, number, 0}, {});
 }
 
 // ---- rounds, and the jobs that continue after them ----
@@ -498,10 +654,21 @@ void Coordinator::write_count(const Job& job, ShardIndex usable, Next next) {
                          job.deadline, then(job, next));
 }
 
+// As far as this node knows. If it is raised and gets a deadline at the same time, its first shard
+// ends, and the others do not.
+bool Coordinator::ends(const Job& job) const {
+  const ShardMap& map = parts_.executor.map();
+  const ShardRef first{job.op.key, 0};
+  if (!map.resident(job.placement, first)) return false;
+  const Entry* const entry = map.find(job.placement, first);
+  return entry != nullptr && in_force(entry->life());
+}
+
 void Coordinator::start_raise(const Job& job) {
   QUIPU_CHECK(job.op.kind == OpKind::raise && !job.op.key.empty(),
               "only a raise changes how many shards a counter has", job.op.kind);
   if (full()) return refuse(job.origin, Code::overloaded, text(Code::overloaded));
+  if (ends(job)) return refuse(job.origin, Code::invalid_argument, kSpreadEnds);
   const Partition partition = job.placement.partition();
   if (parts_.view.majority_up(partition) && !parts_.view.majority_has_room(partition))
     return refuse(job.origin, Code::storage_full, kNoRoom);
@@ -532,7 +699,7 @@ void Coordinator::choose_as_told(Instant now, const Job& job,
   route_by_owner(now, chosen);
 }
 
-void Coordinator::reset_as_observed(Instant, const Job& job, const Collector::Finished& observed) {
+void Coordinator::go_on_as_observed(Instant, const Job& job, const Collector::Finished& observed) {
   QUIPU_CHECK(observed.shards.size() == 1 && observed.states.size() == 1,
               "a question about one shard has one answer", job.op.key, observed.shards.size());
   // Only what a majority has may be kept: then another owner than its writer can detect that the
@@ -558,7 +725,11 @@ void Coordinator::reset_each_shard(Instant now, const Job& job,
     return;
   }
   const std::uint64_t number = next_operation_++;
-  resets_[number] = {job.origin, first_shard.states[0].shard_count, 0, {}};
+  wholes_[number] = {job.origin,
+                     first_shard.states[0].shard_count,
+                     0,
+                     {},
+                     "not all shards are known to have been reset"};
   for (ShardIndex shard = 0; shard < first_shard.states[0].shard_count; ++shard) {
     Op op = job.op;
     op.shard = shard;
@@ -568,20 +739,20 @@ void Coordinator::reset_each_shard(Instant now, const Job& job,
 
 void Coordinator::on_outcome(Instant now, std::uint64_t operation, Done&& done) {
   if (started_spreads_.contains(operation)) return on_spread(now, operation, done.code);
-  const auto at = resets_.find(operation);
-  if (at == resets_.end()) return;
-  WholeReset& reset = at->second;
-  QUIPU_CHECK(reset.open > 0, "each shard of a reset answers once", operation, reset.applied);
-  if (done.code == Code::ok) ++reset.applied;
-  if (describe(done.code).outcome > describe(reset.worst.code).outcome)
-    reset.worst = std::move(done);
-  if (--reset.open > 0) return;
-  if (reset.worst.code != Code::ok && reset.applied > 0) {
-    reset.worst.code = Code::in_doubt;
-    reset.worst.detail = "not all shards are known to have been reset";
+  const auto at = wholes_.find(operation);
+  if (at == wholes_.end()) return;
+  Whole& whole = at->second;
+  QUIPU_CHECK(whole.open > 0, "each part of an op answers once", operation, whole.applied);
+  if (done.code == Code::ok) ++whole.applied;
+  if (describe(done.code).outcome > describe(whole.worst.code).outcome)
+    whole.worst = std::move(done);
+  if (--whole.open > 0) return;
+  if (whole.worst.code != Code::ok && whole.applied > 0) {
+    whole.worst.code = Code::in_doubt;
+    whole.worst.detail = whole.if_partly;
   }
-  parts_.out.answer(reset.origin, std::move(reset.worst));
-  resets_.erase(at);
+  parts_.out.answer(whole.origin, std::move(whole.worst));
+  wholes_.erase(at);
 }
 
 }  // namespace quipu

@@ -10,7 +10,7 @@ namespace quipu {
 namespace {
 
 constexpr std::size_t kOpsPerForward = 512;
-static_assert(kOpsPerForward * (kMaxKey + 128) < kMaxFrame);
+static_assert(kOpsPerForward * (kMaxKey + kMaxDecisionWords + 128) < kMaxFrame);
 
 auto is_of(const Token& token) {
   return [&token](const TokenWindow& window) {
@@ -125,7 +125,11 @@ void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {
       // earlier copy of this may have been executed. The client does not know the token.
       std::erase_if(peers_[from].sessions, is_of(pending.op.fields().token));
       complete(done.id, {0, Code::in_doubt, "its executor has dropped this node's session"});
-    } else if (pending.own_token && retry_action(done.code, pending.sends) == RetryAction::retry) {
+    } else if (pending.own_token && done.code == Code::ok && sent_once(pending) &&
+               done.detail.empty()) {
+      complete(done.id, {0, Code::in_doubt, "its executor's reply was lost"});
+    } else if (!sent_once(pending) &&
+               retry_action(done.code, pending.sends) == RetryAction::retry) {
       at->second.again = true;
     } else {
       complete(done.id, done);
@@ -194,8 +198,10 @@ void Forwarder::resend(MemberIndex member, Resend which) {
     if (pending.executor != member || pending.sends == 0 ||
         (which == Resend::unsettled && !pending.again))
       continue;
-    QUIPU_CHECK(pending.own_token, "only an op with this node's own token is sent again", id,
-                pending.sends);
+    QUIPU_CHECK(!sent_once(pending),
+                "only an add, reset or expire of this node's own token is "
+                "sent again",
+                id, pending.sends);
     pending.again = false;
     peers_[member].outgoing.push_back(id);
   }
@@ -211,8 +217,9 @@ void Forwarder::on_link_lost(MemberIndex member) {
   std::vector<std::uint64_t> doubtful, unsent;
   for (const auto& [id, pending] : pending_) {
     if (pending.executor != member) continue;
-    if (!pending.own_token) doubtful.push_back(id);
-    if (pending.own_token && pending.sends == 0) unsent.push_back(id);
+    const bool unsent_yet = pending.own_token && pending.sends == 0;
+    if (unsent_yet) unsent.push_back(id);
+    if (!unsent_yet && sent_once(pending)) doubtful.push_back(id);
   }
   for (const std::uint64_t id : unsent) release(id);
   for (const std::uint64_t id : doubtful)

@@ -3,6 +3,7 @@
 //   with the client's token   sent once; the client itself retries
 //   without a token           sent with a token of this node's own session there, again and
 //                             again until the executor answers
+//   a decision                sent once, with such a token: nobody knows the reply of a retry
 //
 // Rule: once sent, an op is bound to its executor. If its link breaks, its outcome is
 // unknown, and only the same token at the same store may ask again. "Not applied" is final
@@ -73,6 +74,9 @@ class Forwarder {
   void complete(std::uint64_t id, Done done);
   void settle_token(const Pending& pending);
   void release(std::uint64_t id);
+  [[nodiscard]] static bool sent_once(const Pending& pending) {
+    return !pending.own_token || pending.op.fields().kind == OpKind::decide;
+  }
   [[nodiscard]] static bool goes_elsewhere(const Pending& pending, Code refusal);
   enum class Resend { unsettled, all };
   void resend(MemberIndex member, Resend which);

@@ -1,7 +1,8 @@
-// change.h: an add, or a reset of one shard, on its way. It is in exactly one list, and the
-// list shows how far it is.
+// change.h: an add, an expire, or a reset of one shard, on its way. It is in exactly one list,
+// and the list shows how far it is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -19,9 +20,11 @@ struct ClientChange {
   std::uint64_t ticket = 0;  // for the journal
   OpKind kind = OpKind::add;
   std::string key;
-  std::optional<ShardIndex> only;  // for a reset; an add goes to any shard,
-  Affinity affinity{};             // or to this affinity's
-  std::int64_t amount = 0;
+  std::optional<ShardIndex> only;   // for a reset or an expire; an add goes to any shard,
+  Affinity affinity{};              // or to this affinity's
+  std::int64_t amount = 0;          // as in Op
+  std::chrono::milliseconds ttl{};  // for an add: as Op::ttl_ms
+  std::int64_t at_ms = 0;           // for an add or a reset: as in Op
   Ack ack = Ack::disk;
   Instant deadline{};
 

@@ -153,6 +153,8 @@ void ClientChanges::send(Instant now, Entry entry, ClientEffects& effects) {
   op.ack = entry->ack;
   op.timeout_ms = server_timeout(entry->deadline - now, settings_.try_timeout);
   op.token = entry->token;
+  op.ttl_ms = static_cast<std::uint64_t>(entry->ttl.count());
+  op.at_ms = entry->at_ms;
   encode(effects.frames(*link_), op);
   to.on_sent(now);
   move(entry, sent_);

@@ -1,4 +1,4 @@
-// changes.h: adds and resets on their way to an executor, each exactly once.
+// changes.h: adds, resets and expires on their way to an executor, each exactly once.
 //
 //   unassigned ──choose──▶ executor's queue ──session has room──▶ sent ──Done──▶ finished
 //        ▲                       │ suspected                     │   ▲

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "protocol/check.h"
+#include "protocol/namespace.h"
 
 namespace quipu {
 namespace {
@@ -51,12 +52,16 @@ bool ClientCore::admit(CallId call, const std::string& key, Duration timeout,
 
 void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& effects) {
   if (!admit(call, change.key, change.timeout, effects)) return;
+  if (change.ttl < change.ttl.zero() || change.ttl > kMaxTtl)
+    return effects.complete(call, Status(Code::invalid_argument, kImpossibleTtl));
   ClientChange add;
   add.call = call;
   add.key = std::move(change.key);
   add.amount = change.amount;
   add.ack = change.ack;
   add.affinity = change.affinity;
+  add.ttl = change.ttl;
+  add.at_ms = change.at_ms;
   add.ticket = change.ticket;
   if (change.bound) {
     add.shard = change.bound->shard;
@@ -65,7 +70,25 @@ void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& eff
     add.doubtful = true;
   }
   add.deadline = deadline_of(now, change.timeout);
-  changes_.submit(now, std::move(add), effects);
+  submit(now, std::move(add), effects);
+}
+
+// A counter ends as a whole. Its first shard is the place that says so.
+void ClientCore::expire(Instant now, CallId call, Change change, ClientEffects& effects) {
+  if (!admit(call, change.key, change.timeout, effects)) return;
+  ClientChange expire;
+  expire.call = call;
+  expire.kind = OpKind::expire;
+  expire.key = std::move(change.key);
+  expire.only = 0;
+  expire.amount = change.amount;
+  expire.ack = change.ack;
+  expire.deadline = deadline_of(now, change.timeout);
+  submit(now, std::move(expire), effects);
+}
+
+void ClientCore::submit(Instant now, ClientChange change, ClientEffects& effects) {
+  changes_.submit(now, std::move(change), effects);
   links_.set_waiting(now, changes_.waiting() || questions_.waiting());
 }
 
@@ -129,6 +152,18 @@ void ClientCore::read(Instant now, CallId call, const Question& question, Client
       read, effects);
 }
 
+void ClientCore::range(Instant now, CallId call, RangeRequest request, Duration timeout,
+                       ClientEffects& effects) {
+  if (std::string objection = objection_to(request.key); !objection.empty())
+    return effects.complete(call, Status(Code::invalid_argument, std::move(objection)));
+  if (!may_ask(call, timeout, effects)) return;
+  request.id = questions_.next_id();
+  request.timeout_ms = server_timeout(timeout, timeout);
+  ask(now,
+      {.kind = ClientQuestions::Kind::range, .call = call, .deadline = deadline_of(now, timeout)},
+      request, effects);
+}
+
 void ClientCore::list(Instant now, CallId call, const Listing& listing, ClientEffects& effects) {
   if (listing.prefix.size() > kMaxKey) {
     effects.complete(call, Status(Code::invalid_argument, "a prefix has at most 512 bytes"));
@@ -149,11 +184,14 @@ void ClientCore::list(Instant now, CallId call, const Listing& listing, ClientEf
 
 void ClientCore::namespaces(Instant now, CallId call, NamespaceRequest request, Duration timeout,
                             ClientEffects& effects) {
-  if (request.name.size() > kMaxNamespaceName) {
-    effects.complete(
-        call, Status(Code::invalid_argument, "the name of a namespace has at most 64 bytes"));
-    return;
-  }
+  // A node would refuse the frame, and close the connection.
+  // (A set may change `late` alone. The node knows the tiers.)
+  NamespacePolicy alone = request.policy;
+  const bool sets_late_alone = request.action == NamespaceAction::set && alone.tiers.empty() &&
+                               alone.late > std::chrono::milliseconds(0) && alone.late <= kMaxTtl;
+  if (sets_late_alone) alone.late.reset();
+  if (std::string why = objection(request.name, alone); !why.empty())
+    return effects.complete(call, Status(Code::invalid_argument, std::move(why)));
   if (!may_ask(call, timeout, effects)) return;
   request.id = questions_.next_id();
   request.timeout_ms = server_timeout(timeout, timeout);
@@ -180,6 +218,7 @@ void ClientCore::reset(Instant now, CallId call, const Change& change, ClientEff
   const CallId part = resets_.begin({.call = call,
                                      .key = change.key,
                                      .ack = change.ack,
+                                     .at_ms = change.at_ms,
                                      .deadline = deadline_of(now, change.timeout)});
   ask_shards(now, part, *resets_.find(part), effects);
   settle_resets(now, effects);
@@ -228,6 +267,7 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   change.kind = OpKind::reset;
   change.key = reset->key;
   change.ack = reset->ack;
+  change.at_ms = reset->at_ms;
   change.deadline = reset->deadline;
   const auto parts = static_cast<ShardIndex>(reset->parts);
   for (ShardIndex shard = 0; shard < parts; ++shard) {
@@ -324,6 +364,10 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
     Result<Keys> keys = decode_keys(payload);
     understood = keys.ok();
     if (keys.ok()) questions_.on_keys(now, std::move(*keys), effects);
+  } else if (type == FrameType::range_reply) {
+    Result<RangeReply> reply = decode_range_reply(payload);
+    understood = reply.ok();
+    if (reply.ok()) questions_.on_range(now, std::move(*reply), effects);
   } else if (type == FrameType::namespaces_reply) {
     Result<NamespaceReply> reply = decode_namespace_reply(payload);
     understood = reply.ok();

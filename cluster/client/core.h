@@ -2,12 +2,13 @@
 // Each add counts exactly once, through any node.
 //
 //   links ── which node to connect to    directory ── which executor for a change
-//   changes ── adds and resets           questions ── reads, and all else that is repeatable
+//   changes ── adds, resets, expires     questions ── reads, and all else that is repeatable
 //   resets ── a counter's reset, of all its shards
 //
 // After each call: do the effects, then arm one timer at deadline().
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,10 +36,12 @@ class ClientCore {
   // CallId: below ClientResets::kFirstPart, and not in use.
   struct Change {
     std::string key;
-    std::int64_t amount = 0;  // for an add; for a raise, the number of shards
+    std::int64_t amount = 0;  // for an add; a raise: the number of shards; an expire: as in Op
     Ack ack = Ack::disk;
     Duration timeout{};
-    Affinity affinity{};  // for an add
+    Affinity affinity{};              // for an add
+    std::chrono::milliseconds ttl{};  // for an add: as AddOptions::ttl
+    std::int64_t at_ms = 0;           // for an add or a reset: as Op::at_ms
     // For an add, with ClientSettings::journaled. `bound`: an earlier client may have sent it so.
     // Its floor must be the lowest number of the session that is still bound.
     std::uint64_t ticket = 0;
@@ -46,6 +49,7 @@ class ClientCore {
   };
   void add(Instant now, CallId call, Change change, ClientEffects& effects);
   void reset(Instant now, CallId call, const Change& change, ClientEffects& effects);
+  void expire(Instant now, CallId call, Change change, ClientEffects& effects);
   void raise(Instant now, CallId call, const Change& change, ClientEffects& effects);
   struct Question {
     std::vector<std::string> keys;
@@ -53,6 +57,9 @@ class ClientCore {
     Duration timeout{};
   };
   void read(Instant now, CallId call, const Question& question, ClientEffects& effects);
+  // `request`: its id and timeout are set here.
+  void range(Instant now, CallId call, RangeRequest request, Duration timeout,
+             ClientEffects& effects);
   struct Listing {
     std::string prefix;
     std::uint32_t cursor = 0;  // as in List
@@ -101,6 +108,7 @@ class ClientCore {
   [[nodiscard]] static std::string objection_to(std::string_view key);
   [[nodiscard]] bool may_ask(CallId call, Duration timeout, ClientEffects& effects);
   [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects) const;
+  void submit(Instant now, ClientChange change, ClientEffects& effects);
   template <class Request>
   void ask(Instant now, ClientQuestions::Question question, const Request& request,
            ClientEffects& effects);

@@ -27,10 +27,10 @@ struct RequestIds {
   std::uint64_t take() { return ++last; }
 };
 
-// A change ends in a Status. A read, a list, a request about namespaces and a question for the
-// config end in their answer, or in a Status that is not ok.
-using ClientAnswer =
-    std::variant<Status, Values, Keys, NamespaceReply, std::shared_ptr<const ConfigReply>>;
+// A change ends in a Status. A read, a range, a list, a request about namespaces and a question for
+// the config end in their answer, or in a Status that is not ok.
+using ClientAnswer = std::variant<Status, Values, RangeReply, Keys, NamespaceReply,
+                                  std::shared_ptr<const ConfigReply>>;
 
 struct ClientEffects {
   struct Connect {

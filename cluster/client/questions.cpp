@@ -57,6 +57,14 @@ void ClientQuestions::on_keys(Instant now, Keys keys, ClientEffects& effects) {
   refuse(now, entry->second, std::move(keys));
 }
 
+void ClientQuestions::on_range(Instant now, RangeReply reply, ClientEffects& effects) {
+  const Entry entry = find(reply.id, Kind::range);
+  if (entry == asks_.end()) return;
+  if (retry_action(reply.code, 1) == RetryAction::complete)
+    return finish(entry, std::move(reply), effects);
+  refuse(now, entry->second, std::move(reply));
+}
+
 void ClientQuestions::on_config(const ConfigReply& reply, ClientEffects& effects) {
   const Entry entry = find(reply.id, Kind::config);
   if (entry != asks_.end()) finish(entry, std::make_shared<const ConfigReply>(reply), effects);

@@ -26,7 +26,7 @@ class ClientQuestions {
   ClientQuestions(const ClientSettings& settings, const ClientLinks& links, RequestIds& ids)
       : settings_(settings), links_(links), ids_(ids) {}
 
-  enum class Kind : std::uint8_t { raise, read, list, config, namespaces, namespace_change };
+  enum class Kind : std::uint8_t { raise, read, range, list, config, namespaces, namespace_change };
   struct Question {
     Kind kind{};
     CallId call{};
@@ -41,6 +41,7 @@ class ClientQuestions {
   void on_done(Instant now, const Done& done, ClientEffects& effects);
   void on_values(Instant now, Values values, ClientEffects& effects);
   void on_keys(Instant now, Keys keys, ClientEffects& effects);
+  void on_range(Instant now, RangeReply reply, ClientEffects& effects);
   void on_config(const ConfigReply& reply, ClientEffects& effects);
   void on_namespaces(Instant now, NamespaceReply reply, ClientEffects& effects);
 

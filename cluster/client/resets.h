@@ -26,6 +26,7 @@ class ClientResets {
     CallId call{};
     std::string key;
     Ack ack = Ack::disk;
+    std::int64_t at_ms = 0;  // as in Op
     Instant deadline{};
     std::size_t open = 0;  // parts without an answer
     std::size_t applied = 0;

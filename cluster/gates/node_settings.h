@@ -49,6 +49,9 @@ struct NodeSettings {
   std::size_t memory_limit = 0;
   // A clock is trusted within this distance of the members' median.
   Duration clock_skew = std::chrono::seconds(1);
+  // A started node serves changes only after its first comparison of clocks, or after this time.
+  // Otherwise clients that ignore refusals would leave counters without the end that they gave them.
+  Duration clock_wait{};
   // The reactors of this node. They have one clock, so it proves nothing to compare them.
   std::vector<MemberIndex> same_clock;
   // Defined at the start if they never were.

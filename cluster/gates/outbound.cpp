@@ -71,6 +71,7 @@ void Outbound::refuse_sessions(const Done& why) {
 std::size_t Outbound::bytes(const Item& item) {
   const auto* send = std::get_if<ToMember>(&item);
   const std::size_t held = sizeof(Item) + sizeof(Commit);
+  if (const auto* answer = std::get_if<ToOrigin>(&item)) return held + answer->done.detail.size();
   if (send == nullptr) return held;
   const std::size_t fixed = held + sizeof(PeerMessage);
   if (const auto* collected = std::get_if<Collected>(send->message.get()))
@@ -138,6 +139,7 @@ void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effe
   QUIPU_CHECK(at_once_ == nullptr, "the call that asks for answers at once collects them itself",
               at_once_client_);
   constexpr std::size_t kDonePerFrame = 1024;
+  static_assert(kDonePerFrame * (kMaxDecisionReply + 128) < kMaxFrame);
   for (MemberIndex member = 0; member < forwarded_.size(); ++member) {
     std::vector<Done>& done = forwarded_[member];
     for (std::size_t i = 0; i < done.size(); i += kDonePerFrame) {

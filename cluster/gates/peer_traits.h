@@ -65,6 +65,11 @@ struct PeerTraits<Namespaces> : PlainPeerTraits<Namespaces> {
 };
 
 template <>
+struct PeerTraits<Prefixes> : PlainPeerTraits<Prefixes> {
+  static constexpr bool kNeedsRoom = true;
+};
+
+template <>
 struct PeerTraits<DeltaFrame> {
   static constexpr bool kNeedsRoom = true;
   static const Delta* states(const DeltaFrame& frame) { return &frame.delta; }

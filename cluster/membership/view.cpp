@@ -52,6 +52,14 @@ std::optional<MemberIndex> View::owner_with_room(Partition partition) const {
   return owned(partition) ? std::optional(self_) : std::nullopt;
 }
 
+std::optional<MemberIndex> View::home(Partition partition) const {
+  for (const MemberIndex owner : owners(partition)) {
+    const bool in_sync = owner == self_ ? in_quorum(partition) : !bootstrapping_[owner];
+    if (up(owner) && !full(owner) && in_sync) return owner;
+  }
+  return std::nullopt;
+}
+
 Partitions View::answers_for(const Partitions& partitions) const {
   return retired_ ? Partitions{} : partitions.also_in(owned_).also_in(in_quorum_);
 }

@@ -67,6 +67,9 @@ class View {
   }
   // The same, without other members whose disk is full.
   [[nodiscard]] std::optional<MemberIndex> owner_with_room(Partition partition) const;
+  // The first owner that is up, in sync and has room, in the order of the owner table: all nodes
+  // name the same, unless they disagree about that. Nothing if there is none.
+  [[nodiscard]] std::optional<MemberIndex> home(Partition partition) const;
   // For people.
   [[nodiscard]] std::string owner_names(Partition partition) const;
   // The start of that member that this node accepted last.

@@ -22,10 +22,11 @@
 #include "cluster/membership/config.h"
 #include "protocol/instant.h"
 #include "protocol/wall.h"
+#include "storage/life.h"
 
 namespace quipu {
 
-class WallClock {
+class WallClock : public Calendar {
  public:
   struct Settings {
     std::vector<bool> others{};  // by member: whether it has another clock than this node
@@ -41,13 +42,20 @@ class WallClock {
   void on_heartbeat(Instant now, MemberIndex from, Wall wall, Duration round_trip);
 
   // The wall time. While the clock is trusted, it never goes back: it stands still instead.
-  [[nodiscard]] Wall at(Instant now) const {
+  [[nodiscard]] Wall at(Instant now) const override {
     return trusted() ? std::max(floor_, shown(now)) : shown(now);
+  }
+  // None also if no tick came for so long (as after a pause of the process) that it may be far
+  // behind.
+  [[nodiscard]] std::optional<Wall> date(Instant now) const override {
+    return trusted() && now - set_at_ <= kLongestUse ? std::optional(at(now)) : std::nullopt;
   }
   // What the machine's clock shows. Between two set() it follows the monotonic clock, but for a
   // second at most, since that may jump.
   [[nodiscard]] Wall shown(Instant now) const;
   [[nodiscard]] bool trusted() const { return doubt_ == Doubt::none; }
+  // With other members, or there are none.
+  [[nodiscard]] bool compared() const { return doubt_ != Doubt::not_compared; }
   // How far the machine's clock is ahead of the median; below 0: behind. nullopt: it was never
   // compared.
   [[nodiscard]] std::optional<Duration> ahead() const;
@@ -57,6 +65,7 @@ class WallClock {
   [[nodiscard]] std::string doubt() const;
 
  private:
+  static constexpr Duration kLongestUse = std::chrono::seconds(2);
   enum class Doubt : std::uint8_t {
     none,
     not_compared,

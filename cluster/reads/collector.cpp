@@ -8,10 +8,10 @@
 namespace quipu {
 namespace {
 
-// The most shards in one question, and the most bytes of states: half a frame plus the largest
-// shard leaves room for the rest.
+// The most shards in one question, and the most bytes of states: a quarter of a frame plus the
+// largest shard leaves room for the rest.
 constexpr std::size_t kShardsPerAsk = 32;
-constexpr std::size_t kBytesPerAsk = kMaxFrame / 2;
+constexpr std::size_t kBytesPerAsk = kMaxFrame / 4;
 static_assert(kBytesPerAsk + kMaxStateBytes < kMaxStatesBytes);
 
 }  // namespace
@@ -28,7 +28,7 @@ Collector::Collector(const View& view, const Executor& executor, Outbound& out,
 RoundId Collector::collect(Instant now, Mode mode, std::vector<ShardKey> shards, Instant deadline,
                            Then then) {
   Round round;
-  round.asked = now;
+  round.asked = round.collected = now;
   round.deadline = deadline;
   round.work.resize(shards.size());
   round.shards = std::move(shards);
@@ -82,7 +82,8 @@ void Collector::begin(Round& round, Phase phase) {
 }
 
 // The collected states may be from a start that has ended, so all of them are dropped.
-void Collector::begin_anew(Round& round) {
+void Collector::begin_anew(Instant now, Round& round) {
+  round.collected = now;
   QUIPU_CHECK(round.phase == Phase::writing, "only what could not be written is collected anew",
               round.phase);
   for (Shard& shard : round.work) {
@@ -109,6 +110,12 @@ bool Collector::writes_in_vain(const Round& round) const {
     }
     return left < view_.majority();
   });
+}
+
+// The owners may have forgotten by then that a counter has ended since it was collected.
+bool Collector::writes_what_is_old(Instant now, const Round& round) const {
+  return round.phase == Phase::writing && !round.boots.empty() &&
+         now - round.collected > kLifeGrace / 2;
 }
 
 bool Collector::wants(const Round& round, const Shard& shard, MemberIndex member) const {
@@ -201,11 +208,17 @@ void Collector::count(Shard& shard, Round& round, MemberIndex member) {
   --round.unresolved;
 }
 
-// False: together they exceed the limit of a node.
-bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) {
+// False: together they exceed the limit of a node. An end that is realized here must be written
+// back, too: a slower clock would show later what this read calls ended.
+bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) const {
   ShardState theirs{
-      {entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards};
+      {entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards, entry.life};
   ShardState joined = shard.state;
+  if (theirs.life != Life{}) {
+    const Wall ended = theirs.life.ended;
+    const bool realized = realize_both(joined, theirs, executor_.date());
+    if (realized || theirs.life.ended != ended) shard.identical = false;
+  }
   merge(joined, theirs);
   if (joined.cells.size() > kMaxCells) return false;
   if (shard.answered && theirs != shard.state) shard.identical = false;
@@ -358,7 +371,7 @@ void Collector::on_tick(Instant now) {
       late.push_back(id);
     } else {
       round.slow = std::exchange(round.ticked, true);
-      if (writes_in_vain(round)) begin_anew(round);
+      if (writes_in_vain(round) || writes_what_is_old(now, round)) begin_anew(now, round);
       for (Shard& shard : round.work) shard.refused = {};
       pursue(id, round);
     }

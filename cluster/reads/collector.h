@@ -99,6 +99,7 @@ class Collector {
     std::uint32_t age_ms = 0;
     bool complete = true;
     Instant asked{};
+    Instant collected{};  // … when the states that are written were asked for
     std::vector<Then> askers;
     bool ticked = false;  // an interval has ended since
     bool slow = false;    // another one has: in mode one, all owners are asked
@@ -121,10 +122,11 @@ class Collector {
   std::optional<Ask> take_ask(std::uint64_t id, MemberIndex from);
   void forget_answered_asks();
   void count(Shard& shard, Round& round, MemberIndex member);
-  [[nodiscard]] static bool take_answer(Shard& shard, const DeltaEntry& entry);
+  [[nodiscard]] bool take_answer(Shard& shard, const DeltaEntry& entry) const;
   void advance(RoundId id);
   void begin(Round& round, Phase phase);
-  void begin_anew(Round& round);
+  void begin_anew(Instant now, Round& round);
+  [[nodiscard]] bool writes_what_is_old(Instant now, const Round& round) const;
   [[nodiscard]] bool writes_in_vain(const Round& round) const;
   void finish(RoundId id, Code code);
   struct Result {

@@ -40,11 +40,11 @@ using EntryIterator = std::vector<const Entry*>::const_iterator;
 // only if someone aimed them there, as any client can. The last of these keys are left out,
 // rather than let the answer outgrow its frame.
 std::vector<std::string> names_in_leaf(EntryIterator& at, EntryIterator end,
-                                       std::string_view prefix) {
+                                       std::string_view prefix, const std::optional<Wall>& date) {
   std::vector<std::string> names;
   for (const std::uint8_t leaf = (*at)->leaf(); at != end && (*at)->leaf() == leaf; ++at) {
     const std::string_view key = (*at)->ref().key;
-    const bool told = (*at)->shows_counter() && key.starts_with(prefix);
+    const bool told = (*at)->shows_counter(date) && key.starts_with(prefix);
     if (told && names.size() < kMaxListKeys) names.emplace_back(key);
   }
   return names;
@@ -84,6 +84,7 @@ void Listing::advance(Walk walk) {
 Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
                              std::uint32_t limit) const {
   Found found{{}, cursor};
+  const std::optional<Wall> date = executor_.date();
   std::vector<const Entry*> entries;
   while (found.next < end && can_tell(found.next)) {
     const Partition partition = partition_at(found.next);
@@ -97,7 +98,7 @@ Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std:
     for (EntryIterator at = entries.begin(); at != entries.end();) {
       const std::uint32_t leaf = raw(partition) * std::uint32_t{kLeaves} + (*at)->leaf();
       if (leaf >= told) break;
-      std::vector<std::string> names = names_in_leaf(at, entries.end(), prefix);
+      std::vector<std::string> names = names_in_leaf(at, entries.end(), prefix, date);
       if (!found.keys.empty() && found.keys.size() + names.size() > limit) {
         found.next = leaf;
         return found;

@@ -15,6 +15,7 @@ Piece from_round(const Collector::Finished& finished, std::size_t i, const Shard
   piece.age_unknown = finished.age_ms == kUnknownAge;
   piece.as_of = finished.asked - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
   piece.complete = finished.complete && !piece.missing;
+  if (in_force(state.life)) piece.ends = state.life.at;
   return piece;
 }
 
@@ -40,6 +41,18 @@ void Reads::refuse(const Read& read, ClientId client, Code code, const char* why
   out_.answer(client, std::move(values));
 }
 
+bool Reads::has_ended(Instant now, Wall ends) const {
+  if (ends == Wall{}) return false;
+  const std::optional<Wall> date = executor_.date(now);
+  return date && ends <= *date;
+}
+
+// At least 1, if the clock is not trusted and says that it is over.
+std::uint64_t Reads::expires_in(Instant now, Wall ends) const {
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, (ends - executor_.wall(now)).count()));
+}
+
 // The sum of a counter's shards, piece_of(shard) each. A strong read reports no age.
 template <class PieceOf>
 Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piece_of) const {
@@ -50,7 +63,13 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
   Total sum;
   for (ShardIndex shard = 0; shard < shards; ++shard) {
     const Piece& piece = piece_of(shard);
-    sum += piece.total;
+    if (!has_ended(now, piece.ends)) {
+      sum += piece.total;
+      if (piece.ends != Wall{}) {
+        value.expires_in_ms = expires_in(now, piece.ends);
+        value.ends = piece.ends;
+      }
+    }
     if (level == ReadLevel::strong) continue;
     value.complete = value.complete && piece.complete && !piece.missing &&
                      now - piece.as_of <= kCompleteIntervals * settings_.gossip_interval;
@@ -85,13 +104,24 @@ void Reads::read_now(Instant now, std::span<const std::string_view> keys,
     if (keys[i].empty() || keys[i].size() > kMaxKey) return;
     if (!answers_itself(placement) || !map.resident(placement, shard(i))) return;
     const Entry* const entry = map.find(placement, shard(i));
-    if (entry != nullptr && entry->has(Entry::kHasShardCount)) return;
-    const Total total = entry == nullptr ? Total{} : entry->total();
+    Wall ends{};
+    bool ended = false;
+    if (entry != nullptr && entry->has(Entry::kHasShardCount)) {
+      if (entry->is_spread()) return;
+      const Life life = entry->life();
+      if (in_force(life)) ends = life.at;
+      ended = has_ended(now, ends);
+    }
+    const Total total = entry == nullptr || ended ? Total{} : entry->total();
     const auto sum = narrow(total.sum);
     if (!sum) return;
     told = absent;
     told.value = *sum;
     told.exists = total.exists;
+    if (ends != Wall{} && !ended) {
+      told.expires_in_ms = expires_in(now, ends);
+      told.ends = ends;
+    }
     told.complete = absent.complete && view_.in_quorum(placement.partition());
   });
   if (!executor_.namespaces().by_operation()) return;
@@ -127,12 +157,8 @@ void Reads::on_read(Instant now, ClientId client, const Read& read, ReadLevel le
     refuse(read, client, Code::overloaded, kNoRoom);
     return;
   }
-  const auto at = operations_.emplace(next_++, Operation{}).first;
+  const auto at = begin(now, client, read.id, level, read.timeout_ms);
   Operation& operation = at->second;
-  operation.client = client;
-  operation.id = read.id;
-  operation.level = level;
-  operation.deadline = settings_.deadline(now, read.timeout_ms);
   operation.refused.resize(read.keys.size());
   for (std::size_t i = 0; i < read.keys.size(); ++i) {
     operation.keys.emplace_back(read.keys[i]);
@@ -144,6 +170,114 @@ void Reads::on_read(Instant now, ClientId client, const Read& read, ReadLevel le
   advance(now, at);
 }
 
+Reads::Operations::iterator Reads::begin(Instant now, ClientId client, std::uint64_t id,
+                                         ReadLevel level, std::uint32_t timeout_ms) {
+  const auto at = operations_.emplace(next_++, Operation{}).first;
+  at->second.client = client;
+  at->second.id = id;
+  at->second.level = level;
+  at->second.deadline = settings_.deadline(now, timeout_ms);
+  return at;
+}
+
+// ---- ranges ----
+
+namespace {
+
+RangeReply refused(std::uint64_t id, Code code, std::string why) {
+  return {.id = id, .code = code, .detail = std::move(why)};
+}
+
+constexpr const char* kTooManyShards =
+    "the counter has so many shards that this range is of more than 10,000 windows: ask for longer "
+    "steps, or for less time";
+
+}  // namespace
+
+void Reads::on_range(Instant now, ClientId client, const RangeRequest& request, ReadLevel level) {
+  if (request.key.empty() || request.key.size() > kMaxKey) {
+    return out_.answer(client,
+                       refused(request.id, Code::invalid_argument, "a key has 1 to 512 bytes"));
+  }
+  const auto plan =
+      plan_range(executor_.namespaces().definition_of(request.key), request, executor_.wall(now));
+  if (!plan.ok())
+    return out_.answer(client, refused(request.id, plan.status().code(), plan.status().detail()));
+  if (level == ReadLevel::local && answer_range_now(now, client, request, *plan)) return;
+  if (operations_.size() >= settings_.pending_operations)
+    return out_.answer(client, refused(request.id, Code::overloaded, kNoRoom));
+  // The windows of other owners are not kept in the cache: there are many, and few are asked for
+  // again.
+  const ReadLevel asked = level == ReadLevel::local ? ReadLevel::fresh : level;
+  const auto at = begin(now, client, request.id, asked, request.timeout_ms);
+  at->second.refused.resize(1);
+  at->second.keys.emplace_back(request.key);
+  at->second.range = *plan;
+  advance(now, at);
+}
+
+// From this node's memory, if it has all of it.
+bool Reads::answer_range_now(Instant now, ClientId client, const RangeRequest& request,
+                             const RangePlan& plan) {
+  const ShardMap& map = executor_.map();
+  const ShardRef first{request.key, 0};
+  const Placement placement = map.place(first);
+  if (!answers_itself(placement) || !map.resident(placement, first)) return false;
+  const Entry* const counter = map.find(placement, first);
+  if (counter != nullptr && counter->is_spread()) return false;
+  Piece piece = held(now, freshness_.age(now), nullptr);
+  piece.complete = piece.complete && view_.in_quorum(placement.partition());
+  bool resident = true;
+  RangeReply reply = range(
+      now, request.key, ReadLevel::local, 1, plan, [&](const ShardKey& window) -> const Piece& {
+        const Placement place(placement, map.placement_key(), window);
+        resident = resident && map.resident(place, window);
+        const Entry* const entry = resident ? map.find(place, window) : nullptr;
+        piece.total = entry == nullptr ? Total{} : entry->total();
+        return piece;
+      });
+  if (!resident) return false;
+  reply.id = request.id;
+  out_.answer(client, std::move(reply));
+  return true;
+}
+
+// The answer, with piece_of(window) for each window of each shard.
+template <class PieceOf>
+RangeReply Reads::range(Instant now, std::string_view key, ReadLevel level, ShardIndex shards,
+                        const RangePlan& plan, PieceOf piece_of) const {
+  RangeReply reply{.begin = plan.begin, .step = plan.step, .counts = {}, .complete = plan.covered};
+  std::vector<Wide> sums(plan.counts);
+  Instant as_of = freshness_.durable_until(now);
+  bool known = !plan.parts.empty();
+  for (const RangePlan::Part& part : plan.parts) {
+    for (ShardIndex shard = 0; shard < shards; ++shard) {
+      const Piece& piece = piece_of(window_at({key, shard}, part.tier, part.at));
+      sums[part.count] += piece.total.sum;
+      known = known && !piece.age_unknown && !piece.missing;
+      as_of = std::min(as_of, piece.as_of);
+      const bool fresh = now - piece.as_of <= kCompleteIntervals * settings_.gossip_interval;
+      reply.complete = reply.complete && !piece.missing &&
+                       (level == ReadLevel::strong || (piece.complete && fresh));
+    }
+  }
+  for (const Wide sum : sums) {
+    const auto count = narrow(sum);
+    if (!count) return refused(0, Code::out_of_range, "a count is outside the signed 64-bit range");
+    reply.counts.push_back(*count);
+  }
+  // A later add is dated by a clock that may be behind this one: both are near the median, and
+  // this one may stand still where it was set back. Or the add says itself when it happened.
+  const Wall::duration late = executor_.namespaces().longest_late(key);
+  const std::optional<Wall> date = executor_.date(now);
+  const Wall settled = date.value_or(Wall{}) - std::chrono::ceil<Wall::duration>(now - as_of) -
+                       std::chrono::ceil<Wall::duration>(3 * settings_.clock_skew) - late;
+  if (known && date) reply.settled_until = std::max(Wall{}, settled);
+  return reply;
+}
+
+// ---- operations ----
+
 // A shard's key is in the operation, in its round and in the question to each owner.
 std::size_t Reads::cost(const Operation& operation) {
   std::size_t bytes = 0;
@@ -151,7 +285,8 @@ std::size_t Reads::cost(const Operation& operation) {
     const std::size_t shards = operation.rest && operation.refused[i].code == Code::ok
                                    ? operation.pieces.at({operation.keys[i], 0}).shard_count
                                    : 1;
-    bytes += shards * (operation.keys[i].size() + sizeof(Piece));
+    const std::size_t windows = operation.range ? operation.range->parts.size() : 0;
+    bytes += shards * (1 + windows) * (operation.keys[i].size() + kWindowSuffix + sizeof(Piece));
   }
   return bytes;
 }
@@ -188,15 +323,24 @@ void Reads::advance(Instant now, Operations::iterator at) {
     }
     if (!gather(now, at->first, operation)) break;  // waits for rounds
     if (std::exchange(operation.rest, true)) {
-      Values values{operation.id, {}};
-      for (std::size_t i = 0; i < operation.keys.size(); ++i)
-        values.values.push_back(value(now, operation, i));
-      out_.answer(operation.client, std::move(values));
+      finish(operation, now);
       erase(at);
       return;
     }
+    if (operation.range) {
+      const std::size_t shards = operation.pieces.at({operation.keys[0], 0}).shard_count;
+      if (shards * operation.range->parts.size() > kMaxRange)
+        operation.failed = Code::invalid_argument;
+    }
   }
   if (operation.failed == Code::ok) return;
+  if (operation.range) {
+    const char* const why = operation.failed == Code::overloaded         ? kNoRoom
+                            : operation.failed == Code::invalid_argument ? kTooManyShards
+                                                                         : "";
+    out_.answer(operation.client, refused(operation.id, operation.failed, why));
+    return erase(at);
+  }
   Values values{operation.id, {}};
   for (Value& refused : operation.refused) {
     if (refused.code == Code::ok) {
@@ -209,17 +353,42 @@ void Reads::advance(Instant now, Operations::iterator at) {
   erase(at);
 }
 
+void Reads::finish(Operation& operation, Instant now) {
+  if (!operation.range) {
+    Values values{operation.id, {}};
+    for (std::size_t i = 0; i < operation.keys.size(); ++i)
+      values.values.push_back(value(now, operation, i));
+    return out_.answer(operation.client, std::move(values));
+  }
+  const std::string& key = operation.keys[0];
+  const ShardIndex shards = operation.pieces.at({key, 0}).shard_count;
+  RangeReply reply =
+      range(now, key, operation.level, shards, *operation.range,
+            [&](const ShardKey& window) -> const Piece& { return operation.pieces.at(window); });
+  reply.id = operation.id;
+  out_.answer(operation.client, std::move(reply));
+}
+
 std::vector<ShardKey> Reads::wanted(const Operation& operation) const {
   std::vector<ShardKey> shards;
+  const auto want_windows = [&](const ShardRef& counter) {
+    if (!operation.range) return;
+    for (const RangePlan::Part& part : operation.range->parts)
+      shards.push_back(window_at(counter, part.tier, part.at));
+  };
   for (std::size_t i = 0; i < operation.keys.size(); ++i) {
     if (operation.refused[i].code != Code::ok) continue;
     const std::string& key = operation.keys[i];
     if (!operation.rest) {
       shards.push_back({key, 0});
+      want_windows({key, 0});
       continue;
     }
     const ShardIndex count = operation.pieces.at({key, 0}).shard_count;
-    for (ShardIndex shard = 1; shard < count; ++shard) shards.push_back({key, shard});
+    for (ShardIndex shard = 1; shard < count; ++shard) {
+      if (!operation.range) shards.push_back({key, shard});
+      want_windows({key, shard});
+    }
   }
   std::sort(shards.begin(), shards.end());
   shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
@@ -232,7 +401,9 @@ Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
   Piece piece;
   if (entry != nullptr) {
     piece.total = entry->total();
-    if (entry->has(Entry::kHasShardCount)) {
+    const Life life = entry->life();
+    if (in_force(life)) piece.ends = life.at;
+    if (entry->is_spread()) {
       ShardState state;
       executor_.map().index().unpack(*entry, state);
       piece.shard_count = state.shard_count;
@@ -330,8 +501,10 @@ void Reads::on_finished(Instant now, Collector::Mode mode, const Collector::Fini
     ShardState state = finished.states[i];
     // Adds executed here for lack of an owner count, too, unless a majority is required.
     const Placement placement = executor_.map().place(shard);
-    if (mode == Collector::Mode::one && executor_.map().read(placement, shard, own))
+    if (mode == Collector::Mode::one && executor_.map().read(placement, shard, own)) {
+      realize_both(state, own, executor_.date(now));
       merge(state, own);
+    }
     const Piece piece = from_round(finished, i, state);
     if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
     for (const std::uint64_t number : numbers) operations_.at(number).pieces.emplace(shard, piece);

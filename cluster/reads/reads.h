@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cluster/gates/node_settings.h"
+#include "cluster/reads/range_plan.h"
 #include "cluster/reads/rollup_cache.h"
 #include "cluster/replication/freshness.h"
 #include "protocol/client_messages.h"
@@ -31,6 +32,8 @@ class Reads {
 
   // `level`: that of level_of(read).
   void on_read(Instant now, ClientId client, const Read& read, ReadLevel level);
+  // Answered by one RangeReply. REQUIRES: the node knows the date.
+  void on_range(Instant now, ClientId client, const RangeRequest& request, ReadLevel level);
   // A read that names no level has the highest that the namespaces of its keys say.
   [[nodiscard]] ReadLevel level_of(const Read& read) const;
   [[nodiscard]] ReadLevel level_of(std::string_view key) const;
@@ -61,6 +64,7 @@ class Reads {
     std::size_t bytes = 0;  // its part of Reads::bytes_, taken when it began to wait
     bool rest = false;      // beyond shard 0
     Code failed = Code::ok;
+    std::optional<RangePlan> range;  // then it has one key, and its windows are wanted, too
   };
   using Operations = std::map<std::uint64_t, Operation>;
 
@@ -68,13 +72,23 @@ class Reads {
   [[nodiscard]] static std::size_t cost(const Operation& operation);
   // Whether there is room for it while it waits for other nodes; if so, takes the room.
   [[nodiscard]] bool may_wait(Operation& operation);
+  Operations::iterator begin(Instant now, ClientId client, std::uint64_t id, ReadLevel level,
+                             std::uint32_t timeout_ms);
+  void finish(Operation& operation, Instant now);
   void erase(Operations::iterator at);
   void advance(Instant now, Operations::iterator at);
   bool gather(Instant now, std::uint64_t number, Operation& operation);
   [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
   std::optional<Piece> at_hand(Instant now, const Operation& operation, const ShardKey& shard);
+  [[nodiscard]] bool answer_range_now(Instant now, ClientId client, const RangeRequest& request,
+                                      const RangePlan& plan);
+  template <class PieceOf>
+  [[nodiscard]] RangeReply range(Instant now, std::string_view key, ReadLevel level,
+                                 ShardIndex shards, const RangePlan& plan, PieceOf piece_of) const;
   [[nodiscard]] bool answers_itself(const Placement& shard) const;
   [[nodiscard]] Piece held(Instant now, const Age& age, const Entry* entry) const;
+  [[nodiscard]] bool has_ended(Instant now, Wall ends) const;
+  [[nodiscard]] std::uint64_t expires_in(Instant now, Wall ends) const;
   bool answer_now(Instant now, ClientId client, const Read& read);
   void ask(Instant now, std::uint64_t number, Operation& operation,
            const std::vector<ShardKey>& shards);

@@ -27,6 +27,7 @@ struct Piece {
   Instant as_of{};       // age = now − as_of; meaningless if age_unknown
   bool age_unknown = false;
   bool complete = true;
+  Wall ends{};  // when it counts no more; Wall{}: never
 };
 
 class RollupCache {

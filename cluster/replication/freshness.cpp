@@ -95,6 +95,20 @@ void Freshness::on_replaced(MemberIndex member) {
   }
 }
 
+void Freshness::on_gossip(Instant now) {
+  if (executor_.covering() <= durable_) {
+    durable_until_ = now;
+  } else if (!not_yet_) {
+    not_yet_ = {now, executor_.covering()};
+  }
+}
+
+void Freshness::on_durable(Instant now, Commit durable) {
+  durable_ = durable;
+  if (not_yet_ && not_yet_->second <= durable) durable_until_ = std::exchange(not_yet_, {})->first;
+  on_gossip(now);
+}
+
 std::optional<Duration> Freshness::age_of(Instant now, MemberIndex member) const {
   if (!peers_[member].as_of) return std::nullopt;
   QUIPU_CHECK(*peers_[member].as_of <= now, "a peer's age is not negative", member);

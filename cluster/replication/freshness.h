@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cluster/replication/replicator.h"
@@ -65,6 +66,13 @@ class Freshness {
   }
   [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const { return peers_[member].lost; }
 
+  // How long ago everything that this node did itself is durable here.
+  void on_gossip(Instant now);
+  void on_durable(Instant now, Commit durable);
+  [[nodiscard]] Instant durable_until(Instant now) const {
+    return executor_.covering() <= durable_ ? now : durable_until_;
+  }
+
   [[nodiscard]] Age age(Instant now) const;
   [[nodiscard]] std::optional<Duration> age_of(Instant now, MemberIndex member) const;
 
@@ -95,6 +103,9 @@ class Freshness {
   const Executor& executor_;
   Duration interval_;
   std::vector<Peer> peers_;
+  Commit durable_{};
+  Instant durable_until_{};
+  std::optional<std::pair<Instant, Commit>> not_yet_;  // what was done until then is in that record
 };
 
 }  // namespace quipu

@@ -10,8 +10,8 @@ namespace quipu {
 namespace {
 
 // A message and a list have all definitions that a table may hold, and the default one. Each takes
-// less than 160 bytes beside its name.
-static_assert((NamespaceTable::kMostHeld + 1) * (kMaxNamespaceName + 160) < kMaxFrame);
+// less than 240 bytes beside its name.
+static_assert((NamespaceTable::kMostHeld + 1) * (kMaxNamespaceName + 240) < kMaxFrame);
 
 std::string quoted(std::string_view name) { return " '" + std::string(name) + "'"; }
 
@@ -29,13 +29,14 @@ NamespaceSync::NamespaceSync(const View& view, Executor& executor, Outbound& out
 
 // ---- changes ----
 
-Status NamespaceSync::check(const NamespaceRequest& request) const {
+Status NamespaceSync::check(const NamespaceRequest& request,
+                            const NamespaceDefinition& changed) const {
   using Action = NamespaceAction;
   const auto invalid = [](std::string why) {
     return Status{Code::invalid_argument, std::move(why)};
   };
   const std::string_view name = request.name;
-  if (std::string why = objection(name, request.policy); !why.empty())
+  if (std::string why = objection(name, changed.policy); !why.empty())
     return invalid(std::move(why));
   const NamespaceTable& table = executor_.namespaces();
   const NamespaceDefinition* const held = table.find(name);
@@ -70,6 +71,7 @@ Status NamespaceSync::check(const NamespaceRequest& request) const {
 NamespaceDefinition NamespaceSync::changed(Wall wall, const NamespaceRequest& request) const {
   NamespaceDefinition definition;
   if (const auto* held = executor_.namespaces().find(request.name)) definition = *held;
+  const NamespaceDefinition before = definition;
   definition.name = request.name;
   const std::uint64_t latest = std::max(definition.changed.at, definition.dropped.at);
   const auto now = static_cast<std::uint64_t>(wall.time_since_epoch().count());
@@ -85,6 +87,11 @@ NamespaceDefinition NamespaceSync::changed(Wall wall, const NamespaceRequest& re
       if ((request.fields & Request::kRead) != 0) definition.policy.read = request.policy.read;
       if ((request.fields & Request::kShards) != 0)
         definition.policy.shards = request.policy.shards;
+      if ((request.fields & Request::kTtl) != 0) definition.policy.ttl = request.policy.ttl;
+      if ((request.fields & Request::kDecide) != 0)
+        definition.policy.decide = request.policy.decide;
+      if ((request.fields & Request::kTiers) != 0) definition.policy.tiers = request.policy.tiers;
+      if ((request.fields & Request::kLate) != 0) definition.policy.late = request.policy.late;
       if ((request.fields & Request::kStrict) != 0)
         definition.policy.strict = request.policy.strict;
       definition.changed = stamp;
@@ -95,6 +102,7 @@ NamespaceDefinition NamespaceSync::changed(Wall wall, const NamespaceRequest& re
     case NamespaceAction::list:
       QUIPU_CHECK(false, "a list changes nothing", request.id);
   }
+  if (request.action != NamespaceAction::drop) note_windows(definition, before, stamp.at);
   return definition;
 }
 
@@ -104,13 +112,14 @@ void NamespaceSync::on_request(Instant now, Wall wall, ClientId client,
     out_.answer(client, NamespaceReply{.id = request.id, .namespaces = defined()});
     return;
   }
-  if (const Status wrong = check(request); !wrong.ok()) {
+  const NamespaceDefinition definition = changed(wall, request);
+  if (const Status wrong = check(request, definition); !wrong.ok()) {
     out_.answer(client,
                 NamespaceReply{
                     .id = request.id, .code = wrong.code(), .detail = std::string(wrong.detail())});
     return;
   }
-  join(changed(wall, request));
+  join(definition);
   waits_.push_back(
       {client, request.id, executor_.covering(), settings_.deadline(now, request.timeout_ms)});
   finish_waits();
@@ -127,7 +136,9 @@ void NamespaceSync::define_missing(const std::vector<Namespace>& wanted) {
   const Stamp long_ago{1, view_.config().members[view_.self()].id};
   for (const Namespace& one : wanted) {
     if (executor_.namespaces().find(one.name) != nullptr) continue;
-    join({.name = one.name, .changed = long_ago, .policy = one.policy});
+    NamespaceDefinition definition{.name = one.name, .changed = long_ago, .policy = one.policy};
+    note_windows(definition, {}, long_ago.at);
+    join(definition);
   }
 }
 

@@ -58,8 +58,9 @@ class NamespaceSync {
     Instant deadline{};
   };
 
-  // What is wrong with it, or nothing.
-  [[nodiscard]] Status check(const NamespaceRequest& request) const;
+  // What is wrong with it, or with the definition that it leads to; or nothing.
+  [[nodiscard]] Status check(const NamespaceRequest& request,
+                             const NamespaceDefinition& changed) const;
   [[nodiscard]] NamespaceDefinition changed(Wall wall, const NamespaceRequest& request) const;
   void join(const NamespaceDefinition& definition);
   [[nodiscard]] std::vector<Namespace> defined() const;

@@ -22,8 +22,8 @@ Done in_doubt(const Done& done, const char* why) {
 
 void QuorumWaits::wait(const PlacedRef& shard, Commit commit, const Origin& origin, Done done,
                        Instant deadline) {
-  QUIPU_CHECK(shard.shard.shard < kMaxShards && !shard.shard.key.empty(),
-              "what waits for a majority is one shard", shard.shard.key, shard.shard.shard);
+  QUIPU_CHECK(is_name(shard.shard), "what waits for a majority is one shard", shard.shard.key,
+              shard.shard.shard);
   const Number number = find_or_add(shard);
   Shard& entry = shards_[number];
   if (commit <= durable_) note(entry, view_.self(), durable_);

@@ -142,6 +142,7 @@ void Replica::pull_keys(const Pull& pull, Pulled& answer) const {
     for (const Entry* entry : entries) {
       const ShardRef ref = entry->ref();
       if (after != nullptr && ref <= ShardRef(*after)) continue;
+      if (entry->is_spent()) continue;  // in no digest
       if (bytes > answer_bytes_) return;
       answer.shards.push_back({{std::string(ref.key), ref.shard}, map.ledger().hash(*entry)});
       bytes += ref.key.size() + kDigestBytes;

@@ -6,17 +6,20 @@
 
 #include "protocol/client_messages.h"
 #include "protocol/frame.h"
+#include "protocol/window.h"
 #include "storage/entry.h"
 
 namespace quipu {
 
-inline constexpr std::size_t kStateOverhead = 16;
-inline constexpr std::size_t kMaxStateBytes = kStateOverhead + kMaxKey + kMaxCells * sizeof(Cell);
+inline constexpr std::size_t kStateOverhead = 64;  // with the life of a counter that ends
+inline constexpr std::size_t kMaxStateBytes =
+    kStateOverhead + kMaxName + kMaxCells * (kCellBytes + kBirthBytes);
 // For the header, the version vector and the tables around the states.
-inline constexpr std::size_t kMaxStatesBytes = kMaxFrame - (std::size_t{128} << 10);
+inline constexpr std::size_t kMaxStatesBytes = kMaxFrame - (std::size_t{112} << 10);
 
 [[nodiscard]] inline std::size_t state_bytes(const ShardRef& shard, const ShardState& state) {
-  return kStateOverhead + shard.key.size() + state.cells.size() * sizeof(Cell);
+  return kStateOverhead + shard.key.size() +
+         state.cells.size() * (state.life == Life{} ? kCellBytes : kCellBytes + kBirthBytes);
 }
 
 }  // namespace quipu

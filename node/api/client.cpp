@@ -16,6 +16,8 @@ ClientCore::Change to_change(CounterChange&& change) {
           .ack = change.ack,
           .timeout = std::min(change.timeout, kLongestTimeout),
           .affinity = change.affinity,
+          .ttl = change.ttl,
+          .at_ms = change.at_ms,
           .ticket = change.ticket,
           .bound = change.bound == nullptr ? std::nullopt : std::optional(*change.bound)};
 }
@@ -147,6 +149,11 @@ void ClientThread::give(CounterCall&& given) {
                        .timeout = std::min(wanted.timeout, kLongestTimeout)},
                       effects_);
   }
+  if (const auto* range = std::get_if<RangeCall>(&call)) {
+    const RangeQuestion& ask = range->question;
+    return core_.range(now, id, ask.request(0, 0), std::min(ask.timeout, kLongestTimeout),
+                       effects_);
+  }
   if (const auto* list = std::get_if<ListCall>(&call)) {
     const ListQuestion& ask = list->question;
     return core_.list(now, id,
@@ -167,6 +174,8 @@ void ClientThread::change(Instant now, CallId id, CounterChange&& change) {
   switch (change.kind) {
     case OpKind::reset:
       return core_.reset(now, id, to_change(std::move(change)), effects_);
+    case OpKind::expire:
+      return core_.expire(now, id, to_change(std::move(change)), effects_);
     case OpKind::raise:
       return core_.raise(now, id, to_change(std::move(change)), effects_);
     default:
@@ -254,6 +263,8 @@ void ClientThread::complete(ClientEffects::Completion completion) {
     answer(call, std::move(*ended), completion.total);
   } else if (const auto* values = std::get_if<Values>(&completion.answer)) {
     answer(call, *values);
+  } else if (auto* range = std::get_if<RangeReply>(&completion.answer)) {
+    answer(call, std::move(*range));
   } else if (auto* keys = std::get_if<Keys>(&completion.answer)) {
     answer(call, std::move(*keys));
   } else if (auto* names = std::get_if<NamespaceReply>(&completion.answer)) {

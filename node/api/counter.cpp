@@ -1,6 +1,8 @@
 // The calls of a counter, shared by Node and Client.
 #include "quipu/counter.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "node/api/call_forms.h"
@@ -11,19 +13,74 @@
 namespace quipu {
 namespace {
 
+constexpr auto kLongestSpan = std::chrono::duration_cast<std::chrono::seconds>(kMaxTtl);
+
 CounterChange addition(const std::string& key, std::int64_t amount, AddOptions options) {
   return {.kind = OpKind::add,
           .key = key,
           .amount = amount,
           .ack = options.ack,
           .timeout = options.timeout,
-          .affinity = affinity_of(options.affinity)};
+          .affinity = affinity_of(options.affinity),
+          .ttl = options.ttl,
+          .at_ms = moment_of(options)};
 }
 
 CounterChange change(OpKind kind, const std::string& key, std::int64_t amount,
                      ChangeOptions options) {
   return {
       .kind = kind, .key = key, .amount = amount, .ack = options.ack, .timeout = options.timeout};
+}
+
+// An end before 1970, too, is in the past. 0 would mean that there is none.
+CounterChange end_at(const std::string& key, std::chrono::system_clock::time_point when,
+                     ChangeOptions options) {
+  const auto ms = std::chrono::floor<std::chrono::milliseconds>(when.time_since_epoch()).count();
+  return change(OpKind::expire, key, std::max<std::int64_t>(1, ms), options);
+}
+
+CounterChange no_end(const std::string& key, ChangeOptions options) {
+  return change(OpKind::expire, key, 0, options);
+}
+
+// Beyond what a node takes, it is refused there.
+Wall wall_of(std::chrono::system_clock::time_point time) {
+  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch());
+  return std::clamp(Wall{ms}, Wall{}, kLatestDate);
+}
+
+RangeQuestion range_question(const std::string& key, std::chrono::seconds step,
+                             ReadOptions options) {
+  // No step is longer than all time.
+  step = std::clamp<std::chrono::seconds>(step, std::chrono::seconds(0), kLongestSpan);
+  return {.key = key, .step = step, .level = options.level, .timeout = options.timeout};
+}
+
+RangeQuestion between(const std::string& key, std::chrono::system_clock::time_point from,
+                      std::chrono::system_clock::time_point to, std::chrono::seconds step,
+                      ReadOptions options) {
+  RangeQuestion ask = range_question(key, step, options);
+  ask.from = wall_of(from);
+  ask.to = wall_of(to);
+  return ask;
+}
+
+// A span below 1 s is refused as an empty range, which it is.
+RangeQuestion until_now(const std::string& key, std::chrono::seconds span,
+                        std::chrono::seconds step, ReadOptions options) {
+  RangeQuestion ask = range_question(key, step, options);
+  ask.last = std::clamp<std::chrono::seconds>(span, std::chrono::seconds(0), kLongestSpan);
+  return ask;
+}
+
+Result<Rate> rate_of(const Result<Range>& range) {
+  if (!range.ok()) return range.status();
+  Rate rate{.begin = range->begin, .complete = range->complete};
+  rate.span = range->step * static_cast<std::int64_t>(range->counts.size());
+  rate.settled_until = range->settled_until;
+  for (const std::int64_t count : range->counts) rate.per_second += static_cast<double>(count);
+  if (rate.span.count() > 0) rate.per_second /= static_cast<double>(rate.span.count());
+  return rate;
 }
 
 CounterQuestion question(const std::string& key, ReadOptions options) {
@@ -71,6 +128,34 @@ void add_and_tell(const std::shared_ptr<CounterBackend>& backend, CounterChange 
     read_total(*backend, key, deadline, done);
   };
   backend->begin(ChangeCall(std::move(change), std::move(added), total.get()));
+}
+
+// ---- range and rate ----
+
+using RangeDone = std::function<void(Result<Range>)>;
+using RateDone = std::function<void(Result<Rate>)>;
+
+void begin_range(CounterBackend& backend, RangeQuestion ask, RangeDone done) {
+  backend.begin(RangeCall{std::move(ask), callable(std::move(done))});
+}
+
+Result<Range> range_and_wait(const std::shared_ptr<CounterBackend> backend, RangeQuestion ask) {
+  return wait_for<Result<Range>>(
+      *backend, ask.timeout, 1,
+      [&](RangeDone done) { begin_range(*backend, std::move(ask), std::move(done)); }, as_answer);
+}
+
+std::future<Result<Range>> range_in_future(CounterBackend& backend, RangeQuestion ask) {
+  return future_of<Result<Range>>(
+      backend, [&](RangeDone done) { begin_range(backend, std::move(ask), std::move(done)); },
+      as_answer);
+}
+
+void begin_rate(CounterBackend& backend, RangeQuestion ask, RateDone done) {
+  ask.only_past = true;
+  begin_range(
+      backend, std::move(ask),
+      [done = callable(std::move(done))](const Result<Range>& range) { done(rate_of(range)); });
 }
 
 }  // namespace
@@ -132,6 +217,81 @@ void Counter::reset(ChangeOptions options, std::function<void(Status)> done) {
 
 std::future<Status> Counter::reset_async(ChangeOptions options) {
   return change_async(*backend_, change(OpKind::reset, key_, 0, options));
+}
+
+using TimePoint = std::chrono::system_clock::time_point;
+
+Status Counter::expire_at(TimePoint when, ChangeOptions options) {
+  return change_and_wait(backend_, end_at(key_, when, options));
+}
+
+void Counter::expire_at(TimePoint when, ChangeOptions options, std::function<void(Status)> done) {
+  backend_->submit(end_at(key_, when, options), callable(std::move(done)));
+}
+
+std::future<Status> Counter::expire_at_async(TimePoint when, ChangeOptions options) {
+  return change_async(*backend_, end_at(key_, when, options));
+}
+
+Status Counter::persist(ChangeOptions options) {
+  return change_and_wait(backend_, no_end(key_, options));
+}
+
+void Counter::persist(ChangeOptions options, std::function<void(Status)> done) {
+  backend_->submit(no_end(key_, options), callable(std::move(done)));
+}
+
+std::future<Status> Counter::persist_async(ChangeOptions options) {
+  return change_async(*backend_, no_end(key_, options));
+}
+
+// ---- time ----
+
+Result<Range> Counter::range(TimePoint from, TimePoint to, std::chrono::seconds step,
+                             ReadOptions options) {
+  return range_and_wait(backend_, between(key_, from, to, step, options));
+}
+
+void Counter::range(TimePoint from, TimePoint to, std::chrono::seconds step, ReadOptions options,
+                    RangeDone done) {
+  begin_range(*backend_, between(key_, from, to, step, options), std::move(done));
+}
+
+std::future<Result<Range>> Counter::range_async(TimePoint from, TimePoint to,
+                                                std::chrono::seconds step, ReadOptions options) {
+  return range_in_future(*backend_, between(key_, from, to, step, options));
+}
+
+Result<Range> Counter::last(std::chrono::seconds span, std::chrono::seconds step,
+                            ReadOptions options) {
+  return range_and_wait(backend_, until_now(key_, span, step, options));
+}
+
+void Counter::last(std::chrono::seconds span, std::chrono::seconds step, ReadOptions options,
+                   RangeDone done) {
+  begin_range(*backend_, until_now(key_, span, step, options), std::move(done));
+}
+
+std::future<Result<Range>> Counter::last_async(std::chrono::seconds span, std::chrono::seconds step,
+                                               ReadOptions options) {
+  return range_in_future(*backend_, until_now(key_, span, step, options));
+}
+
+Result<Rate> Counter::rate(std::chrono::seconds span, ReadOptions options) {
+  const std::shared_ptr<CounterBackend> backend = backend_;
+  RangeQuestion ask = until_now(key_, span, {}, options);
+  return wait_for<Result<Rate>>(
+      *backend, ask.timeout, 1,
+      [&](RateDone done) { begin_rate(*backend, std::move(ask), std::move(done)); }, as_answer);
+}
+
+void Counter::rate(std::chrono::seconds span, ReadOptions options, RateDone done) {
+  begin_rate(*backend_, until_now(key_, span, {}, options), std::move(done));
+}
+
+std::future<Result<Rate>> Counter::rate_async(std::chrono::seconds span, ReadOptions options) {
+  return future_of<Result<Rate>>(
+      *backend_, [&](RateDone done) { rate(span, options, std::move(done)); }, as_answer);
 }
 
 Status Counter::raise_shards(std::uint16_t count, ChangeOptions options) {

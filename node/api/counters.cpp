@@ -61,7 +61,9 @@ void begin_adds(CounterBackend& backend, std::vector<Addition> items, const AddO
                       .amount = items[i].amount,
                       .ack = options.ack,
                       .timeout = options.timeout,
-                      .affinity = affinity};
+                      .affinity = affinity,
+                      .ttl = options.ttl,
+                      .at_ms = moment_of(options)};
     calls.emplace_back(
         ChangeCall(std::move(add), [all, i](Status status) { all->answer(i, std::move(status)); }));
   }
@@ -127,12 +129,12 @@ using DropDone = std::function<void(NamespaceDrop)>;
 void begin_change(CounterBackend& backend, NamespaceAction action, Namespace definition,
                   std::chrono::milliseconds timeout, NamespaceDone done) {
   using Request = NamespaceRequest;
-  NamespaceQuestion question{
-      .action = action,
-      .name = std::move(definition.name),
-      .policy = definition.policy,
-      .fields = Request::kAck | Request::kRead | Request::kShards | Request::kStrict,
-      .timeout = timeout};
+  NamespaceQuestion question{.action = action,
+                             .name = std::move(definition.name),
+                             .policy = definition.policy,
+                             .fields = Request::kAck | Request::kRead | Request::kShards |
+                                       Request::kTtl | Request::kDecide | Request::kStrict,
+                             .timeout = timeout};
   backend.begin(NamespaceCall{std::move(question), [done = std::move(done)](NamespaceReply reply) {
                                 done({.status = Status(reply.code, std::move(reply.detail)),
                                       .absent = std::move(reply.absent)});

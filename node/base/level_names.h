@@ -1,5 +1,5 @@
-// level_names.h: the levels of adds and reads as people write them, in settings, on command lines
-// and in RESP.
+// level_names.h: the levels of adds and reads, and where commands decide, as people write them, in
+// settings, on command lines and in RESP.
 #pragma once
 
 #include <array>
@@ -9,17 +9,21 @@
 #include <string_view>
 
 #include "quipu/levels.h"
+#include "quipu/namespace.h"
 
 namespace quipu {
 
 // By number. A level that a namespace decides has none.
 inline constexpr std::array<std::string_view, 3> kAckNames{"memory", "disk", "quorum"};
 inline constexpr std::array<std::string_view, 3> kReadLevelNames{"local", "fresh", "strong"};
+inline constexpr std::array<std::string_view, 2> kDecideNames{"local", "home"};
 [[nodiscard]] constexpr const auto& level_names(Ack) { return kAckNames; }
 [[nodiscard]] constexpr const auto& level_names(ReadLevel) { return kReadLevelNames; }
+[[nodiscard]] constexpr const auto& level_names(Decide) { return kDecideNames; }
 static_assert(Ack::memory == Ack{0} && Ack::disk == Ack{1} && Ack::quorum == Ack{2});
 static_assert(ReadLevel::local == ReadLevel{0} && ReadLevel::fresh == ReadLevel{1} &&
               ReadLevel::strong == ReadLevel{2});
+static_assert(Decide::local == Decide{0} && Decide::home == Decide{1});
 
 // REQUIRES: it is not by_default.
 template <class Level>

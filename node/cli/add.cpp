@@ -5,8 +5,10 @@
 namespace quipu::cli {
 
 int run(const Environment& environment, const AddCommand& command) {
-  const AddOptions options{
-      .ack = command.ack, .timeout = environment.timeout, .affinity = command.affinity};
+  const AddOptions options{.ack = command.ack,
+                           .timeout = environment.timeout,
+                           .affinity = command.affinity,
+                           .at = command.at};
   return change(environment, "add", command.key,
                 [&](Counter counter) { return counter.add(command.amount, options); });
 }

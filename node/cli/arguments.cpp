@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,7 +9,10 @@
 #include <sstream>
 
 #include "node/api/client.h"
+#include "node/base/duration_text.h"
 #include "node/base/level_names.h"
+#include "node/base/tier_text.h"
+#include "node/base/time_text.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/other_words.h"
 #include "node/cli/output.h"
@@ -30,11 +32,13 @@ std::map<std::string, Level> all_levels() {
 }
 const std::map<std::string, Ack> kAcks = all_levels<Ack>();
 const std::map<std::string, ReadLevel> kLevels = all_levels<ReadLevel>();
+const std::map<std::string, Decide> kDecides = all_levels<Decide>();
 
 constexpr const char* kCommands =
     "write a command: add, get, reset, shards, ls, ingest, namespace, cluster status, config show "
     "or bench (see quipu --help)";
-constexpr const char* kNamespaceCommands = "write quipu namespace create, set, drop, show or ls";
+constexpr const char* kNamespaceCommands =
+    "write quipu namespace create, set, apply, drop, show or ls";
 constexpr const char* kAckHelp =
     "memory, disk or quorum: what a counted add survives\n"
     "(default: what the counter's namespace says, else disk)";
@@ -47,6 +51,7 @@ constexpr const char* kConnectionsHelp = "how many connections, 1 to 10,000 (def
 
 constexpr std::int64_t kMostARate = 1'000'000'000;
 constexpr std::int64_t kMostKeys = 1'000'000'000'000;
+constexpr std::chrono::milliseconds kMaxTimeout = std::chrono::hours(24);
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 failed: a change that failed was not applied; 2 not understood;\n"
@@ -68,6 +73,11 @@ struct Raw {
   std::optional<std::string> rate;
   std::optional<std::string> report;
   std::optional<std::string> resume;
+  std::optional<std::string> at;
+  std::optional<std::string> last;
+  std::optional<std::string> from;
+  std::optional<std::string> to;
+  std::optional<std::string> step;
   bool adds = false;
   bool reads = false;
   std::optional<std::string> connections;
@@ -78,6 +88,10 @@ struct Raw {
   std::optional<std::string> name;
   std::optional<std::string> read;
   std::optional<std::string> shards;
+  std::optional<std::string> ttl;
+  std::optional<std::string> tiers;
+  std::optional<std::string> late;
+  std::optional<std::string> decide;
   std::optional<std::string> strict;
 };
 
@@ -88,19 +102,30 @@ struct Usage {
 // So that an empty text is noticed.
 std::string in_quotes(const std::string& text) { return '"' + printable(text) + '"'; }
 
-std::chrono::milliseconds parse_duration(const std::string& text) {
-  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
-      {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"", 1000}};
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const auto& [name, ms] : kUnits) {
-    const bool fits =
-        error == std::errc() && number > 0 && number <= std::int64_t{24} * 3'600'000 / ms;
-    if (unit == name && fits) return std::chrono::milliseconds(number * ms);
-  }
-  throw Usage{"--timeout " + in_quotes(text) +
-              ": write a duration above 0 and up to 24h, such as 500ms, 5s or 2m"};
+std::chrono::milliseconds check_duration(const std::string& option, const std::string& text,
+                                         std::chrono::milliseconds longest) {
+  if (const auto duration = to_duration(text, longest)) return *duration;
+  throw Usage{option + ' ' + in_quotes(text) + ": write a duration above 0 and up to " +
+              to_text(longest) + ", such as 500ms, 5s or 2h"};
+}
+
+std::chrono::seconds check_seconds(const std::string& option, const std::string& text) {
+  const auto duration = check_duration(option, text, kMaxTtl);
+  if (duration.count() % 1000 != 0)
+    throw Usage{option + ' ' + in_quotes(text) + ": write whole seconds"};
+  return std::chrono::duration_cast<std::chrono::seconds>(duration);
+}
+
+std::chrono::system_clock::time_point check_time(const std::string& option,
+                                                 const std::string& text) {
+  if (const auto time = to_time(text)) return *time;
+  throw Usage{option + ' ' + in_quotes(text) +
+              ": write a time in UTC, such as 2026-11-26T10:41, or seconds since 1970"};
+}
+
+std::vector<Tier> check_tiers(const std::string& text) {
+  if (const auto tiers = to_tiers(text)) return *tiers;
+  throw Usage{"--tiers " + in_quotes(text) + ": write such as \"" + kTiersExample + '"'};
 }
 
 std::string check_key(const std::string& key) {
@@ -276,7 +301,8 @@ class Arguments {
     check_extras();
     Parsed parsed;
     if (!config_->parsed()) parsed.environment.nodes = nodes_of(raw_.nodes);
-    if (raw_.timeout) parsed.environment.timeout = parse_duration(*raw_.timeout);
+    if (raw_.timeout)
+      parsed.environment.timeout = check_duration("--timeout", *raw_.timeout, kMaxTimeout);
     parsed.environment.json =
         check_choice<bool>({{"table", false}, {"json", true}}, "--output", raw_.output);
     parsed.command = command();
@@ -445,23 +471,43 @@ class Arguments {
     add_text(*add_, "--affinity", raw_.affinity,
              "an affinity, such as a user's id: all adds with one NAME go to one shard")
         .type_name("NAME");
+    add_text(*add_, "--at", raw_.at,
+             "when it happened, such as 2026-11-26T10:41 (UTC): it counts in the windows of\n"
+             "that time, if the counter's namespace has tiers, up to its --late ago")
+        .type_name("TIME");
     reset_->add_option("KEY", reset_command_.key, "the counter")->required();
     add_text(*reset_, "--ack", raw_.ack, kResetAckHelp).type_name("LEVEL");
+    reset_->add_flag("--windows", reset_command_.windows,
+                     "reset what it counted in time, too (quipu range), window by window");
     shards_->add_option("KEY", shards_command_.key, "the counter")->required();
     add_text(*shards_, "N", raw_.count, "how many shards, 1 to 1024; never shrinks");
   }
 
   void describe_questions() {
     add_text(*get_, "KEY...", first_key_, "the counters");
-    get_->add_flag("--strong", raw_.strong,
-                   "ask a majority: includes everything acknowledged at quorum");
-    get_->add_flag("--fresh", raw_.fresh, "ask one owner of each shard now");
-    get_->add_flag(
-        "--local", raw_.local,
-        "ask this node's memory\n(default: what the counter's namespace says, else --local)");
+    describe_levels(*get_);
+    range_->add_option("KEY", range_command_.key, "the counter")->required();
+    add_text(*range_, "--last", raw_.last, "the time until now, such as 1h").type_name("DURATION");
+    add_text(*range_, "--from", raw_.from, "or: from that time on, such as 2026-11-26T10:41 (UTC)")
+        .type_name("TIME");
+    add_text(*range_, "--to", raw_.to, "until that time").type_name("TIME");
+    add_text(*range_, "--step", raw_.step,
+             "the length of each step, such as 1m: a multiple of the shortest windows\n"
+             "(default: the shortest that are kept for all of it)")
+        .type_name("DURATION");
+    describe_levels(*range_);
     ls_->add_option("PREFIX", list_command_.prefix, "only counters that begin with it");
     cluster_->require_subcommand(0, 1);
     cluster_->add_subcommand("status", "show every member, its links and its figures");
+  }
+
+  void describe_levels(CLI::App& command) {
+    command.add_flag("--strong", raw_.strong,
+                     "ask a majority: includes everything acknowledged at quorum");
+    command.add_flag("--fresh", raw_.fresh, "ask one owner of each shard now");
+    command.add_flag(
+        "--local", raw_.local,
+        "ask this node's memory\n(default: what the counter's namespace says, else --local)");
   }
 
   // With quipud's own flags, so that a quipud command line can be checked.
@@ -505,6 +551,7 @@ class Arguments {
     const std::string any = "the namespace; \"\" is the default one";
     describe_name(*create_, "what is before the first ':' of its counters' keys");
     describe_name(*set_, any);
+    describe_name(*apply_, any);
     describe_name(*drop_, "the namespace");
     describe_name(*show_, any);
     describe_policy(*create_, "");
@@ -530,6 +577,20 @@ class Arguments {
     add_text(command, "--shards", raw_.shards,
              "spread new counters over N shards: 1 to 1024" + more)
         .type_name("N");
+    add_text(command, "--ttl", raw_.ttl,
+             "how long a new counter lives, such as 500ms, 30s, 12h or 7d" + more)
+        .type_name("DURATION");
+    add_text(command, "--decide", raw_.decide,
+             "where conditional commands decide: local, home" + more +
+                 "\n(home: the first owner that is up gets every change of a counter)")
+        .type_name("PLACE");
+    add_text(command, "--tiers", raw_.tiers,
+             "windows in which each add also counts, from short to long, such as\n\"" +
+                 std::string(kTiersExample) + '"' + more)
+        .type_name("TIERS");
+    add_text(command, "--late", raw_.late,
+             "how long ago an add may say that it happened (--at), such as 10m" + more)
+        .type_name("DURATION");
   }
 
   void describe_bench() {
@@ -559,6 +620,7 @@ class Arguments {
   Command command() {
     if (add_->parsed()) return add_command();
     if (get_->parsed()) return get_command();
+    if (range_->parsed()) return range_command();
     if (reset_->parsed()) {
       check_key(reset_command_.key);
       reset_command_.ack = ack_or(reset_command_.ack);
@@ -588,17 +650,38 @@ class Arguments {
     if (raw_.affinity && raw_.affinity->empty())
       throw Usage{"--affinity \"\": write a name, or leave it out"};
     add_command_.affinity = raw_.affinity.value_or("");
+    if (raw_.at) add_command_.at = check_time("--at", *raw_.at);
     return add_command_;
   }
 
   Command get_command() {
     for (const std::string& key : get_command_.keys) check_key(key);
+    get_command_.level = level();
+    return get_command_;
+  }
+
+  [[nodiscard]] ReadLevel level() const {
     if (int{raw_.strong} + int{raw_.fresh} + int{raw_.local} > 1)
       throw Usage{"give only one of --strong, --fresh and --local"};
-    if (raw_.local) get_command_.level = ReadLevel::local;
-    if (raw_.strong) get_command_.level = ReadLevel::strong;
-    if (raw_.fresh) get_command_.level = ReadLevel::fresh;
-    return get_command_;
+    if (raw_.local) return ReadLevel::local;
+    if (raw_.strong) return ReadLevel::strong;
+    return raw_.fresh ? ReadLevel::fresh : ReadLevel::by_default;
+  }
+
+  Command range_command() {
+    check_key(range_command_.key);
+    if (raw_.last.has_value() == (raw_.from || raw_.to))
+      throw Usage{"give either --last, or --from and --to" + see_help()};
+    if (raw_.last) {
+      range_command_.last = check_seconds("--last", *raw_.last);
+    } else {
+      if (!raw_.from) throw Usage{"--from is missing" + see_help()};
+      range_command_.from = check_time("--from", *raw_.from);
+      range_command_.to = raw_.to ? check_time("--to", *raw_.to) : std::chrono::system_clock::now();
+    }
+    if (raw_.step) range_command_.step = check_seconds("--step", *raw_.step);
+    range_command_.level = level();
+    return range_command_;
   }
 
   Command shards_command() {
@@ -614,7 +697,8 @@ class Arguments {
 
   Command ingest_command() {
     ingest_command_.ack = ack_or(ingest_command_.ack);
-    if (raw_.timeout) ingest_command_.timeout = parse_duration(*raw_.timeout);
+    if (raw_.timeout)
+      ingest_command_.timeout = check_duration("--timeout", *raw_.timeout, kMaxTimeout);
     if (raw_.rate) ingest_command_.rate = check_number("--rate", raw_.rate, {1, kMostARate}, 0);
     ingest_command_.report = file_name("--report", raw_.report);
     ingest_command_.resume = file_name("--resume", raw_.resume);
@@ -624,6 +708,11 @@ class Arguments {
   Command namespace_command() {
     if (create_->parsed()) return namespace_change(NamespaceAction::create);
     if (set_->parsed()) return namespace_change(NamespaceAction::set);
+    // A set that changes nothing: it is answered once all members hold what there is.
+    if (apply_->parsed()) {
+      return NamespaceChangeCommand{.action = NamespaceAction::set,
+                                    .name = check_namespace(*raw_.name)};
+    }
     if (drop_->parsed()) {
       refuse_default("cannot be dropped");
       return NamespaceDropCommand{check_namespace(*raw_.name)};
@@ -662,6 +751,24 @@ class Arguments {
             static_cast<std::uint16_t>(check_number("--shards", raw_.shards, {1, kMaxShards}, 1));
       }
     }
+    if (raw_.ttl) {
+      change.fields |= Request::kTtl;
+      if (!sets || raw_.ttl != "default") policy.ttl = check_duration("--ttl", *raw_.ttl, kMaxTtl);
+    }
+    if (raw_.decide) {
+      change.fields |= Request::kDecide;
+      policy.decide = sets ? check_choice(or_default(kDecides), "--decide", *raw_.decide)
+                           : check_choice(kDecides, "--decide", *raw_.decide);
+    }
+    if (raw_.tiers) {
+      change.fields |= Request::kTiers;
+      if (!sets || raw_.tiers != "default") policy.tiers = check_tiers(*raw_.tiers);
+    }
+    if (raw_.late) {
+      change.fields |= Request::kLate;
+      if (!sets || raw_.late != "default")
+        policy.late = check_duration("--late", *raw_.late, kMaxTtl);
+    }
     if (raw_.strict) {
       change.fields |= Request::kStrict;
       policy.strict =
@@ -669,7 +776,10 @@ class Arguments {
       if (!change.name.empty()) throw Usage{"--strict: only the default namespace, \"\", has it"};
     }
     if (sets && change.fields == 0)
-      throw Usage{"nothing to set: give --ack, --read, --shards or --strict" + see_help()};
+      throw Usage{
+          "nothing to set: give --ack, --read, --shards, --ttl, --decide, --tiers, --late or "
+          "--strict" +
+          see_help()};
     return change;
   }
 
@@ -693,6 +803,7 @@ class Arguments {
   CLI::App app_{"Counts in a Quipu cluster.", "quipu"};
   CLI::App* add_ = app_.add_subcommand("add", "add a number to a counter");
   CLI::App* get_ = app_.add_subcommand("get", "read counters");
+  CLI::App* range_ = app_.add_subcommand("range", "show what a counter counted in time");
   CLI::App* reset_ = app_.add_subcommand("reset", "clear what a counter has counted so far");
   CLI::App* shards_ = app_.add_subcommand("shards", "spread a hot counter over N shards");
   CLI::App* ls_ = app_.add_subcommand("ls", "list counters");
@@ -701,6 +812,7 @@ class Arguments {
       app_.add_subcommand("namespace", "define settings for all counters with one key prefix");
   CLI::App* create_ = namespace_->add_subcommand("create", "define a namespace");
   CLI::App* set_ = namespace_->add_subcommand("set", "change the settings that are given");
+  CLI::App* apply_ = namespace_->add_subcommand("apply", "see that all members hold its settings");
   CLI::App* drop_ =
       namespace_->add_subcommand("drop", "drop its definition, and reset all its counters");
   CLI::App* show_ = namespace_->add_subcommand("show", "show its settings");
@@ -713,6 +825,7 @@ class Arguments {
   Raw raw_;
   AddCommand add_command_;
   GetCommand get_command_;
+  RangeCommand range_command_;
   ResetCommand reset_command_;
   ShardsCommand shards_command_;
   ListCommand list_command_;
@@ -739,12 +852,14 @@ std::string_view name_of(const Command& command) {
   struct Name {
     std::string_view operator()(const AddCommand&) const { return "add"; }
     std::string_view operator()(const GetCommand&) const { return "get"; }
+    std::string_view operator()(const RangeCommand&) const { return "range"; }
     std::string_view operator()(const ResetCommand&) const { return "reset"; }
     std::string_view operator()(const ShardsCommand&) const { return "shards"; }
     std::string_view operator()(const ListCommand&) const { return "ls"; }
     std::string_view operator()(const IngestCommand&) const { return "ingest"; }
     std::string_view operator()(const NamespaceChangeCommand& command) const {
-      return command.action == NamespaceAction::create ? "namespace create" : "namespace set";
+      if (command.action == NamespaceAction::create) return "namespace create";
+      return command.fields == 0 ? "namespace apply" : "namespace set";
     }
     std::string_view operator()(const NamespaceDropCommand&) const { return "namespace drop"; }
     std::string_view operator()(const NamespaceShowCommand&) const { return "namespace show"; }

@@ -9,8 +9,8 @@
 namespace quipu::cli {
 
 using Command =
-    std::variant<AddCommand, GetCommand, ResetCommand, ShardsCommand, ListCommand, IngestCommand,
-                 NamespaceChangeCommand, NamespaceDropCommand, NamespaceShowCommand,
+    std::variant<AddCommand, GetCommand, RangeCommand, ResetCommand, ShardsCommand, ListCommand,
+                 IngestCommand, NamespaceChangeCommand, NamespaceDropCommand, NamespaceShowCommand,
                  NamespaceListCommand, StatusCommand, ConfigShowCommand, BenchCommand>;
 
 struct Parsed {

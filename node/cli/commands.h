@@ -21,7 +21,8 @@ struct AddCommand {
   std::string key;
   std::int64_t amount = 1;
   Ack ack = Ack::by_default;
-  std::string affinity;  // empty: none
+  std::string affinity;                                     // empty: none
+  std::optional<std::chrono::system_clock::time_point> at;  // when it happened; nullopt: now
 };
 int run(const Environment& environment, const AddCommand& command);
 
@@ -31,9 +32,19 @@ struct GetCommand {
 };
 int run(const Environment& environment, const GetCommand& command);
 
+struct RangeCommand {
+  std::string key;
+  std::chrono::seconds last{};  // not 0: instead of these two
+  std::chrono::system_clock::time_point from{}, to{};
+  std::chrono::seconds step{};  // 0: the shortest that there is for all of it
+  ReadLevel level = ReadLevel::by_default;
+};
+int run(const Environment& environment, const RangeCommand& command);
+
 struct ResetCommand {
   std::string key;
   Ack ack = Ack::by_default;
+  bool windows = false;  // these, too
 };
 int run(const Environment& environment, const ResetCommand& command);
 

@@ -12,7 +12,10 @@
 #include "cluster/membership/config.h"
 #include "node/api/call_forms.h"
 #include "node/api/namespaces.h"
+#include "node/base/duration_text.h"
 #include "node/base/level_names.h"
+#include "node/base/tier_text.h"
+#include "node/cli/arguments.h"
 #include "node/cli/commands.h"
 #include "node/cli/interrupts.h"
 #include "node/cli/open_client.h"
@@ -25,36 +28,35 @@ namespace {
 // The default namespace as on a command line.
 std::string shown(const std::string& name) { return name.empty() ? "\"\"" : printable(name); }
 
-NamespaceReply ask(const OpenClient& client, NamespaceQuestion question) {
-  return begin_with_promise<NamespaceReply>([&](NamespaceCall::Done done) {
-           client.thread().begin(NamespaceCall{std::move(question), std::move(done)});
-         })
-      .get();
-}
-
 // ---- settings ----
 
 struct Setting {
   const char* name;
-  nlohmann::json value;    // null: not set
-  const char* if_not_set;  // what holds then
+  std::optional<std::string> text;  // nullopt: not set
+  const char* if_not_set;           // what holds then
 };
 
-std::array<Setting, 4> settings_of(const NamespacePolicy& policy) {
-  std::array<Setting, 4> all{{{"ack", nullptr, "disk"},
-                              {"read", nullptr, "local"},
-                              {"shards", nullptr, "1"},
-                              {"strict", nullptr, "no"}}};
-  nlohmann::json values;
-  put_policy(values, policy);
-  for (Setting& setting : all) setting.value = std::move(values[setting.name]);
-  return all;
+template <class Value, class Show>
+std::optional<std::string> text_of(const std::optional<Value>& value, Show show) {
+  if (!value) return std::nullopt;
+  return std::string(show(*value));
 }
 
-// REQUIRES: it is set
-std::string text_of(const Setting& setting) {
-  if (setting.value.is_boolean()) return setting.value.get<bool>() ? "yes" : "no";
-  return setting.value.is_string() ? setting.value.get<std::string>() : setting.value.dump();
+std::array<Setting, 8> settings_of(const NamespacePolicy& policy) {
+  const auto level = [](auto one) { return level_name(one); };
+  const auto number = [](auto one) { return std::to_string(one); };
+  const auto choice = [](bool yes) { return yes ? "yes" : "no"; };
+  std::optional<std::string> tiers;
+  if (!policy.tiers.empty()) tiers = to_text(policy.tiers);
+  const auto duration = [](auto one) { return to_text(one); };
+  return {{{"ack", text_of(policy.ack, level), "disk"},
+           {"read", text_of(policy.read, level), "local"},
+           {"shards", text_of(policy.shards, number), "1"},
+           {"ttl", text_of(policy.ttl, duration), "none"},
+           {"decide", text_of(policy.decide, level), "local"},
+           {"tiers", tiers, "none"},
+           {"late", text_of(policy.late, duration), "none"},
+           {"strict", text_of(policy.strict, choice), "no"}}};
 }
 
 // ---- changes ----
@@ -188,9 +190,7 @@ int run(const Environment& environment, const NamespaceChangeCommand& command) {
     tell_absent(reply.absent, "does not hold it yet: it gets it when it is back",
                 "do not hold it yet: they get it when they are back");
   if (environment.json) {
-    const bool creates = command.action == NamespaceAction::create;
-    nlohmann::json json =
-        change_document(creates ? "namespace create" : "namespace set", command.name, status, why);
+    nlohmann::json json = change_document(name_of(command), command.name, status, why);
     json["absent"] = reply.absent;
     print_json(json);
   }
@@ -238,9 +238,8 @@ int run(const Environment& environment, const NamespaceShowCommand& command) {
     Table table({"SETTING", "VALUE"});
     for (const Setting& setting : settings_of(*policy)) {
       if (setting.name == std::string_view("strict") && !command.name.empty()) continue;
-      const bool set = !setting.value.is_null();
       table.add(
-          {setting.name, set ? text_of(setting) : std::string(setting.if_not_set) + " (not set)"});
+          {setting.name, setting.text.value_or(std::string(setting.if_not_set) + " (not set)")});
     }
     table.print();
   }
@@ -250,7 +249,7 @@ int run(const Environment& environment, const NamespaceShowCommand& command) {
 int run(const Environment& environment, const NamespaceListCommand&) {
   const Result<std::vector<Namespace>> all = defined(environment);
   nlohmann::json list = nlohmann::json::array();
-  Table table({"NAMESPACE", "ACK", "READ", "SHARDS", "STRICT"});
+  Table table({"NAMESPACE", "ACK", "READ", "SHARDS", "TTL", "DECIDE", "TIERS", "LATE", "STRICT"});
   for (const Namespace& one : all.ok() ? *all : std::vector<Namespace>()) {
     nlohmann::json object;
     put_namespace(object, one.name);
@@ -258,7 +257,7 @@ int run(const Environment& environment, const NamespaceListCommand&) {
     list.push_back(std::move(object));
     std::vector<std::string> row{shown(one.name)};
     for (const Setting& setting : settings_of(one.policy))
-      row.push_back(setting.value.is_null() ? "-" : text_of(setting));
+      row.push_back(setting.text.value_or("-"));
     table.add(std::move(row));
   }
   if (environment.json) {

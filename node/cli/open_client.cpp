@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "node/api/call_forms.h"
 #include "node/cli/output.h"
 
 namespace quipu::cli {
@@ -49,6 +50,13 @@ Status wait_usable(ClientThread& client, std::chrono::milliseconds timeout,
 
 Status unreachable(const Status& why) {
   return {why.code(), why.detail() + " (start quipud there, or name another node with --node)"};
+}
+
+NamespaceReply ask(const OpenClient& client, NamespaceQuestion question) {
+  return begin_with_promise<NamespaceReply>([&](NamespaceCall::Done done) {
+           client.thread().begin(NamespaceCall{std::move(question), std::move(done)});
+         })
+      .get();
 }
 
 int change(const Environment& environment, std::string_view command, const std::string& key,

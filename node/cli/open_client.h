@@ -46,6 +46,9 @@ class OpenClient {
 // No node answers, because of `why`.
 [[nodiscard]] Status unreachable(const Status& why);
 
+// Asks about namespaces, and waits.
+[[nodiscard]] NamespaceReply ask(const OpenClient& client, NamespaceQuestion question);
+
 // Runs a command that changes one counter. Returns the exit code.
 [[nodiscard]] int change(const Environment& environment, std::string_view command,
                          const std::string& key, const std::function<Status(Counter)>& how);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "node/base/level_names.h"
+#include "node/base/tier_text.h"
 
 namespace quipu::cli {
 namespace {
@@ -119,10 +120,16 @@ void put_namespace(nlohmann::json& object, const std::string& name) {
 }
 
 void put_policy(nlohmann::json& object, const NamespacePolicy& policy) {
-  for (const char* name : {"ack", "read", "shards", "strict"}) object[name] = nullptr;
+  for (const char* name :
+       {"ack", "read", "shards", "ttl_ms", "decide", "tiers", "late_ms", "strict"})
+    object[name] = nullptr;
   if (policy.ack) object["ack"] = level_name(*policy.ack);
   if (policy.read) object["read"] = level_name(*policy.read);
   if (policy.shards) object["shards"] = *policy.shards;
+  if (policy.ttl) object["ttl_ms"] = policy.ttl->count();
+  if (policy.decide) object["decide"] = level_name(*policy.decide);
+  if (!policy.tiers.empty()) object["tiers"] = to_text(policy.tiers);
+  if (policy.late) object["late_ms"] = policy.late->count();
   if (policy.strict) object["strict"] = *policy.strict;
 }
 

@@ -50,6 +50,12 @@ void ClientContext::ask(Instant now, ClientId client, const NamespaceRequest& re
         NamespaceReply{.id = request.id, .code = Code::unavailable, .detail = kClosing});
 }
 
+void ClientContext::ask(Instant now, ClientId client, const RangeRequest& request) {
+  const CorePort::Event event(port);
+  if (!closing) return event->on_range(now, client, request, event.effects());
+  reply(port, client, RangeReply{.id = request.id, .code = Code::unavailable, .detail = kClosing});
+}
+
 ConfigReply ClientContext::config(std::uint64_t id) const {
   ConfigReply reply = port.core()->config(id);
   reply.ready = reply.ready && port.router().others_serve();

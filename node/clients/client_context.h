@@ -35,6 +35,7 @@ struct ClientContext {
   void ask(Instant now, ClientId client, const List& list);
   void ask(Instant now, ClientId client, const CountKeys& size);
   void ask(Instant now, ClientId client, const NamespaceRequest& request);
+  void ask(Instant now, ClientId client, const RangeRequest& request);
   // As NodeCore::read_now.
   void read_now(Instant now, std::span<const std::string_view> asked, std::span<Value> found) const;
   // The figures of this node, as its reactor sees them. For clients that could go to another

@@ -60,6 +60,12 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
       state_ = State::turn_over;
       return ask(*request);
     }
+    case FrameType::range: {
+      const Result<RangeRequest> request = decode_range_request(frame.payload);
+      if (!request.ok()) return refuse(request.status(), out);
+      state_ = State::turn_over;
+      return ask(*request);
+    }
     case FrameType::config:
       return answer(decode_config_request(frame.payload), out,
                     [&](const ConfigRequest& it) { return context_.config(it.id); });

@@ -8,8 +8,11 @@ namespace {
 
 Result<Reading> to_reading(const Value& value) {
   if (value.code != Code::ok) return Status(value.code, value.detail);
-  Reading reading{value.value, value.exists, value.complete, std::nullopt, value.shards};
+  Reading reading{value.value,  value.exists, value.complete,
+                  std::nullopt, value.shards, std::nullopt};
   if (value.age_ms != kUnknownAge) reading.age = std::chrono::milliseconds(value.age_ms);
+  if (value.expires_in_ms > 0)
+    reading.expires_in = std::chrono::milliseconds(static_cast<std::int64_t>(value.expires_in_ms));
   return reading;
 }
 
@@ -28,6 +31,7 @@ void refuse_call(const ReadCall& call, const Status& why) { call.done(why); }
 void refuse_call(const ReadManyCall& call, const Status& why) {
   call.done(std::vector<Result<Reading>>(call.keys.size(), why));
 }
+void refuse_call(const RangeCall& call, const Status& why) { call.done(why); }
 void refuse_call(const ListCall& call, const Status& why) {
   call.done(stopped_at(call.question.cursor, why));
 }
@@ -42,6 +46,13 @@ void refuse_wrong(const CounterCall& call) {
 }
 
 }  // namespace
+
+std::int64_t moment_of(const AddOptions& options) {
+  if (!options.at) return 0;
+  const auto since_1970 = options.at->time_since_epoch();
+  return std::max<std::int64_t>(1,
+                                std::chrono::floor<std::chrono::milliseconds>(since_1970).count());
+}
 
 WantedRead read_in(const CounterCall& call) {
   if (const auto* read = std::get_if<ReadCall>(&call)) {
@@ -73,6 +84,19 @@ void answer(const CounterCall& call, const Values& values) {
   readings.reserve(values.values.size());
   for (const Value& value : values.values) readings.push_back(to_reading(value));
   std::get<ReadManyCall>(call).done(std::move(readings));
+}
+
+void answer(const CounterCall& call, RangeReply reply) {
+  const auto* const asked = std::get_if<RangeCall>(&call);
+  if (asked == nullptr) return refuse_wrong(call);
+  if (reply.code != Code::ok) return asked->done(Status(reply.code, std::move(reply.detail)));
+  const auto time = [](Wall wall) {
+    return std::chrono::system_clock::time_point(wall.time_since_epoch());
+  };
+  Range range{.begin = time(reply.begin), .step = reply.step, .counts = std::move(reply.counts)};
+  range.complete = reply.complete;
+  if (reply.settled_until != Wall{}) range.settled_until = time(reply.settled_until);
+  asked->done(std::move(range));
 }
 
 void answer(const CounterCall& call, Keys keys) {

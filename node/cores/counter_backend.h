@@ -28,21 +28,42 @@ namespace quipu {
 
 // A change of a Counter. Owns its key.
 struct CounterChange {
-  OpKind kind = OpKind::add;  // add, reset or raise
+  OpKind kind = OpKind::add;  // add, reset, raise or expire
   std::string key{};
-  std::int64_t amount = 0;  // for an add; for a raise: how many shards
+  std::int64_t amount = 0;  // for an add; a raise: how many shards; an expire: as in Op
   Ack ack = Ack::disk;
   std::chrono::milliseconds timeout{5000};
-  Affinity affinity{};  // for an add
+  Affinity affinity{};              // for an add
+  std::chrono::milliseconds ttl{};  // for an add: as AddOptions::ttl
+  std::int64_t at_ms = 0;           // for an add or a reset: as in Op
   // For an add through a client with a journal (cluster/client/journal.h).
   std::uint64_t ticket = 0;
   const ClientBinding* bound = nullptr;  // null: new; borrowed until the call is done
 };
 
+// AddOptions::at, as Op::at_ms. A time before 1970 was too long ago, as is 1 ms after it.
+[[nodiscard]] std::int64_t moment_of(const AddOptions& options);
+
 struct CounterQuestion {
   std::string key{};
   ReadLevel level = ReadLevel::local;
   std::chrono::milliseconds timeout{5000};
+};
+
+struct RangeQuestion {
+  std::string key{};
+  // As in RangeRequest. A time that is before 1970 was brought to it.
+  Wall from{}, to{};
+  std::chrono::seconds last{};
+  bool only_past = false;
+  std::chrono::seconds step{};
+  ReadLevel level = ReadLevel::by_default;
+  std::chrono::milliseconds timeout{5000};
+
+  // Borrows.
+  [[nodiscard]] RangeRequest request(std::uint64_t id, std::uint32_t timeout_ms) const {
+    return {id, key, level, from, to, last, only_past, step, timeout_ms};
+  }
 };
 
 struct ListQuestion {
@@ -83,6 +104,12 @@ struct ReadManyCall {
   Done done{};
 };
 
+struct RangeCall {
+  using Done = std::function<void(Result<Range>)>;
+  RangeQuestion question;
+  Done done;
+};
+
 struct ListCall {
   using Done = std::function<void(ListPage)>;
   ListQuestion question;
@@ -115,8 +142,8 @@ struct StatusCall {
   Done done;
 };
 
-using CounterCall =
-    std::variant<ChangeCall, ReadCall, ReadManyCall, ListCall, NamespaceCall, StatusCall>;
+using CounterCall = std::variant<ChangeCall, ReadCall, ReadManyCall, RangeCall, ListCall,
+                                 NamespaceCall, StatusCall>;
 
 // The keys of a ReadCall or a ReadManyCall. No keys: it is another call.
 struct WantedRead {
@@ -131,6 +158,7 @@ struct WantedRead {
 // ok may end any other call, too.
 void answer(const CounterCall& call, Status status, std::optional<std::int64_t> total = {});
 void answer(const CounterCall& call, const Values& values);
+void answer(const CounterCall& call, RangeReply reply);
 void answer(const CounterCall& call, Keys keys);
 void answer(const CounterCall& call, NamespaceReply reply);
 void answer(const CounterCall& call, ClusterStatus status);

@@ -26,6 +26,8 @@ std::size_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
 Instant deadline_of(const CounterCall& call, Instant now) {
   if (const auto* change = std::get_if<ChangeCall>(&call))
     return now + clamp_timeout(change->change.timeout);
+  if (const auto* range = std::get_if<RangeCall>(&call))
+    return now + clamp_timeout(range->question.timeout);
   if (const auto* list = std::get_if<ListCall>(&call))
     return now + clamp_timeout(list->question.timeout);
   if (const auto* names = std::get_if<NamespaceCall>(&call))
@@ -43,6 +45,8 @@ Op to_op(const CounterChange& change, std::uint64_t id) {
   op.ack = change.ack;
   op.timeout_ms = on_wire(change.timeout);
   op.affinity = change.affinity;
+  op.ttl_ms = static_cast<std::uint64_t>(change.ttl.count());  // below 0: too large, so refused
+  op.at_ms = change.at_ms;
   return op;
 }
 
@@ -142,6 +146,7 @@ void LocalCalls::give(std::span<const std::uint64_t> ids) {
     }
     give_ops();
     if (const WantedRead wanted = read_in(call); !wanted.keys.empty()) ask(id, wanted);
+    if (const auto* range = std::get_if<RangeCall>(&call)) ask(id, range->question);
     if (const auto* list = std::get_if<ListCall>(&call)) ask(id, list->question);
     if (const auto* names = std::get_if<NamespaceCall>(&call)) ask(id, names->question);
     if (const auto* status = std::get_if<StatusCall>(&call)) ask_members(id, status->deadline);
@@ -155,6 +160,12 @@ void LocalCalls::ask(std::uint64_t id, const WantedRead& wanted) {
   read_.timeout_ms = on_wire(wanted.timeout);
   read_.keys.assign(wanted.keys.begin(), wanted.keys.end());
   port_.router().on_read(NodeClock::now(), kClient, read_);
+}
+
+void LocalCalls::ask(std::uint64_t id, const RangeQuestion& question) {
+  const CorePort::Event event(port_);
+  event->on_range(NodeClock::now(), kClient, question.request(id, on_wire(question.timeout)),
+                  event.effects());
 }
 
 void LocalCalls::ask(std::uint64_t id, const ListQuestion& question) {
@@ -238,6 +249,8 @@ void LocalCalls::finish(std::size_t slot, const Answer& told) {
     answer(ended.call, Status(done->code, done->detail), done->total);
   } else if (const auto* values = std::get_if<Values>(&told)) {
     answer(ended.call, *values);
+  } else if (const auto* range = std::get_if<RangeReply>(&told)) {
+    answer(ended.call, *range);
   } else if (const auto* keys = std::get_if<Keys>(&told)) {
     answer(ended.call, *keys);
   } else if (const auto* names = std::get_if<NamespaceReply>(&told)) {

@@ -17,6 +17,7 @@ void Mail::ask(ClientId client, const Op& op) {
   questions_.push_back({.client = client, .id = op.id});
   ops_.push_back(op);
   keys_.insert(keys_.end(), op.key.begin(), op.key.end());
+  keys_.insert(keys_.end(), op.words.begin(), op.words.end());
 }
 
 void Mail::ask(ClientId client, const Read& read) {
@@ -65,11 +66,14 @@ std::string_view Mail::next_key(std::size_t length) {
   return {keys_.data() + std::exchange(read_.keys, read_.keys + length), length};
 }
 
-// Their keys were given with the question.
+// Their keys and words were given with the question.
 std::span<Op> Mail::next_ops(std::size_t count) {
   const std::span<Op> ops =
       std::span(ops_).subspan(std::exchange(read_.ops, read_.ops + count), count);
-  for (Op& op : ops) op.key = next_key(op.key.size());
+  for (Op& op : ops) {
+    op.key = next_key(op.key.size());
+    op.words = next_key(op.words.size());
+  }
   return ops;
 }
 

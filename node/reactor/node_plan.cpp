@@ -8,7 +8,7 @@
 
 #include "node/net/connection_limits.h"
 #include "protocol/check.h"
-#include "storage/namespaces.h"
+#include "protocol/namespace.h"
 
 namespace quipu {
 namespace {
@@ -31,7 +31,7 @@ Status check_name(std::string_view what, std::string_view name) {
   return {};
 }
 
-Status check_range(std::string_view what, Range range, std::uint64_t value) {
+Status check_range(std::string_view what, Bounds range, std::uint64_t value) {
   const std::string why = outside(range, value);
   return why.empty() ? Status() : refuse(std::string(what) + " " + why);
 }
@@ -50,7 +50,7 @@ Status check_numbers(const NodeOptions& options) {
   const std::string each = options.reactors == 1 ? "" : ", for each reactor,";
   // The options are for a node, and its reactors divide them equally. A share of something is
   // never 0, which would mean no limit.
-  const auto check_share = [&](const char* what, Range range, std::size_t all) {
+  const auto check_share = [&](const char* what, Bounds range, std::size_t all) {
     range.or_none = range.or_none && all == 0;
     if (checked.ok()) checked = check_range(what + each, range, all / options.reactors);
   };
@@ -61,6 +61,8 @@ Status check_numbers(const NodeOptions& options) {
   const auto seconds = [](std::chrono::seconds time) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
   };
+  if (checked.ok())
+    checked = check_range("the client port's databases", kDatabases, port.databases);
   if (checked.ok())
     checked = check_range("the client port's connections", kConnections, port.connections);
   if (checked.ok())
@@ -211,6 +213,7 @@ NodeSettings settings_of(const NodeOptions& options) {
   settings.namespaces = options.namespaces;
   settings.gossip_interval = options.gossip_interval;
   settings.clock_skew = options.clock_skew;
+  settings.clock_wait = std::chrono::seconds(1);
   settings.link_timeout =
       std::max(settings.link_timeout, kSilentIntervals * settings.gossip_interval);
   settings.outbox_shards = options.outbox_shards / options.reactors;
@@ -245,7 +248,7 @@ Status check(const NodeOptions& options) {
 
 }  // namespace
 
-std::string outside(Range range, std::uint64_t value) {
+std::string outside(Bounds range, std::uint64_t value) {
   if ((value >= range.low && value <= range.high) || (range.or_none && value == 0)) return {};
   return "is " + std::to_string(value) + ": choose " + (range.or_none ? "0, or " : "") +
          std::to_string(range.low) + " to " + std::to_string(range.high);

@@ -12,29 +12,30 @@
 namespace quipu {
 
 // The allowed range of a number; both ends are allowed.
-struct Range {
+struct Bounds {
   std::uint64_t low;
   std::uint64_t high;
   bool or_none = false;  // 0 is allowed, too
 };
-inline constexpr Range kGossipMilliseconds{10, 10'000};
-inline constexpr Range kClockSkewMilliseconds{100, 4'000};
-inline constexpr Range kOutboxShards{1, 10'000'000};
-inline constexpr Range kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
-inline constexpr Range kMemoryLimit{std::uint64_t{1} << 20, std::uint64_t{1} << 44, true};
-inline constexpr Range kConnections{1, 1'000'000};
-inline constexpr Range kIdleSeconds{0, 31'536'000};
-inline constexpr Range kRequestSeconds{1, 3600};
+inline constexpr Bounds kGossipMilliseconds{10, 10'000};
+inline constexpr Bounds kClockSkewMilliseconds{100, 4'000};
+inline constexpr Bounds kOutboxShards{1, 10'000'000};
+inline constexpr Bounds kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
+inline constexpr Bounds kMemoryLimit{std::uint64_t{1} << 20, std::uint64_t{1} << 44, true};
+inline constexpr Bounds kDatabases{1, 10'000};
+inline constexpr Bounds kConnections{1, 1'000'000};
+inline constexpr Bounds kIdleSeconds{0, 31'536'000};
+inline constexpr Bounds kRequestSeconds{1, 3600};
 // An answer may be as long as a frame, and must never disconnect its client.
-inline constexpr Range kSoftOutput{std::uint64_t{1} << 16, std::uint64_t{1} << 30};
-inline constexpr Range kSoftOutputSeconds{1, 3600};
-inline constexpr Range kHardOutput{std::uint64_t{4} << 20, std::uint64_t{1} << 32};
-inline constexpr Range kReactors{1, 64};
-inline constexpr Range kReplication{1, 7};  // as found_config() accepts
-inline constexpr Range kMemberWeight{0, 1000};
+inline constexpr Bounds kSoftOutput{std::uint64_t{1} << 16, std::uint64_t{1} << 30};
+inline constexpr Bounds kSoftOutputSeconds{1, 3600};
+inline constexpr Bounds kHardOutput{std::uint64_t{4} << 20, std::uint64_t{1} << 32};
+inline constexpr Bounds kReactors{1, 64};
+inline constexpr Bounds kReplication{1, 7};  // as found_config() accepts
+inline constexpr Bounds kMemberWeight{0, 1000};
 
 // Empty, or why `value` is not in the range: "is 5: choose 10 to 10000".
-[[nodiscard]] std::string outside(Range range, std::uint64_t value);
+[[nodiscard]] std::string outside(Bounds range, std::uint64_t value);
 
 // Empty, or why it is unsafe to listen there unless the network is trusted.
 [[nodiscard]] std::string exposed(const std::string& what, const Address& address);

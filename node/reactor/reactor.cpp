@@ -5,6 +5,7 @@
 #include <future>
 #include <utility>
 
+#include "node/clients/resp/resp_decisions.h"
 #include "protocol/check.h"
 
 namespace quipu {
@@ -178,9 +179,11 @@ void Reactor::begin(Recovered recovered) {
   filling_ = !waits && meta.marked && meta.filled_from.empty();
   if (filling_) log_.info(kBeingFilled);
   const CorePort::Event begun(port_);
-  port_.set(std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan_.config, plan_.self,
-                                       plan_.settings, std::move(recovered.executor),
-                                       random_.split(), waits ? Service::reads : Service::all));
+  auto core = std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan_.config, plan_.self,
+                                         plan_.settings, std::move(recovered.executor),
+                                         random_.split(), waits ? Service::reads : Service::all);
+  core->decide_by(resp_decider());
+  port_.set(std::move(core));
   publish_figures();
   if (waits) {
     log_.error("the disk is full: the node serves local reads, and waits for room to join",

@@ -69,7 +69,7 @@ std::uint64_t plain(std::chrono::duration<Count, Unit> time) {
 }
 
 // The range of a duration, in its units.
-template <const Range& range, auto... path>
+template <const Bounds& range, auto... path>
 constexpr SettingRow number(SettingRow row) {
   row.type = Type::number;
   row.set = [](Settings& settings, const std::string& text) {
@@ -150,6 +150,8 @@ constexpr std::array kTable{
         {"client.resp_ack", "QUIPU_CLIENT_RESP_ACK"}),
     yes_no<kNode, kPort, &ClientPortOptions::flushall>(
         {"client.flushall", "QUIPU_CLIENT_FLUSHALL"}),
+    number<kDatabases, kNode, kPort, &ClientPortOptions::databases>(
+        {"client.databases", "QUIPU_CLIENT_DATABASES"}),
     number<kConnections, kNode, kPort, &ClientPortOptions::connections>(
         {"client.connections", "QUIPU_CLIENT_CONNECTIONS"}),
     number<kIdleSeconds, kNode, kPort, &ClientPortOptions::idle>(
@@ -168,7 +170,7 @@ constexpr std::array kTable{
 
 std::span<const SettingRow> setting_table() { return kTable; }
 
-std::string read_number(Range range, const std::string& text, std::uint64_t& to) {
+std::string read_number(Bounds range, const std::string& text, std::uint64_t& to) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);

@@ -33,6 +33,6 @@ struct SettingRow {
 [[nodiscard]] std::span<const SettingRow> setting_table();
 
 // Puts a number within the range into `to`, or returns what is wrong.
-[[nodiscard]] std::string read_number(Range range, const std::string& text, std::uint64_t& to);
+[[nodiscard]] std::string read_number(Bounds range, const std::string& text, std::uint64_t& to);
 
 }  // namespace quipu

@@ -4,12 +4,14 @@
 #include <optional>
 #include <utility>
 
+#include "node/base/duration_text.h"
 #include "node/base/level_names.h"
+#include "node/base/tier_text.h"
 #include "node/net/address.h"
 #include "node/reactor/node_plan.h"
 #include "node/settings/raw_settings.h"
 #include "node/settings/setting_table.h"
-#include "storage/namespaces.h"
+#include "protocol/namespace.h"
 
 namespace quipu {
 namespace {
@@ -150,6 +152,14 @@ std::string set_level(const RawSetting& field, std::optional<Level>& to) {
   return "is \"" + field.text + "\": choose one of " + known;
 }
 
+std::string set_duration(const RawSetting& field, std::optional<std::chrono::milliseconds>& to) {
+  if (std::string why = mistyped(field, Type::text); !why.empty()) return why;
+  to = to_duration(field.text, kMaxTtl);
+  if (to) return {};
+  return "is \"" + field.text + "\": write a duration above 0 and up to " + to_text(kMaxTtl) +
+         ", such as \"30s\", \"12h\" or \"7d\"";
+}
+
 std::string set_field(Namespace& one, const RawSetting& field) {
   if (field.key == "ack") return set_level(field, one.policy.ack);
   if (field.key == "read") return set_level(field, one.policy.read);
@@ -160,11 +170,23 @@ std::string set_field(Namespace& one, const RawSetting& field) {
     if (why.empty()) one.policy.shards = static_cast<std::uint16_t>(shards);
     return why;
   }
+  if (field.key == "ttl") return set_duration(field, one.policy.ttl);
+  if (field.key == "tiers") {
+    if (std::string why = mistyped(field, Type::text); !why.empty()) return why;
+    const auto tiers = to_tiers(field.text);
+    if (!tiers) return "is \"" + field.text + "\": write such as \"" + kTiersExample + "\"";
+    one.policy.tiers = *tiers;
+    return {};
+  }
+  if (field.key == "late") return set_duration(field, one.policy.late);
+  if (field.key == "decide") return set_level(field, one.policy.decide);
   if (field.key == "strict") {
     one.policy.strict = field.text == "true";
     return mistyped(field, Type::yes_no);
   }
-  if (field.key != "name") return "is unknown: a namespace has name, ack, read, shards and strict";
+  if (field.key != "name")
+    return "is unknown: a namespace has name, ack, read, shards, ttl, decide, tiers, late and "
+           "strict";
   one.name = field.text;
   return mistyped(field, Type::text);
 }

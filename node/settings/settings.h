@@ -24,6 +24,7 @@
 //   [client]                         QUIPU_CLIENT_ and the key in capitals
 //   resp_ack = "disk"                memory, disk, quorum
 //   flushall = false
+//   databases = 16
 //   connections = 10000
 //   idle_seconds = 0                 0: never
 //   request_seconds = 30
@@ -36,6 +37,10 @@
 //   ack = "quorum"                   memory, disk, quorum
 //   read = "strong"                  local, fresh, strong
 //   shards = 16
+//   ttl = "30s"                      ms, s, m, h, d
+//   decide = "home"                  local, home
+//   tiers = "1m for 2d, 1h for ever" windows, from short to long
+//   late = "10m"                     how long ago an add may say that it happened
 //   strict = false                   only where name = ""
 //
 // An unknown key is an error, since a misspelt one would silently leave a default.

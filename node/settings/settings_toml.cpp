@@ -4,7 +4,9 @@
 
 #include <sstream>
 
+#include "node/base/duration_text.h"
 #include "node/base/level_names.h"
+#include "node/base/tier_text.h"
 #include "node/settings/setting_table.h"
 
 namespace quipu {
@@ -55,6 +57,11 @@ std::string namespaces(const LoadedSettings& loaded) {
     if (policy.ack) text += "ack = " + in_toml(std::string(level_name(*policy.ack))) + '\n';
     if (policy.read) text += "read = " + in_toml(std::string(level_name(*policy.read))) + '\n';
     if (policy.shards) text += "shards = " + std::to_string(*policy.shards) + '\n';
+    if (policy.ttl) text += "ttl = " + in_toml(to_text(*policy.ttl)) + '\n';
+    if (policy.decide)
+      text += "decide = " + in_toml(std::string(level_name(*policy.decide))) + '\n';
+    if (!policy.tiers.empty()) text += "tiers = " + in_toml(to_text(policy.tiers)) + '\n';
+    if (policy.late) text += "late = " + in_toml(to_text(*policy.late)) + '\n';
     if (policy.strict)
       text += std::string("strict = ") + (*policy.strict ? "true" : "false") + '\n';
   }

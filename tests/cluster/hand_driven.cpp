@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tests/cluster/word_decider.h"
 #include "tests/storage/load_all.h"
 
 namespace quipu::test {
@@ -57,6 +58,8 @@ void HandDriven::boot(MemberIndex index) {
   node.core = std::make_unique<NodeCore>(now_, wall(index), config_, index, node.settings,
                                          std::move(*executor), random_.split(),
                                          full ? Service::reads : Service::all);
+  static const WordDecider decider;
+  node.core->decide_by(decider);
 }
 
 void HandDriven::start(MemberIndex node) {
@@ -335,6 +338,9 @@ void HandDriven::perform(MemberIndex index, Effects& effects) {
     } else if (const auto* sized = std::get_if<KeyCount>(&reply.answer)) {
       if (!sized_.emplace(sized->id, *sized).second)
         throw std::runtime_error("a size was answered twice");
+    } else if (const auto* range = std::get_if<RangeReply>(&reply.answer)) {
+      if (!ranged_.emplace(range->id, *range).second)
+        throw std::runtime_error("a range was answered twice");
     } else if (const auto* changed = std::get_if<NamespaceReply>(&reply.answer)) {
       if (!namespaces_.emplace(changed->id, *changed).second)
         throw std::runtime_error("a change of a namespace was answered twice");

@@ -18,14 +18,18 @@ std::uint64_t HandDriven::op(MemberIndex node, Op op) {
 
 std::uint64_t HandDriven::add(MemberIndex node, std::string_view key, std::int64_t amount,
                               Ask ask) {
-  return op(node, {0, OpKind::add, key, ask.shard, amount, ask.ack, ask.timeout_ms, ask.token,
-                   ask.affinity});
+  return op(node, {.key = key,
+                   .amount = amount,
+                   .token = ask.token,
+                   .affinity = ask.affinity,
+                   .timeout_ms = ask.timeout_ms,
+                   .shard = ask.shard,
+                   .ack = ask.ack});
 }
 
 void HandDriven::add_all(MemberIndex node, const std::vector<std::string>& keys) {
   std::vector<Op> ops;
-  for (const std::string& key : keys)
-    ops.push_back({next_id_++, OpKind::add, key, kAnyShard, 1, Ack::disk, 0, {}});
+  for (const std::string& key : keys) ops.push_back({.id = next_id_++, .key = key, .amount = 1});
   Effects effects;
   nodes_[node].core->on_ops(now_, ClientId{1}, ops, effects);
   perform(node, effects);
@@ -33,12 +37,17 @@ void HandDriven::add_all(MemberIndex node, const std::vector<std::string>& keys)
 }
 
 std::uint64_t HandDriven::reset(MemberIndex node, std::string_view key, Ask ask) {
-  return op(node, {0, OpKind::reset, key, ask.shard, 0, ask.ack, ask.timeout_ms, ask.token,
-                   ask.affinity});
+  return op(node, {.key = key,
+                   .token = ask.token,
+                   .affinity = ask.affinity,
+                   .timeout_ms = ask.timeout_ms,
+                   .shard = ask.shard,
+                   .kind = OpKind::reset,
+                   .ack = ask.ack});
 }
 
 std::uint64_t HandDriven::raise(MemberIndex node, std::string_view key, ShardIndex count) {
-  return op(node, {0, OpKind::raise, key, kAnyShard, count, Ack::disk, 0, {}});
+  return op(node, {.key = key, .amount = count, .kind = OpKind::raise});
 }
 
 std::uint64_t HandDriven::read(MemberIndex node, std::string_view key, ReadLevel level,
@@ -110,6 +119,20 @@ std::optional<Keys> HandDriven::keys(std::uint64_t id) const {
 std::optional<KeyCount> HandDriven::sized(std::uint64_t id) const {
   const auto at = sized_.find(id);
   return at == sized_.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::uint64_t HandDriven::range(MemberIndex node, RangeRequest request) {
+  request.id = next_id_++;
+  Effects effects;
+  nodes_[node].core->on_range(now_, ClientId{1}, request, effects);
+  perform(node, effects);
+  run();
+  return request.id;
+}
+
+std::optional<RangeReply> HandDriven::ranged(std::uint64_t id) const {
+  const auto at = ranged_.find(id);
+  return at == ranged_.end() ? std::nullopt : std::optional(at->second);
 }
 
 std::optional<NamespaceReply> HandDriven::namespaces_reply(std::uint64_t id) const {

@@ -18,6 +18,7 @@ enum Kind : std::uint8_t {
   later,
   disk,
   namespaces,
+  range,
   kKinds
 };
 
@@ -48,6 +49,9 @@ class Stranger {
         break;
       case namespaces:
         encode(stream_, some_namespace_request(bytes));
+        break;
+      case range:
+        encode(stream_, some_range(bytes));
         break;
       case turn:
         send();

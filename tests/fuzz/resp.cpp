@@ -9,6 +9,7 @@
 
 #include "node/clients/resp/resp_command.h"
 #include "node/clients/resp/resp_connection.h"
+#include "node/clients/resp/resp_decisions.h"
 #include "node/cores/core_router.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/chunks.h"
@@ -102,8 +103,10 @@ class Server {
     check(executor.ok(), "a node's own disk can be recovered");
     // Connections take their time from the clock, so the core does, too.
     Instant now = NodeClock::now() - std::chrono::hours(1);
-    port_.set(std::make_unique<NodeCore>(now, wall_now(), config_, 0, Node::settings(),
-                                         std::move(*executor), random_.split()));
+    auto core = std::make_unique<NodeCore>(now, wall_now(), config_, 0, Node::settings(),
+                                           std::move(*executor), random_.split());
+    core->decide_by(resp_decider());
+    port_.set(std::move(core));
     const Instant begun = NodeClock::now();
     for (; now <= begun; now = std::max(now, port_.core()->deadline())) {
       const CorePort::Event event(port_);

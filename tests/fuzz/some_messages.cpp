@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "protocol/window.h"
+
 namespace quipu::fuzz {
 namespace {
 
@@ -26,7 +28,10 @@ ShardIndex some_shard(Bytes& bytes) {
 ShardKey some_shard_key(Bytes& bytes) {
   std::string key(some_key(bytes));
   if (key.empty() || key.size() > kMaxKey) key = "k";
-  return {std::move(key), static_cast<ShardIndex>(some_shard(bytes) % kMaxShards)};
+  ShardKey shard{std::move(key), static_cast<ShardIndex>(some_shard(bytes) % kMaxShards)};
+  if (bytes.below(4) != 1) return shard;
+  const Wall at{Wall::duration(bytes.count() % kLatestWall.time_since_epoch().count())};
+  return window_at(shard, std::chrono::seconds(1 + bytes.byte()), at);
 }
 
 Cell some_cell(Bytes& bytes, ActorId actor) {
@@ -68,6 +73,16 @@ NamespacePolicy some_policy(Bytes& bytes) {
   if ((set & 2) != 0) policy.read = ReadLevel{static_cast<std::uint8_t>(bytes.below(3))};
   if ((set & 4) != 0) policy.shards = static_cast<std::uint16_t>(1 + bytes.below(4));
   if ((set & 8) != 0) policy.strict = bytes.flag();
+  if ((set & 16) != 0)
+    policy.ttl = std::chrono::milliseconds(1 + static_cast<std::int64_t>(bytes.count() >> 30));
+  if ((set & 32) != 0) policy.decide = Decide{static_cast<std::uint8_t>(bytes.below(2))};
+  if ((set & 64) != 0) {
+    for (std::size_t tiers = bytes.below(5), length = 1; tiers > 0; --tiers, length *= 4) {
+      const std::chrono::seconds tier(bytes.below(8) == 0 ? bytes.byte() : length);
+      policy.tiers.push_back({tier, 3600 * tier});
+    }
+    if (bytes.flag()) policy.late = std::chrono::milliseconds(bytes.number<std::uint16_t>() + 1);
+  }
   return policy;
 }
 
@@ -93,6 +108,19 @@ std::string_view some_key(Bytes& bytes) {
   return choice < 250 ? bytes.text(bytes.byte()) : bytes.text(kMaxKey + 1);
 }
 
+// What a decoder lets through: near the node's time, or anywhere.
+void some_life(Bytes& bytes, ShardState& state) {
+  const auto time = [&bytes] {
+    const std::uint64_t most = static_cast<std::uint64_t>(kLatestDate.time_since_epoch().count());
+    return Wall{std::chrono::milliseconds(static_cast<std::int64_t>(bytes.count() % (most + 1)))};
+  };
+  Life& life = state.life;
+  life = {time(), time(), time(), {}, bytes.flag()};
+  life.latest = bytes.flag() ? life.at : std::max(life.at, time());
+  if (life == Life{}) life.once = true;
+  for (Cell& cell : state.cells) cell.born = std::max(life.ended, time());
+}
+
 ShardState some_state(Bytes& bytes, const Known& known) {
   ShardState state;
   const std::size_t cells = bytes.below(kActors + 1);
@@ -107,6 +135,7 @@ ShardState some_state(Bytes& bytes, const Known& known) {
   state.cells.erase(std::unique(state.cells.begin(), state.cells.end(), same), state.cells.end());
   state.shard_count = static_cast<ShardIndex>(1 + bytes.below(kShards));
   state.usable_shards = static_cast<ShardIndex>(1 + bytes.below(state.shard_count));
+  if (bytes.flag()) some_life(bytes, state);
   return state;
 }
 
@@ -115,7 +144,13 @@ Delta some_delta(Bytes& bytes, const Known& known) {
   const std::size_t shards = bytes.below(6);
   for (std::size_t i = 0; i < shards; ++i) {
     const ShardKey shard = some_shard_key(bytes);
-    delta.push(shard, some_state(bytes, known));
+    ShardState state = some_state(bytes, known);
+    if (is_window(shard.shard)) {
+      state.life = {};
+      state.shard_count = state.usable_shards = 1;
+      for (Cell& cell : state.cells) cell.born = {};
+    }
+    delta.push(shard, state);
   }
   delta.versions = some(bytes, 2, [&] { return some_version(bytes, known); });
   return delta;
@@ -124,12 +159,15 @@ Delta some_delta(Bytes& bytes, const Known& known) {
 Op some_op(Bytes& bytes, const Known& known) {
   Op op;
   op.id = bytes.byte();
-  op.kind = OpKind{static_cast<std::uint8_t>(bytes.below(4))};
+  op.kind = OpKind{static_cast<std::uint8_t>(bytes.below(6))};
   op.key = some_key(bytes);
+  if (op.kind == OpKind::decide) op.words = bytes.text(bytes.byte());
   op.shard = some_shard(bytes);
   op.amount = op.kind == OpKind::raise ? bytes.number<std::int8_t>() : bytes.amount();
   op.ack = Ack{static_cast<std::uint8_t>(bytes.below(4))};
   op.timeout_ms = bytes.number<std::uint16_t>();
+  if (bytes.below(4) == 1) op.ttl_ms = bytes.count();
+  if (bytes.below(8) == 1) op.at_ms = bytes.amount();
   if (op.shard == kAnyShard && bytes.flag()) op.affinity = Affinity{bytes.byte()};
   if (!bytes.flag()) return op;
   op.token.store = one_of(bytes, known.stores);
@@ -184,6 +222,22 @@ Partitions some_partitions(Bytes& bytes) {
   return partitions;
 }
 
+RangeRequest some_range(Bytes& bytes) {
+  RangeRequest range;
+  range.id = bytes.byte();
+  range.key = some_key(bytes);
+  range.level = ReadLevel{static_cast<std::uint8_t>(bytes.below(4))};
+  const auto time = [&] { return Wall{Wall::duration(bytes.count() % (kLatestDateMs + 1))}; };
+  range.from = time();
+  range.to = bytes.flag() ? range.from + std::chrono::seconds(bytes.byte()) : time();
+  range.to = std::min(range.to, kLatestDate);
+  if (bytes.flag()) range.last = std::chrono::seconds(bytes.number<std::uint16_t>());
+  range.only_past = bytes.flag();
+  range.step = std::chrono::seconds(bytes.byte());
+  range.timeout_ms = bytes.number<std::uint16_t>();
+  return range;
+}
+
 NamespaceRequest some_namespace_request(Bytes& bytes) {
   NamespaceRequest request;
   request.id = bytes.byte();
@@ -206,7 +260,7 @@ NamespaceDefinition some_definition(Bytes& bytes) {
 
 PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
   const std::uint64_t id = bytes.count();
-  switch (bytes.below(16)) {
+  switch (bytes.below(17)) {
     case 0:
       return DeltaFrame{id, some_fence(bytes, known), some_delta(bytes, known)};
     case 1:
@@ -262,6 +316,8 @@ PeerMessage some_peer_message(Bytes& bytes, const Known& known) {
       return KeyCountPart{id, some_partitions(bytes), bytes.count()};
     case 14:
       return Namespaces{some(bytes, 4, [&] { return some_definition(bytes); })};
+    case 15:
+      return Prefixes{some(bytes, 4, [&] { return bytes.number<std::uint16_t>(); })};
     default:
       return Refusal{some_code(bytes), std::string(bytes.text(8))};
   }

@@ -22,13 +22,16 @@ struct Known {
 // One of a few, so that they meet; sometimes any other. Borrows from the bytes.
 [[nodiscard]] std::string_view some_key(Bytes& bytes);
 [[nodiscard]] ShardState some_state(Bytes& bytes, const Known& known);
+// Gives it an end, and its cells births.
+void some_life(Bytes& bytes, ShardState& state);
 [[nodiscard]] Delta some_delta(Bytes& bytes, const Known& known);
 [[nodiscard]] Op some_op(Bytes& bytes, const Known& known);
 [[nodiscard]] Read some_read(Bytes& bytes);
 [[nodiscard]] List some_list(Bytes& bytes);
 [[nodiscard]] Partitions some_partitions(Bytes& bytes);
 // Borrows from the bytes.
-[[nodiscard]] NamespaceRequest some_namespace_request(Bytes& bytes);
+[[nodiscard]] RangeRequest some_range(Bytes& bytes);
+NamespaceRequest some_namespace_request(Bytes& bytes);
 [[nodiscard]] NamespaceDefinition some_definition(Bytes& bytes);
 [[nodiscard]] Hello some_hello(Bytes& bytes, Hello honest);
 [[nodiscard]] PeerMessage some_peer_message(Bytes& bytes, const Known& known);

@@ -104,6 +104,9 @@ void write_resp_stories(const fs::path& root) {
       {"tells", "COMMAND DOCS get\r\nCOMMAND INFO\r\nCONFIG GET *\r\nINFO\r\nQUIT\r\n"},
       {"browser", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"no_request", "PING\r\n*1\r\n:1\r\n"},
+      {"ends",
+       "SET a 5 EX 100\r\nEXPIRE a 9 LT\r\nTTL a\r\nGETEX a PERSIST\r\nINCREX a UBOUND 6\r\n"},
+      {"databases", "SELECT 1\r\nMSET a 1 b 2\r\nSCAN 0\r\nDBSIZE\r\nFLUSHDB\r\nSELECT 16\r\n"},
       {"overflows", "SET a 9223372036854775807\r\nINCR a\r\nDECRBY a -9223372036854775808\r\n"}};
   for (const auto& [name, bytes] : said) {
     const Chunk raw{kRaw, bytes};
@@ -111,6 +114,40 @@ void write_resp_stories(const fs::path& root) {
     write(root / "resp", std::string(name) + "_while_the_disk_hangs",
           join({{kDisk, "\1"}, raw, turn, {kSwitched, {}}, raw, turn, {kDisk, std::string(1, 0)}}));
   }
+}
+
+// As a peer packs them: the version of the reply, then each word behind its length.
+Chunk travelling(const std::vector<std::string>& words) {
+  std::string bytes(1, '\2');
+  for (const std::string& word : words)
+    bytes.append({static_cast<char>(word.size()), '\0'}) += word;
+  return {0, bytes};
+}
+
+void write_decisions(const fs::path& root) {
+  constexpr std::uint8_t kLater = 2, kTrust = 3, kChange = 4;
+  const Chunk later{kLater, std::string("\0\1\0\0", 4)};  // 2 s
+  const Chunk seal{kChange, std::string{1, 0, 5}};
+  const std::vector<std::vector<Chunk>> stories{
+      {travelling({"set", "a", "5", "EX", "1"}), travelling({"set", "a", "6", "NX", "GET"}), later,
+       travelling({"set", "a", "7", "XX"}), travelling({"setnx", "a", "8"})},
+      {seal, travelling({"expire", "a", "1", "NX"}), seal, travelling({"expire", "a", "9", "GT"}),
+       travelling({"persist", "a"}), travelling({"pexpireat", "a", "1"}), seal},
+      {travelling({"increx", "a", "BYINT", "5", "UBOUND", "7", "SATURATE", "PX", "100", "ENX"}),
+       later, travelling({"increx", "a", "LBOUND", "0", "BYINT", "-9", "PERSIST"})},
+      {travelling({"psetex", "a", "100", "9223372036854775807"}), seal,
+       travelling({"getex", "a", "PERSIST"}), travelling({"getset", "a", "-1"})},
+      {{kTrust, std::string(1, '\0')},
+       travelling({"setex", "a", "1", "1"}),
+       seal,
+       travelling({"set", "a", "1", "KEEPTTL"}),
+       {kTrust, "\1"},
+       travelling({"expire", "a", "5"})},
+  };
+  for (std::size_t i = 0; i < stories.size(); ++i)
+    for (const char how : {'\0', '\1', '\2'})
+      write(root / "decisions", "story_" + std::to_string(i) + '_' + std::to_string(int{how}),
+            how + join(stories[i]));
 }
 
 void write_peer_stories(const fs::path& root) {
@@ -254,8 +291,8 @@ int main(int argc, char** argv) {
   if (argc != 2) return std::fputs("usage: fuzz_write_corpus DIRECTORY\n", stderr), 2;
   const std::filesystem::path root(argv[1]);
   for (const auto write_all :
-       {write_frames, write_client_stories, write_resp_stories, write_peer_stories, write_stored,
-        write_logs, write_merges, write_settings}) {
+       {write_frames, write_client_stories, write_resp_stories, write_decisions, write_peer_stories,
+        write_stored, write_logs, write_merges, write_settings}) {
     write_all(root);
   }
   return 0;

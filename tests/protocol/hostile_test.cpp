@@ -2,6 +2,9 @@
 // built by hand, as a broken or hostile peer would.
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <utility>
+
 #include "protocol/message_codec.h"
 #include "protocol/wire.h"
 #include "tests/protocol/messages.h"
@@ -24,6 +27,11 @@ struct OneCell {
   std::uint64_t actor;
 };
 
+struct OneLife {
+  std::uint32_t entry;
+  std::uint64_t ended, at, latest;
+};
+
 // A sound Delta of two shards, to be spoilt in one place each.
 struct WireDelta {
   std::vector<std::uint64_t> actors{5};
@@ -32,6 +40,8 @@ struct WireDelta {
   std::vector<std::int64_t> sums{7};
   std::vector<OneCell> cells{{9}, {1}, {2}};
   std::size_t versions = 0;
+  std::vector<OneLife> lives{{1, 5, 9, 9}};
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> births{{5, 1}, {6, 2}};
 };
 
 Status decoded(const WireDelta& delta) {
@@ -46,7 +56,13 @@ Status decoded(const WireDelta& delta) {
   const auto cells = build_structs<wire::Cell>(
       builder, delta.cells, [](const OneCell& cell) { return wire::Cell(cell.actor, 1, 1, 0, 0); });
   const auto seen = builder.CreateVectorOfStructs(versions);
-  const auto root = wire::CreateDelta(builder, 1, actors, keys, entries, sums, cells, seen);
+  const auto lives = build_structs<wire::LifeOf>(builder, delta.lives, [](const OneLife& one) {
+    return wire::LifeOf(wire::Life(one.ended, 0, one.at, one.latest, false), one.entry);
+  });
+  const auto births = build_structs<wire::Birth>(
+      builder, delta.births, [](const auto& one) { return wire::Birth(one.first, one.second); });
+  const auto root =
+      wire::CreateDelta(builder, 1, actors, keys, entries, sums, cells, seen, lives, births);
   const auto payload = payload_of(builder, wire::CreateDeltaFrame(builder, 1, 2, root));
   return decode_peer(FrameType::delta, payload.get()).status();
 }
@@ -64,6 +80,7 @@ constexpr const char* kKeysDiffer = "DeltaFrame: keys are not as long as the ent
 constexpr const char* kSumsDiffer = "DeltaFrame: sums are not as many as the entries say";
 constexpr const char* kCellsDiffer = "DeltaFrame: cells are not as many as the entries say";
 constexpr const char* kUnsorted = "DeltaFrame: cells are not ascending by actor";
+constexpr const char* kBadLives = "DeltaFrame: lives are not ascending lives of the entries";
 constexpr const char* kNoActor = "DeltaFrame: entries name an actor that is not there";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -89,15 +106,15 @@ INSTANTIATE_TEST_SUITE_P(
                  d.keys = "dogs";
                  d.entries[0].key_length = 0;
                },
-               "DeltaFrame: key_length is 0: must be 1 to 512"},
+               "DeltaFrame: entries name no shard that there can be"},
         Spoilt{"long_key",
                [](WireDelta& d) {
                  d.keys.insert(0, 505, 'x');
                  d.entries[0].key_length = 513;
                },
-               "DeltaFrame: key_length is 513: must be 1 to 512"},
+               "DeltaFrame: entries name no shard that there can be"},
         Spoilt{"shard", [](WireDelta& d) { d.entries[0].shard = kMaxShards; },
-               "DeltaFrame: shard is 1024: must be 0 to 1023"},
+               "DeltaFrame: entries name no shard that there can be"},
         Spoilt{"count_0", [](WireDelta& d) { d.entries[1].count = 0; },
                "DeltaFrame: count is 0: must be 1 to 1024"},
         Spoilt{"count_over", [](WireDelta& d) { d.entries[1].count = 1025; },
@@ -106,6 +123,30 @@ INSTANTIATE_TEST_SUITE_P(
                "DeltaFrame: usable is 0: must be 1 to 1"},
         Spoilt{"usable_over_count", [](WireDelta& d) { d.entries[1].usable = 2; },
                "DeltaFrame: usable is 2: must be 1 to 1"},
+        Spoilt{"life_of_no_entry", [](WireDelta& d) { d.lives[0].entry = 2; }, kBadLives},
+        Spoilt{"life_twice", [](WireDelta& d) { d.lives.push_back(d.lives[0]); }, kBadLives},
+        Spoilt{"empty_life",
+               [](WireDelta& d) {
+                 d.lives[0] = {1, 0, 0, 0};
+               },
+               kBadLives},
+        Spoilt{"no_life", [](WireDelta& d) { d.lives.clear(); },
+               "DeltaFrame: cells were born, though their counter has no end"},
+        Spoilt{"born_before_the_end", [](WireDelta& d) { d.births[0].first = 4; },
+               "DeltaFrame: cells were born before their counter's end"},
+        Spoilt{"not_born", [](WireDelta& d) { d.births.clear(); },
+               "DeltaFrame: cells were born before their counter's end"},
+        Spoilt{"birth_of_no_cell", [](WireDelta& d) { d.births[0].second = 3; },
+               "DeltaFrame: births name a cell that is not there"},
+        Spoilt{"born_too_late",
+               [](WireDelta& d) { d.births[0].first = std::numeric_limits<std::uint64_t>::max(); },
+               "DeltaFrame: life has a time that no counter has"},
+        Spoilt{
+            "ends_too_late",
+            [](WireDelta& d) { d.lives[0].at = d.lives[0].latest = (std::uint64_t{1} << 47) + 1; },
+            "DeltaFrame: life has a time that no counter has"},
+        Spoilt{"beyond_its_latest", [](WireDelta& d) { d.lives[0].latest = 8; },
+               "DeltaFrame: life has a deadline beyond its latest"},
         Spoilt{"versions", [](WireDelta& d) { d.versions = 4097; },
                "DeltaFrame: versions is 4097: must be 0 to 4096"}),
     [](const auto& one) { return one.param.name; });
@@ -231,13 +272,22 @@ OwnPayload request_with_policy(int ack, int level, std::uint16_t shards) {
   });
 }
 
+OwnPayload definition_that_decides(int decide) {
+  return made([=](Builder& b) {
+    wire::NamespacePolicyBuilder policy(b);
+    policy.add_decide(static_cast<wire::Decide>(decide));
+    const std::vector one{wire::CreateNamespaceDefinition(b, 0, nullptr, policy.Finish())};
+    return wire::CreateNamespaces(b, b.CreateVector(one));
+  });
+}
+
 class HostileMessage : public testing::TestWithParam<Hostile> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, HostileMessage,
     testing::Values(
-        Hostile{"op_kind", FrameType::op, [] { return op_of(4, 1, 0); },
-                "Op: kind is 4: must be 0 to 3"},
+        Hostile{"op_kind", FrameType::op, [] { return op_of(6, 1, 0); },
+                "Op: kind is 6: must be 0 to 5"},
         Hostile{"op_ack", FrameType::op, [] { return op_of(0, 255, 0); },
                 "Op: ack is 255: must be 0 to 3"},
         Hostile{"op_shard", FrameType::op, [] { return op_of(0, 0, 1024); },
@@ -316,17 +366,33 @@ INSTANTIATE_TEST_SUITE_P(
                 [] {
                   return shards_of_lengths("", {{0, 0}});
                 },
-                "Collect: key_length is 0: must be 1 to 512"},
+                "Collect: shards name no shard that there can be"},
         Hostile{"shards_long_key", FrameType::collect,
                 [] {
                   return shards_of_lengths(std::string(513, 'x'), {{513, 0}});
                 },
-                "Collect: key_length is 513: must be 1 to 512"},
+                "Collect: shards name no shard that there can be"},
         Hostile{"shards_index", FrameType::collect,
                 [] {
                   return shards_of_lengths("a", {{1, 1024}});
                 },
-                "Collect: shard is 1024: must be 0 to 1023"},
+                "Collect: shards name no shard that there can be"},
+        Hostile{"shards_window_without_key", FrameType::collect,
+                [] {
+                  return shards_of_lengths(std::string("\0\0\0\x3c\0\0\0\1", 8), {{8, kWindow}});
+                },
+                "Collect: shards name no shard that there can be"},
+        Hostile{"shards_window_of_no_length", FrameType::collect,
+                [] {
+                  return shards_of_lengths(std::string("a\0\0\0\0\0\0\0\1", 9), {{9, kWindow}});
+                },
+                "Collect: shards name no shard that there can be"},
+        Hostile{"shards_window_of_an_unknown_kind", FrameType::collect,
+                [] {
+                  return shards_of_lengths(std::string("a\0\0\0\x3c\0\0\0\1", 9),
+                                           {{9, kWindow | 1 << 10}});
+                },
+                "Collect: shards name no shard that there can be"},
         Hostile{"list_part_prefix", FrameType::list_part,
                 [] {
                   return made([](Builder& b) {
@@ -388,6 +454,12 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"namespace_shards", FrameType::namespaces,
                 [] { return request_with_policy(0, 0, 1025); },
                 "NamespaceRequest: shards is 1025: must be 0 to 1024"},
+        Hostile{"definition_decide", FrameType::definitions,
+                [] { return definition_that_decides(2); },
+                "Namespaces: decide is 2: must be 0 to 1"},
+        Hostile{"definition_decide_most", FrameType::definitions,
+                [] { return definition_that_decides(255); },
+                "Namespaces: decide is 255: must be 0 to 1"},
         Hostile{"definition_colon", FrameType::definitions, [] { return definition_of("a:b"); },
                 "Namespaces: name has a ':'"},
         Hostile{"definition_long_name", FrameType::definitions,

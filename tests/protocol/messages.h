@@ -12,16 +12,17 @@
 #include <vector>
 
 #include "protocol/message_codec.h"
+#include "protocol/window.h"
 
 namespace quipu {
 
 // ---- equality: a message with a new field does not compile here ----
 
 // clang-format off
-inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
+inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
 inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
-inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
 inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const List& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Keys& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
@@ -29,6 +30,8 @@ inline auto fields(const CountKeys& m) { const auto& [a, b] = m; return std::tie
 inline auto fields(const KeyCount& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const NamespaceRequest& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const NamespaceReply& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const RangeRequest& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
+inline auto fields(const RangeReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
@@ -57,7 +60,8 @@ inline auto fields(const ListedPart& m) { const auto& [a, b, c] = m; return std:
 inline auto fields(const CountKeysPart& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const KeyCountPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Namespaces& m) { const auto& [a] = m; return std::tie(a); }
-inline auto fields(const Record& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const Prefixes& m) { const auto& [a] = m; return std::tie(a); }
+inline auto fields(const Record& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 // clang-format on
 
 // The result of for_each on a Delta.
@@ -69,9 +73,11 @@ struct SeenShard {
 inline std::vector<SeenShard> shards_of(const Delta& delta) {
   std::vector<SeenShard> seen;
   delta.for_each([&](const DeltaEntry& entry) {
-    seen.push_back(
-        {{std::string(entry.ref.key), entry.ref.shard},
-         {{entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards}});
+    seen.push_back({{std::string(entry.ref.key), entry.ref.shard},
+                    {{entry.cells.begin(), entry.cells.end()},
+                     entry.shard_count,
+                     entry.usable_shards,
+                     entry.life}});
   });
   return seen;
 }
@@ -83,9 +89,9 @@ template <class Message>
 requires requires(const Message& message) { fields(message); }
 bool operator==(const Message& a, const Message& b) { return fields(a) == fields(b); }
 
-using ClientMessage =
-    std::variant<Op, Done, Read, Values, List, Keys, CountKeys, KeyCount, NamespaceRequest,
-                 NamespaceReply, ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal>;
+using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, CountKeys, KeyCount,
+                                   NamespaceRequest, NamespaceReply, RangeRequest, RangeReply,
+                                   ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal>;
 
 namespace test {
 
@@ -98,7 +104,11 @@ inline const std::string kOddKey("\0\xff\r\n:", 5);
 
 // ---- samples ----
 
-// Own cells alone, between others, cleared, and none at all; counts at their edges.
+inline Wall wall_ms(std::int64_t ms) { return Wall{std::chrono::milliseconds(ms)}; }
+
+inline Life largest_life() { return {kLatestDate, kLatestDate, kLatestDate, kLatestDate, true}; }
+
+// Own cells alone, between others, cleared, and none at all; counts and times at their edges.
 inline Delta sample_delta() {
   const Commit commit{77};
   const Cell own{ActorId{5}, commit, -3};
@@ -109,6 +119,15 @@ inline Delta sample_delta() {
   delta.push({kLongestKey, kMaxShards - 1},
              {{{ActorId{kMax64}, commit, kLowest}}, kMaxShards, kMaxShards});
   delta.push({"absent", 0}, {});
+  const ShardKey window = window_at({kLongestKey, kMaxShards - 1}, kMaxTierLength, wall_ms(77));
+  delta.push(window, {{own}, 1, 1});
+  delta.push({"ends", 0},
+             {{{ActorId{1}, Commit{9}, 8, {}, 0, wall_ms(7)}, own, {ActorId{9}, commit, 1}},
+              1,
+              1,
+              {{}, wall_ms(5), wall_ms(9), wall_ms(11), true}});
+  delta.push({"ended", 0}, {{}, 1, 1, largest_life()});
+  delta.push({"born", 0}, {{{ActorId{5}, commit, 1, {}, 0, kLatestDate}}, 1, 1, largest_life()});
   delta.push({"full", 2},
              {{{ActorId{kMax64}, Commit{kMax64}, kHighest, Commit{kMax64}, kLowest}}, 3, 3});
   delta.versions = {{StoreId{1}, BootId{2}, Commit{3}},
@@ -127,27 +146,45 @@ inline const std::string kOddNamespace("\0\xff\r\n", 4);
 inline const std::string kLongestNamespace(kMaxNamespaceName, '\xff');
 
 inline NamespacePolicy sample_policy() {
-  return {.ack = Ack::quorum, .read = ReadLevel::strong, .shards = kMaxShards, .strict = true};
+  return {
+      .ack = Ack::quorum,
+      .read = ReadLevel::strong,
+      .shards = kMaxShards,
+      .ttl = kMaxTtl,
+      .decide = Decide::home,
+      .tiers = {{std::chrono::seconds(1), std::chrono::seconds(1)},
+                {std::chrono::seconds(60), std::chrono::hours(48)},
+                {std::chrono::hours(1), std::chrono::duration_cast<std::chrono::seconds>(kMaxTtl)},
+                {kMaxTierLength, std::nullopt}},
+      .late = std::chrono::seconds(1),
+      .strict = true};
 }
 
 inline NamespaceDefinition largest_definition() {
   const Stamp latest{kLatestStamp, NodeId{kMax64}};
-  return {
-      .name = kLongestNamespace, .changed = latest, .policy = sample_policy(), .dropped = latest};
+  return {.name = kLongestNamespace,
+          .changed = latest,
+          .policy = sample_policy(),
+          .dropped = latest,
+          .whole_from = {kMax64, 0, 1, 2},
+          .counted_from = kMax64,
+          .longest_late = kMaxTtl};
 }
 
 inline Token largest_token() { return {StoreId{kMax64}, Serial{kMax64}, kMax64, kMax64}; }
 
 inline Op largest_op() {
   return {.id = kMax64,
-          .kind = OpKind::open_session,
           .key = kLongestKey,
-          .shard = kMaxShards - 1,
           .amount = kHighest,
-          .ack = Ack::quorum,
-          .timeout_ms = kMaxTimeoutMs,
           .token = largest_token(),
-          .affinity = Affinity{kMax64}};
+          .affinity = Affinity{kMax64},
+          .ttl_ms = kMax64,
+          .at_ms = kHighest,
+          .timeout_ms = kMaxTimeoutMs,
+          .shard = kMaxShards - 1,
+          .kind = OpKind::open_session,
+          .ack = Ack::quorum};
 }
 
 inline Done largest_done() {
@@ -169,18 +206,22 @@ inline std::vector<std::uint16_t> sample_owners(std::uint16_t members, std::size
 
 inline std::vector<ClientMessage> client_messages() {
   const Value largest_value{.code = Code{0xffff},
-                            .detail = "größer",
-                            .value = kHighest,
+                            .shards = kMaxShards,
                             .exists = true,
                             .complete = true,
-                            .age_ms = kUnknownAge,
-                            .shards = kMaxShards};
+                            .detail = "größer",
+                            .value = kHighest,
+                            .expires_in_ms = kLatestDateMs,
+                            .age_ms = kUnknownAge};
   return {
       Op{},
-      Op{.id = 1, .kind = OpKind::add, .key = "likes:42", .amount = -1},
+      Op{.id = 1, .key = "likes:42", .amount = -1, .kind = OpKind::add},
       Op{.id = 1, .key = "likes:42", .amount = 1, .affinity = Affinity{1}},
-      Op{.id = 2, .kind = OpKind::reset, .key = kOddKey, .amount = kLowest, .ack = Ack::memory},
-      Op{.id = 3, .kind = OpKind::raise, .key = "x", .shard = 0, .token = {.floor = 1}},
+      Op{.id = 2, .key = kOddKey, .amount = kLowest, .kind = OpKind::reset, .ack = Ack::memory},
+      Op{.id = 3, .key = "x", .token = {.floor = 1}, .shard = 0, .kind = OpKind::raise},
+      Op{.id = 4, .key = "x", .amount = 1'700'000'000'000, .kind = OpKind::expire},
+      Op{.id = 5, .key = "x", .amount = 1, .ttl_ms = 1},
+      Op{.id = 6, .key = "x", .amount = 1, .at_ms = kLowest},
       largest_op(),
       Done{},
       Done{.id = 1, .code = Code::in_doubt, .detail = "x"},
@@ -223,6 +264,9 @@ inline std::vector<ClientMessage> client_messages() {
       NamespaceRequest{.action = NamespaceAction::set,
                        .policy = {.strict = false},
                        .fields = NamespaceRequest::kStrict},
+      NamespaceRequest{.action = NamespaceAction::set,
+                       .policy = {.decide = Decide::local},
+                       .fields = NamespaceRequest::kDecide},
       NamespaceReply{},
       NamespaceReply{.id = kMax64,
                      .code = Code{0xffff},
@@ -230,6 +274,32 @@ inline std::vector<ClientMessage> client_messages() {
                      .namespaces = {Namespace{}, Namespace{"likes", {.strict = false}},
                                     Namespace{kLongestNamespace, sample_policy()}},
                      .absent = {"n0", "a longer name"}},
+      NamespaceRequest{.action = NamespaceAction::set,
+                       .policy = {.tiers = {{std::chrono::seconds(60), std::nullopt}}},
+                       .fields = NamespaceRequest::kTiers},
+      NamespaceRequest{.action = NamespaceAction::set,
+                       .policy = {.late = std::chrono::milliseconds(1)},
+                       .fields = NamespaceRequest::kLate},
+      RangeRequest{},
+      RangeRequest{.id = kMax64,
+                   .key = kLongestKey,
+                   .level = ReadLevel::strong,
+                   .from = kLatestDate,
+                   .to = kLatestDate,
+                   .last = std::chrono::seconds(kLatestDateMs / 1000),
+                   .only_past = true,
+                   .step = std::chrono::seconds(kLatestDateMs / 1000),
+                   .timeout_ms = kMaxTimeoutMs},
+      RangeReply{},
+      RangeReply{.id = kMax64,
+                 .code = Code{0xffff},
+                 .detail = std::string(256, 'd'),
+                 .begin = kLatestDate,
+                 .step = std::chrono::seconds(kLatestDateMs / 1000),
+                 .counts = std::vector<std::int64_t>(kMaxRange, kLowest),
+                 .complete = true,
+                 .settled_until = kLatestDate},
+      RangeReply{.id = 1, .step = std::chrono::seconds(60), .counts = {0, 1}},
       ConfigRequest{},
       ConfigRequest{kMax64},
       ConfigReply{},
@@ -264,7 +334,10 @@ inline std::vector<ClientMessage> client_messages() {
 }
 
 inline std::vector<PeerMessage> peer_messages() {
-  const std::vector<ShardKey> shards{{"a", 0}, {kOddKey, 1}, {kLongestKey, kMaxShards - 1}};
+  const std::vector<ShardKey> shards{{"a", 0},
+                                     {kOddKey, 1},
+                                     {kLongestKey, kMaxShards - 1},
+                                     window_at({"hits:1", 0}, std::chrono::seconds(60), {})};
   const std::vector<Partition> partitions{Partition{0}, Partition{kPartitions - 1}};
   const LeafId last_leaf{Partition{kPartitions - 1}, kLeaves - 1};
   const Hash128 hash{kMax64, kMax64 - 1};
@@ -291,8 +364,10 @@ inline std::vector<PeerMessage> peer_messages() {
       Heartbeat{1, 0, 0, 0, false, {}, kLatestWall, kMax64, kMax32},
       Forward{},
       Forward{{Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},
+      Forward{{Op{.id = 10, .key = "likes:42", .words = kOddKey, .kind = OpKind::decide}}},
       Forwarded{},
       Forwarded{{Done{}, largest_done(), Done{.id = 3, .code = Code::out_of_range, .detail = "x"}}},
+      Forwarded{{Done{.id = 10, .detail = std::string(300, '\xff')}}},
       Collect{},
       Collect{kMax64, Fence{kMax64}, shards},
       Collected{},
@@ -325,8 +400,11 @@ inline std::vector<PeerMessage> peer_messages() {
       Namespaces{},
       Namespaces{{NamespaceDefinition{},
                   {.name = "likes", .changed = {3, NodeId{4}}, .policy = {.strict = false}},
+                  {.name = "otp", .changed = {3, NodeId{4}}, .policy = {.decide = Decide::local}},
                   {.name = kOddNamespace, .dropped = {1, NodeId{1}}},
                   largest_definition()}},
+      Prefixes{},
+      Prefixes{{0, 7, 0xffff}},
   };
 }
 
@@ -343,25 +421,16 @@ struct Sample {
 };
 
 inline std::string name_of(const Message& message) {
-  static constexpr const char* kClient[] = {"Op",
-                                            "Done",
-                                            "Read",
-                                            "Values",
-                                            "List",
-                                            "Keys",
-                                            "CountKeys",
-                                            "KeyCount",
-                                            "NamespaceRequest",
-                                            "NamespaceReply",
-                                            "ConfigRequest",
-                                            "ConfigReply",
-                                            "StatusRequest",
-                                            "StatusReply",
-                                            "Refusal"};
+  static constexpr const char* kClient[] = {
+      "Op",           "Done",       "Read",          "Values",           "List",
+      "Keys",         "CountKeys",  "KeyCount",      "NamespaceRequest", "NamespaceReply",
+      "RangeRequest", "RangeReply", "ConfigRequest", "ConfigReply",      "StatusRequest",
+      "StatusReply",  "Refusal"};
   static constexpr const char* kPeer[] = {
-      "Hello",     "PeerRefusal", "DeltaFrame", "DeltaAck",      "Heartbeat",    "Forward",
-      "Forwarded", "Collect",     "Collected",  "WriteBack",     "WrittenBack",  "Pull",
-      "Pulled",    "ListPart",    "ListedPart", "CountKeysPart", "KeyCountPart", "Namespaces"};
+      "Hello",         "PeerRefusal",  "DeltaFrame", "DeltaAck",  "Heartbeat",
+      "Forward",       "Forwarded",    "Collect",    "Collected", "WriteBack",
+      "WrittenBack",   "Pull",         "Pulled",     "ListPart",  "ListedPart",
+      "CountKeysPart", "KeyCountPart", "Namespaces", "Prefixes"};
   static_assert(std::size(kClient) == std::variant_size_v<ClientMessage>);
   static_assert(std::size(kPeer) == std::variant_size_v<PeerMessage>);
   if (const auto* peer = std::get_if<PeerMessage>(&message)) return kPeer[peer->index()];
@@ -424,12 +493,16 @@ inline Result<Message> decoded_as(const Message& like, FrameType type, Payload p
     case 9:
       return as_message(decode_namespace_reply(payload));
     case 10:
-      return as_message(decode_config_request(payload));
+      return as_message(decode_range_request(payload));
     case 11:
-      return as_message(decode_config_reply(payload));
+      return as_message(decode_range_reply(payload));
     case 12:
-      return as_message(decode_status_request(payload));
+      return as_message(decode_config_request(payload));
     case 13:
+      return as_message(decode_config_reply(payload));
+    case 14:
+      return as_message(decode_status_request(payload));
+    case 15:
       return as_message(decode_status_reply(payload));
     default:
       return as_message(decode_refusal(payload));

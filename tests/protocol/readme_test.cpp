@@ -60,9 +60,9 @@ const char* words(Outcome outcome) {
 TEST(Readme, shows_the_bytes_of_an_add) {
   const Op op{.id = 1,
               .key = "likes:42",
-              .shard = 0,
               .amount = 5,
-              .token = {StoreId{0x1122334455667788}, Serial{3}, 7, 6}};
+              .token = {StoreId{0x1122334455667788}, Serial{3}, 7, 6},
+              .shard = 0};
   EXPECT_EQ(hex(dump("op")), hex(encoded(ClientMessage(op))));
 }
 
@@ -118,7 +118,7 @@ TEST(Readme, lists_every_frame_type) {
 TEST(FrameDecoder, knows_the_types_that_are_listed_and_no_others) {
   const std::map<int, std::string> types = types_in_use();
   for (int type = 0; type <= 0xffff; ++type) {
-    std::string header("\xfe\1\0\0\0\0\0\0", 8);
+    std::string header("\xfe\2\0\0\0\0\0\0", 8);
     header[2] = static_cast<char>(type & 0xff);
     header[3] = static_cast<char>(type >> 8);
     FrameDecoder decoder;

@@ -54,6 +54,10 @@ Stored stored_meta(std::string name, const Meta& meta) {
   return stored(std::move(name), meta, encode_meta, decode_meta);
 }
 
+Stored stored_prefixes(std::string name, const std::vector<std::uint8_t>& page) {
+  return stored(std::move(name), page, encode_prefixes, decode_prefixes);
+}
+
 Stored stored_namespace(std::string name, const NamespaceDefinition& definition) {
   return stored(std::move(name), definition, encode_namespace, decode_namespace);
 }
@@ -84,12 +88,22 @@ std::vector<Stored> stored_values() {
       stored_state("empty_state", {}),
       stored_state("state", {{{ActorId{1}, Commit{2}, -3}, largest}, 2, 1}),
       stored_state("most_shards", {{largest}, kMaxShards, kMaxShards}),
+      stored_state("spent", {{}, 1, 1, {wall_ms(1), {}, {}, {}, false}}),
+      stored_state("ending", {{{ActorId{1}, Commit{2}, -3, {}, 0, wall_ms(3)}, largest},
+                              1,
+                              1,
+                              {{}, wall_ms(2), wall_ms(5), wall_ms(9), true}}),
+      stored_state("ending_last",
+                   {{{ActorId{1}, Commit{2}, -3, {}, 0, kLatestDate}}, 1, 1, largest_life()}),
+      stored_prefixes("prefixes", std::vector<std::uint8_t>(kPrefixPage, 0x81)),
       stored_record("empty_record", {}),
       stored_record("record",
                     {sample_delta(), {full_tokens(), {.serial = Serial{1}}, full_tokens()}}),
       stored_record(
           "record_of_aliases",
           {sample_delta(), {}, {Alias{7}, Alias{}}, {{Alias{8}, -1}, {Alias{7}, kLowest}}}),
+      stored_record("record_of_a_drop",
+                    {Delta(Commit{7}), {}, {}, {}, {Partition{0}, Partition{kPartitions - 1}}}),
       stored_record("record_of_tokens", {Delta(Commit{kMax64}), {TokenRecord{Serial{1}, 0, {}}}}),
       stored_tokens("empty_tokens", {.serial = Serial{1}}),
       stored_tokens("tokens", full_tokens()),
@@ -102,6 +116,8 @@ std::vector<Stored> stored_values() {
       stored_namespace("dropped_namespace", {.name = "likes", .dropped = {1, NodeId{2}}}),
       stored_namespace("relaxed_namespace",
                        {.changed = {1, NodeId{2}}, .policy = {.strict = false}}),
+      stored_namespace("namespace_that_decides_locally",
+                       {.changed = {1, NodeId{2}}, .policy = {.decide = Decide::local}}),
       stored_namespace("namespace", largest_definition()),
   };
 }
@@ -123,7 +139,7 @@ TEST_P(StoredValue, comes_back_from_any_address) {
 }
 
 TEST_P(StoredValue, begins_with_its_version) {
-  EXPECT_EQ(GetParam().value.substr(0, 4), std::string("\x8\0\0\0", 4));
+  EXPECT_EQ(GetParam().value.substr(0, 4), std::string("\x10\0\0\0", 4));
 }
 
 TEST_P(StoredValue, cut_at_any_byte_is_corrupt) {
@@ -198,12 +214,12 @@ TEST_P(StoredValue, cut_behind_a_right_checksum_is_corrupt_or_the_same) {
 
 TEST(StoredState, of_another_version_is_told_apart_from_damage) {
   std::string value = encode_shard_state(kKey, {});
-  for (const char version : {'\0', '\3', '\5', '\x7', '\x10'}) {
+  for (const char version : {'\0', '\3', '\5', '\x7', '\x20'}) {
     value[0] = version;
     EXPECT_EQ(decode_shard_state(kKey, value).status().detail(),
-              "shard state: version " + std::to_string(version) + ": this build reads up to 8");
+              "shard state: version " + std::to_string(version) + ": this build reads up to 16");
   }
-  for (const char version : {'\1', '\2', '\4'}) {
+  for (const char version : {'\1', '\2', '\4', '\x8'}) {
     value[0] = version;
     EXPECT_TRUE(decode_shard_state(kKey, value).ok());
   }
@@ -235,7 +251,7 @@ TEST(StoredRecord, with_more_aliases_than_shards_is_corrupt) {
 // What other versions wrote, or a bug.
 class RecordTable : public testing::Test {
  protected:
-  Result<std::vector<Record::Aliased>> read(char version = 8) {
+  Result<std::vector<Record::Aliased>> read(char version = 16) {
     builder_.Finish(wire::CreateRecord(builder_, 0, 0, 0, aliased_, wide_, narrow_, changes_));
     const std::string table(reinterpret_cast<const char*>(builder_.GetBufferPointer()),
                             builder_.GetSize());

@@ -59,7 +59,11 @@ void asks_one_by_one(const Context& context) {
   expect(error->type == REDIS_REPLY_ERROR &&
              text(error) == "ERR value is not an integer or out of range",
          "INCRBY of no number says a REDIS_REPLY_ERROR");
-  expect(ask(context, "EXPIRE likes 1")->type == REDIS_REPLY_ERROR, "EXPIRE says an error");
+  expect(ask(context, "LPUSH likes 1")->type == REDIS_REPLY_ERROR, "LPUSH says an error");
+  expect(ask(context, "EXPIRE likes 1000 NX")->integer == 1, "EXPIRE NX says 1");
+  expect(ask(context, "EXPIRE likes 1000 NX")->integer == 0, "EXPIRE NX of an end says 0");
+  expect(ask(context, "PERSIST likes")->integer == 1, "PERSIST says 1");
+  expect(ask(context, "SET likes 1 NX")->type == REDIS_REPLY_NIL, "SET NX says nil");
 }
 
 void pipelines(const Context& context) {

@@ -44,10 +44,20 @@ def speak(**options):
         "incrby of no number",
     )
     expect_error(
-        lambda: client.expire("likes", 1),
-        "unknown command 'EXPIRE', with args beginning with: 'likes' '1' ",
-        "expire",
+        lambda: client.lpush("likes", 1),
+        "unknown command 'LPUSH', with args beginning with: 'likes' '1' ",
+        "lpush",
     )
+    expect(client.expire("likes", 1000, nx=True), True, "expire of a counter without an end")
+    expect(client.expire("likes", 1000, nx=True), False, "expire of a counter with an end")
+    expect(990 < client.ttl("likes") <= 1000, True, "ttl")
+    expect(client.persist("likes"), True, "persist")
+    expect(client.set("lock", 1, nx=True, ex=1000), True, "the first set nx")
+    expect(client.set("lock", 1, nx=True, ex=1000), None, "the second set nx")
+    expect(client.set("lock", 2, get=True, keepttl=True), "1", "set get keepttl")
+    expect(client.getex("lock", persist=True), "2", "getex")
+    expect(client.mset({"lock": 3, "other": 4}), True, "mset")
+    expect(client.delete("lock", "other"), 2, "delete")
 
     pipeline = client.pipeline(transaction=False)
     for _ in range(10_000):

@@ -1,6 +1,7 @@
 #include "tests/simulator/aftermath.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "cluster/client/settings.h"
@@ -23,6 +24,7 @@ void Aftermath::check() {
   if (!trace_.failure()) check_clocks();
   if (!trace_.failure()) check_it_works();
   if (!trace_.failure()) check_staleness();
+  if (!trace_.failure() && world_.ends_) check_strong_ends();
 }
 
 // Nothing, or who does not.
@@ -125,6 +127,8 @@ void Aftermath::check_converged() {
   if (!world_.wait_for(seconds(15), kStep, [this] { return who_is_crowded().empty(); }))
     fail(Invariant::bounded, who_is_crowded());
   nemesis_.check_identities();
+  if (!trace_.failure() && world_.windows_) check_windows();
+  if (!trace_.failure() && world_.ends_) check_ends();
   if (!trace_.failure()) check_totals();
   if (!trace_.failure()) check_lists();
 }
@@ -146,6 +150,240 @@ void Aftermath::check_namespaces() {
   // A node may have closed a link for want of room, so the answer may be without its peer.
   if (!world_.wait_for(seconds(5), kStep, agree))
     fail(Invariant::namespaces_agree, clients.who_differs());
+}
+
+// With little memory, what was evicted is found by the slow scan alone.
+void Aftermath::check_ends() {
+  EndsClients& clients = *world_.ends_;
+  clients.end_all();
+  if (!world_.wait_for(seconds(15), kStep, [&] { return clients.all_have_an_end(); }))
+    return fail(Invariant::works_after_healing, "a counter cannot be given an end");
+  const Instant ended = clients.all_ended();
+  world_.run_for(ended - time_.now());
+  const auto nobody_shows = [&] {
+    if (const std::string shown = clients.who_shows(); !shown.empty())
+      fail(Invariant::ended_stays_ended, shown);
+    return !trace_.failure();
+  };
+  const auto gone = [&] { return nobody_shows() && clients.who_holds().empty(); };
+  const bool evicts = world_.options_.has(Knob::small_memory);
+  if (!world_.wait_for(seconds(evicts ? 10 : 30), kStep, gone) && !evicts)
+    fail(Invariant::purged_is_gone, clients.who_holds());
+  world_.run_for(seconds(1));
+  if (!trace_.failure() && nobody_shows() && !nodes_.empty()) check_new_life();
+  if (!trace_.failure() && nodes_.size() > 1) check_absence();
+  world_.run_for(seconds(11));  // key counts have what ended until a sweep finds it
+}
+
+void Aftermath::check_windows() {
+  WindowsClients& clients = *world_.windows_;
+  if (!clients.defined()) return;
+  const auto answered = [&] { return clients.waiting() == 0; };
+  if (!world_.wait_for(seconds(15), kStep, answered))
+    return fail(Invariant::every_call_ends, "a question about windows has no answer");
+  // The second time, the windows of the first are still kept, some of them barely.
+  for (int round = 0; round < 2; ++round) {
+    if (round > 0) world_.run_for(seconds(20));
+    clients.ask_all();
+    if (!world_.wait_for(seconds(15), kStep, answered))
+      return fail(Invariant::works_after_healing,
+                  "a strong range has no answer though nothing fails");
+  }
+  // One node is away until all have gone elsewhere, and comes back with its own.
+  SimNode* const away = nodes_.size() > 1 ? nodes_[ledger_.size() % nodes_.size()] : nullptr;
+  if (away != nullptr) away->crash();
+  world_.run_for(clients.all_gone() - time_.now());
+  if (away != nullptr && !away->start())
+    return fail(Invariant::no_crash, away->refusal().message());
+  if (!world_.wait_for(seconds(30), kStep, [this] { return world_.everybody_whole(); }))
+    return fail(Invariant::all_ready_after_healing, "a node was away, and is not ready");
+  const bool evicts = world_.options_.has(Knob::small_memory);
+  const auto gone = [&] { return clients.who_holds().empty(); };
+  if (!world_.wait_for(seconds(30), kStep, gone) && !evicts)
+    fail(Invariant::purged_is_gone, clients.who_holds());
+  if (const std::string who = clients.who_gave_up(); !who.empty())
+    fail(Invariant::actor_is_kept, who);
+}
+
+bool Aftermath::change(SimNode& node, Op op) {
+  if (hear<Done>(node, op)) return true;
+  fail(Invariant::works_after_healing,
+       node.name() + " does not change " + std::string(op.key) + " though nothing fails");
+  return false;
+}
+
+// A key that ends, which that node owns.
+std::string Aftermath::key_of(const SimNode& owner, std::string_view name) const {
+  std::string key;
+  for (int i = 0;; ++i) {
+    key = std::string(kEndsPrefix) + std::string(name) + std::to_string(i);
+    const Partition home = Placement{world_.oracle_.placement(), {key, 0}}.partition();
+    if (config_.owners.owns(owner.member(), home)) return key;
+  }
+}
+
+// An add right after an end counts, although the clock of its node may be behind that end.
+void Aftermath::check_new_life() {
+  std::vector<SimNode*> owners;
+  std::ranges::copy_if(nodes_, std::back_inserter(owners), [this](const SimNode* node) {
+    return config_.members[node->member()].weight > 0;
+  });
+  const auto by_clock = [](const SimNode* a, const SimNode* b) { return a->wall() < b->wall(); };
+  SimNode& slow = **std::ranges::min_element(owners, by_clock);
+  SimNode& fast = **std::ranges::max_element(owners, by_clock);
+  check_strong_end(slow, fast, "soon:");
+  if (trace_.failure()) return;
+  for (SimNode* first : {&fast, &slow}) {
+    const std::string key = key_of(slow, first == &fast ? "again:" : "once more:");
+    if (!change(*first, {.key = key, .amount = 1, .ack = Ack::quorum}) ||
+        !change(fast, {.key = key, .kind = OpKind::reset, .ack = Ack::quorum}))
+      return;
+    // One that has not heard of the end may count into the life that it ends.
+    const auto heard = [&] {
+      const ShardMap& map = slow.core()->executor().map();
+      const Placement place = map.place({key, 0});
+      const Entry* const entry = map.index().find(place, {key, 0});
+      return !map.resident(place, {key, 0}) || entry == nullptr || !entry->total().exists;
+    };
+    (void)world_.wait_for(seconds(2), milliseconds(5), heard);
+    if (!change(slow, {.key = key, .amount = 4, .ack = Ack::quorum})) return;
+    world_.ends_->watch(key);
+    world_.run_for(milliseconds(500));
+    slow.ask_strongly({key}, seconds(2));
+    const auto right = [&] {
+      const auto value = slow.answer();
+      if (value && value->code == Code::ok) return value->value > 0 && value->value % 4 == 0;
+      if (value) slow.ask_strongly({key}, seconds(2));
+      return false;
+    };
+    if (!world_.wait_for(seconds(5), milliseconds(20), right))
+      return fail(Invariant::counts_in_one_life,
+                  "an add of 4 to " + key +
+                      " right after its end was acked at quorum, and a strong "
+                      "read tells " +
+                      (slow.answer() ? std::to_string(slow.answer()->value) : "nothing"));
+    if (!change(slow, {.key = key, .kind = OpKind::reset, .ack = Ack::quorum})) return;
+  }
+}
+
+// A strong read that this node begins now tells that value.
+bool Aftermath::reads(SimNode& node, const std::string& key, std::int64_t value) {
+  node.ask_strongly({key}, seconds(2));
+  const auto told = [&] {
+    const auto answer = node.answer();
+    if (answer && answer->code == Code::ok) return true;
+    if (answer) node.ask_strongly({key}, seconds(2));
+    return false;
+  };
+  return world_.wait_for(seconds(5), milliseconds(5), told) && node.answer()->value == value;
+}
+
+// What one strong read calls ended, no later one shows, by whichever clock.
+void Aftermath::check_strong_end(SimNode& slow, SimNode& fast, const std::string& name) {
+  const std::string key = key_of(slow, name);
+  if (!change(slow, {.key = key, .amount = 1, .ttl_ms = 1000, .ack = Ack::quorum})) return;
+  if (!world_.wait_for(seconds(8), milliseconds(5), [&] { return reads(fast, key, 0); }))
+    return fail(Invariant::ended_stays_ended, fast.name() + " never reads that " + key + " ended");
+  if (!reads(slow, key, 0))
+    fail(Invariant::ended_stays_ended,
+         slow.name() + " reads " + key + " strongly after a strong read told that it had ended");
+}
+
+// A sweep may come between the two reads, and then says the same. So, several times.
+void Aftermath::check_strong_ends() {
+  std::vector<SimNode*> owners;
+  std::ranges::copy_if(nodes_, std::back_inserter(owners), [this](const SimNode* node) {
+    return node->running() && config_.members[node->member()].weight > 0;
+  });
+  if (owners.empty()) return;
+  const auto clock = [](const SimNode* node) { return node->wall(); };
+  SimNode& slow = *std::ranges::min(owners, {}, clock);
+  SimNode& fast = *std::ranges::max(owners, {}, clock);
+  for (int round = 0; round < 8 && !trace_.failure(); ++round)
+    check_strong_end(slow, fast, "at once " + std::to_string(round) + ':');
+}
+
+// A node is away while counters end: one that had no end when it left, one that had a later one,
+// and one that has ended by itself.
+void Aftermath::check_absence() {
+  const auto owns_some = [this](const SimNode* node) {
+    return config_.members[node->member()].weight > 0;
+  };
+  const auto at = std::ranges::find_if(nodes_, owns_some);
+  SimNode& away = **at;
+  SimNode& here = *nodes_[at == nodes_.begin() ? 1 : 0];
+  const std::string endless = key_of(away, "endless:"), late = key_of(away, "late:"),
+                    alone = key_of(away, "alone:"), anew = key_of(away, "anew:");
+  const std::uint64_t hour = 3'600'000;
+  if (!change(here, {.key = endless, .amount = 1, .ack = Ack::quorum}) ||
+      !change(here, {.key = late, .amount = 1, .ttl_ms = hour, .ack = Ack::quorum}) ||
+      !change(here, {.key = alone, .amount = 1, .ttl_ms = 3000, .ack = Ack::quorum}) ||
+      !change(here, {.key = anew, .amount = 1, .ttl_ms = 3000, .ack = Ack::quorum}) ||
+      !change(away, {.key = anew, .amount = 16, .ttl_ms = 3000, .ack = Ack::quorum}))
+    return;
+  world_.run_for(seconds(2));  // until it has them, too
+  away.crash();
+  world_.run_for(seconds(1));
+  const auto soon = [&] {
+    return (here.true_wall() + milliseconds(300)).time_since_epoch().count();
+  };
+  for (const std::string& key : {endless, late}) {
+    if (!change(here, {.key = key, .amount = soon(), .kind = OpKind::expire})) return;
+    world_.ends_->watch(key);
+  }
+  world_.ends_->watch(alone);
+  world_.run_for(seconds(35));
+  // A new life, with an end or without.
+  if (!change(here, {.key = anew, .amount = 4, .ttl_ms = ledger_.size() % 2 == 0 ? hour : 0}))
+    return;
+  world_.run_for(seconds(1));
+  if (!away.start()) return fail(Invariant::no_crash, away.refusal().message());
+  // From memory: a strong read would repair a copy.
+  const auto knows = [&](const SimNode* node) {
+    const std::array<std::string_view, 1> name{anew};
+    std::array<Value, 1> value;
+    node->core()->read_now(node->clock().now(), name, value);
+    return value[0].shards == 0 || value[0].value == 4;
+  };
+  std::set<const SimNode*> informed;
+  const auto whole = [&] {
+    for (const SimNode* node : nodes_) {
+      if (knows(node)) {
+        informed.insert(node);
+      } else if (node != &away && informed.contains(node)) {
+        fail(Invariant::counts_in_one_life, node->name() + " knew the new life of " + anew +
+                                                " until " + away.name() + " came back");
+      }
+    }
+    return world_.everybody_whole();
+  };
+  if (!world_.wait_for(seconds(30), milliseconds(20), whole))
+    return fail(Invariant::all_ready_after_healing, away.name() + " was away, and is not ready");
+  const auto stays = [&] { return whole() && knows(&away); };
+  (void)world_.wait_for(seconds(2), milliseconds(20), [&] { return !whole(); });
+  if (trace_.failure()) return;
+  if (!world_.wait_for(seconds(4), milliseconds(100), stays))
+    return fail(Invariant::counts_in_one_life,
+                away.name() + " came back, and does not know the new life of " + anew);
+  for (SimNode* node : nodes_) {
+    if (!world_.wait_for(seconds(5), milliseconds(200), [&] { return reads(*node, anew, 4); }))
+      return fail(Invariant::counts_in_one_life,
+                  "after a node was away, " + node->name() + " reads the new life of " + anew +
+                      " as " +
+                      (node->answer() ? std::to_string(node->answer()->value) : "nothing"));
+  }
+  if (!change(here, {.key = anew, .kind = OpKind::reset})) return;
+  world_.ends_->watch(anew);
+  EndsClients& clients = *world_.ends_;
+  const bool evicts = world_.options_.has(Knob::small_memory);
+  const auto gone = [&] {
+    return clients.who_shows().empty() && (evicts || clients.who_holds().empty());
+  };
+  if (world_.wait_for(seconds(30), kStep, gone)) world_.run_for(seconds(3));
+  if (const std::string shown = clients.who_shows(); !shown.empty())
+    return fail(Invariant::ended_stays_ended, "after a node was away, " + shown);
+  if (const std::string held = clients.who_holds(); !held.empty() && !evicts)
+    fail(Invariant::purged_is_gone, "after a node was away, " + held);
 }
 
 void Aftermath::check_totals() {
@@ -233,7 +471,10 @@ void Aftermath::check_lists() {
   }
   const auto size = hear<KeyCount>(node, CountKeys{});
   if (!size) return fail(Invariant::works_after_healing, node.name() + " does not count counters");
-  if (size->counters != told.size())
+  // What ended in the store alone is counted until a slow scan finds it.
+  const bool evicts = world_.options_.has(Knob::small_memory);
+  const std::size_t unknown = world_.ends_ && evicts ? world_.ends_->counters() : 0;
+  if (size->counters < told.size() || size->counters > told.size() + unknown)
     fail(Invariant::lists_are_whole, node.name() + " lists " + std::to_string(told.size()) +
                                          " counters and counts " + std::to_string(size->counters));
   for (const std::string& key : ledger_.keys()) {
@@ -245,6 +486,7 @@ void Aftermath::check_lists() {
            node.name() + " lists " + key + " " + std::to_string(times) + " times");
     told.erase(key);
   }
+  std::erase_if(told, [](const std::string& key) { return key.starts_with(kWindowsPrefix); });
   if (!told.empty())
     fail(Invariant::lists_are_whole,
          node.name() + " lists " + *told.begin() + ", which nobody named");

@@ -44,7 +44,9 @@ NamespacePolicy draw_policy(Random& random, const Options& options, std::string_
   const std::uint64_t shards = random.below(5), strict = random.below(6);
   // The shards of a new counter would overfill an outbox of 3 shards. Its adds at quorum would wait
   // for a repair, in doubt.
-  const bool spreads = options.has(Knob::shards) && !options.has(Knob::small_outbox);
+  // And what is spread has no end.
+  const bool spreads = options.has(Knob::shards) && !options.has(Knob::small_outbox) &&
+                       !(name.empty() && options.has(Knob::ends));
   if (shards > 0 && spreads) policy.shards = static_cast<std::uint16_t>(shards);
   if (strict < 2 && name.empty()) policy.strict = strict == 0;
   return policy;

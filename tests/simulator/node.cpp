@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/cluster/word_decider.h"
+
 namespace quipu::sim {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr ClientId kSelf{~std::uint64_t{0}}, kDefiner{~std::uint64_t{1}};
+constexpr ClientId kSelf{~std::uint64_t{0}}, kDefiner{~std::uint64_t{1}}, kOther{~std::uint64_t{2}};
 
 void feed(FrameDecoder& decoder, const std::string& bytes) {
   std::memcpy(decoder.prepare(bytes.size()).data(), bytes.data(), bytes.size());
@@ -73,6 +75,8 @@ bool SimNode::start() {
   trusted_wall_ = {};
   core_ = std::make_unique<NodeCore>(clock_.now(), wall(), shared_.config, self_, shared_.settings,
                                      std::move(*executor), random_.split());
+  static const test::WordDecider decider;
+  core_->decide_by(decider);
   tick();
   dial();
   return true;
@@ -94,6 +98,7 @@ void SimNode::crash() {
   released_ = Commit{};
   must_serve_.clear();
   asked_namespaces_.clear();
+  asked_others_.clear();
   dialed_.clear();
   shared_.network.close_all(host());
 }
@@ -359,6 +364,13 @@ void SimNode::perform(Effects& effects) {
       asked.mapped().ended(changed);
       continue;
     }
+    if (reply.client == kOther) {
+      const auto id = std::visit([](const auto& answer) { return answer.id; }, reply.answer);
+      const auto asked = asked_others_.extract(id);
+      if (!asked) return broken("a request was answered twice");
+      asked.mapped()(reply.answer);
+      continue;
+    }
     if (reply.client == kSelf) {
       // One to an earlier question may come late.
       const auto id = std::visit([](const auto& answer) { return answer.id; }, reply.answer);
@@ -545,6 +557,34 @@ void SimNode::ask(NamespaceRequest request, NamespacesAsked asked) {
     asked_namespaces_.emplace(request.id, std::move(asked));
     perform(effects);
   });
+}
+
+// Asked while it sleeps, it never arrives.
+void SimNode::ask(Op op, Ended ended) {
+  if (!running() || asleep_) return;
+  op.id = next_id_++;
+  asked_others_.emplace(op.id, std::move(ended));
+  Effects effects;
+  core_->on_ops(clock_.now(), kOther, {&op, 1}, effects);
+  perform(effects);
+}
+
+void SimNode::ask(Read read, Ended ended) {
+  if (!running() || asleep_) return;
+  read.id = next_id_++;
+  asked_others_.emplace(read.id, std::move(ended));
+  Effects effects;
+  core_->on_read(clock_.now(), kOther, read, effects);
+  perform(effects);
+}
+
+void SimNode::ask(RangeRequest range, Ended ended) {
+  if (!running() || asleep_) return;
+  range.id = next_id_++;
+  asked_others_.emplace(range.id, std::move(ended));
+  Effects effects;
+  core_->on_range(clock_.now(), kOther, range, effects);
+  perform(effects);
 }
 
 std::optional<Value> SimNode::answer() const {

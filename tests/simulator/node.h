@@ -50,6 +50,8 @@ class SimNode {
   void pause(Duration length);
   void wake();
   [[nodiscard]] bool running() const { return core_ != nullptr; }
+  // How often it was started, or crashed.
+  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   [[nodiscard]] HostId host() const { return self_; }
   [[nodiscard]] MemberIndex member() const { return self_; }
   [[nodiscard]] const std::string& name() const { return shared_.config.members[self_].name; }
@@ -59,6 +61,7 @@ class SimNode {
   // Its machine's wall clock is this far ahead of the true time. The core is not told.
   void set_wall(Wall::duration ahead) { wall_ahead_ = ahead; }
   [[nodiscard]] Wall wall() const;
+  [[nodiscard]] Wall true_wall() const { return wall() - wall_ahead_; }
 
   // ---- the disk ----
   [[nodiscard]] Disk& disk() { return disk_; }
@@ -87,7 +90,13 @@ class SimNode {
     std::function<void(const NamespaceReply&)> ended;
   };
   void ask(NamespaceRequest request, NamespacesAsked asked);
+  // The same for ops and reads of yet another client.
+  using Ended = std::function<void(const Answer&)>;
+  void ask(Op op, Ended ended);
+  void ask(Read read, Ended ended);
+  void ask(RangeRequest range, Ended ended);
   [[nodiscard]] std::size_t asked_namespaces() const { return asked_namespaces_.size(); }
+  [[nodiscard]] std::size_t asked_others() const { return asked_others_.size(); }
   [[nodiscard]] const std::optional<Answer>& told() const { return told_; }
   [[nodiscard]] std::optional<Value> answer() const;  // of a read
 
@@ -158,6 +167,7 @@ class SimNode {
   std::uint64_t asked_ = 0;                                  // the number of the last question
   std::optional<Answer> told_;
   std::map<std::uint64_t, NamespacesAsked> asked_namespaces_;  // by the request's id
+  std::map<std::uint64_t, Ended> asked_others_;                // by the request's id
   std::tuple<Fence, std::size_t, bool> votes_;                 // by the last state of its copies
 };
 

@@ -58,6 +58,8 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::namespaces, "namespaces", "namespaces are defined, changed and dropped", 30},
     KnobInfo{Knob::wrong_walls, "wrong-walls", "a node's wall clock is off by up to 20 minutes",
              40},
+    KnobInfo{Knob::ends, "ends", "some counters end", 40},
+    KnobInfo{Knob::windows, "windows", "some counters count in windows of time", 40},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 

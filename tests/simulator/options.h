@@ -65,6 +65,8 @@ enum class Knob : std::uint8_t {
   founding,
   namespaces,
   wrong_walls,
+  ends,
+  windows,
   count_  // how many there are
 };
 

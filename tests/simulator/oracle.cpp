@@ -8,12 +8,14 @@
 #include "protocol/state_codec.h"
 #include "storage/lattice.h"
 #include "storage/stored_keys.h"
+#include "tests/simulator/ends.h"
 #include "tests/simulator/reference.h"
+#include "tests/simulator/windows.h"
 
 namespace quipu::sim {
 
 std::string tell(const Op& op) {
-  static constexpr const char* kKinds[] = {"add", "reset", "raise", "open session"};
+  static constexpr const char* kKinds[] = {"add", "reset", "raise", "open session", "expire"};
   std::string text =
       std::to_string(op.id) + ":" + kKinds[static_cast<int>(op.kind)] + " " + std::string(op.key);
   if (op.shard != kAnyShard) text += "/" + std::to_string(op.shard);
@@ -28,6 +30,12 @@ std::string tell(const Done& done) {
 }
 
 namespace {
+
+// What ends, or is forgotten, does so without a record, so what is at rest does not say what a node
+// may show.
+bool ends(ShardRef shard) {
+  return shard.key.starts_with(kEndsPrefix) || shard.key.starts_with(kWindowsPrefix);
+}
 
 std::string name(ShardRef shard) {
   return std::string(shard.key) + "/" + std::to_string(shard.shard);
@@ -110,6 +118,7 @@ void Oracle::join(MemberIndex node, ShardRef shard, std::span<const Cell> cells,
 
 void Oracle::absorb(MemberIndex node, const Delta& delta) {
   delta.for_each([&](const DeltaEntry& entry) {
+    if (ends(entry.ref)) return;
     for (const Cell& cell : entry.cells) {
       know(node, entry.ref, cell.actor, cell.commit, cell.sum);
       know(node, entry.ref, cell.actor, cell.cleared_commit, cell.cleared_sum);
@@ -146,6 +155,7 @@ Commit Oracle::reached(MemberIndex node, ShardRef shard, ActorId actor) const {
 // that is swallowed, as the greater commit wins. Only on a disk that went back it may not.
 void Oracle::check_actors(MemberIndex node, const Delta& delta) {
   delta.for_each([&](const DeltaEntry& entry) {
+    if (ends(entry.ref)) return;
     const Partition partition = this->partition(entry.ref);
     if (counted_[node].contains(partition)) return;
     const ActorId actor = own_actor(node, partition);
@@ -224,6 +234,7 @@ void Oracle::check_versions(MemberIndex node) {
 
 // A state leaves a disk when all of it is on every owner's.
 void Oracle::check_given_up(MemberIndex node, const ShardRef& shard) {
+  if (ends(shard)) return;
   const ShardState& mine = durable(node, shard);
   for (const MemberIndex owner : config_.owners.of(partition(shard))) {
     ShardState held = durable(owner, shard);
@@ -247,7 +258,7 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
       absorb_record(node, key, value);
     } else if (const auto named = stored::parse_shard(key)) {
       const auto state = decode_shard_state(key, value);
-      if (!state.ok()) continue;
+      if (!state.ok() || ends(named->ref)) continue;
       join(node, named->ref, state->cells, state->shard_count, state->usable_shards);
     }
   }
@@ -255,6 +266,7 @@ void Oracle::on_disk_replaced(MemberIndex node, const MemoryDisk& disk) {
 }
 
 bool Oracle::holds(MemberIndex node, const DeltaEntry& entry) const {
+  if (ends(entry.ref)) return true;
   ShardState held = durable(node, entry.ref);
   return !reference::join(held, entry.cells, entry.shard_count, entry.usable_shards);
 }
@@ -306,9 +318,9 @@ void Oracle::check_greeting(MemberIndex from, HostId to, const Hello& hello) {
 
 void Oracle::tell(MemberIndex from, HostId to, const PeerMessage& message) {
   static constexpr const char* kNames[] = {
-      "hello",     "refusal",   "delta",       "delta ack",  "beat",         "forward",
-      "forwarded", "collect",   "collected",   "write-back", "written back", "pull",
-      "pulled",    "list part", "listed part", "size part",  "sized part",   "definitions"};
+      "hello",       "refusal",   "delta",      "delta ack",    "beat",    "forward", "forwarded",
+      "collect",     "collected", "write-back", "written back", "pull",    "pulled",  "list part",
+      "listed part", "size part", "sized part", "definitions",  "prefixes"};
   static_assert(std::size(kNames) == std::variant_size_v<PeerMessage>);
   trace_.say_message(time_.now(), [&] {
     std::string text = config_.members[from].name + " -> " +

@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 37> kInvariants = {{
+constexpr std::array<InvariantInfo, 44> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -56,6 +56,15 @@ constexpr std::array<InvariantInfo, 37> kInvariants = {{
      "after healing all nodes hold the same definitions, and no acked change of one is lost"},
     {"clocks_are_judged",
      "no node trusts a wrong wall clock, and after healing each trusts its own"},
+    {"ended_stays_ended", "no node with a trusted clock shows what has ended"},
+    {"counts_in_one_life",
+     "an add to a counter that ends counts in one life, once, and until its end"},
+    {"purged_is_gone", "what has ended is soon in no memory, on no disk and in no list"},
+    {"actor_is_kept", "while no disk loses anything, an executor goes on under its actor"},
+    {"doubtful_clock_dates_nothing",
+     "a node that does not trust its clock changes nothing that ends"},
+    {"one_window_per_tier", "an add counts in one window of each tier, that of its time"},
+    {"settled_does_not_change", "once a count is called settled, later answers give the same"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle, and no check fails"},
 }};

@@ -49,6 +49,13 @@ enum class Invariant : std::uint8_t {
   lists_are_whole,
   namespaces_agree,
   clocks_are_judged,
+  ended_stays_ended,
+  counts_in_one_life,
+  purged_is_gone,
+  actor_is_kept,
+  doubtful_clock_dates_nothing,
+  one_window_per_tier,
+  settled_does_not_change,
   works_after_healing,
   no_crash,
 };

@@ -112,6 +112,11 @@ World::World(const Options& options, Trace& trace)
   }
   nemesis_ = std::make_unique<Nemesis>(shared_, nodes_, ledger_, options_, random_.split());
   if (options_.has(Knob::namespaces)) namespaces_.emplace(shared_, nodes_, ledger_, options_);
+  // A node that is alone trusts its clock, so nobody can say when its counters end.
+  const bool nobody_knows = nodes_.size() == 1 && options_.has(Knob::wrong_walls);
+  if (options_.has(Knob::ends) && !nobody_knows) ends_.emplace(shared_, nodes_, ledger_, options_);
+  if (options_.has(Knob::windows) && !nobody_knows)
+    windows_.emplace(shared_, nodes_, ledger_, options_);
 }
 
 void World::run_for(Duration length) {
@@ -163,6 +168,8 @@ void World::run_whole() {
   for (auto& client : clients_) client->work();
   for (auto& client : wire_clients_) client->work();
   if (namespaces_) namespaces_->work();
+  if (ends_) ends_->work();
+  if (windows_) windows_->work();
   nemesis_->on_favoured([this](MemberIndex node, StoreId store) {
     for (auto& client : wire_clients_) client->favour(node, store);
   });
@@ -170,6 +177,8 @@ void World::run_whole() {
   run_for(options_.torment);
   workload_.stop();
   if (namespaces_) namespaces_->stop();
+  if (ends_) ends_->stop();
+  if (windows_) windows_->stop();
   sampling_ = false;
   trace_.say(time_.now(), [] { return "*** all faults end"; });
   nemesis_->heal();
@@ -305,7 +314,9 @@ bool World::is_certain(const Count::Certain& counter) const {
 
 void World::check_told(const Answer& told) {
   std::erase_if(count_.certain, [this](const auto& counter) { return !is_certain(counter); });
-  const std::size_t least = count_.certain.size(), most = ledger_.keys().size();
+  const std::size_t least = count_.certain.size();
+  const std::size_t most = ledger_.keys().size() + (ends_ ? ends_->counters() : 0) +
+                           (windows_ ? windows_->counters() : 0);
   const KeyCount* const sized = std::get_if<KeyCount>(&told);
   if (sized != nullptr && sized->code == Code::ok &&
       (sized->counters > most || sized->counters < least))

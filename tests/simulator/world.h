@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulator/ends.h"
 #include "tests/simulator/library_client.h"
 #include "tests/simulator/namespaces.h"
 #include "tests/simulator/nemesis.h"
 #include "tests/simulator/node.h"
+#include "tests/simulator/windows.h"
 #include "tests/simulator/wire_client.h"
 #include "tests/simulator/workload.h"
 
@@ -83,6 +85,8 @@ class World {
   std::vector<std::unique_ptr<WireClient>> wire_clients_;
   std::unique_ptr<Nemesis> nemesis_;
   std::optional<NamespaceClients> namespaces_;
+  std::optional<EndsClients> ends_;
+  std::optional<WindowsClients> windows_;
   bool sampling_ = false;
   Count count_;
   std::size_t turn_ = 0;  // the part of the old keys that is checked

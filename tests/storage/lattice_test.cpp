@@ -10,22 +10,9 @@
 #include <vector>
 
 #include "tests/storage/samples.h"
+#include "tests/storage/shown.h"
 
-namespace quipu {
-
-// Found by rapidcheck when it prints a counterexample.
-static void showValue(const Cell& cell, std::ostream& out) {
-  out << "{actor " << raw(cell.actor) << ", " << raw(cell.commit) << ": " << cell.sum
-      << ", cleared " << raw(cell.cleared_commit) << ": " << cell.cleared_sum << "}";
-}
-
-static void showValue(const ShardState& state, std::ostream& out) {
-  out << state.shard_count << "/" << state.usable_shards << " [";
-  for (const Cell& cell : state.cells) showValue(cell, out);
-  out << "]";
-}
-
-namespace test {
+namespace quipu::test {
 namespace {
 
 // Few actors and commits, so that they collide; sums small or at the edges.
@@ -328,5 +315,4 @@ TEST(Existence, IsKeptByAnAddThatAResetDidNotSee) {
 }
 
 }  // namespace
-}  // namespace test
-}  // namespace quipu
+}  // namespace quipu::test

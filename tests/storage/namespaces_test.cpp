@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,8 @@ static void showValue(const NamespaceDefinition& definition, std::ostream& out) 
 
 namespace test {
 namespace {
+
+using namespace std::chrono_literals;
 
 using Definition = NamespaceDefinition;
 
@@ -69,6 +72,7 @@ rc::Gen<NamespacePolicy> any_policy() {
       rc::gen::set(&NamespacePolicy::read,
                    maybe(rc::gen::element(ReadLevel::local, ReadLevel::fresh, ReadLevel::strong))),
       rc::gen::set(&NamespacePolicy::shards, maybe(rc::gen::element<std::uint16_t>(1, 2, 1024))),
+      rc::gen::set(&NamespacePolicy::decide, maybe(rc::gen::element(Decide::local, Decide::home))),
       rc::gen::set(&NamespacePolicy::strict, maybe(rc::gen::element(false, true))));
 }
 
@@ -129,8 +133,8 @@ RC_GTEST_PROP(Namespaces, are_defined_if_the_last_change_is_later_than_the_last_
   const Definition both = join(join({.name = a.name}, a), b);
   RC_ASSERT(is_defined(both) == (changed > dropped));
   RC_ASSERT(both.dropped == dropped);
-  RC_ASSERT(both.changed == (changed > dropped ? changed : Stamp{}));
-  if (!is_defined(both)) RC_ASSERT(both.policy == NamespacePolicy{});
+  RC_ASSERT(both.changed == changed);
+  if (!is_defined(both)) RC_ASSERT(policy_in_force(both) == NamespacePolicy{});
 }
 
 TEST(Namespaces, take_the_policy_that_was_set_last) {
@@ -153,7 +157,7 @@ TEST(Namespaces, are_not_defined_after_a_drop_and_are_again_after_a_new_definiti
   const Definition before = defined("likes", at(1), {.shards = 2});
   const Definition dropped = join(before, {.name = "likes", .dropped = at(2)});
   EXPECT_FALSE(is_defined(dropped));
-  EXPECT_EQ(dropped.policy, NamespacePolicy{});
+  EXPECT_EQ(policy_in_force(dropped), NamespacePolicy{});
   EXPECT_FALSE(is_defined(join(dropped, before))) << "a late copy does not revive it";
   const Definition again = join(dropped, defined("likes", at(3), {.shards = 8}, at(2)));
   EXPECT_TRUE(is_defined(again));
@@ -177,42 +181,7 @@ TEST(Namespaces, are_defined_by_a_change_that_is_later_than_a_drop) {
   }
 }
 
-// ---- names and policies ----
-
-TEST(Namespaces, are_what_stands_before_the_first_colon_of_a_key) {
-  const struct {
-    const char* key;
-    const char* name;
-  } cases[] = {{"likes:42", "likes"}, {"likes:42:x", "likes"},
-               {"likes:", "likes"},   {"likes", ""},
-               {":42", ""},           {"", ""}};
-  for (const auto& row : cases) EXPECT_EQ(namespace_of(row.key), row.name) << row.key;
-}
-
-TEST(Namespaces, have_bounds_for_names_and_policies) {
-  const std::string longest(kMaxNamespaceName, 'n');
-  const struct {
-    std::string name;
-    NamespacePolicy policy;
-    bool good;
-  } cases[] = {
-      {"", {}, true},
-      {longest, {}, true},
-      {longest + "n", {}, false},
-      {"a:b", {}, false},
-      {":", {}, false},
-      {"a", {.shards = 0}, false},
-      {"a", {.shards = 1}, true},
-      {"a", {.shards = kMaxShards}, true},
-      {"a", {.shards = kMaxShards + 1}, false},
-      {"a", {.strict = true}, false},
-      {"a", {.strict = false}, false},
-      {"", {.strict = true}, true},
-  };
-  for (const auto& row : cases)
-    EXPECT_EQ(objection(row.name, row.policy).empty(), row.good)
-        << row.name << ": " << objection(row.name, row.policy);
-}
+// ---- policies ----
 
 TEST(NamespaceTable, gives_a_key_the_policy_of_its_namespace_or_of_the_default_one) {
   NamespaceTable table;
@@ -243,6 +212,24 @@ TEST(NamespaceTable, forbids_undefined_namespaces_if_the_default_one_is_strict) 
   EXPECT_FALSE(table.forbids("likes:1"));
 }
 
+TEST(NamespaceTable, decides_about_a_key_where_its_namespace_or_the_default_one_says) {
+  NamespaceTable table;
+  EXPECT_FALSE(table.decides_at_home("otp:1"));
+  table.merge(defined("otp", at(1), {.decide = Decide::home}));
+  EXPECT_TRUE(table.decides_at_home("otp:1"));
+  EXPECT_FALSE(table.decides_at_home("otp")) << "a key without ':'";
+  EXPECT_FALSE(table.decides_at_home("other:1"));
+  table.merge({.name = "", .changed = at(1), .policy = {.decide = Decide::home}});
+  EXPECT_TRUE(table.decides_at_home("otp"));
+  EXPECT_TRUE(table.decides_at_home("other:1"));
+  table.merge(defined("otp", at(2)));
+  EXPECT_FALSE(table.decides_at_home("otp:1")) << "it is not taken from the default namespace";
+  table.merge(defined("otp", at(3), {.decide = Decide::local}));
+  EXPECT_FALSE(table.decides_at_home("otp:1"));
+  table.merge({.name = "otp", .dropped = at(4)});
+  EXPECT_TRUE(table.decides_at_home("otp:1"));
+}
+
 TEST(NamespaceTable, knows_whether_any_policy_matters_to_an_operation_or_a_creation) {
   const struct {
     const char* name;
@@ -257,6 +244,9 @@ TEST(NamespaceTable, knows_whether_any_policy_matters_to_an_operation_or_a_creat
       {"", {.strict = false}, false, false},
       {"a", {.shards = 1}, false, false},
       {"a", {.shards = 2}, false, true},
+      {"a", {.decide = Decide::local}, false, false},
+      {"a", {.decide = Decide::home}, true, false},
+      {"", {.decide = Decide::home}, true, false},
   };
   for (const auto& row : cases) {
     NamespaceTable table;
@@ -296,6 +286,28 @@ TEST(NamespaceTable, has_a_sum_of_its_definitions_in_whatever_order_they_came) {
       [](const Definition& a, const Definition& b) { return hash_of(a) < hash_of(b); }));
 }
 
+// ---- windows ----
+
+Wall over(const NamespaceTable& table, std::string_view key, std::chrono::seconds tier) {
+  return table.forgettable_from(window_of(window_at({key, 0}, tier, Wall{1'000'000s})));
+}
+
+TEST(NamespaceTable, says_from_when_on_a_window_may_be_forgotten) {
+  const Wall end = Wall{1'000'020s};  // of the minute
+  NamespaceTable table;
+  EXPECT_EQ(over(table, "likes:1", 60s), Wall::max());
+  table.merge(defined("", at(1), {.tiers = {{60s, 60s}}}));
+  EXPECT_EQ(over(table, "likes:1", 60s), end + 60s + kLifeGrace) << "the default namespace";
+  EXPECT_EQ(over(table, "likes:1", 30s), Wall::max()) << "a tier that nobody knows";
+  table.merge(defined("likes", at(1), {.tiers = {{60s, 3600s}, {3600s, {}}}}));
+  EXPECT_EQ(over(table, "likes:1", 60s), end + 3600s + kLifeGrace);
+  EXPECT_EQ(over(table, "likes:1", 3600s), Wall::max()) << "for ever";
+  table.merge({.name = "likes", .dropped = at(2)});
+  EXPECT_EQ(over(table, "likes:1", 60s), end + 3600s + kLifeGrace)
+      << "the longer time: both may have made it";
+  EXPECT_FALSE(table.policy_of("likes:1").tiers.empty()) << "new ones are the default's";
+}
+
 TEST(NamespaceTable, has_another_sum_for_each_content) {
   const Definition one = defined("likes", at(2), {.shards = 2});
   std::vector<Definition> others(7, one);
@@ -310,13 +322,44 @@ TEST(NamespaceTable, has_another_sum_for_each_content) {
   Definition relaxed = one, unset = one;
   relaxed.policy.strict = false;
   EXPECT_NE(hash_of(relaxed), hash_of(unset)) << "false is set, and nothing is not";
+  Definition local = one, home = one;
+  local.policy.decide = Decide::local;
+  home.policy.decide = Decide::home;
+  EXPECT_NE(hash_of(local), hash_of(unset)) << "local is set, and nothing is not";
+  EXPECT_NE(hash_of(home), hash_of(unset));
+  EXPECT_NE(hash_of(home), hash_of(local));
+  std::vector<Definition> timed(4, one);
+  timed[0].policy.tiers = {{60s, {}}};
+  timed[1].policy.tiers = {{60s, 3600s}};
+  timed[2].policy.tiers = {{60s, {}}, {3600s, {}}};
+  timed[3].policy.tiers = {{60s, {}}};
+  timed[3].policy.late = 1s;
+  std::set<Hash128> hashes{hash_of(one)};
+  for (const Definition& other : timed) EXPECT_TRUE(hashes.insert(hash_of(other)).second);
+}
+
+// A name may contain the byte that ends a field. Here, the name takes the place of a field more.
+TEST(NamespaceTable, has_another_sum_for_a_longer_name_than_for_a_setting_more) {
+  const std::string longer("likes\0002", 7);
+  const Definition set =
+      defined("likes", at(2, 3), {.ack = Ack::disk, .decide = Decide::home}, at(1));
+  const Definition unset = defined(longer, at(3, 1), {.ttl = 1ms}, at(1));
+  EXPECT_NE(hash_of(set), hash_of(unset));
+}
+
+// So that members of different versions agree about what both know.
+TEST(NamespaceTable, has_the_sum_of_earlier_versions_where_nothing_newer_is_set) {
+  std::string form = "likes|2|1|2||4||1000|0|0|";
+  std::ranges::replace(form, '|', '\0');
+  EXPECT_EQ(hash_of(defined("likes", at(2), {.ack = Ack::quorum, .shards = 4, .ttl = 1s})),
+            hash128(HashKey{}, form));
 }
 
 TEST(NamespaceTable, holds_dropped_definitions_in_its_sum) {
   NamespaceTable table;
   table.merge(defined("likes", at(1)));
   table.merge({.name = "likes", .dropped = at(2)});
-  EXPECT_EQ(table.sum(), hash_of({.name = "likes", .dropped = at(2)}));
+  EXPECT_EQ(table.sum(), hash_of(defined("likes", at(1), {}, at(2))));
   ASSERT_NE(table.find("likes"), nullptr);
   EXPECT_EQ(table.find("other"), nullptr);
 }
@@ -359,7 +402,7 @@ TEST(StoredNamespaces, survive_a_restart_once_they_are_sealed) {
   MemoryDisk disk = new_disk();
   auto executor = std::move(*start(disk));
   Definition likes = defined("likes", at(1), {.ack = Ack::quorum, .shards = 4});
-  const Definition everything = defined("", at(1), {.strict = true});
+  const Definition everything = defined("", at(1), {.decide = Decide::home, .strict = true});
   EXPECT_TRUE(executor->merge_namespace(likes));
   EXPECT_TRUE(executor->merge_namespace(everything));
   EXPECT_TRUE(executor->has_open());
@@ -371,6 +414,7 @@ TEST(StoredNamespaces, survive_a_restart_once_they_are_sealed) {
   EXPECT_FALSE(executor->namespaces().has_open()) << "it is in the store already";
   EXPECT_EQ(*executor->namespaces().find("likes"), likes);
   EXPECT_TRUE(executor->namespaces().forbids("other:1"));
+  EXPECT_TRUE(executor->namespaces().decides_at_home("other"));
   EXPECT_TRUE(executor->namespaces().by_operation());
   EXPECT_TRUE(executor->namespaces().by_creation());
   Hash128 sum = hash_of(likes);
@@ -380,7 +424,8 @@ TEST(StoredNamespaces, survive_a_restart_once_they_are_sealed) {
   EXPECT_FALSE(executor->merge_namespace(likes));
   EXPECT_TRUE(executor->merge_namespace({.name = "likes", .dropped = at(2)}));
   test::write(disk, seal(*executor));
-  EXPECT_EQ(held(disk).at("likes"), (Definition{.name = "likes", .dropped = at(2)}));
+  EXPECT_EQ(held(disk).at("likes").dropped, at(2));
+  EXPECT_EQ(held(disk).at("likes").policy, likes.policy) << "its tiers still matter";
 }
 
 TEST(StoredNamespaces, outlive_checkpoints_that_cut_the_journal) {

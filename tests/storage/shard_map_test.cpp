@@ -81,6 +81,18 @@ ShardState some_state() {
   state.shard_count = *rc::gen::inRange<ShardIndex>(1, 4);
   state.usable_shards =
       *rc::gen::inRange<ShardIndex>(1, static_cast<ShardIndex>(state.shard_count + 1));
+  if (*rc::gen::inRange(0, 3) == 0) {
+    // Narrow, and at the edges of what a narrow time holds.
+    const auto times = rc::gen::map(
+        rc::gen::element<std::int64_t>(0, 1'577'836'800'000, 1'577'836'800'001, 1'700'000'000'000,
+                                       1'577'836'800'000 + (std::int64_t{1} << 40) - 1,
+                                       1'577'836'800'000 + (std::int64_t{1} << 40), 1, kMax48 / 2),
+        [](std::int64_t ms) { return Wall{std::chrono::milliseconds(ms)}; });
+    Life& life = state.life;
+    life = {*times, *times, *times, {}, *rc::gen::arbitrary<bool>()};
+    life.latest = *rc::gen::arbitrary<bool>() ? life.at : std::max(life.at, *times);
+    for (Cell& cell : state.cells) cell.born = std::max(life.ended, *times);
+  }
   if (state == ShardState{}) state.shard_count = 2;  // nobody holds one that says nothing
   return state;
 }
@@ -339,12 +351,13 @@ RC_GTEST_PROP(Digest, equals_the_one_recomputed_from_scratch_after_each_change, 
         model[name] = some_state();
         put_state(map, name, model[name]);
         break;
-      case 3:
+      case 3: {
         if (!model.contains(name) || model[name].cells.empty()) break;
-        model[name].cells[0].commit = Commit{static_cast<std::uint64_t>(i)};
-        touch_and_add(map, name, model[name].cells[0].actor, 0,
-                      Commit{static_cast<std::uint64_t>(i)});
+        Cell& own = model[name].cells[0];
+        own.commit = std::max(own.commit, Commit{static_cast<std::uint64_t>(i)});  // never back
+        touch_and_add(map, name, own.actor, 0, own.commit);
         break;
+      }
       case 4: {
         map.take_open([](const Entry&) {});
         std::vector<Entry*> dirty;

@@ -167,11 +167,17 @@ TEST_F(CliJson, EveryCommandPrintsTheDocumentedShapeInSuccessAndFailure) {
   run("shards", {"shards", "likes", "2"});
   run("get", {"get", "likes", "nobody", "\xff"});
   run("reset", {"reset", "likes"});
+  run("reset", {"reset", "likes", "--windows"});
   run("ls", {"ls"});
   run("ingest", {"ingest"}, {.text = "a\nb 2\n"});
   run("namespace create", {"namespace", "create", "likes", "--ack", "quorum", "--shards", "2"});
-  run("namespace create", {"namespace", "create", "\xff"});
-  run("namespace set", {"namespace", "set", "", "--strict", "no", "--read", "fresh"});
+  run("namespace create", {"namespace", "create", "\xff", "--ttl", "1h"});
+  run("namespace set", {"namespace", "set", "", "--strict", "no", "--decide", "home"});
+  run("namespace create",
+      {"namespace", "create", "hits", "--tiers", "1m for ever", "--late", "1m"});
+  run("namespace apply", {"namespace", "apply", "hits"});
+  run("add", {"add", "hits:a"});
+  run("range", {"range", "hits:a", "--last", "2m"});
   run("namespace show", {"namespace", "show", "likes"});
   run("namespace ls", {"namespace", "ls"});
   run("namespace drop", {"namespace", "drop", "\xff"});
@@ -184,6 +190,8 @@ TEST_F(CliJson, EveryCommandPrintsTheDocumentedShapeInSuccessAndFailure) {
   run("shards", {"shards", "likes", "2"}, nobody);
   run("get", {"get", "likes", "\xff"}, nobody);
   run("reset", {"reset", "likes"}, nobody);
+  run("range", {"range", "likes", "--last", "2m"});
+  run("range", {"range", "likes", "--last", "2m"}, nobody);
   run("ls", {"ls"}, nobody);
   run("ingest", {"ingest"}, nobody);
   run("ingest", {"ingest", "/no/such/file"});
@@ -191,6 +199,7 @@ TEST_F(CliJson, EveryCommandPrintsTheDocumentedShapeInSuccessAndFailure) {
   run("namespace create", {"namespace", "create", "likes"});
   run("namespace set", {"namespace", "set", "likes", "--ack", "disk"}, nobody);
   run("namespace set", {"namespace", "set", "views", "--ack", "disk"});
+  run("namespace apply", {"namespace", "apply", "views"});
   run("namespace show", {"namespace", "show", "likes"}, nobody);
   run("namespace show", {"namespace", "show", "views"});
   run("namespace ls", {"namespace", "ls"}, nobody);

@@ -51,13 +51,15 @@ class CliNamespace : public testing::Test {
 TEST_F(CliNamespace, IsKnownToAllMembersUntilItIsDroppedWithItsCounters) {
   EXPECT_EQ(done(0, {"namespace", "create", "likes", "--ack", "quorum", "--shards", "4"}), "");
   EXPECT_EQ(done(2, {"namespace", "show", "likes"}),
-            "SETTING  VALUE\nack      quorum\nread     local (not set)\nshards   4\n");
+            "SETTING  VALUE\nack      quorum\nread     local (not set)\nshards   4\n"
+            "ttl      none (not set)\ndecide   local (not set)\ntiers    none (not set)\n"
+            "late     none (not set)\n");
   EXPECT_EQ(done(1, {"namespace", "set", "likes", "--ack", "default", "--read", "fresh"}), "");
   EXPECT_EQ(done(1, {"namespace", "set", "", "--strict", "yes"}), "");
   EXPECT_EQ(done(2, {"namespace", "ls"}),
-            "NAMESPACE  ACK  READ   SHARDS  STRICT\n"
-            "\"\"         -    -      -       yes\n"
-            "likes      -    fresh  4       -\n");
+            "NAMESPACE  ACK  READ   SHARDS  TTL  DECIDE  TIERS  LATE  STRICT\n"
+            "\"\"         -    -      -       -    -       -      -     yes\n"
+            "likes      -    fresh  4       -    -       -      -     -\n");
   const json shown = json::parse(done(2, {"namespace", "show", "likes", "-o", "json"}));
   EXPECT_EQ(shown.at("ack"), nullptr);
   EXPECT_EQ(shown.at("read"), "fresh");
@@ -83,6 +85,37 @@ TEST_F(CliNamespace, IsKnownToAllMembersUntilItIsDroppedWithItsCounters) {
   const CliResult unknown = on(0, {"namespace", "drop", "views"});
   EXPECT_EQ(unknown.exit, 1);
   EXPECT_THAT(unknown.err, HasSubstr("there is no namespace 'views'"));
+}
+
+TEST_F(CliNamespace, SaysHowLongItsNewCountersLive) {
+  done(0, {"namespace", "create", "otp", "--ttl", "3600s"});
+  EXPECT_THAT(done(1, {"namespace", "show", "otp"}), HasSubstr("ttl      1h\n"));
+  EXPECT_EQ(json::parse(done(2, {"namespace", "show", "otp", "-o", "json"})).at("ttl_ms"),
+            3'600'000);
+  const CliResult both = on(0, {"namespace", "set", "otp", "--shards", "4"});
+  EXPECT_EQ(both.exit, 1);
+  EXPECT_THAT(both.err, HasSubstr("set ttl or shards, not both"));
+  done(1, {"namespace", "set", "otp", "--ttl", "1ms"});
+  EXPECT_THAT(done(2, {"namespace", "ls"}), HasSubstr("1ms"));
+  done(2, {"add", "otp:1", "3"});
+  EXPECT_TRUE(eventually([&] { return done(2, {"get", "otp:1"}) == "0\n"; }));
+  done(0, {"namespace", "set", "otp", "--ttl", "default"});
+  EXPECT_EQ(json::parse(done(0, {"namespace", "show", "otp", "-o", "json"})).at("ttl_ms"), nullptr);
+}
+
+TEST_F(CliNamespace, SaysWhereConditionalCommandsDecide) {
+  const auto decide = [&] {
+    return json::parse(done(2, {"namespace", "show", "otp", "-o", "json"})).at("decide");
+  };
+  done(0, {"namespace", "create", "otp", "--decide", "home"});
+  EXPECT_THAT(done(1, {"namespace", "show", "otp"}), HasSubstr("decide   home\n"));
+  EXPECT_EQ(decide(), "home");
+  done(1, {"namespace", "set", "otp", "--decide", "local"});
+  EXPECT_EQ(decide(), "local");
+  done(2, {"namespace", "set", "otp", "--ttl", "1h"});
+  EXPECT_EQ(decide(), "local") << "a set changes only what is given";
+  done(0, {"namespace", "set", "otp", "--decide", "default"});
+  EXPECT_EQ(decide(), nullptr);
 }
 
 TEST_F(CliNamespace, NamesTheMembersThatHaveMissedAChange) {

@@ -65,9 +65,13 @@ constexpr auto kTips = std::to_array<Tips>({
     {"info", "nondeterministic_output request_policy:all_shards response_policy:special"},
     {"keys", "request_policy:all_shards nondeterministic_output_order"},
     {"mget", "request_policy:multi_shard"},
+    {"mset", "request_policy:multi_shard response_policy:all_succeeded"},
     {"ping", kAllShards},
+    {"pttl", kAnyOutput},
     {"randomkey", "request_policy:all_shards response_policy:special nondeterministic_output"},
     {"scan", "nondeterministic_output request_policy:special response_policy:special"},
+    {"touch", kEachKeysShard},
+    {"ttl", kAnyOutput},
     {"unlink", kEachKeysShard},
 });
 
@@ -79,19 +83,31 @@ void write_tips(RespWriter& to, std::string_view name) {
   for (const std::string_view tip : tips) to.bulk(tip);
 }
 
-// Redis says this of every SET, since some also read.
-constexpr std::string_view kSetNotes = "RW and ACCESS due to the optional `GET` argument";
-constexpr std::string_view kSetAccess = "RW access update variable_flags";
+// What Redis says of the keys of these. Some SETs also read.
+std::string_view key_notes(const RespCommand& command) {
+  if (command.name == "set") return "RW and ACCESS due to the optional `GET` argument";
+  if (command.name == "getex") return "RW and UPDATE because it changes the TTL";
+  return {};
+}
+
+// How this request uses its keys.
+std::string_view access_of(const RespCommand& command, Words request) {
+  const bool reads =
+      std::ranges::any_of(request.subspan(std::min<std::size_t>(3, request.size())),
+                          [](std::string_view word) { return same_word(word, "get"); });
+  return command.name == "set" && !reads ? "OW update" : command.keys.access;
+}
 
 void write_key_spec(RespWriter& to, const RespCommand& command) {
-  const bool set = command.name == "set";
-  to.map(set ? 4 : 3);
-  if (set) {
+  const std::string_view notes = key_notes(command);
+  to.map(notes.empty() ? 3 : 4);
+  if (!notes.empty()) {
     to.bulk("notes");
-    to.bulk(kSetNotes);
+    to.bulk(notes);
   }
   to.bulk("flags");
-  write_set(to, set ? kSetAccess : command.keys.access);
+  write_set(to,
+            std::string(command.keys.access) + (command.name == "set" ? " variable_flags" : ""));
   to.bulk("begin_search");
   to.map(2);
   to.bulk("type");
@@ -245,7 +261,8 @@ void tell_keys(RespConnection& connection, Words words, Write write) {
   if (asked->keys.first == 0) return connection.error("ERR The command has no key arguments");
   if (!asked->accepts(request.size()))
     return connection.error("ERR Invalid number of arguments specified for command");
-  const auto [first, last, step, access] = asked->keys;
+  const auto [first, last, step, any_access] = asked->keys;
+  const std::string_view access = access_of(*asked, request);
   const auto end = static_cast<std::size_t>(last) + (last < 0 ? request.size() : 0);
   const auto stride = static_cast<std::size_t>(step);
   RespWriter to = connection.writer();

@@ -25,13 +25,15 @@ void quit(RespConnection& connection, Words) {
 
 void select(RespConnection& connection, Words words) {
   const auto index = to_integer(words[1]);
-  connection.set_database_refused(index != 0);
+  const bool known = index && *index >= 0 && *index < connection.server().settings.databases;
+  connection.set_database_refused(!known);
   if (!index) return connection.error(kNotAnInteger);
   if (*index != static_cast<std::int32_t>(*index)) {
     return connection.error(
         "ERR value is out of range, value must between -2147483648 and 2147483647");
   }
-  if (*index != 0) return connection.error("ERR DB index is out of range");
+  if (!known) return connection.error("ERR DB index is out of range");
+  connection.select(static_cast<std::uint32_t>(*index));
   connection.ok();
 }
 
@@ -349,7 +351,7 @@ constexpr std::array kClientCommands{
                 kConnectionCategories,
                 "connection",
                 "1.0.0",
-                "Selects database 0, the only one.",
+                "Selects a database: its counters are those whose names begin with \"dbN:\".",
                 "index:integer"},
     RespCommand{"auth",
                 -2,

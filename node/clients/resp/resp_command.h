@@ -1,10 +1,11 @@
 // resp_command.h: the commands for Redis clients, by name.
 //
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
-// resp_resets.cpp (DEL, SET, …), resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp
-// (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
-// (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp,
-// resp_namespaces.cpp.
+// resp_values.cpp (SET, INCREX, …), resp_expiry.cpp (EXPIRE, TTL, …), resp_resets.cpp (DEL, …;
+// all three with rules for who decides: resp_decisions.h), resp_keyspace.cpp (SCAN, DBSIZE, …),
+// resp_client.cpp (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION),
+// resp_catalogue.cpp (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …),
+// resp_quipu.cpp, resp_namespaces.cpp.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,8 @@ struct RespCommand {
 // All commands, sorted by name; and those of each family.
 [[nodiscard]] std::span<const RespCommand> resp_commands();
 [[nodiscard]] std::span<const RespCommand> counter_commands();
+[[nodiscard]] std::span<const RespCommand> value_commands();
+[[nodiscard]] std::span<const RespCommand> expiry_commands();
 [[nodiscard]] std::span<const RespCommand> reset_commands();
 [[nodiscard]] std::span<const RespCommand> keyspace_commands();
 [[nodiscard]] std::span<const RespCommand> client_commands();
@@ -55,6 +58,7 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> catalogue_commands();
 [[nodiscard]] std::span<const RespCommand> quipu_commands();
 [[nodiscard]] std::span<const RespCommand> namespace_commands();
+[[nodiscard]] std::span<const RespCommand> window_commands();
 [[nodiscard]] std::span<const RespCommand> cluster_commands();
 // Each command and subcommand has a number. `container`: that of a subcommand. And their names
 // by number: "get", or "client|list".

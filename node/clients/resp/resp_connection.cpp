@@ -64,6 +64,7 @@ RespAnswer view_of(const Answer& answer) {
   view.keys = std::get_if<Keys>(&answer);
   view.size = std::get_if<KeyCount>(&answer);
   view.namespaces = std::get_if<NamespaceReply>(&answer);
+  view.range = std::get_if<RangeReply>(&answer);
   if (const auto* const values = std::get_if<Values>(&answer)) view.values = values->values;
   return view;
 }
@@ -74,6 +75,7 @@ Answer copy_of(std::uint64_t id, const RespAnswer& view) {
   if (view.keys != nullptr) return *view.keys;
   if (view.size != nullptr) return *view.size;
   if (view.namespaces != nullptr) return *view.namespaces;
+  if (view.range != nullptr) return *view.range;
   return Values{id, {view.values.begin(), view.values.end()}};
 }
 
@@ -118,6 +120,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
     ending_ = true;
   }
   give_questions();
+  kept_.clear();
   settle_figures();
   unread_ = in.buffered();
   turn_over_ = !all;
@@ -127,7 +130,10 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
 void RespConnection::execute(Words words) {
   last_ = now_;
   last_subcommand_ = nullptr;
-  if ((in_refused_transaction_ || database_refused_) && refuse(words)) return;
+  if (unusual_ != 0) [[unlikely]] {
+    if (refuse(words)) return;
+    words = with_full_names(words);
+  }
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
@@ -140,6 +146,21 @@ void RespConnection::execute(Words words) {
     command->run(*this, words);
     ++calls_;
   }
+}
+
+// In a database other than 0: with the names of counters as all others know them.
+RespConnection::Words RespConnection::with_full_names(Words words) {
+  const RespCommand* const command = (unusual_ & kInDatabase) != 0 ? find(words[0]) : nullptr;
+  if (command == nullptr || command->keys.first == 0 || !command->accepts(words.size()))
+    return words;
+  const RespCommand::Keys& keys = command->keys;
+  full_words_.assign(words.begin(), words.end());
+  const auto last = static_cast<std::size_t>(
+      keys.last < 0 ? static_cast<int>(words.size()) + keys.last : keys.last);
+  for (auto i = static_cast<std::size_t>(keys.first); i <= last && i < words.size();
+       i += static_cast<std::size_t>(keys.step))
+    full_words_[i] = full_name(words[i]);
+  return full_words_;
 }
 
 void RespConnection::execute_subcommand(const RespCommand& command, Words words) {
@@ -179,18 +200,19 @@ void RespConnection::refuse_unknown(Words words) {
     if (!same_word(words[0], name)) continue;
     if (words.size() > 1) return complain(wrong_arity_of(name));
     if (name != "multi") return complain("ERR " + raised(name) + " without MULTI");
-    in_refused_transaction_ = true;
+    set(kTransactionRefused, true);
   }
   complain(unknown_command(words));
 }
 
 // An earlier refusal that still holds refuses this command, too. False: it does not.
 bool RespConnection::refuse(Words words) {
-  if (is_http(words[0])) {
+  if ((unusual_ & (kTransactionRefused | kDatabaseRefused)) != 0 && is_http(words[0])) {
     cut_off();
     return true;
   }
-  return in_refused_transaction_ ? refuse_in_transaction(words) : refuse_without_database(words);
+  if ((unusual_ & kTransactionRefused) != 0) return refuse_in_transaction(words);
+  return (unusual_ & kDatabaseRefused) != 0 && refuse_without_database(words);
 }
 
 // Replies to the commands that end a transaction, as Redis does after an error in it.
@@ -198,14 +220,14 @@ bool RespConnection::refuse_in_transaction(Words words) {
   const std::string_view name = words[0];
   const bool exec = same_word(name, "exec");
   if (same_word(name, "quit") || (same_word(name, "reset") && words.size() == 1)) {
-    in_refused_transaction_ = false;
+    set(kTransactionRefused, false);
     return false;
   } else if (exec) {
-    in_refused_transaction_ = false;
+    set(kTransactionRefused, false);
     complain(words.size() > 1 ? wrong_arity_of("exec")
                               : "EXECABORT Transaction discarded because of previous errors.");
   } else if (same_word(name, "discard") && words.size() == 1) {
-    in_refused_transaction_ = false;
+    set(kTransactionRefused, false);
     ok();
   } else if (same_word(name, "multi") && words.size() == 1) {
     complain("ERR MULTI calls can not be nested");
@@ -217,14 +239,14 @@ bool RespConnection::refuse_in_transaction(Words words) {
   return true;
 }
 
-// Clients that ignore the error would share the counters of database 0 with other applications.
+// Clients that ignore the error would count in the database that they used before.
 // MULTI is refused as always, so that no SELECT in the transaction lets the rest of it count.
 bool RespConnection::refuse_without_database(Words words) {
   for (const std::string_view allowed : {"select", "quit", "reset", "hello", "multi"})
     if (same_word(words[0], allowed)) return false;
   complain(
       "NOTAPPLIED a SELECT was refused on this connection, and so is every command until one "
-      "succeeds: there is only database 0, send SELECT 0 or RESET");
+      "succeeds: send SELECT 0 or RESET, or raise databases in [client] of the node's settings");
   return true;
 }
 
@@ -287,7 +309,9 @@ void RespConnection::reply(const Answer& answer, std::string& out) {
 // for its turn like any other.
 void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit after) {
   if (id != first_ || settling_) {
-    const std::size_t bytes = sizeof(Early) + answer.values.size() * sizeof(Value);
+    const std::size_t bytes =
+        sizeof(Early) + answer.values.size() * sizeof(Value) +
+        (answer.range != nullptr ? answer.range->counts.size() * sizeof(std::int64_t) : 0);
     known_bytes_ += bytes;
     early_.emplace(id, Early{copy_of(id, answer), after, bytes});
     return;
@@ -361,11 +385,19 @@ std::uint64_t RespConnection::expect(Reply reply, std::string_view key) {
   return last_id();
 }
 
-void RespConnection::change(const Op& op, Write write) {
+Op& RespConnection::new_change(Write write) {
   if (!reads_.empty()) give_reads();
   changes_.push_back({write, running_});
-  server_.context.ops.push_back(op);
-  server_.context.ops.back().id = last_id() + changes_.size();
+  Op& op = server_.context.ops.emplace_back();
+  op.id = last_id() + changes_.size();
+  return op;
+}
+
+void RespConnection::change(const Op& op, Write write) {
+  Op& given = new_change(write);
+  const std::uint64_t id = given.id;
+  given = op;
+  given.id = id;
 }
 
 void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
@@ -373,10 +405,15 @@ void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, W
   ask({expect({write, running_}), level, 0, std::move(keys)});
 }
 
+// Some namespace may say another level than local.
+void RespConnection::read_by_namespace(Words keys, Write write) {
+  read({keys.begin(), keys.end()}, ReadLevel::by_default, write);
+}
+
 // Reads of this node's memory are answered at once, a whole pipeline together.
 void RespConnection::read_default(Words keys, Write write) {
-  // Some namespace may say another level.
-  if (server_.by_namespace) return read({keys.begin(), keys.end()}, ReadLevel::by_default, write);
+  if (server_.by_namespace) [[unlikely]]
+    return read_by_namespace(keys, write);
   if (!changes_.empty()) give_changes();
   reads_.push_back({{write, running_}, keys.size()});
   std::vector<std::string_view>& all = server_.context.keys;
@@ -481,6 +518,11 @@ void RespConnection::again(CountKeys size) {
   server_.context.ask(now_, id_, size);
 }
 
+void RespConnection::again(RangeRequest request) {
+  request.id = last_id();
+  server_.context.ask(now_, id_, request);
+}
+
 void RespConnection::again(NamespaceRequest request) {
   request.id = last_id();
   server_.context.ask(now_, id_, request);
@@ -509,8 +551,15 @@ void RespConnection::use(RespWriter::Version version) {
 
 void RespConnection::reset() {
   use(RespWriter::Version::resp2);
-  database_refused_ = false;
+  select(0);
+  set(kDatabaseRefused, false);
   labels_.name.clear();
+}
+
+void RespConnection::select(std::uint32_t database) {
+  database_ = database;
+  set(kInDatabase, database != 0);
+  prefix_ = database == 0 ? std::string() : "db" + std::to_string(database) + ':';
 }
 
 std::string RespConnection::describe(Instant now, std::size_t arguments) const {
@@ -532,8 +581,8 @@ std::string RespConnection::describe(Instant now, std::size_t arguments) const {
   std::string line = "id=" + std::to_string(raw(id_)) + " addr=" + peer_.remote +
                      " laddr=" + peer_.local + " fd=" + std::to_string(peer_.descriptor) +
                      " name=" + labels_.name + " age=" + seconds(peer_.since) +
-                     " idle=" + seconds(last_) +
-                     " flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 watch=0" + buffers + " cmd=";
+                     " idle=" + seconds(last_) + " flags=N db=" + std::to_string(database_) +
+                     " sub=0 psub=0 ssub=0 multi=-1 watch=0" + buffers + " cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
   if (last_subcommand_ != nullptr) line.append("|").append(last_subcommand_->name);
   line.append(" user=default redir=-1 resp=")

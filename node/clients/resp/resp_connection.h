@@ -10,6 +10,7 @@
 // twice: if a change gets no answer, its reply is an error that says so.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -32,6 +33,7 @@ struct RespAnswer {
   const Keys* keys = nullptr;
   const KeyCount* size = nullptr;
   const NamespaceReply* namespaces = nullptr;
+  const RangeReply* range = nullptr;
 };
 
 // Both ends of a connection, as "host:port", its socket, and the memory that it uses.
@@ -79,6 +81,8 @@ class RespConnection final : public ClientProtocol {
   void ok() { writer().simple("OK"); }
   // Asks one question; `write` gets its answer.
   void change(const Op& op, Write write);
+  // The same, to be filled in: an op is large. It has its id.
+  [[nodiscard]] Op& new_change(Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
   // At the level of a read that names none. At most kMaxReadKeys keys; `write` asks nothing.
   void read_default(Words keys, Write write);
@@ -91,9 +95,13 @@ class RespConnection final : public ClientProtocol {
   void again(List list);
   void again(CountKeys size);
   void again(NamespaceRequest request);
-  // Whether this node executes the counter's changes itself, as one shard. Then changes that go
-  // to the core together are applied, or refused, together and in order.
+  void again(RangeRequest request);
+  // Whether this node answers for the counter itself, and knows that it has one shard.
   [[nodiscard]] bool holds_alone(std::string_view key) const;
+  // Bytes that a question borrows until it is given.
+  [[nodiscard]] std::string_view keep(std::string bytes) {
+    return kept_.emplace_back(std::move(bytes));
+  }
   // For the Write of a change: asks for the counter's current total.
   void read_front();
 
@@ -101,8 +109,16 @@ class RespConnection final : public ClientProtocol {
   void end() { ending_ = true; }
   void cut_off() { broken_ = true; }
   void use(RespWriter::Version version);
+  // Its commands name counters without the prefix of its database: "db3:", or nothing for 0.
+  void select(std::uint32_t database);
+  [[nodiscard]] const std::string& prefix() const { return prefix_; }
+  // The counter that a command names so. Borrows from the connection, like keep(). An empty name
+  // stays one, so that it is refused.
+  [[nodiscard]] std::string_view full_name(std::string_view key) {
+    return prefix_.empty() || key.empty() ? key : keep(prefix_ + std::string(key));
+  }
   // The result of the last SELECT.
-  void set_database_refused(bool refused) { database_refused_ = refused; }
+  void set_database_refused(bool refused) { set(kDatabaseRefused, refused); }
   // Resets the connection to its initial state.
   void reset();
 
@@ -142,6 +158,8 @@ class RespConnection final : public ClientProtocol {
   };
 
   void execute(Words words);
+  [[gnu::noinline]] void read_by_namespace(Words keys, Write write);
+  [[nodiscard, gnu::noinline]] Words with_full_names(Words words);
   void execute_subcommand(const RespCommand& command, Words words);
   void reject(const RespCommand& command, const RespCommand* container);
   // An error that does not belong to a command.
@@ -171,6 +189,8 @@ class RespConnection final : public ClientProtocol {
   const RespPeer peer_;
   RespServer& server_;
   Labels labels_;
+  std::uint32_t database_ = 0;
+  std::string prefix_;
   Instant now_{};
   Instant last_;  // time of the last command
   const RespCommand* last_command_ = nullptr;
@@ -181,6 +201,8 @@ class RespConnection final : public ClientProtocol {
   RespRequests requests_;
   std::size_t unread_ = 0;      // bytes, including the request that is being executed
   std::string* out_ = nullptr;  // set during take() and reply()
+  std::deque<std::string> kept_;
+  std::vector<std::string_view> full_words_;
   // After all slots. They go to the core together.
   std::vector<Reply> changes_;  // of the context's ops
   std::vector<LocalRead> reads_;
@@ -202,10 +224,16 @@ class RespConnection final : public ClientProtocol {
   std::uint64_t calls_ = 0;                    // calls of it that the server has not counted yet
   CommandCount* blamed_ = nullptr;             // whose reply is being written, if it may fail
   bool settling_ = false;
-  // A MULTI was refused. All commands are refused until EXEC, DISCARD or RESET.
-  bool in_refused_transaction_ = false;
-  // A SELECT was refused. All but a few commands are refused until a SELECT or RESET succeeds.
-  bool database_refused_ = false;
+  // What makes commands more than they are elsewhere. Nearly always nothing: one look tells.
+  enum Unusual : std::uint8_t {
+    kTransactionRefused = 1,  // a MULTI was: so is every command until EXEC, DISCARD or RESET
+    kDatabaseRefused = 2,     // a SELECT was: so are nearly all until a SELECT or RESET succeeds
+    kInDatabase = 4,          // not 0: keys have a prefix
+  };
+  void set(Unusual which, bool on) {
+    unusual_ = static_cast<std::uint8_t>(on ? unusual_ | which : unusual_ & ~which);
+  }
+  std::uint8_t unusual_ = 0;
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;

@@ -11,18 +11,14 @@ namespace {
 
 using Words = RespConnection::Words;
 
-void count(RespConnection& connection, std::string_view key, std::int64_t amount) {
-  add(connection, {.key = key, .amount = amount, .ack = connection.server().ack_for(key)});
-}
+void incr(RespConnection& connection, Words words) { add(connection, words[1], 1); }
 
-void incr(RespConnection& connection, Words words) { count(connection, words[1], 1); }
-
-void decr(RespConnection& connection, Words words) { count(connection, words[1], -1); }
+void decr(RespConnection& connection, Words words) { add(connection, words[1], -1); }
 
 void incrby(RespConnection& connection, Words words) {
   const auto amount = to_integer(words[2]);
   if (!amount) return connection.error(kNotAnInteger);
-  count(connection, words[1], *amount);
+  add(connection, words[1], *amount);
 }
 
 void decrby(RespConnection& connection, Words words) {
@@ -30,7 +26,7 @@ void decrby(RespConnection& connection, Words words) {
   if (!amount) return connection.error(kNotAnInteger);
   if (*amount == std::numeric_limits<std::int64_t>::min())
     return connection.error("ERR decrement would overflow");
-  count(connection, words[1], -*amount);
+  add(connection, words[1], -*amount);
 }
 
 void get(RespConnection& connection, Words words) {
@@ -64,31 +60,8 @@ void strlen(RespConnection& connection, Words words) {
       });
 }
 
-// All or none: many clients do not check for errors in an array.
-void write_values(RespConnection& connection, std::span<const Value> values, RespWriter& to) {
-  const auto failed = std::find_if(values.begin(), values.end(),
-                                   [](const Value& value) { return value.code != Code::ok; });
-  if (failed != values.end()) return write_failure(connection, *failed, to);
-  to.array(values.size());
-  for (const Value& value : values) write_value(connection, value, to);
-}
-
 void mget(RespConnection& connection, Words words) {
-  const Words keys = words.subspan(1);
-  if (keys.size() <= kMaxReadKeys) {
-    return connection.read_default(
-        keys, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
-          write_values(from, answer.values, to);
-          return true;
-        });
-  }
-  const auto all = std::make_shared<ReadAll>(connection, keys, ReadLevel::by_default);
-  connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
-    if (!all->take(answer)) return false;
-    write_values(connection, all->values(), to);
-    return true;
-  });
-  all->ask();
+  read_many(connection, words.subspan(1), ReadLevel::by_default);
 }
 
 void exists(RespConnection& connection, Words words) {
@@ -136,6 +109,8 @@ constexpr std::array kCounterCommands{
                 "1.0.0", "Tells whether a counter exists: string, or none.", "key"},
     RespCommand{"exists", -2, exists, "readonly fast", all_keys("RO"), "@keyspace @read @fast",
                 "generic", "1.0.0", "Tells how many of the counters exist.", "key..."},
+    RespCommand{"touch", -2, exists, "readonly fast", all_keys("RO"), "@keyspace @read @fast",
+                "generic", "3.2.1", "Tells how many of the counters exist.", "key..."},
 };
 
 }  // namespace

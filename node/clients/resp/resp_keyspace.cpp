@@ -75,9 +75,15 @@ void write_scanned(const Scan& scan, const std::vector<std::string>& found, Resp
   for (const std::string& key : found) to.bulk(key);
 }
 
+// As commands of the connection's database name the counter.
+std::string_view named(const RespConnection& connection, std::string_view key) {
+  key.remove_prefix(std::min(connection.prefix().size(), key.size()));
+  return key;
+}
+
 void ask(RespConnection& connection, const Scan& scan) {
-  connection.again(
-      List{.prefix = literal_prefix(scan.pattern), .cursor = scan.cursor, .limit = scan.count});
+  const std::string prefix = connection.prefix() + std::string(literal_prefix(scan.pattern));
+  connection.again(List{.prefix = prefix, .cursor = scan.cursor, .limit = scan.count});
 }
 
 void scan(RespConnection& connection, Words words) {
@@ -97,8 +103,10 @@ void scan(RespConnection& connection, Words words) {
     }
     scan.cursor = keys.next;
     scan.count -= static_cast<std::uint32_t>(std::min<std::size_t>(scan.count, keys.keys.size()));
-    for (const std::string& key : keys.keys)
-      if (scan.of_strings && matches(scan.pattern, key)) found.push_back(key);
+    for (const std::string& key : keys.keys) {
+      const std::string_view name = named(connection, key);
+      if (scan.of_strings && matches(scan.pattern, name)) found.emplace_back(name);
+    }
     if (scan.count > 0 && scan.cursor != kListEnd && NodeClock::now() < deadline) {
       ask(connection, scan);
       return false;
@@ -113,7 +121,8 @@ void scan(RespConnection& connection, Words words) {
 
 void keys(RespConnection& connection, Words words) {
   if (words[1].size() > kMaxPattern) return connection.error(kPatternTooLong);
-  const auto walk = std::make_shared<Walk>(connection, std::string(literal_prefix(words[1])));
+  const auto walk = std::make_shared<Walk>(
+      connection, connection.prefix() + std::string(literal_prefix(words[1])));
   connection.run([&connection, walk, pattern = std::string(words[1]),
                   found = std::vector<std::string>(),
                   bytes = std::size_t{0}](const RespAnswer& answer, RespWriter& to) mutable {
@@ -122,10 +131,11 @@ void keys(RespConnection& connection, Words words) {
       connection.fail(to, read_error(step.code, step.detail));
       return true;
     }
-    for (std::string& key : walk->take(step)) {
-      if (!matches(pattern, key)) continue;
-      bytes += key.size();
-      found.push_back(std::move(key));
+    for (const std::string& key : walk->take(step)) {
+      const std::string_view name = named(connection, key);
+      if (!matches(pattern, name)) continue;
+      bytes += name.size();
+      found.emplace_back(name);
     }
     if (found.size() > kMaxKeys || bytes > kMaxKeyBytes) {
       connection.fail(to, "ERR too many counters match (100000 may, of 2 MiB in all): use SCAN");
@@ -147,7 +157,7 @@ void randomkey(RespConnection& connection, Words) {
   Random& random = connection.server().random;
   const auto from = static_cast<std::uint32_t>(random.below(kListEnd));
   const auto ask = [&connection](std::uint32_t cursor) {
-    connection.again(List{.cursor = cursor, .limit = 1});
+    connection.again(List{.prefix = connection.prefix(), .cursor = cursor, .limit = 1});
   };
   connection.run(
       [&connection, ask, wrapped = false](const RespAnswer& answer, RespWriter& to) mutable {
@@ -155,7 +165,7 @@ void randomkey(RespConnection& connection, Words) {
         if (step.code != Code::ok) {
           connection.fail(to, read_error(step.code, step.detail));
         } else if (!step.keys.empty()) {
-          to.bulk(step.keys[connection.server().random.below(step.keys.size())]);
+          to.bulk(named(connection, step.keys[connection.server().random.below(step.keys.size())]));
         } else if (step.next != kListEnd) {
           ask(step.next);
           return false;
@@ -170,7 +180,29 @@ void randomkey(RespConnection& connection, Words) {
   ask(from);
 }
 
+// Nobody counts by prefix, so the names are walked through.
+void size_of_database(RespConnection& connection) {
+  const auto walk = std::make_shared<Walk>(connection, connection.prefix());
+  connection.run([&connection, walk, counters = std::int64_t{0}](const RespAnswer& answer,
+                                                                 RespWriter& to) mutable {
+    const Keys& step = *answer.keys;
+    if (step.code != Code::ok) {
+      connection.fail(to, read_error(step.code, step.detail));
+      return true;
+    }
+    counters += static_cast<std::int64_t>(walk->take(step).size());
+    if (walk->ended()) {
+      to.integer(counters);
+      return true;
+    }
+    walk->ask();
+    return false;
+  });
+  walk->ask();
+}
+
 void dbsize(RespConnection& connection, Words) {
+  if (!connection.prefix().empty()) return size_of_database(connection);
   connection.run([&connection](const RespAnswer& answer, RespWriter& to) {
     const KeyCount& size = *answer.size;
     size.code == Code::ok ? to.integer(static_cast<std::int64_t>(size.counters))
@@ -182,7 +214,7 @@ void dbsize(RespConnection& connection, Words) {
 
 // ---- FLUSHALL ----
 
-void flushall(RespConnection& connection, Words words) {
+void flush(RespConnection& connection, Words words, const std::string& prefix) {
   const bool plain =
       words.size() == 1 ||
       (words.size() == 2 && (same_word(words[1], "sync") || same_word(words[1], "async")));
@@ -192,7 +224,7 @@ void flushall(RespConnection& connection, Words words) {
         "ERR FLUSHALL is not enabled: set flushall = true in [client] of the node's settings, and "
         "restart it");
   }
-  const auto all = std::make_shared<ResetAll>(connection, "");
+  const auto all = std::make_shared<ResetAll>(connection, prefix);
   connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (!all->take(answer)) return false;
     if (all->failure().empty()) {
@@ -203,6 +235,12 @@ void flushall(RespConnection& connection, Words words) {
     return true;
   });
   all->begin();
+}
+
+void flushall(RespConnection& connection, Words words) { flush(connection, words, ""); }
+
+void flushdb(RespConnection& connection, Words words) {
+  flush(connection, words, connection.prefix());
 }
 
 constexpr std::array kKeyspaceCommands{
@@ -243,7 +281,7 @@ constexpr std::array kKeyspaceCommands{
                 "@keyspace @read @fast",
                 "server",
                 "1.0.0",
-                "Tells how many counters exist in the cluster."},
+                "Tells how many counters exist in the database, which is the cluster for 0."},
     RespCommand{"flushall",
                 -1,
                 flushall,
@@ -256,13 +294,13 @@ constexpr std::array kKeyspaceCommands{
                 "[ASYNC|SYNC]"},
     RespCommand{"flushdb",
                 -1,
-                flushall,
+                flushdb,
                 "write",
                 {},
                 "@keyspace @write @slow @dangerous",
                 "server",
                 "1.0.0",
-                "Resets every counter of the cluster, if the settings allow.",
+                "Resets every counter of the database, if the settings allow.",
                 "[ASYNC|SYNC]"},
 };
 

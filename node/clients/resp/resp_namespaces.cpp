@@ -1,11 +1,14 @@
 // QUIPU.NAMESPACE: the definitions of namespaces (quipu/namespace.h).
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
+#include "node/base/duration_text.h"
 #include "node/base/level_names.h"
+#include "node/base/tier_text.h"
 #include "node/clients/resp/resp_walk.h"
 
 namespace quipu {
@@ -16,7 +19,9 @@ using Request = NamespaceRequest;
 
 constexpr std::string_view kOptions =
     "ACK MEMORY|DISK|QUORUM|DEFAULT, READ LOCAL|FRESH|STRONG|DEFAULT, SHARDS 1 to 1024|DEFAULT, "
-    "and, of the default namespace, STRICT YES|NO|DEFAULT";
+    "TTL a duration such as 500ms, 30s, 12h or 7d|DEFAULT, DECIDE LOCAL|HOME|DEFAULT, TIERS "
+    "such as '1m for 2d, 1h for ever'|DEFAULT, LATE a duration|DEFAULT, and, of the default "
+    "namespace, STRICT YES|NO|DEFAULT";
 
 std::string syntax_error(Words wrong) {
   std::string text = "ERR syntax error at";
@@ -61,6 +66,21 @@ bool read_shards(std::string_view word, std::optional<std::uint16_t>& to) {
   return true;
 }
 
+bool read_duration(std::string_view word, std::optional<std::chrono::milliseconds>& to) {
+  to.reset();
+  if (same_word(word, "default")) return true;
+  to = to_duration(word, kMaxTtl);
+  return to.has_value();
+}
+
+bool read_tiers(std::string_view word, std::vector<Tier>& to) {
+  to.clear();
+  if (same_word(word, "default")) return true;
+  const auto tiers = to_tiers(word);
+  if (tiers) to = *tiers;
+  return tiers.has_value();
+}
+
 // Reads the options into the request. Returns what is wrong with them, or an empty text.
 std::string read_policy(Words options, Request& request) {
   NamespacePolicy& policy = request.policy;
@@ -78,6 +98,18 @@ std::string read_policy(Words options, Request& request) {
     } else if (same_word(name, "shards")) {
       field = Request::kShards;
       known = read_shards(value, policy.shards);
+    } else if (same_word(name, "ttl")) {
+      field = Request::kTtl;
+      known = read_duration(value, policy.ttl);
+    } else if (same_word(name, "decide")) {
+      field = Request::kDecide;
+      known = read_named(value, policy.decide);
+    } else if (same_word(name, "tiers")) {
+      field = Request::kTiers;
+      known = read_tiers(value, policy.tiers);
+    } else if (same_word(name, "late")) {
+      field = Request::kLate;
+      known = read_duration(value, policy.late);
     } else if (same_word(name, "strict")) {
       field = Request::kStrict;
       known = read_named(value, policy.strict);
@@ -146,7 +178,7 @@ void drop_namespace(RespConnection& connection, Words words) {
 // ---- questions ----
 
 void write_namespace(const Namespace& one, RespWriter& to) {
-  to.map(5);
+  to.map(9);
   to.bulk("name");
   to.bulk(one.name);
   to.bulk("ack");
@@ -155,6 +187,14 @@ void write_namespace(const Namespace& one, RespWriter& to) {
   write_level(one.policy.read, to);
   to.bulk("shards");
   one.policy.shards ? to.integer(*one.policy.shards) : to.null();
+  to.bulk("ttl_ms");
+  one.policy.ttl ? to.integer(one.policy.ttl->count()) : to.null();
+  to.bulk("decide");
+  write_level(one.policy.decide, to);
+  to.bulk("tiers");
+  one.policy.tiers.empty() ? to.null() : to.bulk(to_text(one.policy.tiers));
+  to.bulk("late_ms");
+  one.policy.late ? to.integer(one.policy.late->count()) : to.null();
   to.bulk("strict");
   one.policy.strict ? to.bulk(*one.policy.strict ? "yes" : "no") : to.null();
 }
@@ -201,7 +241,8 @@ constexpr std::array kSubcommands{
                 "server",
                 "7.0.0",
                 "Defines a namespace; tells the members that do not hold it yet.",
-                "name [ACK level] [READ level] [SHARDS n:integer] [STRICT switch]"},
+                "name [ACK level] [READ level] [SHARDS n:integer] [TTL duration] [DECIDE place] "
+                "[TIERS tiers] [LATE duration] [STRICT switch]"},
     RespCommand{"drop",
                 3,
                 drop_namespace,
@@ -233,7 +274,8 @@ constexpr std::array kSubcommands{
                 "7.0.0",
                 "Changes the given settings of a namespace; tells the members that do not hold "
                 "it yet.",
-                "name [ACK level] [READ level] [SHARDS n:integer] [STRICT switch]"},
+                "name [ACK level] [READ level] [SHARDS n:integer] [TTL duration] [DECIDE place] "
+                "[TIERS tiers] [LATE duration] [STRICT switch]"},
     RespCommand{"show",
                 3,
                 show_one,

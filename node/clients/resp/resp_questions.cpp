@@ -1,5 +1,8 @@
 #include "node/clients/resp/resp_questions.h"
 
+#include <algorithm>
+#include <memory>
+
 namespace quipu {
 namespace {
 
@@ -24,6 +27,15 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
   return true;
 }
 
+// All or none: many clients do not check for errors in an array.
+void write_values(RespConnection& connection, std::span<const Value> values, RespWriter& to) {
+  const auto failed = std::find_if(values.begin(), values.end(),
+                                   [](const Value& value) { return value.code != Code::ok; });
+  if (failed != values.end()) return write_failure(connection, *failed, to);
+  to.array(values.size());
+  for (const Value& value : values) write_value(connection, value, to);
+}
+
 }  // namespace
 
 const Value& only_value(const RespAnswer& answer) { return answer.values.front(); }
@@ -32,12 +44,19 @@ void add(RespConnection& connection, const Op& op) {
   connection.change(op, write_total<change_error>);
 }
 
+void add(RespConnection& connection, std::string_view key, std::int64_t amount) {
+  Op& op = connection.new_change(write_total<change_error>);
+  op.key = key;
+  op.amount = amount;
+  op.ack = connection.server().ack_for(key);
+}
+
 void add_by_token(RespConnection& connection, const Op& op) {
   connection.change(op, write_total<token_error>);
 }
 
 Op reset_of(const RespConnection& connection, std::string_view key) {
-  return {.kind = OpKind::reset, .key = key, .ack = connection.server().ack_for(key)};
+  return {.key = key, .kind = OpKind::reset, .ack = connection.server().ack_for(key)};
 }
 
 void count_read(RespConnection& connection, const Value& value) {
@@ -57,6 +76,23 @@ void write_failure(RespConnection& connection, const Value& value, RespWriter& t
 
 void write_failure(RespConnection& connection, const Done& done, RespWriter& to) {
   connection.fail(to, change_error(done.code, done.detail));
+}
+
+void read_many(RespConnection& connection, RespConnection::Words keys, ReadLevel level) {
+  if (keys.size() <= kMaxReadKeys && level == ReadLevel::by_default) {
+    return connection.read_default(
+        keys, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+          write_values(from, answer.values, to);
+          return true;
+        });
+  }
+  const auto all = std::make_shared<ReadAll>(connection, keys, level);
+  connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
+    if (!all->take(answer)) return false;
+    write_values(connection, all->values(), to);
+    return true;
+  });
+  all->ask();
 }
 
 void ReadAll::ask() {

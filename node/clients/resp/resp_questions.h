@@ -17,6 +17,7 @@ inline constexpr RespCommand::Keys all_keys(std::string_view access) { return {1
 
 // The reply is the total as this node sees it at that time.
 void add(RespConnection& connection, const Op& op);
+void add(RespConnection& connection, std::string_view key, std::int64_t amount);
 // The same, but errors are for a client that may send the op again, or has done so.
 void add_by_token(RespConnection& connection, const Op& op);
 
@@ -29,6 +30,9 @@ void count_read(RespConnection& connection, const Value& value);
 void write_value(RespConnection& connection, const Value& value, RespWriter& to);
 void write_failure(RespConnection& connection, const Value& value, RespWriter& to);
 void write_failure(RespConnection& connection, const Done& done, RespWriter& to);
+
+// The reply of MGET.
+void read_many(RespConnection& connection, RespConnection::Words keys, ReadLevel level);
 
 // Reads any number of counters, in questions of the largest allowed size, within a Task of the
 // connection.

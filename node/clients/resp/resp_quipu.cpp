@@ -58,13 +58,13 @@ bool write_session(RespConnection& connection, const RespAnswer& answer, RespWri
 void quipu_session(RespConnection& connection, Words words) {
   const std::string_view key = words[1];
   if (key.empty() || key.size() > kMaxKey) return connection.error("ERR a key has 1 to 512 bytes");
-  connection.change({.kind = OpKind::open_session, .key = key}, write_session);
+  connection.change({.key = key, .kind = OpKind::open_session}, write_session);
 }
 
 // ---- changes ----
 
-// Reads "… [ACK level] [AFFINITY name] [TOKEN session number] [FLOOR number]", in any order, from
-// words[at] on into `op`. Returns what is wrong with it, or an empty text.
+// Reads "… [ACK level] [AFFINITY name] [TOKEN session number] [FLOOR number] [AT ms]", in any
+// order, from words[at] on into `op`. Returns what is wrong with it, or an empty text.
 std::string read_options(Op& op, Words words, std::size_t at, std::string_view syntax) {
   std::string wrong = "ERR syntax error: " + std::string(syntax);
   bool has_ack = false;
@@ -85,6 +85,10 @@ std::string read_options(Op& op, Words words, std::size_t at, std::string_view s
       if (!number || *number < 1) return "ERR a token's number is an integer from 1 on";
       op.token = *session;
       op.token.number = static_cast<std::uint64_t>(*number);
+    } else if (same_word(option, "at") && op.at_ms == 0) {
+      const auto ms = to_integer(value);
+      if (!ms || *ms < 1) return "ERR AT is a time in milliseconds since 1970";
+      op.at_ms = *ms;
     } else if (same_word(option, "floor") && !floor) {
       floor = to_integer(value);
       if (!floor || *floor < 1) return "ERR FLOOR is an integer from 1 on";
@@ -125,6 +129,18 @@ void quipu_get(RespConnection& connection, Words words) {
   connection.read({words[1]}, *level, write_details);
 }
 
+void quipu_mget(RespConnection& connection, Words words) {
+  auto level = ReadLevel::by_default;
+  Words names = words.subspan(1);
+  if (const auto named = level_named<ReadLevel>(words[1], same_word); named && words.size() > 2) {
+    level = *named;
+    names = words.subspan(2);
+  }
+  std::vector<std::string_view> keys;
+  for (const std::string_view name : names) keys.push_back(connection.full_name(name));
+  read_many(connection, keys, level);
+}
+
 void quipu_add(RespConnection& connection, Words words) {
   const auto amount = to_integer(words[2]);
   if (!amount) return connection.error(kNotAnInteger);
@@ -132,7 +148,7 @@ void quipu_add(RespConnection& connection, Words words) {
   std::string wrong =
       read_options(op, words, 3,
                    "QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name | TOKEN session "
-                   "number [FLOOR number]]");
+                   "number [FLOOR number]] [AT ms]");
   if (!wrong.empty()) return connection.error(wrong);
   op.token == Token{} ? add(connection, op) : add_by_token(connection, op);
 }
@@ -141,7 +157,7 @@ void quipu_reset(RespConnection& connection, Words words) {
   constexpr std::string_view kSyntax = "QUIPU.RESET key [ACK MEMORY|DISK|QUORUM]";
   Op op = reset_of(connection, words[1]);
   std::string wrong = read_options(op, words, 2, kSyntax);
-  if (wrong.empty() && (op.affinity != Affinity{} || op.token != Token{}))
+  if (wrong.empty() && (op.affinity != Affinity{} || op.token != Token{} || op.at_ms != 0))
     wrong = "ERR syntax error: " + std::string(kSyntax);
   if (!wrong.empty()) return connection.error(wrong);
   connection.change(op, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
@@ -156,10 +172,20 @@ constexpr std::array kQuipuCommands{
                 "string", "7.0.0",
                 "Tells a counter's total, its age in ms, and whether it is complete.",
                 "key [LOCAL|FRESH|STRONG]"},
+    RespCommand{"quipu.mget",
+                -2,
+                quipu_mget,
+                "readonly fast",
+                {},
+                "@read @fast",
+                "string",
+                "7.0.0",
+                "Tells the totals of several counters, at the level asked for.",
+                "[LOCAL|FRESH|STRONG] key..."},
     RespCommand{"quipu.add", -3, quipu_add, "write denyoom fast", one_key("RW access update"),
                 "@write @fast", "string", "7.0.0", "Adds to a counter, acknowledged as asked for.",
                 "key amount:integer [ACK MEMORY|DISK|QUORUM] [AFFINITY name] [TOKEN session "
-                "number:integer [FLOOR floor:integer]]"},
+                "number:integer [FLOOR floor:integer]] [AT time:integer]"},
     RespCommand{"quipu.reset", -2, quipu_reset, "write fast", one_key("RM delete"), "@write @fast",
                 "string", "7.0.0", "Resets a counter, acknowledged as asked for.",
                 "key [ACK MEMORY|DISK|QUORUM]"},

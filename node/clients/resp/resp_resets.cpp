@@ -1,10 +1,10 @@
-// Commands that reset counters: several questions, one after the other.
+// Commands that reset counters.
 #include <array>
 #include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 
+#include "node/clients/resp/resp_decisions.h"
 #include "node/clients/resp/resp_questions.h"
 
 namespace quipu {
@@ -12,16 +12,47 @@ namespace {
 
 using Words = RespConnection::Words;
 
-// Resets the counters that exist, all at once; the reply is their number. If several fail, the
-// reply is the error with the least certain outcome.
+// ---- decisions ----
+
+void delete_one(bool, Decision& on, RespWriter& to) {
+  const bool exists = on.held().exists;
+  const Code code = exists ? on.reset() : Code::ok;
+  code == Code::ok ? to.integer(exists ? 1 : 0) : refuse(on, code, to);
+}
+
+void get_and_delete(bool, Decision& on, RespWriter& to) {
+  const Decision::Held held = on.held();
+  if (!held.exists) return to.null();
+  const Code code = held.total ? on.reset() : Code::out_of_range;
+  code == Code::ok ? to.bulk(*held.total) : refuse(on, code, to);
+}
+
+constexpr std::array kResetRules{
+    rule<read_key_alone, delete_one>("del"),
+    rule<read_key_alone, get_and_delete>("getdel"),
+};
+
+// ---- DEL ----
+
+// A decision for each counter, all at once; the reply is how many there were. Counters that are
+// spread over shards are looked for and reset after that. If several fail, the reply is the error
+// with the least certain outcome.
 class Deletion {
  public:
   Deletion(RespConnection& connection, Words keys)
-      : connection_(connection), read_(connection, keys, ReadLevel::fresh) {}
+      : connection_(connection), read_(connection, keys, ReadLevel::fresh) {
+    decided_.open = keys.size();
+  }
 
-  void begin() { read_.ask(); }
   bool operator()(const RespAnswer& answer, RespWriter& to) {
     const Done* const done = answer.done;
+    if (decided_.open > 0) {
+      if (!decided_.take(*done)) return false;
+      deleted_ = decided_.applied;
+      if (!decided_.spread || !decided_.error.empty()) return tell(to);
+      read_.ask();
+      return false;
+    }
     if (done == nullptr && !read_.take(answer)) return false;
     if (done == nullptr) return reset_existing(to);
     if (describe(done->code).outcome > describe(worst_.code).outcome) worst_ = *done;
@@ -32,13 +63,14 @@ class Deletion {
  private:
   bool reset_existing(RespWriter& to) {
     if (const Value* failed = read_.failed()) {
-      connection_.fail(to, unread_error(failed->code, failed->detail));
-      return true;
+      decided_.error = unread_error(failed->code, failed->detail);
+      return tell(to);
     }
     std::set<std::string_view> named;
     std::vector<Op> resets;
     for (std::size_t i = 0; i < read_.keys().size(); ++i) {
-      if (read_.values()[i].exists && named.insert(read_.keys()[i]).second)
+      const Value& value = read_.values()[i];  // with one shard, it was decided on before
+      if (value.exists && value.shards > 1 && named.insert(read_.keys()[i]).second)
         resets.push_back(reset_of(connection_, read_.keys()[i]));
     }
     open_ = resets.size();
@@ -47,19 +79,14 @@ class Deletion {
     return false;
   }
   bool tell(RespWriter& to) const {
-    if (worst_.code == Code::ok) {
-      to.integer(deleted_);
-    } else if (deleted_ == 0 || describe(worst_.code).outcome == Outcome::unknown) {
-      write_failure(connection_, worst_, to);
-    } else {
-      connection_.fail(
-          to, "PARTIAL " + std::to_string(deleted_) +
-                  " counters were reset; of the rest: " + reason(worst_.code, worst_.detail));
-    }
+    std::string error = decided_.error;
+    if (error.empty() && worst_.code != Code::ok) error = change_error(worst_.code, worst_.detail);
+    error.empty() ? to.integer(deleted_) : write_partly(connection_, deleted_, "reset", error, to);
     return true;
   }
 
   RespConnection& connection_;
+  Decided decided_;
   ReadAll read_;
   std::size_t open_ = 0;
   std::int64_t deleted_ = 0;
@@ -67,18 +94,39 @@ class Deletion {
 };
 
 void del(RespConnection& connection, Words words) {
+  std::vector<Op> ops;
+  for (const std::string_view key : words.subspan(1)) {
+    DecisionOp decision = decision_of(connection, std::array<std::string_view, 2>{"del", key});
+    if (!decision.error.empty()) return connection.error(decision.error);
+    ops.push_back(decision.op);
+  }
   const auto deletion = std::make_shared<Deletion>(connection, words.subspan(1));
   connection.run(
       [deletion](const RespAnswer& answer, RespWriter& to) { return (*deletion)(answer, to); });
-  deletion->begin();
+  connection.again(std::move(ops));
 }
 
-// Adds between its two steps are cleared, too, and no reply has them.
+// ---- GETDEL ----
+
+// A counter that is spread over shards is read, and then reset. Adds between these two steps are
+// cleared, and no reply has them.
 void getdel(RespConnection& connection, Words words) {
+  if (connection.holds_alone(words[1])) return decide(connection, words);
+  const DecisionOp decision = decision_of(connection, words);
+  if (!decision.error.empty()) return connection.error(decision.error);
   const std::string key(words[1]);
-  connection.run([&connection, key, value = std::int64_t{0}](const RespAnswer& answer,
-                                                             RespWriter& to) mutable {
-    if (const Done* const done = answer.done) {
+  connection.run([&connection, key, decided = false, value = std::int64_t{0}](
+                     const RespAnswer& answer, RespWriter& to) mutable {
+    const Done* const done = answer.done;
+    if (!std::exchange(decided, true)) {
+      if (done->code == Code::invalid_argument) {
+        connection.again(std::vector<std::string_view>{key}, ReadLevel::fresh);
+        return false;
+      }
+      write_decided(connection, *done, to);
+      return true;
+    }
+    if (done != nullptr) {
       done->code == Code::ok ? to.bulk(value) : write_failure(connection, *done, to);
       return true;
     }
@@ -95,94 +143,7 @@ void getdel(RespConnection& connection, Words words) {
     connection.again({reset_of(connection, key)});
     return false;
   });
-  connection.again(std::vector<std::string_view>{words[1]}, ReadLevel::fresh);
-}
-
-// Redis's error for SET's options, from words[3] on; or that they are not supported here.
-std::string objection_to_options(Words words) {
-  std::string condition;  // NX or XX
-  bool timed = false;     // EX, KEEPTTL, …: one of them
-  for (std::size_t i = 3; i < words.size(); ++i) {
-    const std::string option = lowered(words[i]);
-    if (option == "nx" || option == "xx") {
-      if (!condition.empty() && condition != option) return std::string(kSyntaxError);
-      condition = option;
-    } else if (option == "keepttl" || option == "ex" || option == "px" || option == "exat" ||
-               option == "pxat") {
-      if (std::exchange(timed, true)) return std::string(kSyntaxError);
-      if (option != "keepttl" && ++i == words.size()) return std::string(kSyntaxError);
-    } else if (option != "get") {
-      return std::string(kSyntaxError);
-    }
-  }
-  return "ERR SET with option '" + std::string(words[3]) + "' is not supported";
-}
-
-// An observed reset, and then an add: adds of others in between are kept. If this node executes
-// both itself, they go together, and share a sync.
-class Setting {
- public:
-  Setting(RespConnection& connection, std::string_view key, std::int64_t amount)
-      : connection_(connection),
-        key_(key),
-        amount_(amount),
-        together_(connection.server().ack_for(key) != Ack::quorum && connection.holds_alone(key)) {}
-
-  void begin() {
-    std::vector<Op> ops{reset_of(connection_, key_)};
-    if (together_) ops.push_back(addition());
-    for (Op& op : ops) op.shard = together_ ? ShardIndex{0} : kAnyShard;
-    connection_.again(std::move(ops));
-  }
-  bool operator()(const RespAnswer& answer, RespWriter& to) {
-    const Done& done = *answer.done;
-    if (!reset_) {
-      reset_ = done;
-      if (together_) return false;
-      if (done.code != Code::ok) return tell(done, to);
-      connection_.again({addition()});
-      return false;
-    }
-    // The error that refused the reset has refused the add, too: nothing came between them.
-    return tell(reset_->code == Code::ok ? done : *reset_, to);
-  }
-
- private:
-  [[nodiscard]] Op addition() const {
-    return {.key = key_, .amount = amount_, .ack = connection_.server().ack_for(key_)};
-  }
-  bool tell(const Done& worst, RespWriter& to) const {
-    const bool half_done =
-        reset_->code == Code::ok && describe(worst.code).outcome == Outcome::not_applied;
-    if (worst.code == Code::ok) {
-      to.simple("OK");
-    } else if (half_done) {
-      connection_.fail(to, "PARTIAL the counter was reset, and the number not added: " +
-                               reason(worst.code, worst.detail));
-    } else {
-      write_failure(connection_, worst, to);
-    }
-    return true;
-  }
-
-  RespConnection& connection_;
-  const std::string key_;
-  const std::int64_t amount_;
-  const bool together_;
-  std::optional<Done> reset_;  // its outcome
-};
-
-void set(RespConnection& connection, Words words) {
-  if (words.size() > 3) return connection.error(objection_to_options(words));
-  const auto number = to_integer(words[2]);
-  if (!number) return connection.error(kNotAnInteger);
-  // Its reset alone would be carried out.
-  if (words[1].size() <= kMaxKey && connection.server().namespaces().forbids(words[1]))
-    return connection.error("ERR " + undefined_namespace(words[1]));
-  const auto setting = std::make_shared<Setting>(connection, words[1], *number);
-  connection.run(
-      [setting](const RespAnswer& answer, RespWriter& to) { return (*setting)(answer, to); });
-  setting->begin();
+  connection.again({decision.op});
 }
 
 constexpr std::array kResetCommands{
@@ -193,14 +154,11 @@ constexpr std::array kResetCommands{
     RespCommand{"getdel", 2, getdel, "write fast", one_key("RW access delete"),
                 "@write @string @fast", "string", "6.2.0", "Tells a counter's total and resets it.",
                 "key"},
-    RespCommand{"set", -3, set, "write denyoom", one_key("OW update"), "@write @string @slow",
-                "string", "1.0.0",
-                "Resets a counter and adds a number: others' adds meanwhile are kept.",
-                "key value:integer"},
 };
 
 }  // namespace
 
+std::span<const RespRule> reset_rules() { return kResetRules; }
 std::span<const RespCommand> reset_commands() { return kResetCommands; }
 
 }  // namespace quipu

@@ -13,6 +13,7 @@ RespSettings resp_settings(const ClientPortOptions& port, std::size_t connection
   const bool synced = port.resp_ack != Ack::memory;
   return {.ack = port.resp_ack,
           .flushall = port.flushall,
+          .databases = port.databases,
           .connections = connections,
           .memory_limit = memory_limit,
           .shown = {{"appendfsync", synced ? "always" : "no"},
@@ -20,7 +21,7 @@ RespSettings resp_settings(const ClientPortOptions& port, std::size_t connection
                     {"client-output-buffer-limit", "normal " + text(port.hard_output) + ' ' +
                                                        text(port.soft_output) + ' ' +
                                                        text(port.soft_output_time.count())},
-                    {"databases", "1"},
+                    {"databases", text(port.databases)},
                     {"maxclients", text(connections)},
                     {"maxmemory", text(memory_limit)},
                     {"maxmemory-policy", "noeviction"},

@@ -22,6 +22,7 @@ struct RespSettings {
   // For all changing commands that name no level, where the namespace of the key says nothing.
   Ack ack = Ack::disk;
   bool flushall = false;
+  std::uint32_t databases = 16;  // of SELECT
   std::size_t connections = 0;   // the limit
   std::size_t memory_limit = 0;  // 0: no limit
   // The settings that CONFIG GET shows, by Redis's names or ours.

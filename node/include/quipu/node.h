@@ -46,7 +46,8 @@ class QUIPU_EXPORT Node : public Counters {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Blocks until the node serves: the cluster is founded, and the node is settled with its peers.
+  // Blocks until the node serves: the cluster is founded, the node is settled with its peers,
+  // and its clock was compared with theirs, for which it waits 1 s at most.
   // False: it did not serve yet at the end of the timeout. In a callback this does not block.
   [[nodiscard]] bool wait_ready(std::chrono::milliseconds timeout);
   // The host:port that each port listens on. (Port 0 in the options takes a free one.)

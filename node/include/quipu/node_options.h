@@ -35,6 +35,7 @@ struct NodeMember {
 struct ClientPortOptions {
   Ack resp_ack = Ack::disk;
   bool flushall = false;             // whether FLUSHALL may reset every counter
+  std::uint32_t databases = 16;      // how many SELECT knows, as in Redis
   std::size_t connections = 10'000;  // at most; see node.h
   // A client that sends nothing for this long, and waits for no answer, is disconnected. 0: never.
   std::chrono::seconds idle{0};

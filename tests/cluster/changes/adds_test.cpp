@@ -341,7 +341,7 @@ TEST(Adds, AnEdgeNodeExecutesNothing) {
   const Token own{nodes.meta(edge).store, Serial{1}, 1, 1};
   const MemberIndex other = edge == 0 ? 1 : 0;
   for (const MemberIndex asked : {edge, other}) {
-    EXPECT_EQ(nodes.code(nodes.op(asked, {.kind = OpKind::open_session, .token = {own.store}})),
+    EXPECT_EQ(nodes.code(nodes.op(asked, {.token = {own.store}, .kind = OpKind::open_session})),
               Code::executor_gone);
     EXPECT_EQ(nodes.code(nodes.add(asked, "a", 1, {.shard = 0, .token = own})),
               Code::executor_gone);

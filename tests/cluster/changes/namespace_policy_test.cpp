@@ -303,7 +303,7 @@ TEST(SpreadNamespaces, leave_room_for_what_clients_ask) {
     }
   }
   const std::uint64_t raise =
-      nodes.op(0, {.kind = OpKind::raise, .key = "views", .amount = 2, .timeout_ms = 500});
+      nodes.op(0, {.key = "views", .amount = 2, .timeout_ms = 500, .kind = OpKind::raise});
   nodes.pass(1s);
   EXPECT_EQ(nodes.code(raise), Code::in_doubt) << "it was not refused for want of room";
   nodes.connect(0);

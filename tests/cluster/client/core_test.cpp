@@ -249,7 +249,7 @@ TEST(ClientCore, AReadIsAskedAgainAfterAReconnect) {
   const SentRead again = t.take_read();
   EXPECT_EQ(again.connection, n2);
   EXPECT_EQ(again.level, ReadLevel::fresh);
-  t.answer_read(again, {.value = 42, .exists = true});
+  t.answer_read(again, {.exists = true, .value = 42});
   EXPECT_EQ(std::get<Values>(t.done.at(CallId{1})).values.front().value, 42);
 }
 
@@ -261,7 +261,7 @@ TEST(ClientCore, AReadThatIsRefusedForNowIsAskedAgainAndItsLastRefusalIsNamed) {
   t.answer_read(t.take_read(), refused);
   EXPECT_FALSE(t.ended(1));
   t.pass(100ms);
-  t.answer_read(t.take_read(), {.value = 42, .exists = true});
+  t.answer_read(t.take_read(), {.exists = true, .value = 42});
   EXPECT_EQ(std::get<Values>(t.done.at(CallId{1})).values.front().value, 42);
 
   t.read(2, "likes");
@@ -276,7 +276,7 @@ TEST(ClientCore, AKeyThatCannotBeReadTakesNoOtherKeyOfTheReadWithIt) {
   ClientHarness t({.members = 1});
   t.connect("n1:1");
   t.read_many(1, {"likes", "views"});
-  const Value likes{.value = 42, .exists = true};
+  const Value likes{.exists = true, .value = 42};
   const Value refused{.code = Code::unavailable, .detail = "no owner is up"};
   t.answer_read(t.take_read(), std::vector{likes, refused});
   t.pass(10s);
@@ -397,7 +397,7 @@ TEST(ClientCore, AResetClearsEveryShardWithATokenEach) {
   t.reset(1, "hot");
   const SentRead question = t.take_read();
   EXPECT_EQ(question.level, ReadLevel::local);
-  t.answer_read(question, {.exists = true, .shards = 3});
+  t.answer_read(question, {.shards = 3, .exists = true});
   std::set<ShardIndex> shards;
   std::set<std::uint64_t> numbers;
   for (int i = 0; i < 3; ++i) {
@@ -424,7 +424,7 @@ TEST(ClientCore, AResetThatSucceedsInSomeShardsOnlyIsInDoubt) {
   ClientHarness t({.members = 1});
   t.connect("n1:1");
   t.reset(1, "hot");
-  t.answer_read(t.take_read(), {.exists = true, .shards = 2});
+  t.answer_read(t.take_read(), {.shards = 2, .exists = true});
   t.answer(t.take_change(), Code::ok);
   t.answer(t.take_change(), Code::out_of_range);
   ASSERT_EQ(t.ended(1), Code::in_doubt);

@@ -186,6 +186,13 @@ void ClientHarness::add(std::uint64_t call, const std::string& key, std::int64_t
   perform();
 }
 
+void ClientHarness::add_with_ttl(std::uint64_t call, const std::string& key,
+                                 std::chrono::milliseconds ttl) {
+  core.add(now, CallId{call},
+           {.key = key, .amount = 1, .timeout = std::chrono::seconds(5), .ttl = ttl}, effects_);
+  perform();
+}
+
 void ClientHarness::add_bound(std::uint64_t call, const std::string& key,
                               const ClientBinding& binding, std::chrono::milliseconds timeout) {
   bound_.emplace(call, binding.token);
@@ -205,6 +212,12 @@ void ClientHarness::add_for(Affinity affinity, std::uint64_t call, const std::st
 void ClientHarness::reset(std::uint64_t call, const std::string& key, Ack ack) {
   core.reset(now, CallId{call}, {.key = key, .ack = ack, .timeout = std::chrono::seconds(5)},
              effects_);
+  perform();
+}
+
+void ClientHarness::expire(std::uint64_t call, const std::string& key, std::int64_t at) {
+  core.expire(now, CallId{call}, {.key = key, .amount = at, .timeout = std::chrono::seconds(5)},
+              effects_);
   perform();
 }
 

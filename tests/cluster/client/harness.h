@@ -81,12 +81,14 @@ class ClientHarness {
   // ---- calls ----
   void add(std::uint64_t call, const std::string& key, std::int64_t amount = 1,
            std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  void add_with_ttl(std::uint64_t call, const std::string& key, std::chrono::milliseconds ttl);
   // An add that an earlier client may have sent.
   void add_bound(std::uint64_t call, const std::string& key, const ClientBinding& binding,
                  std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void add_for(Affinity affinity, std::uint64_t call, const std::string& key,
                std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void reset(std::uint64_t call, const std::string& key, Ack ack = Ack::disk);
+  void expire(std::uint64_t call, const std::string& key, std::int64_t at);
   void raise(std::uint64_t call, const std::string& key, std::int64_t count);
   void read(std::uint64_t call, const std::string& key, ReadLevel level = ReadLevel::local);
   void read_many(std::uint64_t call, std::vector<std::string> keys);

@@ -287,6 +287,31 @@ TEST(ClusterClocks, of_a_node_that_starts_alone_are_not_trusted) {
   EXPECT_TRUE(nodes.core(0).clock().trusted());
 }
 
+// Clients that ignore its refusals would leave counters without the end that they gave them.
+TEST(ClusterClocks, a_started_node_waits_for_the_first_comparison_but_not_for_long) {
+  HandDriven nodes;
+  nodes.pass(500ms);
+  nodes.settings(0).clock_wait = 1s;
+  nodes.crash(0);
+  nodes.start(0);
+  nodes.connect(0);
+  nodes.run();
+  ASSERT_FALSE(nodes.core(0).clock().compared());
+  EXPECT_FALSE(nodes.core(0).ready());
+  EXPECT_EQ(nodes.code(nodes.add(0, "k", 1)), Code::unavailable);
+  nodes.pass(300ms);
+  EXPECT_TRUE(nodes.core(0).ready());
+  EXPECT_EQ(nodes.code(nodes.add(0, "k", 1)), Code::ok);
+
+  nodes.crash(0);
+  nodes.start(0);  // and nobody answers
+  nodes.pass(nodes.settings(0).confirm_wait + 900ms);
+  EXPECT_FALSE(nodes.core(0).ready());
+  nodes.pass(200ms);
+  EXPECT_TRUE(nodes.core(0).ready());
+  EXPECT_FALSE(nodes.core(0).clock().trusted());
+}
+
 TEST(ClusterClocks, of_members_in_one_process_prove_nothing) {
   HandDriven nodes;
   nodes.settings(0).same_clock = {0, 1};

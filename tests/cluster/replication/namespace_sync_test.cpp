@@ -246,6 +246,15 @@ TEST(NamespaceChanges, by_set_leave_alone_what_they_do_not_name) {
   EXPECT_EQ(held(nodes, 2, "likes")->policy, (NamespacePolicy{.ack = Ack::quorum, .shards = 4}));
   change(nodes, 2, {.action = Action::set, .name = "likes", .fields = Request::kAck});
   EXPECT_EQ(held(nodes, 0, "likes")->policy, (NamespacePolicy{.shards = 4})) << "unset";
+  change(nodes, 0,
+         {.action = Action::set,
+          .name = "likes",
+          .policy = {.ack = Ack::disk, .decide = Decide::home},
+          .fields = Request::kDecide});
+  EXPECT_EQ(held(nodes, 1, "likes")->policy,
+            (NamespacePolicy{.shards = 4, .decide = Decide::home}));
+  change(nodes, 1, {.action = Action::set, .name = "likes", .fields = Request::kDecide});
+  EXPECT_EQ(held(nodes, 2, "likes")->policy, (NamespacePolicy{.shards = 4}));
 }
 
 TEST(DroppedNamespaces, stay_dropped_though_a_member_that_was_away_still_has_them) {
@@ -357,6 +366,10 @@ TEST(NamespaceChanges, that_are_wrong_are_refused_and_change_nothing) {
       {"no shards", create("other", policy({.shards = 0})), "1 to 1024 shards"},
       {"too many shards", create("other", policy({.shards = 1025})), "1 to 1024 shards"},
       {"set to no shards", set_shards("likes", 0), "1 to 1024 shards"},
+      {"no time to live", create("other", policy({.ttl = 0ms})), "lives for 1 ms to"},
+      {"an end beside shards",
+       {.action = Action::set, .name = "likes", .policy = {.ttl = 1s}, .fields = Request::kTtl},
+       "set ttl or shards, not both"},
       {"strict elsewhere", create("other", policy({.strict = true})), "only the default"},
   };
   const Hash128 before = nodes.core(0).executor().namespaces().sum();

@@ -2,10 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "quipu/client.h"
-#include "tests/node/api/nodes.h"
-#include "tests/node/eventually.h"
-#include "tests/node/temporary_directory.h"
+#include "tests/node/api/node_and_client.h"
 
 namespace quipu::test {
 namespace {
@@ -15,29 +12,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-enum class Over : std::uint8_t { node, client };
+class NamespacesTest : public NodeAndClientTest {};
 
-class NamespacesTest : public testing::TestWithParam<Over> {
- protected:
-  void SetUp() override {
-    node_ = open_node(alone(directory_ / "data"));
-    ASSERT_TRUE(node_->wait_ready(kPatience));
-    if (GetParam() == Over::node) return;
-    auto client = Client::connect({.seeds = {node_->client_address()}});
-    ASSERT_TRUE(client.ok()) << client.status().message();
-    client_ = std::move(*client);
-  }
-  Counters& counters() { return client_ != nullptr ? static_cast<Counters&>(*client_) : *node_; }
-
-  TemporaryDirectory directory_;
-  std::unique_ptr<Node> node_;
-  std::unique_ptr<Client> client_;
-};
-
-INSTANTIATE_TEST_SUITE_P(, NamespacesTest, testing::Values(Over::node, Over::client),
-                         [](const auto& way) {
-                           return way.param == Over::node ? "Node" : "Client";
-                         });
+INSTANTIATE_TEST_SUITE_P(, NamespacesTest, kThroughBoth, name_of);
 
 struct Dropped {
   Status status{};
@@ -69,7 +46,7 @@ TEST_P(NamespacesTest, AreCreatedChangedListedAndDropped) {
   EXPECT_EQ(counters().create_namespace({std::string(65, 'a'), {}}).status.code(),
             Code::invalid_argument);
 
-  const Namespace strong{"likes", {.read = ReadLevel::strong}};
+  const Namespace strong{"likes", {.read = ReadLevel::strong, .decide = Decide::home}};
   EXPECT_TRUE(counters().set_namespace(strong).status.ok());
   const auto all = counters().namespaces();
   ASSERT_TRUE(all.ok()) << all.status().message();
@@ -78,6 +55,15 @@ TEST_P(NamespacesTest, AreCreatedChangedListedAndDropped) {
 
   EXPECT_TRUE(drop(counters(), "likes").status.ok());
   EXPECT_THAT(*counters().namespaces(), ElementsAre(Namespace{}));
+}
+
+TEST_P(NamespacesTest, RefuseAPolicyThatNoneMayHave) {
+  const NamespacePolicy policies[] = {{.ttl = -1ms},          {.ttl = 0ms},
+                                      {.ttl = kMaxTtl + 1ms}, {.shards = 2, .ttl = 1h},
+                                      {.shards = 0},          {.shards = 1025}};
+  for (const NamespacePolicy& policy : policies)
+    EXPECT_EQ(counters().create_namespace({"otp", policy}).status.code(), Code::invalid_argument);
+  EXPECT_EQ(counters().namespaces()->size(), 1u);
 }
 
 TEST_P(NamespacesTest, ADropGoesStepByStepToItsEnd) {
@@ -124,7 +110,8 @@ TEST_P(NamespacesTest, SayTheLevelOfCallsThatNameNone) {
   ASSERT_TRUE(nodes[0]->wait_ready(kPatience));
   auto client = Client::connect({.seeds = {nodes[0]->client_address()}});
   ASSERT_TRUE(client.ok()) << client.status().message();
-  Counters& three = GetParam() == Over::client ? static_cast<Counters&>(**client) : *nodes[0];
+  Counters& three =
+      GetParam() == CalledThrough::client ? static_cast<Counters&>(**client) : *nodes[0];
   const NamespacePolicy policy{.ack = Ack::quorum, .read = ReadLevel::strong};
   ASSERT_TRUE(three.create_namespace({"likes", policy}).status.ok());
   Counter counter = three.counter("likes:1");

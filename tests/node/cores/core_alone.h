@@ -8,6 +8,7 @@
 
 #include "cluster/node_core.h"
 #include "node/base/clock.h"
+#include "node/clients/resp/resp_decisions.h"
 #include "node/reactor/node_plan.h"
 #include "storage/memory_store.h"
 
@@ -22,8 +23,10 @@ inline std::unique_ptr<NodeCore> core_alone(MemoryStore& store) {
   EXPECT_TRUE(initialize(store, new_meta(plan->owner(), NewStore::unmarked, random)).ok());
   auto executor = recover(store, plan->owner(), {}, random);
   EXPECT_TRUE(executor.ok());
-  return std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan->config, plan->self,
-                                    plan->settings, std::move(*executor), random);
+  auto core = std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan->config, plan->self,
+                                         plan->settings, std::move(*executor), random);
+  core->decide_by(resp_decider());
+  return core;
 }
 
 }  // namespace quipu::test

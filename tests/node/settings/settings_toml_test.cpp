@@ -46,6 +46,7 @@ log_level = "debug"
 [client]
 resp_ack = "quorum"
 flushall = true
+databases = 3
 connections = 100
 idle_seconds = 60
 request_seconds = 90
@@ -57,6 +58,14 @@ name = "likes"
 ack = "quorum"
 read = "fresh"
 shards = 16
+[[namespace]]
+name = "otp"
+ttl = "90s"
+decide = "home"
+[[namespace]]
+name = "hits"
+tiers = "1m for 2d, 1h for ever"
+late = "10m"
 [[namespace]]
 name = ""
 strict = true
@@ -101,9 +110,9 @@ TEST(SettingsToml, TellsEverySettingAndWhetherItIsADefault) {
   }
   for (const char* const line :
        {"name = \"quipu\"  # default\n", "connections = 10000  # default\n",
-        "idle_seconds = 0  # default\n", "request_seconds = 30  # default\n",
-        "soft_output_bytes = 1048576  # default\n", "soft_output_seconds = 10  # default\n",
-        "hard_output_bytes = 8388608  # default\n",
+        "databases = 16  # default\n", "idle_seconds = 0  # default\n",
+        "request_seconds = 30  # default\n", "soft_output_bytes = 1048576  # default\n",
+        "soft_output_seconds = 10  # default\n", "hard_output_bytes = 8388608  # default\n",
         "client_address = \"127.0.0.1:7400\"  # default\n"})
     EXPECT_THAT(text, HasSubstr(line));
 }

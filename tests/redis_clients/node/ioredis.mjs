@@ -20,8 +20,12 @@ async function speak(protocol) {
     client.incrby('likes', 'many'),
     'ERR value is not an integer or out of range', 'incrby of no number');
   await expectError(
-    client.expire('likes', 1),
-    "ERR unknown command 'expire', with args beginning with: 'likes' '1' ", 'expire');
+    client.lpush('likes', 1),
+    "ERR unknown command 'lpush', with args beginning with: 'likes' '1' ", 'lpush');
+  expect(await client.expire('likes', 1000), 1, 'expire');
+  expect(await client.persist('likes'), 1, 'persist');
+  expect(await client.ttl('likes'), -1, 'ttl');
+  expect(await client.set('likes', 1, 'EX', 1000, 'NX'), null, 'set NX of what exists');
 
   const pipeline = client.pipeline();
   for (let i = 0; i < 10_000; ++i) pipeline.incr('pipelined');

@@ -20,8 +20,12 @@ async function speak(RESP) {
     client.sendCommand(['INCRBY', 'likes', 'many']),
     'ERR value is not an integer or out of range', 'incrBy of no number');
   await expectError(
-    client.expire('likes', 1),
-    "ERR unknown command 'EXPIRE', with args beginning with: 'likes' '1' ", 'expire');
+    client.sendCommand(['LPUSH', 'likes', '1']),
+    "ERR unknown command 'LPUSH', with args beginning with: 'likes' '1' ", 'lpush');
+  expect(await client.expire('likes', 1000), 1, 'expire');
+  expect(await client.persist('likes'), 1, 'persist');
+  expect(await client.ttl('likes'), -1, 'ttl');
+  expect(await client.set('likes', 1, { EX: 1000, NX: true }), null, 'set NX of what exists');
 
   // What is asked for in one turn leaves as one pipeline.
   const totals = await Promise.all(Array.from({ length: 10_000 }, () => client.incr('pipelined')));

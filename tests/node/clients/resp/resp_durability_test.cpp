@@ -160,7 +160,7 @@ class RespDurability : public testing::Test {
 
   void spread(const std::string& key) {
     HeldReactor& holder = owned_by_(key) ? here_ : there_;
-    const Op raise{.id = 1, .kind = OpKind::raise, .key = key, .amount = 4};
+    const Op raise{.id = 1, .key = key, .amount = 4, .kind = OpKind::raise};
     {
       const CorePort::Event event(holder.port);
       event->on_ops(NodeClock::now(), ClientId{99}, std::span(&raise, 1), event.effects());
@@ -270,7 +270,7 @@ TEST_F(RespDurability, WhatFollowsAnAddInAPipelineWaitsWithIt) {
     expect(begin, incr + "QUIPU.GET " + a + " STRONG\r\n",
            ":1 *6 $5 value :1 $6 age_ms :0 $8 complete :1 ");
     expect(begin, incr + "SET " + a + " 9\r\n" + incr, ":1 +OK :10 ");
-    expect(begin, incr + "SELECT 1\r\nSELECT 0\r\n", ":1 -ERR DB index is out of range +OK ");
+    expect(begin, incr + "SELECT 16\r\nSELECT 0\r\n", ":1 -ERR DB index is out of range +OK ");
   }
   say("INCR H:b\r\nINFO\r\n");
   EXPECT_EQ(heard(), "");

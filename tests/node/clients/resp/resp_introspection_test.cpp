@@ -310,7 +310,7 @@ TEST_P(RespInfo, CountsCallsAndErrorsOfEachCommand) {
     ASSERT_TRUE(
         client.send("INCR a\r\nINCR a\r\nGET a\r\nINCRBY a x\r\nINCR\r\nNONSENSE\r\n"
                     "CLIENT SETNAME me\r\nCLIENT SETNAME\r\nINCRBY full "
-                    "9223372036854775807\r\nMULTI\r\nINCR a\r\nEXEC\r\nSELECT 7\r\n"
+                    "9223372036854775807\r\nMULTI\r\nINCR a\r\nEXEC\r\nSELECT 16\r\n"
                     "GET a\r\nRESET\r\nPING end\r\n"));
     (void)client.receive_text("$3\r\nend\r\n");
   }

@@ -26,13 +26,17 @@ TEST_P(RespNamespaces, AreCreatedChangedShownAndDropped) {
             {"quipu.namespace create likes ack MEMORY", "*0 "},  // nothing is left to do
             {"QUIPU.NAMESPACE SET likes READ strong SHARDS 4", "*0 "},
             {"QUIPU.NAMESPACE SHOW likes",
-             "*10 $4 name $5 likes $3 ack $6 memory $4 read $6 strong $6 shards :4 $6 strict $-1 "},
+             "*18 $4 name $5 likes $3 ack $6 memory $4 read $6 strong $6 shards :4 $6 ttl_ms $-1 "
+             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
             {"QUIPU.NAMESPACE SET likes ACK default SHARDS default", "*0 "},
             {"QUIPU.NAMESPACE SHOW likes",
-             "*10 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 strict $-1 "},
+             "*18 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 ttl_ms $-1 "
+             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
             {"QUIPU.NAMESPACE LS",
-             "*2 *10 $4 name $0  $3 ack $-1 $4 read $-1 $6 shards $-1 $6 strict $-1 "
-             "*10 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 strict $-1 "},
+             "*2 *18 $4 name $0  $3 ack $-1 $4 read $-1 $6 shards $-1 $6 ttl_ms $-1 "
+             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "
+             "*18 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 ttl_ms $-1 "
+             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
             {"QUIPU.NAMESPACE DROP likes", ":0 "},
             {"QUIPU.NAMESPACE DROP likes", ":0 "},
             {"QUIPU.NAMESPACE SHOW likes", "$-1 "}});
@@ -48,6 +52,38 @@ TEST_P(RespNamespaces, ADropResetsTheCountersOfItsNamespaceAlone) {
                        {"EXISTS like:1 likes likess:1", ":3 "}});
 }
 
+TEST_P(RespNamespaces, SayHowLongTheirNewCountersLive) {
+  converse(connect(),
+           {{"QUIPU.NAMESPACE CREATE otp TTL 1h", "*0 "},
+            {"QUIPU.NAMESPACE SHOW otp",
+             "*18 $4 name $3 otp $3 ack $-1 $4 read $-1 $6 shards $-1 "
+             "$6 ttl_ms :3600000 $6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
+            {"INCR otp:1", ":1 "},
+            {"QUIPU.NAMESPACE SET otp TTL default", "*0 "},
+            {"INCR otp:2", ":1 "},
+            {"quipu.namespace set otp ttl 1ms", "*0 "},
+            {"INCR otp:1", ":2 "}});
+  EXPECT_TRUE(node_->counter("otp:1").read()->expires_in);
+  EXPECT_FALSE(node_->counter("otp:2").read()->expires_in);
+  RawConnection client = connect();
+  ASSERT_EQ(client.reply_to("INCR otp:3"), ":1\r\n");
+  EXPECT_TRUE(eventually([&] { return !node_->counter("otp:3").read()->exists; }));
+}
+
+TEST_P(RespNamespaces, SayWhereConditionalCommandsDecide) {
+  const auto shown = [](const std::string& decide) {
+    return "*18 $4 name $3 otp $3 ack $-1 $4 read $-1 $6 shards $-1 $6 ttl_ms $-1 $6 decide " +
+           decide + " $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 ";
+  };
+  converse(connect(), {{"QUIPU.NAMESPACE CREATE otp DECIDE HOME", "*0 "},
+                       {"QUIPU.NAMESPACE SHOW otp", shown("$4 home")},
+                       {"QUIPU.NAMESPACE SET otp DECIDE local", "*0 "},
+                       {"QUIPU.NAMESPACE SHOW otp", shown("$5 local")},
+                       {"quipu.namespace set otp decide home", "*0 "},
+                       {"QUIPU.NAMESPACE SET otp DECIDE default", "*0 "},
+                       {"QUIPU.NAMESPACE SHOW otp", shown("$-1")}});
+}
+
 // What was added after a drop, or had not been heard of.
 TEST_P(RespNamespaces, AreDroppedAgainWithWhatWasLeft) {
   converse(connect(), {{"QUIPU.NAMESPACE CREATE likes", "*0 "},
@@ -60,8 +96,9 @@ TEST_P(RespNamespaces, AreDroppedAgainWithWhatWasLeft) {
 TEST_P(RespNamespaces, WhatIsWrongSaysSo) {
   RawConnection client = connect();
   ASSERT_EQ(client.reply_to("QUIPU.NAMESPACE CREATE likes"), "*0\r\n");
-  for (const char* options : {"ACK often", "READ disk", "SHARDS 0", "SHARDS 1025", "STRICT maybe",
-                              "ACK disk ACK disk", "COLOUR red", "ACK"})
+  for (const char* options :
+       {"ACK often", "READ disk", "SHARDS 0", "SHARDS 1025", "TTL 0s", "TTL soon", "TTL 365001d",
+        "DECIDE away", "DECIDE", "STRICT maybe", "ACK disk ACK disk", "COLOUR red", "ACK"})
     EXPECT_THAT(client.reply_to(std::string("QUIPU.NAMESPACE CREATE a ") + options),
                 StartsWith(kSyntax))
         << options;
@@ -76,6 +113,8 @@ TEST_P(RespNamespaces, WhatIsWrongSaysSo) {
               HasSubstr("there is no namespace 'views'"));
   EXPECT_THAT(client.reply_to("QUIPU.NAMESPACE DROP \"\""),
               HasSubstr("the default namespace cannot be dropped"));
+  EXPECT_THAT(client.reply_to("QUIPU.NAMESPACE CREATE a TTL 30s SHARDS 2"),
+              HasSubstr("set ttl or shards, not both"));
   EXPECT_THAT(client.reply_to("QUIPU.NAMESPACE SET likes STRICT yes"),
               HasSubstr("only the default namespace can be strict"));
   EXPECT_THAT(client.reply_to("QUIPU.NAMESPACE CREATE a:b"), HasSubstr("has no ':'"));

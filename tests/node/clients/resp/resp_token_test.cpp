@@ -98,7 +98,7 @@ TEST_P(RespTokens, WhatIsNoTokenIsAnErrorAndCountsNothing) {
   const std::string token = add + "TOKEN " + session + ' ';
   const std::string syntax =
       "-ERR syntax error: QUIPU.ADD key amount [ACK MEMORY|DISK|QUORUM] [AFFINITY name | TOKEN "
-      "session number [FLOOR number]] ";
+      "session number [FLOOR number]] [AT ms] ";
   const std::string no_session = "-ERR a token's session is what QUIPU.SESSION answered ";
   const std::string no_number = "-ERR a token's number is an integer from 1 on ";
   const std::string no_floor = "-ERR FLOOR is an integer from 1 on ";
@@ -155,6 +155,7 @@ TEST(RespTokensOfACluster, CountOnceThroughEveryNode) {
     nodes.push_back(open_node(one));
   }
   for (const auto& node : nodes) {
+    ASSERT_TRUE(node->wait_ready(kPatience));
     ASSERT_TRUE(eventually([&node] {
       const auto read = node->counter("linked").read();
       return read.ok() && read->complete;

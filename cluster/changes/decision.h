@@ -1,0 +1,77 @@
+// decision.h: commands that decide on what they read, such as SET NX, EXPIRE GT or INCREX.
+//
+//   words ─▶ Coordinator: who decides? ─┬─ this node ─▶ Decider, once the counter is in memory
+//                                       └─ another: the words travel (OpKind::decide)
+//
+// An owner of the counter decides: this node if it is an owner, else another one that is up. In a
+// namespace with `decide = home`, the first owner that is up decides, in the order of the owner
+// table. (Two nodes may disagree about who is up.) If no owner is up, a decision is unavailable.
+//
+// A decision runs in one go, so no other change of this node comes in between. All that it
+// changes becomes durable together or not at all. It sees what this node knows: another owner may
+// decide on the same counter meanwhile.
+//
+// Words that travelled are never sent again, since the reply of a retry is unknown. If the answer
+// is lost, the outcome is in doubt. They carry a token, so that no copy of a message counts twice.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cluster/membership/wall_clock.h"
+#include "storage/executor.h"
+
+namespace quipu {
+
+// One counter, for the time of a decision. Each change answers at once: not ok, nothing was
+// changed by it.
+class Decision {
+ public:
+  // All must outlive it. REQUIRES: the counter is in memory, with one shard.
+  Decision(Executor& executor, const WallClock& clock, std::string_view key,
+           const Placement& placement)
+      : executor_(executor), clock_(clock), ref_{key, 0}, placement_(placement) {}
+
+  struct Held {
+    bool exists = false;
+    std::optional<std::int64_t> total;  // nullopt: it has left the range of a number
+    Wall ends{};                        // 0: never
+  };
+  [[nodiscard]] Held held() const;
+  // From when a time to live counts. nullopt: this node's clock is not trusted.
+  [[nodiscard]] std::optional<Wall> lives_from() const;
+
+  Code add(std::int64_t amount);
+  Code set(const NewValue& wanted);
+  // Wall{}: it has no end any more. What has passed ends it at once.
+  Code expire(Wall at);
+  Code reset();
+
+  // How long its namespace says that new counters live; add() heeds it. 0: for ever.
+  [[nodiscard]] Wall::duration usual_ttl() const;
+  // Why a change was refused with that code. For people.
+  [[nodiscard]] std::string reason(Code code) const;
+
+ private:
+  [[nodiscard]] bool forbidden() const;
+
+  Executor& executor_;
+  const WallClock& clock_;
+  const ShardRef ref_;
+  const Placement& placement_;
+};
+
+// What words mean. Implemented by the layer that takes them from clients.
+class Decider {
+ public:
+  Decider() = default;
+  Decider(const Decider&) = delete;
+  Decider& operator=(const Decider&) = delete;
+  virtual ~Decider() = default;
+  // The reply, of 1 to kMaxDecisionReply bytes. `words` may come from another member, and be any
+  // bytes.
+  [[nodiscard]] virtual std::string decide(std::string_view words, Decision& on) const = 0;
+};
+
+}  // namespace quipu

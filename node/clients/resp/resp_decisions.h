@@ -1,0 +1,103 @@
+// resp_decisions.h: commands of Redis that decide on what they read, wherever a node decides.
+//
+//   words ─▶ RespConnection::decide ─▶ Op ─▶ … the node that decides ─▶ RespDecider ─▶ reply
+//            checks them                                                checks them again
+//
+// Each such command is a Rule in its family's file: how its words are read, and what it does to
+// the counter (cluster/changes/decision.h). So no command has a second encoding.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cluster/changes/decision.h"
+#include "node/clients/resp/resp_command.h"
+
+namespace quipu {
+
+// What was read of a command's words. With an error, the rest says nothing.
+template <class Wanted>
+struct ReadWords {
+  Wanted wanted{};
+  std::string error{};  // as it is sent
+};
+
+struct RespRule {
+  using Words = RespConnection::Words;
+  std::string_view name;  // of the command, in lower case
+  // The error for these words; empty: they are sound. All of them but the key are short then.
+  std::string (*objection)(Words words);
+  void (*carry_out)(Words words, Decision& on, RespWriter& to);
+};
+
+// `read` makes of the words what `act` needs.
+template <auto read, auto act>
+[[nodiscard]] constexpr RespRule rule(std::string_view name) {
+  return {
+      name, [](RespRule::Words words) { return read(words).error; },
+      [](RespRule::Words words, Decision& on, RespWriter& to) { act(read(words).wanted, on, to); }};
+}
+
+// For rules without options.
+inline ReadWords<bool> read_key_alone(RespRule::Words) { return {}; }
+
+[[nodiscard]] std::span<const RespRule> expiry_rules();
+[[nodiscard]] std::span<const RespRule> value_rules();
+[[nodiscard]] std::span<const RespRule> reset_rules();
+
+// The run of their commands. The key is words[1].
+void decide(RespConnection& connection, RespConnection::Words words);
+// The op that has these words decided, or an error: they are not sound. It borrows from the
+// connection, until its questions are given.
+struct DecisionOp {
+  Op op{};
+  std::string error{};
+};
+[[nodiscard]] DecisionOp decision_of(RespConnection& connection, RespConnection::Words words);
+// Writes the reply of a decision, or why there was none.
+void write_decided(RespConnection& connection, const Done& done, RespWriter& to);
+
+// The outcomes of decisions on several counters, asked together within a Task.
+struct Decided {
+  std::size_t open = 0;      // without an answer
+  std::int64_t applied = 0;  // the sum of the replies; OK is 1
+  bool spread = false;       // some counter is spread over shards: nobody decides
+  std::string error{};       // the least certain one; empty: none
+
+  // True: all have their answers.
+  bool take(const Done& done);
+};
+
+// The reply where some of several counters failed. Doubt goes before PARTIAL.
+void write_partly(RespConnection& connection, std::int64_t done, std::string_view what,
+                  const std::string& error, RespWriter& to);
+
+// For words from any member. One for all nodes of a process: it has no state.
+[[nodiscard]] const Decider& resp_decider();
+
+// The reply for a change that was refused.
+void refuse(const Decision& on, Code why, RespWriter& to);
+
+// ---- words that several rules share ----
+// A deadline as commands name it.
+struct ExpiryWord {
+  std::int64_t count = 0;
+  bool milliseconds = false;
+  bool absolute = false;
+  bool keep = false;  // KEEPTTL, or PERSIST
+
+  bool operator==(const ExpiryWord&) const = default;
+};
+// EX, PX, EXAT, PXAT. Nullopt: another word.
+[[nodiscard]] std::optional<ExpiryWord> expiry_word(std::string_view word);
+// When that is; a time beyond what a counter may have is the latest that it may have. Wall{} is
+// never the answer. nullopt: it leaves the range of a number, as in Redis.
+[[nodiscard]] std::optional<Wall> moment_of(const ExpiryWord& expiry, Wall from);
+[[nodiscard]] std::string invalid_expiry(std::string_view command);
+// The same for a decision. nullopt: it was refused, and the reply says why.
+[[nodiscard]] std::optional<Wall> end_by(const ExpiryWord& expiry, std::string_view command,
+                                         const Decision& on, RespWriter& to);
+
+}  // namespace quipu

@@ -1,0 +1,50 @@
+// word_decider.h: a small language of decisions, for tests without a layer that speaks to clients:
+//
+//   [new | below N] add N [for MS]    adds; a counter without an end gets one in MS
+//   [new | below N] set N [for MS]    sets the value, and its end
+//
+// The reply is the new total, "0 no" if the condition is not met, or "0 refused" and the reason.
+#pragma once
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "cluster/changes/decision.h"
+
+namespace quipu::test {
+
+class WordDecider final : public Decider {
+ public:
+  std::string decide(std::string_view words, Decision& on) const override {
+    std::istringstream in{std::string(words)};
+    std::string verb, rest;
+    std::int64_t number = 0, ms = 0;
+    const Decision::Held held = on.held();
+    in >> verb;
+    if (verb == "new") {
+      if (held.exists) return "0 no";
+      in >> verb;
+    } else if (verb == "below") {
+      std::int64_t bound = 0;
+      in >> bound >> verb;
+      if (held.total.value_or(bound) >= bound) return "0 no";
+    }
+    in >> number;
+    if (in >> rest) in >> ms;
+    const Wall::duration ttl = std::chrono::milliseconds(ms);
+    Code code = Code::invalid_argument;
+    if (verb == "set") code = on.set({.value = number, .ttl = ttl});
+    if (verb == "add") {
+      const auto from = on.lives_from();
+      const bool ends = ms > 0 && held.ends == Wall{};
+      code = ends && !from ? Code::unavailable : on.add(number);
+      if (code == Code::ok && ends) code = on.expire(*from + ttl);
+    }
+    if (code != Code::ok) return "0 refused: " + on.reason(code);
+    return std::to_string(on.held().total.value_or(0));
+  }
+};
+
+}  // namespace quipu::test
