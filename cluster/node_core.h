@@ -86,6 +86,10 @@ class NodeCore {
   void on_range(Instant now, ClientId client, const RangeRequest& request, Effects& effects);
   // As Coordinator's.
   void decide_by(const Decider& decider) { coordinator_.decide_by(decider); }
+  // Whether a decision about all of these counters would be made here and at once.
+  [[nodiscard]] bool decides(std::span<const std::string_view> keys) const {
+    return ready() && coordinator_.decides(keys);
+  }
   // Answered by one NamespaceReply with its id.
   void on_namespaces(Instant now, ClientId client, const NamespaceRequest& request,
                      Effects& effects);

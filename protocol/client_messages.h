@@ -27,7 +27,8 @@ inline constexpr ShardIndex kAnyShard = 0xffff;  // the coordinator chooses (add
 inline constexpr std::size_t kMaxReadKeys = 1024;
 inline constexpr std::size_t kMaxListKeys = 1000;
 // Bytes: the words of a decision, and its reply.
-inline constexpr std::size_t kMaxDecisionWords = 1024, kMaxDecisionReply = 768;
+inline constexpr std::size_t kMaxDecisionWords = std::size_t{256} << 10;
+inline constexpr std::size_t kMaxDecisionReply = std::size_t{512} << 10;
 
 enum class OpKind : std::uint8_t {
   add = 0,    // amount
@@ -37,8 +38,9 @@ enum class OpKind : std::uint8_t {
   // The answer has the store and a serial.
   open_session = 3,
   expire = 4,  // amount = when the counter ends, in wall ms since 1970; 0: never again
-  // `words` = a command that decides on what it reads (cluster/changes/decision.h). Not from
-  // clients: between members, and from this node's own clients of RESP.
+  // `words` = commands that decide on what they read (cluster/changes/decision.h). Not from
+  // clients: between members, and from this node's own clients of RESP. If they are about several
+  // counters, `key` is one of them.
   decide = 5,
 };
 

@@ -85,10 +85,12 @@ struct NewValue {
   Wall::duration ttl{};
 };
 
+// A record for the store; or several in a row that it writes as one, all or none.
 struct Sealed {
-  Commit commit{};
-  Batch batch;      // for the store, in the order of commits
+  Commit commit{};  // of the last one
+  Batch batch;      // in the order of commits
   ShardList local;  // what this node itself changed: the peers need it
+  std::uint64_t records = 1;
 };
 
 class Executor {
@@ -109,6 +111,9 @@ class Executor {
   // `carry_out` is not called for a retry, or if it is refused.
   Applied once(const Token& token, std::uint32_t print, Partition partition, Code refuse,
                const std::function<void()>& carry_out);
+  // Changes of several counters that become durable together or not at all, though some may need
+  // a record of their own.
+  void together(const std::function<void()>& changes);
   // The windows in which an add to a counter's shard also counts: those of each tier of its
   // namespace at that moment (0: now). None, if the node does not know the date.
   [[nodiscard]] std::vector<ShardKey> windows(const ShardRef& ref, Wall at) const;
@@ -121,6 +126,7 @@ class Executor {
     return calendar_ == nullptr ? std::nullopt : calendar_->date(now);
   }
   // What the clock shows, trusted or not.
+  [[nodiscard]] Wall wall() const { return wall(now_); }
   [[nodiscard]] Wall wall(Instant now) const {
     return calendar_ == nullptr ? Wall{} : calendar_->at(now);
   }

@@ -99,7 +99,7 @@ const char* objection(const Op& op) {
     if (op.shard != 0 && op.shard != kAnyShard) return "a counter ends as a whole: name no shard";
   }
   if (op.words.empty() == (op.kind == OpKind::decide) || op.words.size() > kMaxDecisionWords)
-    return "a decision has 1 to 1024 bytes of words, and no other op has any";
+    return "a decision has words, of at most 256 KiB, and no other op has any";
   if (op.kind == OpKind::raise) return nullptr;
   if (!tokened(op)) return nullptr;
   if (op.shard == kAnyShard) return "a token names one shard: send its index";
@@ -269,7 +269,7 @@ void Coordinator::route_by_token(Instant now, const Job& job) {
 }
 
 void Coordinator::forward(const Job& job, MemberIndex executor) {
-  if (full()) {
+  if (full() || (!job.op.words.empty() && parts_.forwarder.full_of_words())) {
     refuse(job.origin, Code::overloaded, text(Code::overloaded));
     return;
   }
@@ -301,7 +301,8 @@ void Coordinator::route_by_owner(Instant now, Job job) {
     if (op.shard != 0) job.placement = place(op);
   }
   const Partition partition = job.placement.partition();
-  const auto owner = executor_for(op, partition);
+  if (const auto keys = keys_of(op); keys.size() > 1) return route_together(now, job, keys);
+  const auto owner = executor_for(op.key, partition);
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     forward(job, *owner);
   } else if (parts_.view.edge()) {
@@ -313,12 +314,49 @@ void Coordinator::route_by_owner(Instant now, Job job) {
 }
 
 // The node that executes an op without a token. nullopt: no owner is up.
-std::optional<MemberIndex> Coordinator::executor_for(const Op& op, Partition partition) const {
+std::optional<MemberIndex> Coordinator::executor_for(std::string_view key,
+                                                     Partition partition) const {
   const NamespaceTable& namespaces = parts_.executor.namespaces();
-  if (namespaces.by_operation() && namespaces.decides_at_home(op.key)) {
+  if (namespaces.by_operation() && namespaces.decides_at_home(key)) {
     if (const auto home = parts_.view.home(partition)) return home;
   }
   return parts_.view.owner_with_room(partition);
+}
+
+// Whether that member may decide about all of these counters.
+bool Coordinator::fits(MemberIndex member, std::span<const std::string_view> keys) const {
+  const View& view = parts_.view;
+  const NamespaceTable& namespaces = parts_.executor.namespaces();
+  if (!view.up(member) || view.full(member)) return false;
+  return std::ranges::all_of(keys, [&](std::string_view key) {
+    const Partition partition = parts_.executor.map().place({key, 0}).partition();
+    if (namespaces.by_operation() && namespaces.decides_at_home(key))
+      return view.home(partition) == member;
+    if (member == view.self()) return view.answers_for(partition);
+    return std::ranges::find(view.owners(partition), member) != view.owners(partition).end();
+  });
+}
+
+bool Coordinator::decides(std::span<const std::string_view> keys) const {
+  const ShardMap& map = parts_.executor.map();
+  if (storage_full_ || !fits(parts_.view.self(), keys)) return false;
+  return std::ranges::all_of(keys, [&](std::string_view key) {
+    const ShardRef shard{key, 0};
+    const Placement placement = map.place(shard);
+    if (!map.resident(placement, shard)) return false;
+    const Entry* const entry = map.find(placement, shard);
+    return entry == nullptr || !entry->is_spread();
+  });
+}
+
+// A decision about several counters needs one node that decides about all of them.
+void Coordinator::route_together(Instant now, const Job& job,
+                                 const std::vector<std::string_view>& keys) {
+  const View& view = parts_.view;
+  if (job.origin.kind == Origin::Kind::member || fits(view.self(), keys)) return execute(now, job);
+  for (const MemberIndex owner : view.owners(job.placement.partition()))
+    if (owner != view.self() && fits(owner, keys)) return forward(job, owner);
+  refuse(job.origin, Code::invalid_argument, std::string(kDecidedApart));
 }
 
 // This node is the executor. A reset of a shard that adds may not use yet does no harm, and
@@ -344,7 +382,11 @@ void Coordinator::add_if_usable(Instant now, const Job& job) {
 
 void Coordinator::observe(Instant now, const Job& job) {
   if (full()) return apply(job, Code::overloaded);
-  collect(now, Collector::Mode::majority, job.op.shard, job, &Coordinator::go_on_as_observed);
+  std::vector<ShardKey> shards{{std::string(job.op.key), job.op.shard}};
+  for (const std::string_view key : keys_of(job.op))
+    if (key != job.op.key) shards.push_back({std::string(key), 0});
+  parts_.collector.collect(now, Collector::Mode::majority, std::move(shards), job.deadline,
+                           then(job, &Coordinator::go_on_as_observed));
 }
 
 Code Coordinator::reason_to_refuse(const Op& op, const Collector::Finished& first_shard) {
@@ -359,7 +401,7 @@ Code Coordinator::reason_to_refuse(const Job& job) const {
   if (job.op.ack != Ack::quorum) return Code::ok;
   if (!parts_.view.majority_up(job.placement.partition())) return Code::no_quorum;
   if (!parts_.view.majority_has_room(job.placement.partition())) return Code::storage_full;
-  return full(1 + windows_of(job.op).size()) ? Code::overloaded : Code::ok;
+  return full(1 + others_of(job.op).size()) ? Code::overloaded : Code::ok;
 }
 
 // `refuse` also checks the token table: a retry of an applied change is answered.
@@ -406,35 +448,54 @@ void Coordinator::take(const Job& job, Code refuse) {
 // A decision is sent once. So an earlier start of this store cannot have carried this one out.
 void Coordinator::decide(const Job& job, Code refuse) {
   const Op& op = job.op;
-  const ShardRef shard{op.key, 0};
+  std::vector<std::string_view> keys = keys_of(op);
+  const bool several = !keys.empty();  // commands, perhaps about one counter
+  if (!several) keys = {op.key};
+  std::vector<Decision> on;
+  for (const std::string_view key : keys) {
+    on.emplace_back(parts_.executor, parts_.clock, key,
+                    several ? parts_.executor.map().place({key, 0}) : job.placement);
+  }
   const char* why = nullptr;
-  if (!parts_.view.answers_for(job.placement.partition()) || decider_ == nullptr) {
-    refuse = Code::unavailable;
-    why = kNobodyDecides;
-  } else if (refuse == Code::ok) {  // else it may not be in memory
-    const Entry* const entry = parts_.executor.map().find(job.placement, shard);
+  std::vector<std::string_view> created;
+  for (const Decision& one : on) {
+    const ShardRef shard{one.key(), 0};
+    if (decider_ == nullptr || !parts_.view.answers_for(one.placement().partition())) {
+      refuse = Code::unavailable;
+      why = kNobodyDecides;
+      break;
+    }
+    if (refuse != Code::ok) break;  // then it may not be in memory
+    const Entry* const entry = parts_.executor.map().find(one.placement(), shard);
     if (entry != nullptr && entry->is_spread()) {
       refuse = Code::invalid_argument;
       why = kSpreadDecides;
+    } else if (would_create(shard, one.placement())) {
+      created.push_back(one.key());
     }
   }
-  const bool creates = refuse == Code::ok && would_create(shard, job.placement);
   std::string reply;
+  Applied applied;
   const auto print = static_cast<std::uint32_t>(hash64(HashKey{}, op.words));
-  const Applied applied =
-      parts_.executor.once(op.token, print, job.placement.partition(), refuse, [&] {
-        Decision decision(parts_.executor, parts_.clock, op.key, job.placement);
-        reply = decider_->decide(op.words, decision);
-      });
-  QUIPU_CHECK(reply.size() <= kMaxDecisionReply, "a reply is a short one", reply.size());
+  const auto carry_out = [&] {
+    applied = parts_.executor.once(op.token, print, job.placement.partition(), refuse, [&] {
+      Decisions decisions(on, parts_.executor);
+      reply = decider_->decide(op.words, decisions);
+    });
+  };
+  several ? parts_.executor.together(carry_out) : carry_out();
+  QUIPU_CHECK(reply.size() <= kMaxDecisionReply, "a reply fits a frame", reply.size());
   if (why != nullptr && applied.code == refuse) return this->refuse(job.origin, refuse, why);
   if (applied.code == Code::in_doubt)
     return this->refuse(job.origin, Code::unavailable, text(Code::in_doubt));
   if (applied.code == Code::ok && reply.empty())
     return this->refuse(job.origin, Code::in_doubt, "another copy of it was carried out");
   conclude(job, applied, std::move(reply));
-  const Entry* const made = creates ? parts_.executor.map().find(job.placement, shard) : nullptr;
-  if (made != nullptr && !made->is_dated()) spread(op.key);
+  for (const std::string_view key : created) {
+    const ShardRef shard{key, 0};
+    const Entry* const made = parts_.executor.map().find(parts_.executor.map().place(shard), shard);
+    if (made != nullptr && !made->is_dated()) spread(key);
+  }
 }
 
 // An add would create the counter in a namespace whose new counters are spread. (Cheap while
@@ -506,30 +567,47 @@ void Coordinator::answer_reached(Instant now) {
   });
 }
 
-// What has to be read from the store before this change can be made: of its shard and of the
-// windows that it may count in, those that are not in memory.
+// What has to be read from the store before this change can be made: of the shards that it may
+// change, those that are not in memory.
 Needs Coordinator::missing(const Job& job) const {
   const ShardMap& map = parts_.executor.map();
   const ShardRef shard{job.op.key, job.op.shard};
   Needs needs;
   if (!map.resident(job.placement, shard))
     needs.shards.push_back({std::string(shard.key), shard.shard});
-  for (ShardKey& window : windows_of(job.op)) {
-    if (!map.resident(map.place(window), window)) needs.shards.push_back(std::move(window));
+  for (ShardKey& other : others_of(job.op)) {
+    if (!map.resident(map.place(other), other)) needs.shards.push_back(std::move(other));
   }
   return needs;
 }
 
-bool Coordinator::has_windows(const Op& op) const {
+bool Coordinator::has_windows(const Op& op, std::string_view key) const {
   const bool some = op.kind == OpKind::add || op.kind == OpKind::decide || op.at_ms != 0;
   const NamespaceTable& namespaces = parts_.executor.namespaces();
-  return some && namespaces.by_tiers() && !namespaces.policy_of(op.key).tiers.empty();
+  return some && namespaces.by_tiers() && !namespaces.policy_of(key).tiers.empty();
 }
 
-// The windows that it may change, besides its shard.
-std::vector<ShardKey> Coordinator::windows_of(const Op& op) const {
-  if (!has_windows(op)) return {};
-  return parts_.executor.windows(shard_of(op), Wall{Wall::duration(op.at_ms)});
+// The counters that a decision is about. None: its key alone.
+std::vector<std::string_view> Coordinator::keys_of(const Op& op) const {
+  if (op.kind != OpKind::decide || decider_ == nullptr) return {};
+  return decider_->keys(op.words);
+}
+
+// The shards that it may change, besides its own: those of the other counters, and windows.
+std::vector<ShardKey> Coordinator::others_of(const Op& op) const {
+  std::vector<ShardKey> others;
+  const auto add_windows = [&](const ShardRef& shard) {
+    if (!has_windows(op, shard.key)) return;
+    for (ShardKey& window : parts_.executor.windows(shard, Wall{Wall::duration(op.at_ms)}))
+      others.push_back(std::move(window));
+  };
+  add_windows(shard_of(op));
+  for (const std::string_view key : keys_of(op)) {
+    if (key == op.key) continue;
+    others.push_back({std::string(key), 0});
+    add_windows({key, 0});
+  }
+  return others;
 }
 
 // Until these are in memory.
@@ -588,7 +666,7 @@ void Coordinator::conclude(const Job& job, const Applied& applied, std::string r
     case Ack::quorum: {
       // New changes were refused for that before. A client may retry a change that was applied
       // long ago at any time.
-      const std::size_t waits = 1 + windows_of(job.op).size();
+      const std::size_t waits = 1 + others_of(job.op).size();
       if (parts_.waits.size() + again_.size() + waits > parts_.settings.pending_operations) {
         parts_.out.answer(job.origin, {0, Code::in_doubt,
                                        "applied, perhaps not durable yet: too many operations "
@@ -612,18 +690,18 @@ void Coordinator::wait_for_majority(const Job& job, const Applied& applied, Done
     if (job.op.kind != OpKind::add || commit <= parts_.executor.sealed())
       parts_.replicator.offer(one);
   };
-  if (applied.again && job.op.at_ms == 0 && has_windows(job.op)) {
+  if (applied.again && job.op.at_ms == 0 && has_windows(job.op, job.op.key)) {
     again_.push_back(
         {job.origin, job.placement.partition(), commit, job.deadline, std::move(done)});
     return;
   }
-  const std::vector<ShardKey> windows = windows_of(job.op);
-  if (windows.empty()) return wait(shard, job.placement, job.origin, std::move(done));
+  const std::vector<ShardKey> others = others_of(job.op);
+  if (others.empty()) return wait(shard, job.placement, job.origin, std::move(done));
   const std::uint64_t number = next_operation_++;
-  wholes_[number] = {job.origin, windows.size() + 1, 0, done,
-                     "not all of its windows are known to be with a majority"};
-  for (const ShardKey& window : windows)
-    wait(window, parts_.executor.map().place(window), {Origin::Kind::operation, number, 0}, {});
+  wholes_[number] = {job.origin, others.size() + 1, 0, done,
+                     "not all that it changed is known to be with a majority"};
+  for (const ShardKey& other : others)
+    wait(other, parts_.executor.map().place(other), {Origin::Kind::operation, number, 0}, {});
   wait(shard, job.placement, {Origin::Kind::operation, number, 0}, {});
 }
 
@@ -700,13 +778,14 @@ void Coordinator::choose_as_told(Instant now, const Job& job,
 }
 
 void Coordinator::go_on_as_observed(Instant, const Job& job, const Collector::Finished& observed) {
-  QUIPU_CHECK(observed.shards.size() == 1 && observed.states.size() == 1,
-              "a question about one shard has one answer", job.op.key, observed.shards.size());
+  QUIPU_CHECK(!observed.shards.empty() && observed.states.size() == observed.shards.size(),
+              "a question about shards has an answer for each", job.op.key, observed.shards.size());
   // Only what a majority has may be kept: then another owner than its writer can detect that the
   // writer's disk went back.
   if (observed.code == Code::ok) {
     Delta states;
-    states.push(observed.shards[0], observed.states[0]);
+    for (std::size_t i = 0; i < observed.shards.size(); ++i)
+      states.push(observed.shards[i], observed.states[i]);
     states.versions = observed.versions;
     parts_.executor.merge(states);
     // Even if the reset fails, this copy must get to the owners, and then be dropped.

@@ -58,6 +58,8 @@ class Coordinator {
   void on_storage_full(bool full);
   // Carries out decisions, and must outlive this. Without one, decisions are refused.
   void decide_by(const Decider& decider) { decider_ = &decider; }
+  // Whether this node, by itself and at once, would decide about all of these counters.
+  [[nodiscard]] bool decides(std::span<const std::string_view> keys) const;
   // Once per gossip interval.
   void on_tick(Instant now);
   // Memory is filling up: clients are not read, and forwarded ops are refused.
@@ -116,7 +118,10 @@ class Coordinator {
   void route(Instant now, Job job);
   void route_by_token(Instant now, const Job& job);
   void route_by_owner(Instant now, Job job);
-  [[nodiscard]] std::optional<MemberIndex> executor_for(const Op& op, Partition partition) const;
+  [[nodiscard]] std::optional<MemberIndex> executor_for(std::string_view key,
+                                                        Partition partition) const;
+  void route_together(Instant now, const Job& job, const std::vector<std::string_view>& keys);
+  [[nodiscard]] bool fits(MemberIndex member, std::span<const std::string_view> keys) const;
   void open_session(const Job& job);
   void execute(Instant now, const Job& job);
   void add_if_usable(Instant now, const Job& job);
@@ -151,8 +156,9 @@ class Coordinator {
   [[nodiscard]] static Code reason_to_refuse(const Op& op, const Collector::Finished& first_shard);
   // No room for so many more operations that wait.
   [[nodiscard]] bool full(std::size_t more = 1) const;
-  [[nodiscard]] bool has_windows(const Op& op) const;
-  [[nodiscard]] std::vector<ShardKey> windows_of(const Op& op) const;
+  [[nodiscard]] std::vector<std::string_view> keys_of(const Op& op) const;
+  [[nodiscard]] bool has_windows(const Op& op, std::string_view key) const;
+  [[nodiscard]] std::vector<ShardKey> others_of(const Op& op) const;
   [[nodiscard]] Placement place(const Op& op) const;
   [[nodiscard]] Job job_of(const Op& op, const Origin& origin, Instant deadline) const {
     return {op, place(op), origin, deadline};

@@ -52,6 +52,11 @@ Code Decision::reset() {
   return executor_.apply({.kind = OpKind::reset, .ref = ref_}, placement_).code;
 }
 
+Decision* Decisions::find(std::string_view key) const {
+  const auto at = std::ranges::lower_bound(all_, key, {}, &Decision::key);
+  return at != all_.end() && at->key() == key ? &*at : nullptr;
+}
+
 std::string Decision::reason(Code code) const {
   switch (code) {
     case Code::unavailable:

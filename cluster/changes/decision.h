@@ -1,11 +1,14 @@
-// decision.h: commands that decide on what they read, such as SET NX, EXPIRE GT or INCREX.
+// decision.h: commands that decide on what they read, such as SET NX, EXPIRE GT or INCREX; and
+// several commands as one, such as a transaction.
 //
-//   words ─▶ Coordinator: who decides? ─┬─ this node ─▶ Decider, once the counter is in memory
+//   words ─▶ Coordinator: who decides? ─┬─ this node ─▶ Decider, once the counters are in memory
 //                                       └─ another: the words travel (OpKind::decide)
 //
 // An owner of the counter decides: this node if it is an owner, else another one that is up. In a
 // namespace with `decide = home`, the first owner that is up decides, in the order of the owner
 // table. (Two nodes may disagree about who is up.) If no owner is up, a decision is unavailable.
+// Words about several counters need a node that decides about each of them. If there is none, the
+// answer is invalid_argument, with kDecidedApart.
 //
 // A decision runs in one go, so no other change of this node comes in between. All that it
 // changes becomes durable together or not at all. It sees what this node knows: another owner may
@@ -16,22 +19,30 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/membership/wall_clock.h"
 #include "storage/executor.h"
 
 namespace quipu {
 
+inline constexpr std::string_view kDecidedApart =
+    "these counters are decided about by different nodes";
+
 // One counter, for the time of a decision. Each change answers at once: not ok, nothing was
 // changed by it.
 class Decision {
  public:
-  // All must outlive it. REQUIRES: the counter is in memory, with one shard.
+  // All but the placement must outlive it. REQUIRES: the counter is in memory, with one shard.
   Decision(Executor& executor, const WallClock& clock, std::string_view key,
            const Placement& placement)
       : executor_(executor), clock_(clock), ref_{key, 0}, placement_(placement) {}
+
+  [[nodiscard]] std::string_view key() const { return ref_.key; }
+  [[nodiscard]] const Placement& placement() const { return placement_; }
 
   struct Held {
     bool exists = false;
@@ -39,6 +50,8 @@ class Decision {
     Wall ends{};                        // 0: never
   };
   [[nodiscard]] Held held() const;
+  // nullopt: this node's clock is not trusted.
+  [[nodiscard]] std::optional<Wall> today() const { return executor_.date(); }
   // From when a time to live counts. nullopt: this node's clock is not trusted.
   [[nodiscard]] std::optional<Wall> lives_from() const;
 
@@ -59,7 +72,25 @@ class Decision {
   Executor& executor_;
   const WallClock& clock_;
   const ShardRef ref_;
-  const Placement& placement_;
+  const Placement placement_;
+};
+
+// The counters that one decision is about.
+class Decisions {
+ public:
+  // Ascending by key; they must outlive it.
+  Decisions(std::span<Decision> all, const Executor& executor) : all_(all), executor_(executor) {}
+
+  // nullptr: it is about several.
+  [[nodiscard]] Decision* only() const { return all_.size() == 1 ? &all_.front() : nullptr; }
+  // nullptr: the decision is not about that counter.
+  [[nodiscard]] Decision* find(std::string_view key) const;
+  // What this node's clock shows, trusted or not.
+  [[nodiscard]] Wall shown_time() const { return executor_.wall(); }
+
+ private:
+  const std::span<Decision> all_;
+  const Executor& executor_;
 };
 
 // What words mean. Implemented by the layer that takes them from clients.
@@ -69,9 +100,11 @@ class Decider {
   Decider(const Decider&) = delete;
   Decider& operator=(const Decider&) = delete;
   virtual ~Decider() = default;
-  // The reply, of 1 to kMaxDecisionReply bytes. `words` may come from another member, and be any
-  // bytes.
-  [[nodiscard]] virtual std::string decide(std::string_view words, Decision& on) const = 0;
+  // Both get words that may come from another member, and be any bytes.
+  // The reply, of 1 to kMaxDecisionReply bytes.
+  [[nodiscard]] virtual std::string decide(std::string_view words, Decisions& on) const = 0;
+  // The counters that the words are about, ascending, each once. None: the op's key alone.
+  [[nodiscard]] virtual std::vector<std::string_view> keys(std::string_view words) const = 0;
 };
 
 }  // namespace quipu

@@ -9,8 +9,9 @@
 namespace quipu {
 namespace {
 
-constexpr std::size_t kOpsPerForward = 512;
-static_assert(kOpsPerForward * (kMaxKey + kMaxDecisionWords + 128) < kMaxFrame);
+constexpr std::size_t kBytesPerForward = kMaxFrame / 2;
+constexpr std::size_t kOpBytes = 128;  // beside its key and words
+static_assert(kBytesPerForward + kMaxKey + kMaxDecisionWords + kOpBytes < kMaxFrame);
 
 auto is_of(const Token& token) {
   return [&token](const TokenWindow& window) {
@@ -42,6 +43,7 @@ void Forwarder::forward(const Op& op, MemberIndex executor, const Origin& origin
   pending.origin = origin;
   pending.deadline = deadline;
   pending.own_token = op.token.store == StoreId{};
+  bytes_ += op.words.size();
   if (pending.own_token) {
     peers_[executor].unnumbered.push_back(id);
   } else if (view_.up(executor)) {
@@ -142,7 +144,7 @@ void Forwarder::complete(std::uint64_t id, Done done) {
   QUIPU_CHECK(at != pending_.end(), "an op is answered once", id);
   settle_token(at->second);
   out_.answer(at->second.origin, std::move(done));
-  pending_.erase(at);
+  forget(at);
 }
 
 void Forwarder::settle_token(const Pending& pending) {
@@ -159,10 +161,16 @@ void Forwarder::release(std::uint64_t id) {
   QUIPU_CHECK(pending.own_token && pending.sends <= 1,
               "only what was never sent, or refused at once, goes elsewhere", id, pending.sends);
   settle_token(pending);
-  pending.op.fields().token = Token{};
-  tasks_.add([this, op = std::move(pending.op), origin = pending.origin,
+  OwnedOp op(pending.op.borrow());
+  op.fields().token = Token{};
+  tasks_.add([this, op = std::move(op), origin = pending.origin,
               deadline = pending.deadline](Instant now) { reroute_(now, op, origin, deadline); });
-  pending_.erase(id);
+  forget(pending_.find(id));
+}
+
+void Forwarder::forget(std::map<std::uint64_t, Pending>::iterator at) {
+  bytes_ -= at->second.op.words().size();
+  pending_.erase(at);
 }
 
 void Forwarder::flush(Instant now) {
@@ -172,6 +180,7 @@ void Forwarder::flush(Instant now) {
     if (!peer.unnumbered.empty()) number(member);
     if (peer.outgoing.empty() || !view_.up(member)) continue;
     Forward batch;
+    std::size_t bytes = 0;
     for (const std::uint64_t id : std::exchange(peer.outgoing, {})) {
       const auto at = pending_.find(id);
       if (at == pending_.end()) continue;
@@ -186,7 +195,10 @@ void Forwarder::flush(Instant now) {
       if (const TokenWindow* window = find_session(peer.sessions, op.token))
         op.token.floor = window->floor();
       batch.ops.push_back(pending.op.borrow());
-      if (batch.ops.size() == kOpsPerForward) out_.send(member, std::exchange(batch, {}));
+      bytes += batch.ops.back().key.size() + batch.ops.back().words.size() + kOpBytes;
+      if (bytes < kBytesPerForward) continue;
+      out_.send(member, std::exchange(batch, {}));
+      bytes = 0;
     }
     if (!batch.ops.empty()) out_.send(member, std::move(batch));
   }

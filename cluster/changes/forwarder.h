@@ -49,6 +49,8 @@ class Forwarder {
   void flush(Instant now);
 
   [[nodiscard]] std::size_t size() const { return pending_.size(); }
+  // No room for the words of further decisions.
+  [[nodiscard]] bool full_of_words() const { return bytes_ >= kMaxWords; }
 
  private:
   struct Pending {
@@ -74,6 +76,7 @@ class Forwarder {
   void complete(std::uint64_t id, Done done);
   void settle_token(const Pending& pending);
   void release(std::uint64_t id);
+  void forget(std::map<std::uint64_t, Pending>::iterator at);
   [[nodiscard]] static bool sent_once(const Pending& pending) {
     return !pending.own_token || pending.op.fields().kind == OpKind::decide;
   }
@@ -86,7 +89,9 @@ class Forwarder {
   TaskQueue& tasks_;
   const Reroute reroute_;
   std::vector<Peer> peers_;
+  static constexpr std::size_t kMaxWords = std::size_t{16} << 20;
   std::map<std::uint64_t, Pending> pending_;
+  std::size_t bytes_ = 0;  // of their words
   std::uint64_t next_id_;
 };
 

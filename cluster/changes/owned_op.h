@@ -25,6 +25,7 @@ class OwnedOp {
     return op;
   }
   [[nodiscard]] const std::string& key() const { return key_; }
+  [[nodiscard]] const std::string& words() const { return words_; }
   // The op without them.
   [[nodiscard]] const Op& fields() const { return op_; }
   [[nodiscard]] Op& fields() { return op_; }

@@ -138,19 +138,21 @@ void Outbound::let_go(Item&& item) {
 void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effects) {
   QUIPU_CHECK(at_once_ == nullptr, "the call that asks for answers at once collects them itself",
               at_once_client_);
-  constexpr std::size_t kDonePerFrame = 1024;
-  static_assert(kDonePerFrame * (kMaxDecisionReply + 128) < kMaxFrame);
+  constexpr std::size_t kBytesPerForwarded = kMaxFrame / 4, kDoneBytes = 128;
+  static_assert(kBytesPerForwarded + kMaxDecisionReply + kDoneBytes < kMaxFrame);
   for (MemberIndex member = 0; member < forwarded_.size(); ++member) {
-    std::vector<Done>& done = forwarded_[member];
-    for (std::size_t i = 0; i < done.size(); i += kDonePerFrame) {
-      const std::size_t end = std::min(done.size(), i + kDonePerFrame);
-      sends_.push_back(
-          {member, Fence{},
-           std::make_shared<PeerMessage>(Forwarded{
-               {std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(i)),
-                std::make_move_iterator(done.begin() + static_cast<std::ptrdiff_t>(end))}})});
+    Forwarded batch;
+    std::size_t bytes = 0;
+    const auto send = [&] {
+      sends_.push_back({member, Fence{}, std::make_shared<PeerMessage>(std::exchange(batch, {}))});
+      bytes = 0;
+    };
+    for (Done& done : std::exchange(forwarded_[member], {})) {
+      bytes += done.detail.size() + kDoneBytes;
+      batch.done.push_back(std::move(done));
+      if (bytes >= kBytesPerForwarded) send();
     }
-    done.clear();
+    if (!batch.done.empty()) send();
   }
   for (const ToMember& send : sends_) {
     QUIPU_CHECK(send.to < links.size() && send.to != view_.self(),

@@ -25,9 +25,10 @@ void SealPolicy::seal_if_due(bool waited_for) {
 
 void SealPolicy::on_record(const Sealed& sealed) {
   const std::size_t bytes = sealed.batch.bytes();
-  QUIPU_CHECK(sealed.commit > durable_ &&
-                  (unsynced_.empty() || sealed.commit == next(unsynced_.back().first)),
-              "records go to the store in order, without a gap", sealed.commit, durable_);
+  QUIPU_CHECK(
+      sealed.commit > durable_ &&
+          (unsynced_.empty() || raw(sealed.commit) == raw(unsynced_.back().first) + sealed.records),
+      "records go to the store in order, without a gap", sealed.commit, durable_);
   unsynced_.emplace_back(sealed.commit, bytes);
   unsynced_bytes_ += bytes;
 }

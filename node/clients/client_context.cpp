@@ -79,6 +79,10 @@ StatusReply ClientContext::status(Instant now, const StatusRequest& request) con
 
 bool ClientContext::paused() const { return port.core()->paused() || port.router().busy(); }
 
+bool ClientContext::decides(std::span<const std::string_view> asked) const {
+  return !closing && port.router().decides(asked);
+}
+
 void ClientContext::read_now(Instant now, std::span<const std::string_view> asked,
                              std::span<Value> found) const {
   port.router().read_now(now, asked, found);

@@ -38,6 +38,8 @@ struct ClientContext {
   void ask(Instant now, ClientId client, const RangeRequest& request);
   // As NodeCore::read_now.
   void read_now(Instant now, std::span<const std::string_view> asked, std::span<Value> found) const;
+  // As NodeCore::decides. False once closing.
+  [[nodiscard]] bool decides(std::span<const std::string_view> asked) const;
   // The figures of this node, as its reactor sees them. For clients that could go to another
   // node, it is ready only while all of its reactors are.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;

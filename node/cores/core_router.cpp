@@ -144,6 +144,11 @@ void CoreRouter::read_now(Instant now, std::span<const std::string_view> keys,
   }
 }
 
+bool CoreRouter::decides(std::span<const std::string_view> keys) const {
+  const auto own = [this](std::string_view key) { return others_.empty() || home_of(key) == self_; };
+  return std::ranges::all_of(keys, own) && port_.core()->decides(keys);
+}
+
 bool CoreRouter::busy() const {
   return std::any_of(others_.begin(), others_.end(), [](const Other& other) {
     const bool paused = other.router != nullptr && other.router->paused_.load();

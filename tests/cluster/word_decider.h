@@ -4,12 +4,17 @@
 //   [new | below N] set N [for MS]    sets the value, and its end
 //
 // The reply is the new total, "0 no" if the condition is not met, or "0 refused" and the reason.
+//
+//   together: KEY words; KEY words; …   several as one. The reply has theirs, with "; " between
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/changes/decision.h"
 
@@ -17,7 +22,36 @@ namespace quipu::test {
 
 class WordDecider final : public Decider {
  public:
-  std::string decide(std::string_view words, Decision& on) const override {
+  static constexpr std::string_view kTogether = "together: ";
+
+  std::string decide(std::string_view words, Decisions& on) const override {
+    if (!words.starts_with(kTogether)) return decide(words, *on.only());
+    std::string reply;
+    for_each(words, [&](std::string_view key, std::string_view one) {
+      reply += (reply.empty() ? "" : "; ") + decide(one, *on.find(key));
+    });
+    return reply;
+  }
+
+  std::vector<std::string_view> keys(std::string_view words) const override {
+    std::set<std::string_view> keys;
+    if (words.starts_with(kTogether))
+      for_each(words, [&](std::string_view key, std::string_view) { keys.insert(key); });
+    return {keys.begin(), keys.end()};
+  }
+
+ private:
+  template <class Visit>
+  static void for_each(std::string_view words, Visit visit) {
+    for (words.remove_prefix(kTogether.size()); !words.empty();) {
+      const std::string_view one = words.substr(0, words.find(';'));
+      const std::size_t space = one.find(' ');
+      visit(one.substr(0, space), one.substr(space + 1));
+      words.remove_prefix(std::min(words.size(), one.size() + 2));
+    }
+  }
+
+  static std::string decide(std::string_view words, Decision& on) {
     std::istringstream in{std::string(words)};
     std::string verb, rest;
     std::int64_t number = 0, ms = 0;

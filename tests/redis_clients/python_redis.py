@@ -69,12 +69,15 @@ def speak(**options):
     expect(type(replies[10_000]), redis.ResponseError, "an error in a pipeline")
     expect(replies[10_001], "10000", "get behind an error in a pipeline")
 
-    # A pipeline is a transaction by default: nothing of it may count.
-    pipeline = client.pipeline().incr("transacted").incr("transacted")
+    # A pipeline is a transaction by default.
+    pipeline = client.pipeline().incr("transacted").expire("transacted", 60).ttl("transacted")
+    expect(pipeline.execute(), [1, True, 60], "a transaction")
     expect_error(
-        pipeline.execute, "unknown command 'MULTI', with args beginning with: ", "a transaction"
+        lambda: client.execute_command("WATCH", "transacted"),
+        "WATCH is not supported, and the next EXEC is refused: use SET NX, INCREX or a script",
+        "watch",
     )
-    expect(client.get("transacted"), None, "get behind a transaction")
+    expect(client.delete("transacted"), 1, "delete behind a transaction")
     expect(client.client_info()["omem"], 0, "client_info")
 
     pipeline = client.pipeline(transaction=False)

@@ -127,6 +127,7 @@ void Aftermath::check_converged() {
   if (!world_.wait_for(seconds(15), kStep, [this] { return who_is_crowded().empty(); }))
     fail(Invariant::bounded, who_is_crowded());
   nemesis_.check_identities();
+  if (!trace_.failure() && world_.transactions_) check_transactions();
   if (!trace_.failure() && world_.windows_) check_windows();
   if (!trace_.failure() && world_.ends_) check_ends();
   if (!trace_.failure()) check_totals();
@@ -173,6 +174,20 @@ void Aftermath::check_ends() {
   if (!trace_.failure() && nobody_shows() && !nodes_.empty()) check_new_life();
   if (!trace_.failure() && nodes_.size() > 1) check_absence();
   world_.run_for(seconds(11));  // key counts have what ended until a sweep finds it
+}
+
+void Aftermath::check_transactions() {
+  const std::vector<TransactionClients::Pair> pairs = world_.transactions_->pairs();
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto first = strong_total(*nodes_[0], pairs[i].first);
+    const auto second = strong_total(*nodes_[0], pairs[i].second);
+    if (!first || !second)
+      return fail(Invariant::works_after_healing,
+                  "a strong read of a transaction's counter has no answer");
+    if (const std::string torn = world_.transactions_->what_is_torn(i, *first, *second);
+        !torn.empty())
+      return fail(Invariant::transactions_are_whole, torn);
+  }
 }
 
 void Aftermath::check_windows() {
@@ -266,8 +281,8 @@ void Aftermath::check_new_life() {
   }
 }
 
-// A strong read that this node begins now tells that value.
-bool Aftermath::reads(SimNode& node, const std::string& key, std::int64_t value) {
+// What a strong read tells that this node begins now. Nothing: it has no answer.
+std::optional<std::int64_t> Aftermath::strong_total(SimNode& node, const std::string& key) {
   node.ask_strongly({key}, seconds(2));
   const auto told = [&] {
     const auto answer = node.answer();
@@ -275,16 +290,17 @@ bool Aftermath::reads(SimNode& node, const std::string& key, std::int64_t value)
     if (answer) node.ask_strongly({key}, seconds(2));
     return false;
   };
-  return world_.wait_for(seconds(5), milliseconds(5), told) && node.answer()->value == value;
+  if (!world_.wait_for(seconds(5), milliseconds(5), told)) return std::nullopt;
+  return node.answer()->value;
 }
 
 // What one strong read calls ended, no later one shows, by whichever clock.
 void Aftermath::check_strong_end(SimNode& slow, SimNode& fast, const std::string& name) {
   const std::string key = key_of(slow, name);
   if (!change(slow, {.key = key, .amount = 1, .ttl_ms = 1000, .ack = Ack::quorum})) return;
-  if (!world_.wait_for(seconds(8), milliseconds(5), [&] { return reads(fast, key, 0); }))
+  if (!world_.wait_for(seconds(8), milliseconds(5), [&] { return strong_total(fast, key) == 0; }))
     return fail(Invariant::ended_stays_ended, fast.name() + " never reads that " + key + " ended");
-  if (!reads(slow, key, 0))
+  if (strong_total(slow, key) != 0)
     fail(Invariant::ended_stays_ended,
          slow.name() + " reads " + key + " strongly after a strong read told that it had ended");
 }
@@ -366,7 +382,8 @@ void Aftermath::check_absence() {
     return fail(Invariant::counts_in_one_life,
                 away.name() + " came back, and does not know the new life of " + anew);
   for (SimNode* node : nodes_) {
-    if (!world_.wait_for(seconds(5), milliseconds(200), [&] { return reads(*node, anew, 4); }))
+    if (!world_.wait_for(seconds(5), milliseconds(200),
+                         [&] { return strong_total(*node, anew) == 4; }))
       return fail(Invariant::counts_in_one_life,
                   "after a node was away, " + node->name() + " reads the new life of " + anew +
                       " as " +
@@ -486,7 +503,9 @@ void Aftermath::check_lists() {
            node.name() + " lists " + key + " " + std::to_string(times) + " times");
     told.erase(key);
   }
-  std::erase_if(told, [](const std::string& key) { return key.starts_with(kWindowsPrefix); });
+  std::erase_if(told, [](const std::string& key) {
+    return key.starts_with(kWindowsPrefix) || key.starts_with(kTogetherPrefix);
+  });
   if (!told.empty())
     fail(Invariant::lists_are_whole,
          node.name() + " lists " + *told.begin() + ", which nobody named");

@@ -41,12 +41,13 @@ class Aftermath {
   [[nodiscard]] std::string who_is_crowded() const;
   void check_converged();
   void check_namespaces();
+  void check_transactions();
   void check_windows();
   void check_ends();
   void check_absence();
   void check_strong_end(SimNode& slow, SimNode& fast, const std::string& name);
   void check_strong_ends();
-  [[nodiscard]] bool reads(SimNode& node, const std::string& key, std::int64_t value);
+  [[nodiscard]] std::optional<std::int64_t> strong_total(SimNode& node, const std::string& key);
   void check_new_life();
   [[nodiscard]] std::string key_of(const SimNode& owner, std::string_view name) const;
   [[nodiscard]] bool change(SimNode& node, Op op);

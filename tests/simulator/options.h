@@ -67,6 +67,7 @@ enum class Knob : std::uint8_t {
   wrong_walls,
   ends,
   windows,
+  transactions,
   count_  // how many there are
 };
 

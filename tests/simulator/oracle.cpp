@@ -10,6 +10,7 @@
 #include "storage/stored_keys.h"
 #include "tests/simulator/ends.h"
 #include "tests/simulator/reference.h"
+#include "tests/simulator/transactions.h"
 #include "tests/simulator/windows.h"
 
 namespace quipu::sim {
@@ -32,9 +33,10 @@ std::string tell(const Done& done) {
 namespace {
 
 // What ends, or is forgotten, does so without a record, so what is at rest does not say what a node
-// may show.
+// may show. And the records of a transaction go to the disk as one.
 bool ends(ShardRef shard) {
-  return shard.key.starts_with(kEndsPrefix) || shard.key.starts_with(kWindowsPrefix);
+  return shard.key.starts_with(kEndsPrefix) || shard.key.starts_with(kWindowsPrefix) ||
+         shard.key.starts_with(kTogetherPrefix);
 }
 
 std::string name(ShardRef shard) {

@@ -56,6 +56,7 @@ enum class Invariant : std::uint8_t {
   doubtful_clock_dates_nothing,
   one_window_per_tier,
   settled_does_not_change,
+  transactions_are_whole,
   works_after_healing,
   no_crash,
 };

@@ -117,6 +117,7 @@ World::World(const Options& options, Trace& trace)
   if (options_.has(Knob::ends) && !nobody_knows) ends_.emplace(shared_, nodes_, ledger_, options_);
   if (options_.has(Knob::windows) && !nobody_knows)
     windows_.emplace(shared_, nodes_, ledger_, options_);
+  if (options_.has(Knob::transactions)) transactions_.emplace(shared_, nodes_, ledger_, options_);
 }
 
 void World::run_for(Duration length) {
@@ -170,6 +171,7 @@ void World::run_whole() {
   if (namespaces_) namespaces_->work();
   if (ends_) ends_->work();
   if (windows_) windows_->work();
+  if (transactions_) transactions_->work();
   nemesis_->on_favoured([this](MemberIndex node, StoreId store) {
     for (auto& client : wire_clients_) client->favour(node, store);
   });
@@ -179,6 +181,7 @@ void World::run_whole() {
   if (namespaces_) namespaces_->stop();
   if (ends_) ends_->stop();
   if (windows_) windows_->stop();
+  if (transactions_) transactions_->stop();
   sampling_ = false;
   trace_.say(time_.now(), [] { return "*** all faults end"; });
   nemesis_->heal();
@@ -316,7 +319,8 @@ void World::check_told(const Answer& told) {
   std::erase_if(count_.certain, [this](const auto& counter) { return !is_certain(counter); });
   const std::size_t least = count_.certain.size();
   const std::size_t most = ledger_.keys().size() + (ends_ ? ends_->counters() : 0) +
-                           (windows_ ? windows_->counters() : 0);
+                           (windows_ ? windows_->counters() : 0) +
+                           (transactions_ ? transactions_->counters() : 0);
   const KeyCount* const sized = std::get_if<KeyCount>(&told);
   if (sized != nullptr && sized->code == Code::ok &&
       (sized->counters > most || sized->counters < least))

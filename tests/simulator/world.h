@@ -17,6 +17,7 @@
 #include "tests/simulator/namespaces.h"
 #include "tests/simulator/nemesis.h"
 #include "tests/simulator/node.h"
+#include "tests/simulator/transactions.h"
 #include "tests/simulator/windows.h"
 #include "tests/simulator/wire_client.h"
 #include "tests/simulator/workload.h"
@@ -87,6 +88,7 @@ class World {
   std::optional<NamespaceClients> namespaces_;
   std::optional<EndsClients> ends_;
   std::optional<WindowsClients> windows_;
+  std::optional<TransactionClients> transactions_;
   bool sampling_ = false;
   Count count_;
   std::size_t turn_ = 0;  // the part of the old keys that is checked

@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/storage/dated_executor.h"
@@ -26,6 +28,30 @@ class Setting : public DatedExecutor {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+
+TEST_F(Setting, changes_together_are_one_write_though_they_need_several_records) {
+  const ShardRef other{"other", 0}, third{"third", 0};
+  add(executor_, kLikes, 1);
+  executor_.seal();
+  (void)executor_.take_sealed();
+  executor_.together([&] {
+    add(executor_, third, 1);
+    set(kLikes, {.value = 7});
+    set(kLikes, {.value = 8});  // needs a record of its own
+    set(kLikes, {.value = 9});
+    add(executor_, other, 2);
+  });
+  EXPECT_FALSE(executor_.has_open()) << "the last part must not wait for another event";
+  const std::vector<Sealed> sealed = executor_.take_sealed();
+  ASSERT_EQ(sealed.size(), 1u);
+  EXPECT_GT(sealed[0].records, 1u);
+  EXPECT_EQ(sealed[0].commit, executor_.sealed());
+  std::set<std::string> told;
+  sealed[0].local.for_each([&](const ShardRef& ref) { told.emplace(ref.key); });
+  EXPECT_EQ(told, (std::set<std::string>{"likes", "other", "third"}));
+  executor_.together([&] { add(executor_, other, 2); });
+  EXPECT_TRUE(executor_.has_open()) << "what fits into the open record stays there";
+}
 
 TEST_F(Setting, a_new_counter_gets_the_value_and_stays_plain) {
   const Applied applied = set(kLikes, {.value = 7});

@@ -2,7 +2,8 @@
 //
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_values.cpp (SET, INCREX, …), resp_expiry.cpp (EXPIRE, TTL, …), resp_resets.cpp (DEL, …;
-// all three with rules for who decides: resp_decisions.h), resp_keyspace.cpp (SCAN, DBSIZE, …),
+// all four with rules for who decides: resp_decisions.h), resp_transaction.cpp (MULTI, EXEC),
+// resp_keyspace.cpp (SCAN, DBSIZE, …),
 // resp_client.cpp (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION),
 // resp_catalogue.cpp (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …),
 // resp_quipu.cpp, resp_namespaces.cpp.
@@ -52,6 +53,7 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> value_commands();
 [[nodiscard]] std::span<const RespCommand> expiry_commands();
 [[nodiscard]] std::span<const RespCommand> reset_commands();
+[[nodiscard]] std::span<const RespCommand> transaction_commands();
 [[nodiscard]] std::span<const RespCommand> keyspace_commands();
 [[nodiscard]] std::span<const RespCommand> client_commands();
 [[nodiscard]] std::span<const RespCommand> introspection_commands();
@@ -86,6 +88,7 @@ inline constexpr std::string_view kPatternTooLong = "ERR a pattern has at most 1
 
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kSyntaxError = "ERR syntax error";
+inline constexpr std::string_view kImpossibleKey = "ERR a key has 1 to 512 bytes";
 
 // "no_quorum: what happened"
 [[nodiscard]] std::string reason(Code code, std::string_view detail);

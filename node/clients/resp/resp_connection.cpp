@@ -35,14 +35,6 @@ std::string wrong_arity(const RespCommand& command, const RespCommand* container
   return "ERR wrong number of arguments for '" + name + "' command";
 }
 
-// For unknown commands. As in Redis, EXEC ends the transaction that it would execute.
-std::string wrong_arity_of(std::string_view transaction_word) {
-  const std::string why =
-      "wrong number of arguments for '" + std::string(transaction_word) + "' command";
-  return transaction_word == "exec" ? "EXECABORT Transaction discarded because of: " + why
-                                    : "ERR " + why;
-}
-
 std::string unknown_subcommand(const RespCommand& command, std::string_view name) {
   return "ERR unknown subcommand '" + std::string(name.substr(0, kEcho)) + "'. Try " +
          raised(command.name) + " HELP.";
@@ -131,13 +123,13 @@ void RespConnection::execute(Words words) {
   last_ = now_;
   last_subcommand_ = nullptr;
   if (unusual_ != 0) [[unlikely]] {
-    if (refuse(words)) return;
+    if (refuse(words) || queue(words)) return;
     words = with_full_names(words);
   }
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
-    refuse_unknown(words);
+    complain(unknown_command(words));
   } else if (!command->subcommands.empty() && words.size() > 1) {
     execute_subcommand(*command, words);
   } else if (!command->accepts(words.size())) {
@@ -178,7 +170,13 @@ void RespConnection::execute_subcommand(const RespCommand& command, Words words)
 
 void RespConnection::reject(const RespCommand& command, const RespCommand* container) {
   ++server_.commands[number_of(command, container)].rejected;
-  complain(wrong_arity(command, container));
+  std::string why = wrong_arity(command, container);
+  if (command.name == "exec") {  // as in Redis, it ends the transaction that it would execute
+    (void)take_transaction();
+    why.replace(0, 3, "EXECABORT Transaction discarded because of:");
+  }
+  if (transaction_) transaction_->fail();
+  complain(why);
 }
 
 // Most clients send the same command again and again, so its calls are counted together.
@@ -193,61 +191,84 @@ void RespConnection::settle_figures() {
   server_.end_turn();
 }
 
-// If MULTI failed, a client reports the whole transaction as failed. So nothing in the
-// transaction may be executed, no matter how long it takes to arrive.
-void RespConnection::refuse_unknown(Words words) {
-  for (const std::string_view name : {"multi", "exec", "discard"}) {
-    if (!same_word(words[0], name)) continue;
-    if (words.size() > 1) return complain(wrong_arity_of(name));
-    if (name != "multi") return complain("ERR " + raised(name) + " without MULTI");
-    set(kTransactionRefused, true);
-  }
-  complain(unknown_command(words));
-}
-
 // An earlier refusal that still holds refuses this command, too. False: it does not.
 bool RespConnection::refuse(Words words) {
-  if ((unusual_ & (kTransactionRefused | kDatabaseRefused)) != 0 && is_http(words[0])) {
+  if (is_http(words[0])) {
     cut_off();
     return true;
   }
-  if ((unusual_ & kTransactionRefused) != 0) return refuse_in_transaction(words);
   return (unusual_ & kDatabaseRefused) != 0 && refuse_without_database(words);
 }
 
-// Replies to the commands that end a transaction, as Redis does after an error in it.
-bool RespConnection::refuse_in_transaction(Words words) {
-  const std::string_view name = words[0];
-  const bool exec = same_word(name, "exec");
-  if (same_word(name, "quit") || (same_word(name, "reset") && words.size() == 1)) {
-    set(kTransactionRefused, false);
-    return false;
-  } else if (exec) {
-    set(kTransactionRefused, false);
-    complain(words.size() > 1 ? wrong_arity_of("exec")
-                              : "EXECABORT Transaction discarded because of previous errors.");
-  } else if (same_word(name, "discard") && words.size() == 1) {
-    set(kTransactionRefused, false);
-    ok();
-  } else if (same_word(name, "multi") && words.size() == 1) {
-    complain("ERR MULTI calls can not be nested");
-  } else {
-    complain(
-        "NOTAPPLIED MULTI was refused on this connection, and so is every command up to EXEC, "
-        "DISCARD or RESET: send DISCARD to go on");
-  }
-  return true;
-}
-
-// Clients that ignore the error would count in the database that they used before.
-// MULTI is refused as always, so that no SELECT in the transaction lets the rest of it count.
+// Clients that ignore the error would count in the database that they used before. A transaction
+// may begin and end, but not with a command that was refused.
 bool RespConnection::refuse_without_database(Words words) {
-  for (const std::string_view allowed : {"select", "quit", "reset", "hello", "multi"})
+  for (const std::string_view allowed :
+       {"select", "quit", "reset", "hello", "multi", "exec", "discard"})
     if (same_word(words[0], allowed)) return false;
+  if (transaction_) transaction_->fail();
   complain(
       "NOTAPPLIED a SELECT was refused on this connection, and so is every command until one "
       "succeeds: send SELECT 0 or RESET, or raise databases in [client] of the node's settings");
   return true;
+}
+
+// ---- transactions ----
+
+void RespConnection::begin_transaction() {
+  transaction_ = std::make_unique<RespTransaction>();
+  if ((unusual_ & kWatchRefused) != 0) transaction_->fail();
+  set(kInTransaction, true);
+}
+
+std::unique_ptr<RespTransaction> RespConnection::take_transaction() {
+  if (transaction_) set(kWatchRefused, false);
+  set(kInTransaction, false);
+  return std::move(transaction_);
+}
+
+// Between MULTI and EXEC, a command is checked and queued, as in Redis. False: this one is
+// executed at once.
+bool RespConnection::queue(Words words) {
+  if (!transaction_) return false;
+  for (const std::string_view at_once : {"exec", "discard", "multi", "watch", "quit", "reset"})
+    if (same_word(words[0], at_once)) return false;
+  const RespCommand* const command = find_command(words[0]);
+  const bool in_container = command != nullptr && !command->subcommands.empty() && words.size() > 1;
+  const RespCommand* const sub = in_container ? find_subcommand(*command, words[1]) : nullptr;
+  const RespCommand* const checked = in_container ? sub : command;
+  if (command == nullptr) {
+    complain(unknown_command(words));
+  } else if (checked == nullptr) {
+    complain(unknown_subcommand(*command, words[1]));
+  } else if (!checked->accepts(words.size())) {
+    reject(*checked, in_container ? command : nullptr);
+  } else if (!transaction_->queue(words)) {
+    complain("ERR a transaction has at most 16384 commands, of 4 MiB");
+  } else {
+    writer().simple("QUEUED");
+    return true;
+  }
+  transaction_->fail();
+  return true;
+}
+
+void RespConnection::execute_apart(Commands commands) {
+  apart_ = std::move(commands);
+  apart_next_ = 0;
+}
+
+void RespConnection::go_on_apart() {
+  std::vector<std::string_view> words;
+  while (apart_next_ < apart_.size() && !task_) {
+    const std::vector<std::string>& command = apart_[apart_next_++];
+    words.assign(command.begin(), command.end());
+    execute(words);
+    count_known();
+  }
+  if (apart_next_ < apart_.size()) return;
+  give_questions();  // they borrow the words
+  apart_.clear();
 }
 
 // Most clients send the same command again and again.
@@ -302,6 +323,7 @@ void RespConnection::reply(const Answer& answer, std::string& out) {
   out_ = &out;
   now_ = NodeClock::now();
   settle(std::visit([](const auto& one) { return one.id; }, answer), view_of(answer));
+  if (!apart_.empty()) go_on_apart();
   out_ = nullptr;
 }
 
@@ -553,6 +575,8 @@ void RespConnection::reset() {
   use(RespWriter::Version::resp2);
   select(0);
   set(kDatabaseRefused, false);
+  set(kWatchRefused, false);
+  (void)take_transaction();
   labels_.name.clear();
 }
 
@@ -575,14 +599,18 @@ std::string RespConnection::describe(Instant now, std::size_t arguments) const {
   const std::string buffers =
       " qbuf=" + number(unread_) +
       " qbuf-free=" + number(held.requests - std::min(held.requests, unread_)) +
-      " argv-mem=" + number(arguments) + " multi-mem=0 rbs=" + number(held.reply_room) +
-      " obl=" + number(held.replies) + " oll=0 omem=" + number(held.replies + known_bytes_) +
-      " tot-mem=" + number(memory) + (held.replies > 0 ? " events=rw" : " events=r");
+      " argv-mem=" + number(arguments) +
+      " multi-mem=" + number(transaction_ ? transaction_->bytes() : 0) +
+      " rbs=" + number(held.reply_room) + " obl=" + number(held.replies) +
+      " oll=0 omem=" + number(held.replies + known_bytes_) + " tot-mem=" + number(memory) +
+      (held.replies > 0 ? " events=rw" : " events=r");
   std::string line = "id=" + std::to_string(raw(id_)) + " addr=" + peer_.remote +
                      " laddr=" + peer_.local + " fd=" + std::to_string(peer_.descriptor) +
                      " name=" + labels_.name + " age=" + seconds(peer_.since) +
-                     " idle=" + seconds(last_) + " flags=N db=" + std::to_string(database_) +
-                     " sub=0 psub=0 ssub=0 multi=-1 watch=0" + buffers + " cmd=";
+                     " idle=" + seconds(last_) + " flags=" + (transaction_ ? "x" : "N") +
+                     " db=" + std::to_string(database_) + " sub=0 psub=0 ssub=0 multi=" +
+                     (transaction_ ? number(transaction_->commands().size()) : "-1") + " watch=0" +
+                     buffers + " cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
   if (last_subcommand_ != nullptr) line.append("|").append(last_subcommand_->name);
   line.append(" user=default redir=-1 resp=")

@@ -14,12 +14,14 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "node/clients/resp/resp_server.h"
+#include "node/clients/resp/resp_transaction.h"
 #include "protocol/resp.h"
 
 namespace quipu {
@@ -117,8 +119,24 @@ class RespConnection final : public ClientProtocol {
   [[nodiscard]] std::string_view full_name(std::string_view key) {
     return prefix_.empty() || key.empty() ? key : keep(prefix_ + std::string(key));
   }
+  // The words with these names instead. Borrows, too; the list is valid until the next call.
+  [[nodiscard, gnu::noinline]] Words with_full_names(Words words);
   // The result of the last SELECT.
   void set_database_refused(bool refused) { set(kDatabaseRefused, refused); }
+
+  // ---- transactions ----
+  // nullptr: none has begun.
+  [[nodiscard]] const RespTransaction* transaction() const { return transaction_.get(); }
+  void begin_transaction();
+  // Ends it.
+  [[nodiscard]] std::unique_ptr<RespTransaction> take_transaction();
+  void set_watch_refused(bool refused) { set(kWatchRefused, refused); }
+  using Commands = std::vector<std::vector<std::string>>;
+  // Executes them one after the other, before anything that comes after this request: from
+  // go_on_apart() on, which a Task that ends later calls by itself.
+  void execute_apart(Commands commands);
+  void go_on_apart();
+
   // Resets the connection to its initial state.
   void reset();
 
@@ -159,16 +177,14 @@ class RespConnection final : public ClientProtocol {
 
   void execute(Words words);
   [[gnu::noinline]] void read_by_namespace(Words keys, Write write);
-  [[nodiscard, gnu::noinline]] Words with_full_names(Words words);
+  [[nodiscard]] bool queue(Words words);
   void execute_subcommand(const RespCommand& command, Words words);
   void reject(const RespCommand& command, const RespCommand* container);
   // An error that does not belong to a command.
   void complain(std::string_view text);
   void count_error(std::string_view text, CommandCount* of);
   void count_calls();
-  void refuse_unknown(Words words);
   [[nodiscard]] bool refuse(Words words);
-  [[nodiscard]] bool refuse_in_transaction(Words words);
   [[nodiscard]] bool refuse_without_database(Words words);
   const RespCommand* find(std::string_view name);
   [[nodiscard]] std::string& tail();
@@ -226,14 +242,18 @@ class RespConnection final : public ClientProtocol {
   bool settling_ = false;
   // What makes commands more than they are elsewhere. Nearly always nothing: one look tells.
   enum Unusual : std::uint8_t {
-    kTransactionRefused = 1,  // a MULTI was: so is every command until EXEC, DISCARD or RESET
-    kDatabaseRefused = 2,     // a SELECT was: so are nearly all until a SELECT or RESET succeeds
-    kInDatabase = 4,          // not 0: keys have a prefix
+    kInTransaction = 1,    // commands are queued
+    kDatabaseRefused = 2,  // a SELECT was: so are nearly all until a SELECT or RESET succeeds
+    kInDatabase = 4,       // not 0: keys have a prefix
+    kWatchRefused = 8,     // a WATCH was: so is the next transaction
   };
   void set(Unusual which, bool on) {
     unusual_ = static_cast<std::uint8_t>(on ? unusual_ | which : unusual_ & ~which);
   }
   std::uint8_t unusual_ = 0;
+  std::unique_ptr<RespTransaction> transaction_;  // if it is in one
+  Commands apart_;                                // of an EXEC; some may wait behind a Task
+  std::size_t apart_next_ = 0;                    // the first that was not executed
   bool turn_over_ = false;
   bool ending_ = false;
   bool refused_ = false;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+#include "node/clients/resp/resp_decisions.h"
 #include "node/clients/resp/resp_questions.h"
 
 namespace quipu {
@@ -11,22 +12,32 @@ namespace {
 
 using Words = RespConnection::Words;
 
-void incr(RespConnection& connection, Words words) { add(connection, words[1], 1); }
+// ---- amounts ----
 
-void decr(RespConnection& connection, Words words) { add(connection, words[1], -1); }
-
-void incrby(RespConnection& connection, Words words) {
-  const auto amount = to_integer(words[2]);
-  if (!amount) return connection.error(kNotAnInteger);
-  add(connection, words[1], *amount);
+template <std::int64_t kAmount>
+ReadWords<std::int64_t> read_one(Words) {
+  return {kAmount};
 }
 
-void decrby(RespConnection& connection, Words words) {
+ReadWords<std::int64_t> read_amount(Words words) {
   const auto amount = to_integer(words[2]);
-  if (!amount) return connection.error(kNotAnInteger);
-  if (*amount == std::numeric_limits<std::int64_t>::min())
-    return connection.error("ERR decrement would overflow");
-  add(connection, words[1], -*amount);
+  if (!amount) return {.error = std::string(kNotAnInteger)};
+  return {*amount};
+}
+
+ReadWords<std::int64_t> read_decrement(Words words) {
+  ReadWords<std::int64_t> amount = read_amount(words);
+  if (amount.wanted == std::numeric_limits<std::int64_t>::min())
+    return {.error = "ERR decrement would overflow"};
+  amount.wanted = -amount.wanted;
+  return amount;
+}
+
+template <auto read>
+void add_amount(RespConnection& connection, Words words) {
+  const ReadWords<std::int64_t> amount = read(words);
+  if (!amount.error.empty()) return connection.error(amount.error);
+  add(connection, words[1], amount.wanted);
 }
 
 void get(RespConnection& connection, Words words) {
@@ -83,19 +94,68 @@ void exists(RespConnection& connection, Words words) {
   all->ask();
 }
 
+// ---- within a transaction ----
+
+void add_within(std::int64_t amount, Decision& on, RespWriter& to) {
+  const Code code = on.add(amount);
+  if (code != Code::ok) return refuse(on, code, to);
+  to.integer(on.held().total.value_or(0));
+}
+
+void write_held(const Decision& on, RespWriter& to) {
+  const Decision::Held held = on.held();
+  if (!held.total) return refuse(on, Code::out_of_range, to);
+  held.exists ? to.bulk(*held.total) : to.null();
+}
+
+void get_within(bool, Decision& on, RespWriter& to) { write_held(on, to); }
+
+void type_within(bool, Decision& on, RespWriter& to) {
+  to.simple(on.held().exists ? "string" : "none");
+}
+
+void strlen_within(bool, Decision& on, RespWriter& to) {
+  const Decision::Held held = on.held();
+  if (!held.total) return refuse(on, Code::out_of_range, to);
+  const std::string text = held.exists ? std::to_string(*held.total) : "";
+  to.integer(static_cast<std::int64_t>(text.size()));
+}
+
+void mget_within(Words words, Decisions& on, RespWriter& to) {
+  for (const std::string_view key : words.subspan(1)) {
+    const Decision& one = *on.find(key);
+    if (!one.held().total) return refuse(one, Code::out_of_range, to);
+  }
+  to.array(words.size() - 1);
+  for (const std::string_view key : words.subspan(1)) write_held(*on.find(key), to);
+}
+
+void exists_within(Words words, Decisions& on, RespWriter& to) {
+  to.integer(std::ranges::count_if(
+      words.subspan(1), [&on](std::string_view key) { return on.find(key)->held().exists; }));
+}
+
+constexpr std::array kCounterRules{
+    rule<read_one<1>, add_within>("incr"),         rule<read_one<-1>, add_within>("decr"),
+    rule<read_amount, add_within>("incrby"),       rule<read_decrement, add_within>("decrby"),
+    rule<read_key_alone, get_within>("get"),       rule<read_key_alone, type_within>("type"),
+    rule<read_key_alone, strlen_within>("strlen"), rule_of_several<mget_within>("mget"),
+    rule_of_several<exists_within>("exists"),      rule_of_several<exists_within>("touch"),
+};
+
 constexpr std::array kCounterCommands{
-    RespCommand{"incr", 2, incr, "write denyoom fast", one_key("RW access update"),
-                "@write @string @fast", "string", "1.0.0",
+    RespCommand{"incr", 2, add_amount<read_one<1>>, "write denyoom fast",
+                one_key("RW access update"), "@write @string @fast", "string", "1.0.0",
                 "Adds 1 to a counter; tells its total as this node sees it.", "key"},
-    RespCommand{"decr", 2, decr, "write denyoom fast", one_key("RW access update"),
-                "@write @string @fast", "string", "1.0.0",
+    RespCommand{"decr", 2, add_amount<read_one<-1>>, "write denyoom fast",
+                one_key("RW access update"), "@write @string @fast", "string", "1.0.0",
                 "Subtracts 1 from a counter; tells its total as this node sees it.", "key"},
-    RespCommand{"incrby", 3, incrby, "write denyoom fast", one_key("RW access update"),
-                "@write @string @fast", "string", "1.0.0",
+    RespCommand{"incrby", 3, add_amount<read_amount>, "write denyoom fast",
+                one_key("RW access update"), "@write @string @fast", "string", "1.0.0",
                 "Adds to a counter; tells its total as this node sees it.",
                 "key increment:integer"},
-    RespCommand{"decrby", 3, decrby, "write denyoom fast", one_key("RW access update"),
-                "@write @string @fast", "string", "1.0.0",
+    RespCommand{"decrby", 3, add_amount<read_decrement>, "write denyoom fast",
+                one_key("RW access update"), "@write @string @fast", "string", "1.0.0",
                 "Subtracts from a counter; tells its total as this node sees it.",
                 "key decrement:integer"},
     RespCommand{"get", 2, get, "readonly fast", one_key("RO access"), "@read @string @fast",
@@ -115,6 +175,7 @@ constexpr std::array kCounterCommands{
 
 }  // namespace
 
+std::span<const RespRule> counter_rules() { return kCounterRules; }
 std::span<const RespCommand> counter_commands() { return kCounterCommands; }
 
 }  // namespace quipu

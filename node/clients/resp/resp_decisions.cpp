@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "node/clients/resp/resp_packed.h"
 #include "node/clients/resp/resp_questions.h"
 
 namespace quipu {
@@ -9,72 +10,31 @@ namespace {
 
 using Words = RespConnection::Words;
 
-// No command that decides needs more.
+// No command that decides on one counter needs more.
 constexpr std::size_t kMostWords = 32;
 // The longest number. It also bounds numbers that nothing reads: the x of SET k 1 EX x EX 5.
 constexpr std::size_t kLongestWord = 20;
-// A version; name and key; then pairs of an option and a number, each word behind its length.
-constexpr std::size_t kLongestCommandName = 9, kLongestOption = 8;
-static_assert(1 + 2 + kLongestCommandName + 2 + kMaxKey +
-                  (kMostWords - 2) / 2 * (2 + kLongestOption + 2 + kLongestWord) <=
-              kMaxDecisionWords);
-
-const RespRule* find_rule(std::string_view name) {
-  for (const auto rules : {expiry_rules(), value_rules(), reset_rules()}) {
-    const auto at = std::ranges::find_if(
-        rules, [name](const RespRule& one) { return same_word(name, one.name); });
-    if (at != rules.end()) return &*at;
-  }
-  return nullptr;
-}
+// No reply of a command needs more: a number for each word, or an error that repeats a part of one.
+constexpr std::size_t kLongestReply = 512;
+static_assert(kMaxPackedWords / 2 * kLongestReply <= kMaxDecisionReply);
 
 std::string objection(const RespRule& rule, Words words) {
+  if (!rule.of_one) return rule.objection(words);
   if (words.size() > kMostWords) return std::string(kSyntaxError);
   std::string why = rule.objection(words);
   if (!why.empty()) return why;
-  const bool all_short = std::ranges::all_of(
-      words.subspan(2), [](std::string_view word) { return word.size() <= kLongestWord; });
+  const bool all_short =
+      std::ranges::all_of(words.subspan(std::min<std::size_t>(words.size(), 2)),
+                          [](std::string_view word) { return word.size() <= kLongestWord; });
   return all_short ? std::string() : std::string(kNotAnInteger);
 }
 
-// ---- words that travel: the version of the reply, then each word behind its length ----
-
-std::string pack(RespWriter::Version version, Words words) {
-  std::string packed(1, static_cast<char>(version));
-  for (const std::string_view word : words) {
-    const auto length = static_cast<std::uint16_t>(word.size());
-    packed.push_back(static_cast<char>(length & 0xff));
-    packed.push_back(static_cast<char>(length >> 8));
-    packed.append(word);
-  }
-  return packed;
-}
-
-struct Unpacked {
-  RespWriter::Version version{};
-  std::vector<std::string_view> words{};  // none: these are no such bytes
-};
-
-Unpacked unpack(std::string_view packed) {
-  Unpacked result;
-  if (packed.empty() || (packed[0] != 2 && packed[0] != 3)) return {};
-  result.version = static_cast<RespWriter::Version>(packed[0]);
-  packed.remove_prefix(1);
-  while (!packed.empty()) {
-    if (packed.size() < 2 || result.words.size() == kMostWords) return {};
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(packed[i]); };
-    const std::size_t length = byte(0) | std::size_t{byte(1)} << 8;
-    packed.remove_prefix(2);
-    if (length > packed.size()) return {};
-    result.words.push_back(packed.substr(0, length));
-    packed.remove_prefix(length);
-  }
-  return result;
-}
+// Of a transaction: the replies of commands that have arrays.
+constexpr int kDeepestReply = 2;
 
 // Takes one reply of the kinds that decisions have from the front. False: there is none. A reply
 // that is cut short would shift all later ones of the connection.
-bool take_reply(std::string_view& bytes) {
+bool take_reply(std::string_view& bytes, int depth = kDeepestReply) {
   const std::size_t end = bytes.find("\r\n");
   if (bytes.empty() || end == bytes.npos) return false;
   const char kind = bytes.front();
@@ -95,28 +55,79 @@ bool take_reply(std::string_view& bytes) {
     bytes.remove_prefix(count + 2);
     return true;
   }
-  bool sound = kind == '*';
-  for (std::size_t i = 0; sound && i < count; ++i)
-    sound = !bytes.starts_with('*') && take_reply(bytes);
+  bool sound = kind == '*' && depth > 0;
+  for (std::size_t i = 0; sound && i < count; ++i) sound = take_reply(bytes, depth - 1);
   return sound;
+}
+
+std::string partly(std::int64_t done, std::string_view what, std::string error) {
+  if (done == 0 || error.starts_with("INDOUBT")) return error;
+  return "PARTIAL " + std::to_string(done) + " counters were " + std::string(what) +
+         "; of the rest: " + error;
+}
+
+bool is_sound(std::string_view packed) {
+  PackedReader from(packed);
+  std::vector<std::string_view> words;
+  std::size_t commands = 0;
+  while (from.next(words)) ++commands;
+  return from.sound() && (from.form() != PackedForm::command || commands == 1);
+}
+
+// Carries out one command among those of a decision.
+void carry_out(Words words, Decisions& on, RespWriter& to) {
+  const RespRule* const rule = find_rule(words[0]);
+  const RespCommand* const command = rule == nullptr ? nullptr : find_command(rule->name);
+  if (command == nullptr || !command->accepts(words.size()))
+    return to.error(
+        "ERR the node that decides does not know this command: is it an older version?");
+  if (const std::string why = objection(*rule, words); !why.empty()) return to.error(why);
+  bool all_known = true, all_sound = true;
+  for_each_key(*command, words, [&](std::string_view key) {
+    all_sound = all_sound && !key.empty() && key.size() <= kMaxKey;
+    all_known = all_known && on.find(key) != nullptr;
+  });
+  if (!all_sound) return to.error(kImpossibleKey);
+  if (!all_known) return to.error("ERR it names a counter that the decision is not about");
+  rule->carry_out(words, on, to);
 }
 
 class RespDecider final : public Decider {
  public:
-  std::string decide(std::string_view packed, Decision& on) const override {
-    const Unpacked from = unpack(packed);
-    std::string reply;
-    RespWriter to(reply, from.version);
-    const RespRule* const rule = from.words.size() < 2 ? nullptr : find_rule(from.words[0]);
-    const RespCommand* const command = rule == nullptr ? nullptr : find_command(rule->name);
-    if (command == nullptr || !command->accepts(from.words.size())) {
-      to.error("ERR the node that decides does not know this command: is it an older version?");
-    } else if (const std::string why = objection(*rule, from.words); !why.empty()) {
-      to.error(why);
-    } else {
-      rule->carry_out(from.words, on, to);
+  std::string decide(std::string_view packed, Decisions& on) const override {
+    PackedReader from(packed);
+    std::string replies, reply;
+    RespWriter each(replies, from.version()), whole(reply, from.version());
+    if (!is_sound(packed)) {
+      whole.error("ERR these are no commands that a node decides on");
+      return reply;
     }
-    return reply;
+    std::vector<std::string_view> words;
+    std::size_t commands = 0;
+    for (; from.next(words); ++commands) carry_out(words, on, each);
+    if (from.form() == PackedForm::command) return replies;
+    whole.array(commands);
+    return reply + replies;
+  }
+
+  std::vector<std::string_view> keys(std::string_view packed) const override {
+    PackedReader from(packed);
+    return from.form() == PackedForm::command ? std::vector<std::string_view>() : keys_of(from);
+  }
+
+  static std::vector<std::string_view> keys_of(PackedReader& from) {
+    std::vector<std::string_view> keys, words;
+    while (from.next(words)) {
+      const RespCommand* const command = find_command(words[0]);
+      if (command == nullptr || !command->accepts(words.size())) continue;
+      for_each_key(*command, words, [&](std::string_view key) {
+        if (!key.empty() && key.size() <= kMaxKey) keys.push_back(key);
+      });
+    }
+    std::ranges::sort(keys);
+    const auto twice = std::ranges::unique(keys);
+    keys.erase(twice.begin(), twice.end());
+    return keys;
   }
 };
 
@@ -127,14 +138,54 @@ const Decider& resp_decider() {
   return decider;
 }
 
+const RespRule* find_rule(std::string_view name) {
+  for (const auto rules : {expiry_rules(), value_rules(), reset_rules(), counter_rules()}) {
+    const auto at = std::ranges::find_if(
+        rules, [name](const RespRule& one) { return same_word(name, one.name); });
+    if (at != rules.end()) return &*at;
+  }
+  return nullptr;
+}
+
+void for_each_key(const RespCommand& command, Words words,
+                  const std::function<void(std::string_view)>& visit) {
+  const RespCommand::Keys& keys = command.keys;
+  if (keys.first == 0) return;
+  const auto last = static_cast<std::size_t>(
+      keys.last < 0 ? static_cast<int>(words.size()) + keys.last : keys.last);
+  for (auto i = static_cast<std::size_t>(keys.first); i <= last && i < words.size();
+       i += static_cast<std::size_t>(keys.step))
+    visit(words[i]);
+}
+
+std::optional<Together> together(RespConnection& connection, std::string_view packed) {
+  if (packed.size() > kMaxDecisionWords) return std::nullopt;
+  PackedReader from(packed);
+  std::vector<std::string_view> words;
+  Together together;
+  together.op = {.words = packed, .kind = OpKind::decide, .ack = Ack::memory};
+  while (from.next(words)) {
+    const RespRule* const rule = find_rule(words[0]);
+    if (rule == nullptr) return std::nullopt;
+  }
+  PackedReader again(packed);
+  together.keys = RespDecider::keys_of(again);
+  if (together.keys.empty()) return std::nullopt;
+  for (const std::string_view key : together.keys)
+    together.op.ack = std::max(together.op.ack, connection.server().ack_for(key));
+  together.op.key = together.keys.front();
+  return together;
+}
+
 DecisionOp decision_of(RespConnection& connection, Words words) {
   const RespRule* const rule = find_rule(words[0]);
   QUIPU_CHECK(rule != nullptr, "a command that decides has a rule", words[0]);
-  if (words[1].empty() || words[1].size() > kMaxKey)
-    return {.error = "ERR a key has 1 to 512 bytes"};
+  if (words[1].empty() || words[1].size() > kMaxKey) return {.error = std::string(kImpossibleKey)};
   if (std::string why = objection(*rule, words); !why.empty()) return {.error = std::move(why)};
+  PackedCommands packed(PackedForm::command, connection.version());
+  QUIPU_CHECK(packed.add(words), "a command about one counter has few words", words.size());
   return {{.key = words[1],
-           .words = connection.keep(pack(connection.version(), words)),
+           .words = connection.keep(packed.take()),
            .kind = OpKind::decide,
            .ack = connection.server().ack_for(words[1])}};
 }
@@ -168,9 +219,7 @@ bool Decided::take(const Done& done) {
 
 void write_partly(RespConnection& connection, std::int64_t done, std::string_view what,
                   const std::string& error, RespWriter& to) {
-  if (done == 0 || error.starts_with("INDOUBT")) return connection.fail(to, error);
-  connection.fail(to, "PARTIAL " + std::to_string(done) + " counters were " + std::string(what) +
-                          "; of the rest: " + error);
+  connection.fail(to, partly(done, what, error));
 }
 
 void decide(RespConnection& connection, Words words) {
@@ -191,8 +240,11 @@ void decide(RespConnection& connection, Words words) {
                     });
 }
 
-void refuse(const Decision& on, Code why, RespWriter& to) {
-  to.error(change_error(why, on.reason(why)));
+void refuse(const Decision& on, Code why, RespWriter& to) { refuse_rest(on, why, 0, {}, to); }
+
+void refuse_rest(const Decision& on, Code why, std::int64_t done, std::string_view what,
+                 RespWriter& to) {
+  to.error(partly(done, what, change_error(why, on.reason(why))));
 }
 
 std::optional<ExpiryWord> expiry_word(std::string_view word) {

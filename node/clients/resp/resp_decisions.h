@@ -1,16 +1,21 @@
-// resp_decisions.h: commands of Redis that decide on what they read, wherever a node decides.
+// resp_decisions.h: commands of Redis that read and change counters in one go, wherever a node
+// decides.
 //
 //   words ─▶ RespConnection::decide ─▶ Op ─▶ … the node that decides ─▶ RespDecider ─▶ reply
 //            checks them                                                checks them again
 //
 // Each such command is a Rule in its family's file: how its words are read, and what it does to
-// the counter (cluster/changes/decision.h). So no command has a second encoding.
+// the counters (cluster/changes/decision.h). So no command has a second encoding. Commands that
+// are no conditions, such as INCR or GET, have rules for transactions: there they are executed
+// together with others.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/changes/decision.h"
 #include "node/clients/resp/resp_command.h"
@@ -27,27 +32,43 @@ struct ReadWords {
 struct RespRule {
   using Words = RespConnection::Words;
   std::string_view name;  // of the command, in lower case
-  // The error for these words; empty: they are sound. All of them but the key are short then.
+  // The error for these words; empty: they are sound.
   std::string (*objection)(Words words);
-  void (*carry_out)(Words words, Decision& on, RespWriter& to);
+  // REQUIRES: all counters that the words name are those of the decision.
+  void (*carry_out)(Words words, Decisions& on, RespWriter& to);
+  bool of_one = true;  // it is about words[1] alone; all words behind that are short
 };
 
 // `read` makes of the words what `act` needs.
 template <auto read, auto act>
 [[nodiscard]] constexpr RespRule rule(std::string_view name) {
-  return {
-      name, [](RespRule::Words words) { return read(words).error; },
-      [](RespRule::Words words, Decision& on, RespWriter& to) { act(read(words).wanted, on, to); }};
+  return {name, [](RespRule::Words words) { return read(words).error; },
+          [](RespRule::Words words, Decisions& on, RespWriter& to) {
+            act(read(words).wanted, *on.find(words[1]), to);
+          }};
+}
+
+// For rules about several counters, whose words the command itself checks.
+template <auto act>
+[[nodiscard]] constexpr RespRule rule_of_several(std::string_view name) {
+  return {name, [](RespRule::Words) { return std::string(); }, act, false};
 }
 
 // For rules without options.
 inline ReadWords<bool> read_key_alone(RespRule::Words) { return {}; }
 
+[[nodiscard]] std::span<const RespRule> counter_rules();
 [[nodiscard]] std::span<const RespRule> expiry_rules();
 [[nodiscard]] std::span<const RespRule> value_rules();
 [[nodiscard]] std::span<const RespRule> reset_rules();
 
-// The run of their commands. The key is words[1].
+// nullptr: the command has none.
+[[nodiscard]] const RespRule* find_rule(std::string_view command);
+// Calls `visit` with each counter that the words name. REQUIRES: the command accepts them.
+void for_each_key(const RespCommand& command, RespConnection::Words words,
+                  const std::function<void(std::string_view)>& visit);
+
+// The run of commands that decide on one counter. The key is words[1].
 void decide(RespConnection& connection, RespConnection::Words words);
 // The op that has these words decided, or an error: they are not sound. It borrows from the
 // connection, until its questions are given.
@@ -56,6 +77,13 @@ struct DecisionOp {
   std::string error{};
 };
 [[nodiscard]] DecisionOp decision_of(RespConnection& connection, RespConnection::Words words);
+// The same for a packed transaction. Its op borrows the packed words.
+struct Together {
+  Op op{};
+  std::vector<std::string_view> keys{};  // each once, ascending; they borrow the packed words
+};
+// Nothing: some of these commands are executed only by themselves.
+[[nodiscard]] std::optional<Together> together(RespConnection& connection, std::string_view packed);
 // Writes the reply of a decision, or why there was none.
 void write_decided(RespConnection& connection, const Done& done, RespWriter& to);
 
@@ -79,6 +107,9 @@ void write_partly(RespConnection& connection, std::int64_t done, std::string_vie
 
 // The reply for a change that was refused.
 void refuse(const Decision& on, Code why, RespWriter& to);
+// The same where this many other counters were changed before ("reset", "set").
+void refuse_rest(const Decision& on, Code why, std::int64_t done, std::string_view what,
+                 RespWriter& to);
 
 // ---- words that several rules share ----
 // A deadline as commands name it.

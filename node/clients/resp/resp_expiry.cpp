@@ -70,12 +70,6 @@ void persist(bool, Decision& on, RespWriter& to) {
   code == Code::ok ? to.integer(1) : refuse(on, code, to);
 }
 
-constexpr std::array kExpiryRules{
-    rule<read_expire<0>, expire>("expire"),   rule<read_expire<1>, expire>("pexpire"),
-    rule<read_expire<2>, expire>("expireat"), rule<read_expire<3>, expire>("pexpireat"),
-    rule<read_key_alone, persist>("persist"),
-};
-
 // ---- TTL, PTTL, EXPIRETIME, PEXPIRETIME ----
 
 // What is left until the end depends on this node's clock. The moment of the end does not.
@@ -107,6 +101,33 @@ std::int64_t pttl_of(const Value& value) { return static_cast<std::int64_t>(valu
 std::int64_t ttl_of(const Value& value) { return seconds(pttl_of(value)); }
 std::int64_t pexpiretime_of(const Value& value) { return value.ends.time_since_epoch().count(); }
 std::int64_t expiretime_of(const Value& value) { return seconds(pexpiretime_of(value)); }
+
+// The same within a transaction.
+template <auto number_of, NeedsClock needs_clock>
+void tell_end_within(bool, Decision& on, RespWriter& to) {
+  const Decision::Held held = on.held();
+  if (!held.exists) return to.integer(-2);
+  if (held.ends == Wall{}) return to.integer(-1);
+  Value value{.ends = held.ends};
+  if (needs_clock == NeedsClock::yes) {
+    const std::optional<Wall> today = on.today();
+    if (!today) return refuse(on, Code::unavailable, to);
+    value.expires_in_ms = static_cast<std::uint64_t>((held.ends - *today).count());
+  }
+  to.integer(number_of(value));
+}
+
+constexpr std::array kExpiryRules{
+    rule<read_expire<0>, expire>("expire"),
+    rule<read_expire<1>, expire>("pexpire"),
+    rule<read_expire<2>, expire>("expireat"),
+    rule<read_expire<3>, expire>("pexpireat"),
+    rule<read_key_alone, persist>("persist"),
+    rule<read_key_alone, tell_end_within<ttl_of, NeedsClock::yes>>("ttl"),
+    rule<read_key_alone, tell_end_within<pttl_of, NeedsClock::yes>>("pttl"),
+    rule<read_key_alone, tell_end_within<expiretime_of, NeedsClock::no>>("expiretime"),
+    rule<read_key_alone, tell_end_within<pexpiretime_of, NeedsClock::no>>("pexpiretime"),
+};
 
 // ---- the commands ----
 

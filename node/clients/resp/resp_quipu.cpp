@@ -57,7 +57,7 @@ bool write_session(RespConnection& connection, const RespAnswer& answer, RespWri
 
 void quipu_session(RespConnection& connection, Words words) {
   const std::string_view key = words[1];
-  if (key.empty() || key.size() > kMaxKey) return connection.error("ERR a key has 1 to 512 bytes");
+  if (key.empty() || key.size() > kMaxKey) return connection.error(kImpossibleKey);
   connection.change({.key = key, .kind = OpKind::open_session}, write_session);
 }
 

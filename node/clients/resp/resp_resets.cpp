@@ -14,10 +14,16 @@ using Words = RespConnection::Words;
 
 // ---- decisions ----
 
-void delete_one(bool, Decision& on, RespWriter& to) {
-  const bool exists = on.held().exists;
-  const Code code = exists ? on.reset() : Code::ok;
-  code == Code::ok ? to.integer(exists ? 1 : 0) : refuse(on, code, to);
+void delete_all(Words words, Decisions& on, RespWriter& to) {
+  std::int64_t deleted = 0;
+  for (const std::string_view key : words.subspan(1)) {
+    Decision& one = *on.find(key);
+    if (!one.held().exists) continue;
+    if (const Code code = one.reset(); code != Code::ok)
+      return refuse_rest(one, code, deleted, "reset", to);
+    ++deleted;
+  }
+  to.integer(deleted);
 }
 
 void get_and_delete(bool, Decision& on, RespWriter& to) {
@@ -28,7 +34,8 @@ void get_and_delete(bool, Decision& on, RespWriter& to) {
 }
 
 constexpr std::array kResetRules{
-    rule<read_key_alone, delete_one>("del"),
+    rule_of_several<delete_all>("del"),
+    rule_of_several<delete_all>("unlink"),
     rule<read_key_alone, get_and_delete>("getdel"),
 };
 

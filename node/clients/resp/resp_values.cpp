@@ -284,6 +284,21 @@ void increx(const Increment& wanted, Decision& on, RespWriter& to) {
   to.integer(applied);
 }
 
+constexpr std::string_view kMsetArity = "ERR wrong number of arguments for 'mset' command";
+
+void mset_within(Words words, Decisions& on, RespWriter& to) {
+  if (words.size() % 2 == 0) return to.error(kMsetArity);
+  for (std::size_t i = 2; i < words.size(); i += 2)
+    if (!to_integer(words[i])) return to.error(kNotAnInteger);
+  for (std::size_t i = 1; i < words.size(); i += 2) {
+    Decision& one = *on.find(words[i]);
+    const NewValue wanted{.value = *to_integer(words[i + 1]), .ttl = one.usual_ttl()};
+    if (const Code code = one.set(wanted); code != Code::ok)
+      return refuse_rest(one, code, static_cast<std::int64_t>(i / 2), "set", to);
+  }
+  to.simple("OK");
+}
+
 constexpr std::array kValueRules{
     rule<read_set, set>("set"),
     rule<read_setex<false>, set>("setex"),
@@ -292,6 +307,7 @@ constexpr std::array kValueRules{
     rule<read_getset, set>("getset"),
     rule<read_getex, getex>("getex"),
     rule<read_increx, increx>("increx"),
+    rule_of_several<mset_within>("mset"),
 };
 
 // ---- counters that are spread over shards ----
@@ -357,8 +373,7 @@ void set_command(RespConnection& connection, Words words) {
 // One decision for each key, all asked together. Not one change: another may come in between, and
 // some may be refused.
 void mset(RespConnection& connection, Words words) {
-  if (words.size() % 2 == 0)
-    return connection.error("ERR wrong number of arguments for 'mset' command");
+  if (words.size() % 2 == 0) return connection.error(kMsetArity);
   std::vector<Op> ops;
   for (std::size_t i = 1; i < words.size(); i += 2) {
     const std::array<std::string_view, 3> one{"set", words[i], words[i + 1]};

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace quipu::bench {
 namespace {
@@ -33,10 +35,24 @@ std::string encode(const std::vector<std::string>& words) {
   return out;
 }
 
-std::string request(LoadOptions::What what) {
-  const std::string key = "counter:" + std::string(kDigits, '0');
+std::string key_name() { return "counter:" + std::string(kDigits, '0'); }
+
+std::string encode_all(const std::string& commands) {
+  std::string out;
+  std::istringstream all(commands);
+  for (std::string command; std::getline(all, command, ';');) {
+    std::istringstream in(command);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word == "KEY" ? key_name() : word);
+    out += encode(words);
+  }
+  return out;
+}
+
+std::string request(const LoadOptions& options) {
+  const std::string key = key_name();
   std::vector<std::string> words;
-  switch (what) {
+  switch (options.what) {
     case LoadOptions::What::add:
       return encode({"INCRBY", key, "1"});
     case LoadOptions::What::get:
@@ -47,20 +63,24 @@ std::string request(LoadOptions::What what) {
       return encode(words);
     case LoadOptions::What::ping:
       return encode({"PING"});
+    case LoadOptions::What::commands:
+      return encode_all(options.commands);
   }
   throw std::logic_error("no such load");
 }
 
-char reply_kind(LoadOptions::What what) {
-  switch (what) {
+Replies replies_of(const LoadOptions& options) {
+  switch (options.what) {
     case LoadOptions::What::add:
-      return ':';
+      return Replies(":");
     case LoadOptions::What::get:
-      return '$';
+      return Replies("$");
     case LoadOptions::What::mget:
-      return '*';
+      return Replies("*");
     case LoadOptions::What::ping:
-      return '+';
+      return Replies("+");
+    case LoadOptions::What::commands:
+      return Replies(options.kinds, options.item);
   }
   throw std::logic_error("no such load");
 }
@@ -68,7 +88,7 @@ char reply_kind(LoadOptions::What what) {
 }  // namespace
 
 struct Load::Connection {
-  explicit Connection(char kind) : replies(kind) {}
+  explicit Connection(Replies expected) : replies(std::move(expected)) {}
 
   int socket = -1;
   Replies replies;
@@ -87,13 +107,13 @@ Load::Load(const LoadOptions& options)
       buffer_(kReadBytes, '\0') {
   if (epoll_ < 0) fail("epoll");
   std::string batch;
-  for (std::size_t i = 0; i < options_.pipeline; ++i) batch += request(options_.what);
+  for (std::size_t i = 0; i < options_.pipeline; ++i) batch += request(options_);
   const std::string digits(kDigits, '0');
   for (std::size_t at = batch.find(digits); at != std::string::npos;
        at = batch.find(digits, at + kDigits))
     keys_at_.push_back(at);
   for (std::size_t i = 0; i < options_.connections; ++i) {
-    connections_.push_back(std::make_unique<Connection>(reply_kind(options_.what)));
+    connections_.push_back(std::make_unique<Connection>(replies_of(options_)));
     connections_.back()->batch = batch;
     connect(*connections_.back());
   }

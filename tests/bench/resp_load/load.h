@@ -25,8 +25,12 @@ namespace quipu::bench {
 using Clock = std::chrono::steady_clock;
 
 struct LoadOptions {
-  enum class What : std::uint8_t { add, get, mget, ping };
+  enum class What : std::uint8_t { add, get, mget, ping, commands };
   What what = What::add;
+  // Of `commands`: those of an operation, with KEY for the key and ';' between them; the first
+  // bytes of their replies; and that of the items of an array.
+  std::string commands{}, kinds{};
+  char item = ':';
   std::uint16_t port = 6379;
   std::size_t connections = 50;
   std::size_t pipeline = 1;

@@ -42,12 +42,19 @@ int run(int argc, char** argv) {
   LoadOptions options;
   std::int64_t pause_ms = 0;
   double time = 1;
-  const std::map<std::string, What> names{
-      {"add", What::add}, {"get", What::get}, {"mget", What::mget}, {"ping", What::ping}};
+  const std::map<std::string, What> names{{"add", What::add},
+                                          {"get", What::get},
+                                          {"mget", What::mget},
+                                          {"ping", What::ping},
+                                          {"commands", What::commands}};
   CLI::App app("A light load for a server that speaks RESP, on 127.0.0.1.", "resp_load");
   app.add_option("--port", options.port)->required();
-  app.add_option("--what", options.what, "INCRBY by 1, GET, MGET of 10, PING")
+  app.add_option("--what", options.what, "INCRBY by 1, GET, MGET of 10, PING, or --commands")
       ->transform(CLI::CheckedTransformer(names));
+  app.add_option("--commands", options.commands,
+                 "of an operation, with ';' between them and KEY for the key");
+  app.add_option("--kinds", options.kinds, "the first byte of each of their replies: '+++*'");
+  app.add_option("--item", options.item, "the first byte of an array's items");
   app.add_option("--keys", options.keys, "counter:000000000000 and on, at random; 1: a hot one")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
   app.add_option("--connections", options.connections)->check(CLI::Range(1, 10'000));

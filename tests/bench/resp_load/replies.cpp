@@ -55,7 +55,7 @@ std::size_t Replies::take(std::string_view bytes) {
 
 std::size_t Replies::read_line(std::string_view line) {
   if (line.front() == '-') fail("the server answered with an error", line);
-  const char wanted = items_ > 0 ? '$' : kind_;
+  const char wanted = items_ > 0 ? item_ : kinds_[next_];
   if (line.size() < 3 || !line.ends_with("\r\n") || line.front() != wanted)
     fail("the server answered what was not asked", line);
   if (wanted == '$') {
@@ -74,8 +74,9 @@ std::size_t Replies::read_line(std::string_view line) {
 }
 
 std::size_t Replies::end_item() {
-  if (items_ == 0) return 1;
-  return --items_ == 0 ? 1 : 0;
+  if (items_ > 0 && --items_ > 0) return 0;
+  next_ = (next_ + 1) % kinds_.size();
+  return next_ == 0 ? 1 : 0;
 }
 
 }  // namespace quipu::bench

@@ -71,6 +71,61 @@ TEST_F(Decisions, AllThatADecisionChangesIsInOneRecord) {
   EXPECT_TRUE(in_force(nodes_.state(1, key).life));
 }
 
+TEST_F(Decisions, SeveralAreOne) {
+  const std::string a = nodes_.key_of(1);
+  const std::string words =
+      "together: " + a + " add 3; " + a + " set 7; " + a + " set 8; " + a + " add 1 for 60000";
+  EXPECT_EQ(decide(1, a, words), "3; 7; 8; 9");
+  EXPECT_EQ(decided(1), 1u);
+  nodes_.pass(1s);
+  for (const MemberIndex owner : nodes_.owners(a)) EXPECT_EQ(nodes_.held(owner, a), 9);
+}
+
+// Five nodes, three owners each: for many pairs one node owns both counters, for some none does.
+TEST_F(Decisions, ANodeThatOwnsAllDecidesAboutSeveralCounters) {
+  std::size_t here = 0, elsewhere = 0, apart = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::string a = "a" + std::to_string(i), b = "b" + std::to_string(i);
+    std::vector<MemberIndex> both;
+    for (const MemberIndex owner : nodes_.owners(a)) {
+      const auto of_b = nodes_.owners(b);
+      if (std::find(of_b.begin(), of_b.end(), owner) != of_b.end()) both.push_back(owner);
+    }
+    const std::uint64_t before = decided(0);
+    const std::string reply = decide(0, a, "together: " + a + " set 5; " + b + " set 6");
+    const bool self = std::find(both.begin(), both.end(), MemberIndex{0}) != both.end();
+    if (both.empty()) {
+      EXPECT_EQ(reply, "invalid_argument");
+    } else {
+      EXPECT_EQ(reply, "5; 6");
+      EXPECT_EQ(decided(0) - before, self ? 1u : 0u);
+    }
+    ++(both.empty() ? apart : self ? here : elsewhere);
+  }
+  EXPECT_GT(here, 0u);
+  EXPECT_GT(elsewhere, 0u);
+  EXPECT_EQ(apart, 0u) << "of five nodes, two groups of three share one";
+}
+
+TEST_F(Decisions, AtQuorumSeveralWaitForAMajorityOfEachCounter) {
+  const std::string a = nodes_.key_of(1);
+  std::string b;
+  for (int i = 0;; ++i) {
+    b = "b" + std::to_string(i);
+    const std::vector<MemberIndex> owners = nodes_.owners(b);
+    if (owners != nodes_.owners(a) && std::find(owners.begin(), owners.end(), 1) != owners.end())
+      break;
+  }
+  for (const MemberIndex owner : nodes_.owners(b))
+    if (owner != 1) nodes_.stall(owner);
+  const auto id = ask(1, a, "together: " + a + " set 5; " + b + " set 6", {.ack = Ack::quorum});
+  nodes_.run();
+  EXPECT_EQ(reply(id), "none yet");
+  for (const MemberIndex owner : nodes_.owners(b)) nodes_.resume(owner);
+  nodes_.pass(1s);
+  EXPECT_EQ(reply(id), "5; 6");
+}
+
 TEST_F(Decisions, ItIsAnsweredOnceItIsDurable) {
   const std::string key = nodes_.key_of(1);
   nodes_.stall(1);
