@@ -1,10 +1,13 @@
-// What both tests check with: `expect` compares deeply, `expectError` an error's text.
+// What these tests check with: `expect` compares deeply, `expectError` an error's text.
 // A test that hangs, or whose client fires an 'error' event, ends with a message too.
 import assert from 'node:assert/strict';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 
 const test = path.basename(process.argv[1]);
 export const port = Number(process.env.QUIPU_PORT);
+export const ports = process.env.QUIPU_PORTS.split(' ').map(Number);
 
 export function fail(why) {
   console.error(`${test}: ${why}`);
@@ -17,6 +20,29 @@ export function expect(got, wanted, what) {
   } catch (error) {
     fail(`${what}: ${error.message}`);
   }
+}
+
+export function expectWithin(got, lowest, highest, what) {
+  if (got < lowest || got > highest || typeof got !== 'number') {
+    fail(`${what} gave ${got}, which is not from ${lowest} to ${highest}`);
+  }
+}
+
+// Polls until `call` returns what is wanted, and returns when that was.
+export async function expectSoon(call, wanted, what) {
+  const deadline = performance.now() + 10_000;
+  for (;;) {
+    const got = await call();
+    if (isDeepStrictEqual(got, wanted)) return performance.now();
+    if (performance.now() > deadline) expect(got, wanted, `${what}, polled for 10 s,`);
+    await delay(10);
+  }
+}
+
+// The deadline of a counter counts from the request that set it, which `began` precedes. The
+// wall clock, which decides, may run a little faster than the one that measures here.
+export function expectLifetime(began, ended, ms) {
+  if (ended - began < ms - 50) fail(`a counter of ${ms} ms ended after ${ended - began} ms`);
 }
 
 export async function expectError(promise, wanted, what) {
