@@ -1,52 +1,9 @@
 #!/usr/bin/php
 <?php
-// illuminate_cache.php: Laravel's cache, Debian's php-illuminate-cache over php-redis, in database
-// 1, which is Laravel's default. Where Quipu replies with an error, php-redis returns false and
-// Laravel goes on, so every result is compared. (Its RateLimiter sends a script.)
-require 'Illuminate/Cache/autoload.php';
+// illuminate_cache.php: put, increment and many of Laravel's cache. (Its add, putMany and RateLimiter
+// send scripts and transactions: illuminate_rate_limiter.php.)
+require __DIR__ . '/expect.php';
 
-use Illuminate\Cache\RedisStore;
-use Illuminate\Cache\Repository;
-use Illuminate\Redis\RedisManager;
-
-function fail(string $why): never
-{
-    fwrite(STDERR, "illuminate_cache.php: $why\n");
-    exit(1);
-}
-
-function expect(mixed $got, mixed $wanted, string $what): void
-{
-    if ($got !== $wanted) {
-        fail("$what gave " . json_encode($got) . ', not ' . json_encode($wanted));
-    }
-}
-
-// Polls until the call returns what is wanted, and returns when that was.
-function expectSoon(callable $call, mixed $wanted, string $what): float
-{
-    $deadline = microtime(true) + 10;
-    while (($got = $call()) !== $wanted) {
-        if (microtime(true) > $deadline) {
-            expect($got, $wanted, "$what, polled for 10 s,");
-        }
-        usleep(10_000);
-    }
-    return microtime(true);
-}
-
-function onAll(callable $call): array
-{
-    global $caches;
-    return array_map($call, $caches);
-}
-
-$caches = array_map(function (string $port) {
-    $redis = new RedisManager(null, 'phpredis', ['default' => [
-        'host' => '127.0.0.1', 'port' => (int) $port, 'database' => 1, 'read_timeout' => 60,
-    ]]);
-    return new Repository(new RedisStore($redis, 'laravel_cache'));
-}, explode(' ', getenv('QUIPU_PORTS')));
 $nodes = count($caches);
 [$first, $last] = [$caches[0], $caches[$nodes - 1]];
 
