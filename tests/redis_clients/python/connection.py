@@ -1,4 +1,5 @@
 # connection.py: one connection, over which a test sends the very bytes that a client would.
+import hashlib
 import socket
 
 
@@ -30,3 +31,11 @@ class Connection:
 
     def ask(self, *words):
         return self.pipeline(words)[0]
+
+    # Runs a script as most clients do: by its hash, and with its text if the server has not got it.
+    def run(self, script, keys, arguments):
+        words = [len(keys), *keys, *arguments]
+        reply = self.ask("EVALSHA", hashlib.sha1(script.encode()).hexdigest(), *words)
+        if isinstance(reply, str) and reply.startswith("-NOSCRIPT "):
+            reply = self.ask("EVAL", script, *words)
+        return reply
