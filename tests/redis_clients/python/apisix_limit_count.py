@@ -3,6 +3,7 @@
 key. Older versions store what remains (TTL, SET EX, INCRBY of a negative number), and newer ones what
 was counted (PTTL, SET EX, INCRBY). The scripts here make the same calls, in their order."""
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from connection import Connection
 from expect import PORTS, expect, expect_lifetime, expect_soon, expect_within
@@ -76,8 +77,25 @@ def a_failed_assertion_changes_nothing():
     expect(first.ask("EXISTS", "free"), 0, "EXISTS after a failed assertion")
 
 
+# In a namespace with DECIDE HOME, one node runs all scripts of a counter, whichever node is asked.
+# So no two requests get the same count. (A Redis has one node and no namespaces.)
+def one_node_decides():
+    if "quipu_version" in first.ask("INFO", "server"):
+        words = ["exact", "DECIDE", "HOME"]
+        first.ask("QUIPU.NAMESPACE", "CREATE", *words)
+        expect_soon(
+            lambda: first.ask("QUIPU.NAMESPACE", "SET", *words), [], "members without the namespace"
+        )
+    requests = [("EVAL", COUNT_UP, 1, "exact:users", 3, 60, 1)] * 20
+    with ThreadPoolExecutor(len(nodes)) as pool:
+        replies = pool.map(lambda node: node.pipeline(*requests), nodes)
+    counts = sorted(int(count) for of_one in replies for count, _left in of_one)
+    expect(counts, list(range(1, 20 * len(nodes) + 1)), "the counts of requests to all nodes")
+
+
 for name, script, full in [("down", COUNT_DOWN, -1), ("up", COUNT_UP, 4)]:
     refuses_over_the_limit(script, f"plugin-limit-count-minute-{name}", full)
     opens_again(script, f"plugin-limit-count-moment-{name}", full)
 replies_have_the_time_that_is_left()
 a_failed_assertion_changes_nothing()
+one_node_decides()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """django_cache.py: Debian's python3-django-redis as Django's cache: add, touch, and the counts of
-its Redis connection. (Its incr is a script.)"""
+its Redis connection. (Its incr and set_many: django_counts.py.)"""
 import time
 
 from django.conf import settings

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """fixed_window.py: Debian's python3-limits, with the fixed window whose end moves with each hit.
-(That whose end stays is a script.)"""
+(That whose end stays: plain_fixed_window.py.)"""
 import time
 
 from limits import parse, storage
