@@ -1,14 +1,8 @@
 // @fastify/rate-limit with its Redis store, in a fastify of its own for each node.
 import rateLimit from '@fastify/rate-limit';
 import fastify from 'fastify';
-import { Redis } from 'ioredis';
-import { expect, expectLifetime, expectSoon, expectWithin, ports, watch } from './expect.mjs';
-
-function connect(port) {
-  const client = new Redis({ port, host: '127.0.0.1' });
-  watch(client);
-  return client;
-}
+import { expect, expectLifetime, expectSoon, expectWithin } from './expect.mjs';
+import { clients, onAll, quit, values } from './nodes.mjs';
 
 async function serve(redis) {
   const app = fastify();
@@ -17,13 +11,14 @@ async function serve(redis) {
     keyGenerator: (request) => request.headers.visitor,
   });
   app.get('/minute', async () => 'served');
-  app.get('/moment', { config: { rateLimit: { ban: -1, timeWindow: 2000 } } }, async () => 'served');
-  app.get('/strict', {
-    config: { rateLimit: { ban: -1, timeWindow: 2000, continueExceeding: true } },
-  }, async () => 'served');
-  app.get('/backoff', {
-    config: { rateLimit: { ban: -1, max: 1, timeWindow: 20_000, exponentialBackoff: true } },
-  }, async () => 'served');
+  const routes = {
+    '/moment': { timeWindow: 2000 },
+    '/strict': { timeWindow: 2000, continueExceeding: true },
+    '/backoff': { timeWindow: 20_000, max: 1, exponentialBackoff: true },
+  };
+  for (const [url, limit] of Object.entries(routes)) {
+    app.get(url, { config: { rateLimit: { ban: -1, ...limit } } }, async () => 'served');
+  }
   return async (url, visitor) => {
     const { statusCode, headers } = await app.inject({ url, headers: { visitor } });
     return {
@@ -34,11 +29,8 @@ async function serve(redis) {
   };
 }
 
-const clients = ports.map(connect);
 const nodes = await Promise.all(clients.map(serve));
 const [first, last] = [nodes[0], nodes.at(-1)];
-const raw = (name) => Promise.all(clients.map((client) => client.get(name)));
-const onAll = (value) => ports.map(() => value);
 
 async function statuses(ask, url, visitor, times) {
   const got = [];
@@ -54,9 +46,9 @@ async function refusesOverTheLimit() {
     expectWithin(served.reset, 55, 60, 'x-ratelimit-reset');
   }
   expect(await statuses(first, '/minute', 'ada', 2), [429, 403], 'requests refused, then banned');
-  await expectSoon(() => raw(name), onAll('5'), 'the count on all nodes');
+  await expectSoon(() => values(name), onAll('5'), 'the count on all nodes');
   expect((await last('/minute', 'ada')).status, 403, 'a request to the last node');
-  await expectSoon(() => raw(name), onAll('6'), 'the count with that of the last node');
+  await expectSoon(() => values(name), onAll('6'), 'the count with that of the last node');
   expectWithin(await clients.at(-1).pttl(name), 50_000, 60_000, 'pttl of a refused visitor');
   expect((await last('/minute', 'bob')).remaining, 2, 'remaining of another visitor');
 }
@@ -65,21 +57,21 @@ async function opensAgain() {
   const name = 'fastify-rate-limit-GET/moment-ada';
   const began = performance.now();
   expect(await statuses(first, '/moment', 'ada', 4), [200, 200, 200, 429], 'a short window');
-  await expectSoon(() => raw(name), onAll('4'), 'the count of a short window on all nodes');
-  const ended = await expectSoon(() => raw(name), onAll(null), 'the count at the end');
+  await expectSoon(() => values(name), onAll('4'), 'the count of a short window on all nodes');
+  const ended = await expectSoon(() => values(name), onAll(null), 'the count at the end');
   expectLifetime(began, ended, 2000);
   expect((await last('/moment', 'ada')).remaining, 2, 'remaining in the next window');
-  await expectSoon(() => raw(name), onAll('1'), 'the count of the next window');
+  await expectSoon(() => values(name), onAll('1'), 'the count of the next window');
 }
 
 // With continueExceeding, the window ends two seconds after the last request that was refused.
 async function aRefusedRequestMovesTheEnd() {
   const name = 'fastify-rate-limit-GET/strict-ada';
   expect(await statuses(first, '/strict', 'ada', 3), [200, 200, 200], 'requests of a strict limit');
-  await expectSoon(() => raw(name), onAll('3'), 'the count of a strict limit');
+  await expectSoon(() => values(name), onAll('3'), 'the count of a strict limit');
   const began = performance.now();
   expect((await first('/strict', 'ada')).status, 429, 'a request over a strict limit');
-  const ended = await expectSoon(() => raw(name), onAll(null), 'the count after the refused one');
+  const ended = await expectSoon(() => values(name), onAll(null), 'the count at the moved end');
   expectLifetime(began, ended, 2000);
 }
 
@@ -98,4 +90,4 @@ await refusesOverTheLimit();
 await opensAgain();
 await aRefusedRequestMovesTheEnd();
 if (!process.version.startsWith('v18.')) await aRefusedRequestDoublesTheWindow();
-for (const client of clients) await client.quit();
+await quit();

@@ -1,15 +1,9 @@
 // rate-limit-redis, the store of express-rate-limit, under an express of its own for each node.
 import express from 'express';
 import { rateLimit } from 'express-rate-limit';
-import { Redis } from 'ioredis';
 import { RedisStore } from 'rate-limit-redis';
-import { expect, expectLifetime, expectSoon, expectWithin, ports, watch } from './expect.mjs';
-
-function connect(port) {
-  const client = new Redis({ port, host: '127.0.0.1' });
-  watch(client);
-  return client;
-}
+import { expect, expectLifetime, expectSoon, expectWithin } from './expect.mjs';
+import { clients, onAll, quit, values } from './nodes.mjs';
 
 // Resolves with what answers requests at the node of `client`, and with its limiter.
 async function serve(client, windowMs, prefix) {
@@ -41,10 +35,6 @@ async function serve(client, windowMs, prefix) {
   return { ask, close, hits, limiter, store };
 }
 
-const clients = ports.map(connect);
-const raw = (name) => Promise.all(clients.map((client) => client.get(name)));
-const onAll = (value) => ports.map(() => value);
-
 async function refusesOverTheLimit() {
   const nodes = await Promise.all(clients.map((client) => serve(client, 60_000, 'minute:')));
   const [first, last] = [nodes[0], nodes.at(-1)];
@@ -69,7 +59,7 @@ async function refusesOverTheLimit() {
   expect((await last.ask('ada')).status, 429, 'the next request after the decrements');
 
   await last.limiter.resetKey('ada');
-  await expectSoon(() => raw('minute:ada'), onAll(null), 'the count after resetKey');
+  await expectSoon(() => values('minute:ada'), onAll(null), 'the count after resetKey');
   expect((await first.ask('ada')).remaining, 2, 'remaining after resetKey');
 
   // Scripts that a server has forgotten are loaded again.
@@ -84,15 +74,15 @@ async function opensAgain() {
   const statuses = [];
   for (let i = 0; i < 4; ++i) statuses.push((await nodes[0].ask('bob')).status);
   expect(statuses, [200, 200, 200, 429], 'four requests in a window');
-  await expectSoon(() => raw('moment:bob'), onAll('4'), 'the count on all nodes');
-  const ended = await expectSoon(() => raw('moment:bob'), onAll(null), 'the count at the end');
+  await expectSoon(() => values('moment:bob'), onAll('4'), 'the count on all nodes');
+  const ended = await expectSoon(() => values('moment:bob'), onAll(null), 'the count at the end');
   expectLifetime(began, ended, 2000);
   const { status, remaining } = await nodes.at(-1).ask('bob');
   expect([status, remaining], [200, 2], 'the first request of the next window');
-  await expectSoon(() => raw('moment:bob'), onAll('1'), 'the count of the next window');
+  await expectSoon(() => values('moment:bob'), onAll('1'), 'the count of the next window');
   for (const node of nodes) node.close();
 }
 
 await refusesOverTheLimit();
 await opensAgain();
-for (const client of clients) await client.quit();
+await quit();

@@ -1,15 +1,9 @@
 // rate-limiter-flexible, with a script (RateLimiterRedis) and with transactions alone
 // (RateLimiterRedisNonAtomic), over ioredis and over node-redis.
-import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { RateLimiterRedis, RateLimiterRedisNonAtomic, RateLimiterRes } from 'rate-limiter-flexible';
 import { expect, expectLifetime, expectSoon, expectWithin, fail, ports, watch } from './expect.mjs';
-
-function ioredis(port) {
-  const client = new Redis({ port, host: '127.0.0.1' });
-  watch(client);
-  return client;
-}
+import { clients, onAll, quit } from './nodes.mjs';
 
 async function nodeRedis(port) {
   const client = createClient({ socket: { port, host: '127.0.0.1' } });
@@ -42,7 +36,7 @@ async function limit(Limiter, clients, options) {
   const points = (key) => Promise.all(
     nodes.map(async (node) => (await node.get(key))?.consumedPoints ?? null));
   const expectPoints = (key, wanted, what) =>
-    expectSoon(() => points(key), nodes.map(() => wanted), what);
+    expectSoon(() => points(key), onAll(wanted), what);
 
   // Admits three requests, and refuses those after them on each node.
   expect(await first.get('ada'), null, 'get of an unused limit');
@@ -98,26 +92,27 @@ async function limit(Limiter, clients, options) {
   await expectPoints('cyd', 1, 'get of the next life');
 }
 
-async function limitOver(connect, useRedisPackage) {
-  const clients = await Promise.all(ports.map(connect));
-  await Promise.all([RateLimiterRedis, RateLimiterRedisNonAtomic].map((Limiter) =>
-    limit(Limiter, clients, { useRedisPackage, keyPrefix: `${Limiter.name}:${connect.name}` })));
-  for (const client of clients) await client.quit();
+function limitOver(name, clients, useRedisPackage) {
+  return Promise.all([RateLimiterRedis, RateLimiterRedisNonAtomic].map((Limiter) =>
+    limit(Limiter, clients, { useRedisPackage, keyPrefix: `${Limiter.name}:${name}` })));
 }
 
 // All nodes count together: what the script adds is never lost.
 async function countTogether() {
-  const clients = ports.map(ioredis);
   const nodes = clients.map((storeClient) =>
     new RateLimiterRedis({ storeClient, points: 1000, duration: 60, keyPrefix: 'shared' }));
   const expectTotal = (wanted) => expectSoon(
     () => Promise.all(nodes.map(async (node) => (await node.get('all'))?.consumedPoints)),
-    nodes.map(() => wanted), `${wanted} points on all nodes`);
+    onAll(wanted), `${wanted} points on all nodes`);
   await nodes[0].consume('all');
   await expectTotal(1);
   await Promise.all(nodes.flatMap((node) => Array.from({ length: 20 }, () => node.consume('all'))));
   await expectTotal(1 + 20 * nodes.length);
-  for (const client of clients) await client.quit();
 }
 
-await Promise.all([limitOver(ioredis, false), limitOver(nodeRedis, true), countTogether()]);
+const others = await Promise.all(ports.map(nodeRedis));
+await Promise.all([
+  limitOver('ioredis', clients, false), limitOver('redis', others, true), countTogether(),
+]);
+await quit();
+for (const client of others) await client.quit();

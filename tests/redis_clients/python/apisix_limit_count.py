@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """apisix_limit_count.py: what APISIX's limit-count sends with its policy `redis`: a script of one
-key. Older versions store what remains (TTL, SET EX, INCRBY of a negative number), and newer ones what
-was counted (PTTL, SET EX, INCRBY). The scripts here make the same calls, in their order."""
+key. Older versions store what remains (TTL, SET EX, INCRBY of a negative number), and newer ones
+what was counted (PTTL, SET EX, INCRBY). The scripts here make the same calls, in their order."""
 import time
 from concurrent.futures import ThreadPoolExecutor
 

@@ -3,24 +3,9 @@
 its Redis connection. (Its incr and set_many: django_counts.py.)"""
 import time
 
-from django.conf import settings
-
-from expect import PORTS, expect, expect_lifetime, expect_soon, expect_within
-
-NAMES = [f"n{i}" for i in range(1, len(PORTS) + 1)]
-settings.configure(
-    CACHES={
-        name: {
-            "BACKEND": "django_redis.cache.RedisCache",
-            "LOCATION": f"redis://127.0.0.1:{port}/1",
-            "OPTIONS": {"SOCKET_TIMEOUT": 60},
-        }
-        for name, port in zip(["default", *NAMES], [PORTS[0], *PORTS])
-    }
-)
-
-from django.core.cache import caches  # needs the settings
+from django_caches import NAMES, caches  # sets Django up
 from django_redis import get_redis_connection
+from expect import expect, expect_lifetime, expect_soon, expect_within
 
 first, last = caches[NAMES[0]], caches[NAMES[-1]]
 

@@ -3,23 +3,8 @@
 as a transaction (MULTI: set_many)."""
 import time
 
-from django.conf import settings
-
-from expect import PORTS, expect, expect_lifetime, expect_soon, expect_within, fail
-
-NAMES = [f"n{i}" for i in range(1, len(PORTS) + 1)]
-settings.configure(
-    CACHES={
-        name: {
-            "BACKEND": "django_redis.cache.RedisCache",
-            "LOCATION": f"redis://127.0.0.1:{port}/1",
-            "OPTIONS": {"SOCKET_TIMEOUT": 60},
-        }
-        for name, port in zip(["default", *NAMES], [PORTS[0], *PORTS])
-    }
-)
-
-from django.core.cache import caches  # needs the settings
+from django_caches import NAMES, caches
+from expect import expect, expect_lifetime, expect_soon, expect_within, fail
 
 nodes = [caches[name] for name in NAMES]
 first, last = nodes[0], nodes[-1]
