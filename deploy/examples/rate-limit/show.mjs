@@ -12,7 +12,7 @@ import { faults, table, Windows } from './windows.mjs';
 const fast = process.argv.includes('--fast');
 const limit = 60;
 const windowMs = fast ? 1200 : 4000;
-const gossipMs = 100;           // what a node does not know yet of the others is no older
+const unheardMs = 100 + 50;     // what others may not have heard: a gossip interval, and its way
 const asksEachMs = windowMs / (2 * limit);  // all apps together: twice as many as are admitted
 const user = 'bob';
 const apps = ['app1', 'app2', 'app3'];
@@ -117,7 +117,7 @@ async function tell() {
   const home = await cluster.home();
   await until(30, 'window 3', () => isPartlyUsed(3));
   const killedAt = Date.now();
-  windows.excuse({ why: `${home} killed`, since: killedAt - gossipMs, until: killedAt });
+  windows.excuse({ why: `${home} killed`, since: killedAt - unheardMs, until: killedAt });
   await cluster.kill(home);
   show.node(home, false);
   show.event(`kill -9 of ${home}, the home of ${user}'s counter`);
