@@ -72,7 +72,7 @@ const late = ({ admitted, refusedSince }) => admitted.filter(({ askedAt }) => as
 export function faults(windows, limit) {
   const found = [];
   for (const window of windows) {
-    const { number, total, excuses } = window;
+    const { number, byApp, total, excuses } = window;
     const check = (holds, what) => holds || found.push(`window ${number}: ${what}`);
     check(above(window, limit) <= bound(window),
       `${total.admitted} were admitted: more than ${limit} and an error of ${bound(window)}`);
@@ -81,6 +81,7 @@ export function faults(windows, limit) {
     check(total.admitted >= limit, `only ${total.admitted} of ${limit} were admitted`);
     check(late(window) === 0, `${late(window)} were admitted after a refusal`);
     check(total.unanswered === 0, `${total.unanswered} were not answered`);
+    for (const [app, { admitted }] of Object.entries(byApp)) check(admitted > 0, `${app} admitted none`);
   }
   return found;
 }
