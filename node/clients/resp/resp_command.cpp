@@ -1,6 +1,8 @@
 #include "node/clients/resp/resp_command.h"
 
 #include <algorithm>
+#include <array>
+#include <unordered_map>
 #include <vector>
 
 namespace quipu {
@@ -103,13 +105,16 @@ const std::vector<std::string>& command_names() { return numbers().names; }
 std::size_t command_numbers() { return numbers().names.size(); }
 
 const RespCommand* find_command(std::string_view name) {
+  static const std::unordered_map<std::string_view, const RespCommand*> by_name = [] {
+    std::unordered_map<std::string_view, const RespCommand*> all;
+    for (const RespCommand& command : resp_commands()) all.emplace(command.name, &command);
+    return all;
+  }();
   if (name.size() > kLongestName) return nullptr;
-  const std::string wanted = lowered(name);
-  const auto all = resp_commands();
-  const auto at = std::lower_bound(
-      all.begin(), all.end(), wanted,
-      [](const RespCommand& one, const std::string& text) { return one.name < text; });
-  return at != all.end() && at->name == wanted ? &*at : nullptr;
+  std::array<char, kLongestName> wanted;
+  std::transform(name.begin(), name.end(), wanted.begin(), lower);
+  const auto at = by_name.find(std::string_view(wanted.data(), name.size()));
+  return at != by_name.end() ? at->second : nullptr;
 }
 
 const RespCommand* find_subcommand(const RespCommand& command, std::string_view name) {

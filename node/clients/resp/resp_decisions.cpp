@@ -76,9 +76,9 @@ bool is_sound(std::string_view packed) {
 
 // Carries out one command among those of a decision.
 void carry_out(Words words, Decisions& on, RespWriter& to) {
-  const RespRule* const rule = find_rule(words[0]);
-  const RespCommand* const command = rule == nullptr ? nullptr : find_command(rule->name);
-  if (command == nullptr || !command->accepts(words.size()))
+  const RespCommand* const command = find_command(words[0]);
+  const RespRule* const rule = command == nullptr ? nullptr : rule_of(*command);
+  if (rule == nullptr || !command->accepts(words.size()))
     return to.error(
         "ERR the node that decides does not know this command: is it an older version?");
   if (const std::string why = objection(*rule, words); !why.empty()) return to.error(why);
@@ -138,13 +138,19 @@ const Decider& resp_decider() {
   return decider;
 }
 
-const RespRule* find_rule(std::string_view name) {
-  for (const auto rules : {expiry_rules(), value_rules(), reset_rules(), counter_rules()}) {
-    const auto at = std::ranges::find_if(
-        rules, [name](const RespRule& one) { return same_word(name, one.name); });
-    if (at != rules.end()) return &*at;
-  }
-  return nullptr;
+const RespRule* rule_of(const RespCommand& command) {
+  static const std::vector<const RespRule*> by_number = [] {
+    std::vector<const RespRule*> all(resp_commands().size());
+    for (const auto rules : {expiry_rules(), value_rules(), reset_rules(), counter_rules()}) {
+      for (const RespRule& rule : rules) {
+        const RespCommand* const of_rule = find_command(rule.name);
+        QUIPU_CHECK(of_rule != nullptr, "each rule is that of a command", rule.name);
+        all[number_of(*of_rule, nullptr)] = &rule;
+      }
+    }
+    return all;
+  }();
+  return by_number[number_of(command, nullptr)];
 }
 
 void for_each_key(const RespCommand& command, Words words,
@@ -165,8 +171,7 @@ std::optional<Together> together(RespConnection& connection, std::string_view pa
   Together together;
   together.op = {.words = packed, .kind = OpKind::decide, .ack = Ack::memory};
   while (from.next(words)) {
-    const RespRule* const rule = find_rule(words[0]);
-    if (rule == nullptr) return std::nullopt;
+    if (rule_of(*find_command(words[0])) == nullptr) return std::nullopt;
   }
   PackedReader again(packed);
   together.keys = RespDecider::keys_of(again);
@@ -178,7 +183,7 @@ std::optional<Together> together(RespConnection& connection, std::string_view pa
 }
 
 DecisionOp decision_of(RespConnection& connection, Words words) {
-  const RespRule* const rule = find_rule(words[0]);
+  const RespRule* const rule = rule_of(*find_command(words[0]));
   QUIPU_CHECK(rule != nullptr, "a command that decides has a rule", words[0]);
   if (words[1].empty() || words[1].size() > kMaxKey) return {.error = std::string(kImpossibleKey)};
   if (std::string why = objection(*rule, words); !why.empty()) return {.error = std::move(why)};

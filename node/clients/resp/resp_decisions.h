@@ -63,7 +63,7 @@ inline ReadWords<bool> read_key_alone(RespRule::Words) { return {}; }
 [[nodiscard]] std::span<const RespRule> reset_rules();
 
 // nullptr: the command has none.
-[[nodiscard]] const RespRule* find_rule(std::string_view command);
+[[nodiscard]] const RespRule* rule_of(const RespCommand& command);
 // Calls `visit` with each counter that the words name. REQUIRES: the command accepts them.
 void for_each_key(const RespCommand& command, RespConnection::Words words,
                   const std::function<void(std::string_view)>& visit);
