@@ -12,8 +12,9 @@
 namespace quipu {
 namespace {
 
-// Compiling takes longer than running a script that is short. These are as many as 2 MiB hold.
+// Compiling takes some times as long as running a short script. 64 of them take about 2 MiB.
 constexpr std::size_t kRememberedScripts = 64;
+// A larger one is compiled again each time.
 constexpr std::size_t kLargestRemembered = std::size_t{96} << 10;
 
 // Lua converts and compares as the locale of the thread says, and an embedding program may have
@@ -27,13 +28,6 @@ class PlainLocale {
 
  private:
   locale_t before_;
-};
-
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const {
-    return std::hash<std::string_view>{}(text);
-  }
 };
 
 // "#!lua flags=…\n", which Redis 7 allows: Redis's error for it, or nothing and its length.
@@ -125,7 +119,7 @@ struct Job {
   RespWriter::Version version;
 };
 
-// The rest of this section are functions that Lua calls, with a pointer as the only argument.
+// ---- called by Lua, with a pointer as the only argument ----
 
 int compile(lua_State* lua) {
   const auto& body = *static_cast<const std::string_view*>(lua_touserdata(lua, 1));
@@ -134,27 +128,28 @@ int compile(lua_State* lua) {
   return 0;
 }
 
-void write_error(lua_State* lua, const Job& job, int status) {
-  ScriptState& state = script_state(lua);
-  const std::string name = sha1_hex(job.call.text);
-  std::string text;
+// Of the error on the top. The text stays on the stack. Empty: it is no error that has a text.
+std::string_view text_of_error(lua_State* lua, int status) {
   if (lua_istable(lua, -1)) {
     lua_pushliteral(lua, "err");
     lua_rawget(lua, -2);
-    text = lua_type(lua, -1) == LUA_TSTRING ? view_of(lua, -1)
-                                            : "ERR the script raised an error without a text";
-  } else if (status == LUA_ERRRUN && lua_type(lua, -1) == LUA_TSTRING) {
-    text = view_of(lua, -1);
-  } else {
-    text = "ERR Error running script " + name;
+    if (lua_type(lua, -1) == LUA_TSTRING) return view_of(lua, -1);
+    return "ERR the script raised an error without a text";
   }
-  text.resize(std::min(text.size(), kMaxScriptReply / 2));
+  const bool has_text = status == LUA_ERRRUN && lua_type(lua, -1) == LUA_TSTRING;
+  return has_text ? view_of(lua, -1) : std::string_view();
+}
+
+void write_error(ScriptState& state, std::string_view what, const Job& job) {
+  const std::string name = sha1_hex(job.call.text);
+  std::string text(what.substr(0, kMaxScriptReply / 2));
+  if (text.empty()) text = "ERR Error running script " + name;
   text += " script: " + name;
   if (state.error_line > 0) text += ", on @user_script:" + std::to_string(state.error_line) + '.';
   state.reply = encoded_error(text, job.version);
 }
 
-// Nothing with a destructor is here: writing may raise an error of Lua. What it throws is kept.
+// Writing may raise an error of Lua, so nothing here has a destructor. What it throws is kept.
 void write_outcome(lua_State* lua, const Job& job, int status) {
   ScriptState& state = script_state(lua);
   try {
@@ -163,7 +158,7 @@ void write_outcome(lua_State* lua, const Job& job, int status) {
     if (status == 0) {
       write_script_reply(lua, to);
     } else {
-      write_error(lua, job, status);
+      write_error(state, text_of_error(lua, status), job);
     }
   } catch (...) {
     state.ended = ScriptEnd::exception;
@@ -206,26 +201,41 @@ class ScriptEngine::Interpreter {
   Interpreter& operator=(const Interpreter&) = delete;
 
   std::string run(const ScriptCall& call, RespWriter::Version version, const Command& command) {
-    QUIPU_CHECK(!running_, "a command of a script runs no script");
-    running_ = true;
+    const Running now(running_);
     const PlainLocale in(plain_);
-    std::string reply;
-    if (const auto error = load(call.text))
-      reply = encoded_error(*error, version);
-    else
-      reply = execute({call, version}, command);
-    running_ = false;
+    if (const auto error = load(call.text)) return encoded_error(*error, version);
+    std::string reply = execute({call, version}, command);
     if (state_.thrown) std::rethrow_exception(std::exchange(state_.thrown, nullptr));
     return reply;
   }
 
   std::optional<std::string> objection(std::string_view text) {
-    QUIPU_CHECK(!running_, "a command of a script loads no script");
+    const Running now(running_);
     const PlainLocale in(plain_);
     return load(text);
   }
 
  private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  class Running {
+   public:
+    explicit Running(bool& running) : running_(running) {
+      QUIPU_CHECK(!running_, "a command of a script uses no engine of scripts");
+      running_ = true;
+    }
+    ~Running() { running_ = false; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    bool& running_;
+  };
+
   void begin(const ScriptMemory::Image& image) {
     state_.memory.restore(image);
     state_.ended = ScriptEnd::none;

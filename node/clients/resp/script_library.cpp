@@ -133,7 +133,7 @@ int table_remove(lua_State* lua) {
 int table_concat(lua_State* lua) {
   const auto count = static_cast<lua_Integer>(elements(lua, 1));
   const lua_Integer first = luaL_optinteger(lua, 3, 1), last = luaL_optinteger(lua, 4, count);
-  // It ends at the first element that is missing, and a table has no more than these.
+  // Lua stops at the first element that is missing, and a table cannot have more elements.
   constexpr lua_Integer kMost = kMaxScriptMemory / 16;
   if (first <= last && first > -kMost)
     count_steps(lua, static_cast<std::size_t>(std::min(last - first + 1, kMost)));
@@ -337,7 +337,7 @@ int prepare_script_state(lua_State* lua) {
   make_read_only(lua);
   lua_pushvalue(lua, -1);
   lua_setfield(lua, LUA_REGISTRYINDEX, "_G");
-  // What the functions above came from goes with the last names for it.
+  // The tables that Lua's libraries made are garbage now.
   lua_pushnil(lua);
   lua_setfield(lua, LUA_REGISTRYINDEX, "_LOADED");
   lua_rawgeti(lua, LUA_REGISTRYINDEX, static_cast<int>(ScriptSlot::globals));

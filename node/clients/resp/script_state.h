@@ -53,9 +53,9 @@ void count_steps(lua_State* lua, std::size_t steps);
 
 // Fills the registry and the global environment of a new interpreter. A lua_CFunction.
 int prepare_script_state(lua_State* lua);
-// Puts the tables of functions on the stack: script_library.cpp, script_strings.cpp, …
-void push_script_basics(lua_State* lua);   // takes what it needs from the table of globals
-void push_script_strings(lua_State* lua);  // takes from the global `string`
+// Each pushes a table of functions. Lua's libraries must be open: most functions are theirs.
+void push_script_basics(lua_State* lua);
+void push_script_strings(lua_State* lua);
 void push_script_tables(lua_State* lua);
 void push_script_math(lua_State* lua);
 void push_script_redis(lua_State* lua);
