@@ -182,7 +182,7 @@ void Reactor::begin(Recovered recovered) {
   auto core = std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan_.config, plan_.self,
                                          plan_.settings, std::move(recovered.executor),
                                          random_.split(), waits ? Service::reads : Service::all);
-  core->decide_by(resp_decider());
+  core->decide_by(decider_);
   port_.set(std::move(core));
   publish_figures();
   if (waits) {

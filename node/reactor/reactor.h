@@ -31,6 +31,7 @@
 
 #include "node/base/log.h"
 #include "node/clients/client_sessions.h"
+#include "node/clients/resp/resp_decisions.h"
 #include "node/cores/core_router.h"
 #include "node/cores/local_calls.h"
 #include "node/disk/data_directory.h"
@@ -132,6 +133,7 @@ class Reactor {
   asio::io_context client_sockets_{1};  // never runs: see ready_sockets.h
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  const RespDecider decider_;
   CoreHolder port_;
   std::vector<Reactor*> all_;     // of this node
   Reactor* accepting_ = nullptr;  // the next client is its

@@ -1,12 +1,15 @@
 // decisions.cpp: words of decisions from a peer, for one counter of this node.
 //
-// What must hold, whatever they are: the reply is one whole reply of RESP, of 1 to 1024 bytes; and
-// a reply that is an error has changed nothing. The clock moves as the input says, and is trusted
-// or not.
+// What must hold, whatever they are: the reply is one whole reply of RESP that fits a frame; and a
+// reply that is an error, of no script, has changed nothing. The clock moves as the input says, and
+// is trusted or not.
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #include "cluster/changes/decision.h"
 #include "node/clients/resp/resp_decisions.h"
+#include "node/clients/resp/resp_packed.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/chunks.h"
@@ -20,17 +23,6 @@ namespace {
 
 constexpr HashKey kPlacement{0x5eed};
 // ---- words ----
-
-// As resp_decisions.cpp packs them.
-std::string packed(std::uint8_t version, const std::vector<std::string>& words) {
-  std::string bytes(1, static_cast<char>(version));
-  for (const std::string& word : words) {
-    bytes.push_back(static_cast<char>(word.size() & 0xff));
-    bytes.push_back(static_cast<char>(word.size() >> 8));
-    bytes.append(word);
-  }
-  return bytes;
-}
 
 // Numbers are often moments near the present, so that deadlines pass.
 std::string some_argument(Bytes& bytes, Wall now) {
@@ -52,16 +44,39 @@ std::string some_argument(Bytes& bytes, Wall now) {
   }
 }
 
-std::string some_words(Bytes& bytes, std::string_view key, Wall now) {
+std::vector<std::string> some_command(Bytes& bytes, std::string_view key, Wall now) {
   std::vector<RespRule> rules;
-  for (const auto family : {expiry_rules(), value_rules(), reset_rules()})
+  for (const auto family : {expiry_rules(), value_rules(), reset_rules(), counter_rules()})
     rules.insert(rules.end(), family.begin(), family.end());
-  const std::uint8_t version = bytes.flag() ? 3 : 2;
   std::vector<std::string> words{std::string(rules[bytes.below(rules.size())].name),
                                  std::string(key)};
   for (std::size_t more = bytes.below(10); more > 0; --more)
     words.push_back(some_argument(bytes, now));
-  return packed(version, words);
+  return words;
+}
+
+// Scripts that pass one command on; the target `scripts` has others.
+constexpr std::array<std::string_view, 3> kScripts{
+    "return redis.call(unpack(ARGV))",
+    "redis.call('incr', KEYS[1]) return redis.pcall(unpack(ARGV))",
+    "return {redis.call('get', KEYS[1]), redis.call(unpack(ARGV)), redis.call('ttl', KEYS[1])}"};
+
+std::string some_words(Bytes& bytes, std::string_view key, Wall now) {
+  constexpr std::array kForms{PackedForm::command, PackedForm::transaction, PackedForm::script,
+                              PackedForm::read_only_script};
+  const PackedForm form = kForms[bytes.below(kForms.size())];
+  PackedCommands packed(form,
+                        bytes.flag() ? RespWriter::Version::resp3 : RespWriter::Version::resp2);
+  const bool scripted = form == PackedForm::script || form == PackedForm::read_only_script;
+  std::size_t commands = form == PackedForm::transaction ? 1 + bytes.below(5) : 1;
+  for (; commands > 0; --commands) {
+    const std::vector<std::string> command = some_command(bytes, key, now);
+    std::vector<std::string_view> words;
+    if (scripted) words = {kScripts[bytes.below(kScripts.size())], "", "1", key};
+    words.insert(words.end(), command.begin(), command.end());
+    check(packed.add(words), "a few words fit");
+  }
+  return packed.take();
 }
 
 // ---- the counter ----
@@ -87,12 +102,18 @@ class Counter {
   void decide(std::string_view words) {
     if (words.empty() || words.size() > kMaxDecisionWords) return;  // the coordinator refuses them
     Decision decision(executor_, clock_, key_, placement_);
+    Decisions only({&decision, 1}, executor_);
     const ShardState before = state();
-    const std::string reply = resp_decider().decide(words, decision);
-    check(!reply.empty() && reply.size() <= kMaxDecisionReply, "a reply has 1 to 1024 bytes");
+    const std::vector<std::string_view> keys = decider_.keys(words);
+    check(std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end(),
+          "keys come in order, each once");
+    std::string reply;
+    executor_.together([&] { reply = decider_.decide(words, only); });
+    check(!reply.empty() && reply.size() <= kMaxDecisionReply, "a reply fits a frame");
     std::string_view rest = reply;
     check(test::take_reply(rest) && rest.empty(), "the reply is one whole reply of RESP");
-    check(reply.front() != '-' || state() == before, "an error has changed nothing");
+    const bool whole = words.front() < 0x20;  // no script: one may fail after a command of it
+    check(reply.front() != '-' || !whole || state() == before, "an error has changed nothing");
     check_held(decision);
   }
   void add(std::int64_t amount) {
@@ -130,6 +151,7 @@ class Counter {
     check(held.ends <= kLatestDate, "a counter ends at the latest date");
   }
 
+  const RespDecider decider_;
   const std::string key_;
   test::Today calendar_;
   WallClock clock_;  // for the words of a refusal

@@ -105,7 +105,7 @@ class Server {
     Instant now = NodeClock::now() - std::chrono::hours(1);
     auto core = std::make_unique<NodeCore>(now, wall_now(), config_, 0, Node::settings(),
                                            std::move(*executor), random_.split());
-    core->decide_by(resp_decider());
+    core->decide_by(decider_);
     port_.set(std::move(core));
     const Instant begun = NodeClock::now();
     for (; now <= begun; now = std::max(now, port_.core()->deadline())) {
@@ -154,6 +154,7 @@ class Server {
   MemoryDisk disk_;
   MemoryStore store_;
   Random random_{1};
+  RespDecider decider_;
   CoreHolder port_{router_, {.now = [this] { finish(); }, .later = [this] { finish(); }}};
   asio::io_context io_;
   CoreRouter router_{io_, port_, nullptr};  // of the only reactor

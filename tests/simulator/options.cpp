@@ -60,7 +60,7 @@ constexpr std::array kKnobs = {
              40},
     KnobInfo{Knob::ends, "ends", "some counters end", 40},
     KnobInfo{Knob::windows, "windows", "some counters count in windows of time", 40},
-    KnobInfo{Knob::transactions, "transactions", "some counters are changed together", 30},
+    KnobInfo{Knob::transactions, "transactions", "some counters are changed together", 25},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 

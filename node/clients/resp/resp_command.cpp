@@ -16,9 +16,9 @@ std::vector<RespCommand> all_commands() {
   std::vector<RespCommand> all;
   for (const auto family :
        {counter_commands(), value_commands(), expiry_commands(), reset_commands(),
-        transaction_commands(), keyspace_commands(), client_commands(), introspection_commands(),
-        catalogue_commands(), cluster_commands(), quipu_commands(), namespace_commands(),
-        window_commands()})
+        transaction_commands(), script_commands(), keyspace_commands(), client_commands(),
+        introspection_commands(), catalogue_commands(), cluster_commands(), quipu_commands(),
+        namespace_commands(), window_commands()})
     all.insert(all.end(), family.begin(), family.end());
   std::sort(all.begin(), all.end(),
             [](const RespCommand& a, const RespCommand& b) { return a.name < b.name; });

@@ -3,10 +3,9 @@
 // Each family of commands has a file: resp_counters.cpp (INCR, GET, …),
 // resp_values.cpp (SET, INCREX, …), resp_expiry.cpp (EXPIRE, TTL, …), resp_resets.cpp (DEL, …;
 // all four with rules for who decides: resp_decisions.h), resp_transaction.cpp (MULTI, EXEC),
-// resp_keyspace.cpp (SCAN, DBSIZE, …),
-// resp_client.cpp (HELLO, CLIENT, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION),
-// resp_catalogue.cpp (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …),
-// resp_quipu.cpp, resp_namespaces.cpp.
+// resp_scripts.cpp, resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp (HELLO, CLIENT, …),
+// resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp (COMMAND, with
+// resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp, resp_namespaces.cpp.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +53,7 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> expiry_commands();
 [[nodiscard]] std::span<const RespCommand> reset_commands();
 [[nodiscard]] std::span<const RespCommand> transaction_commands();
+[[nodiscard]] std::span<const RespCommand> script_commands();
 [[nodiscard]] std::span<const RespCommand> keyspace_commands();
 [[nodiscard]] std::span<const RespCommand> client_commands();
 [[nodiscard]] std::span<const RespCommand> introspection_commands();

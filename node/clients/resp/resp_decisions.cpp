@@ -4,6 +4,7 @@
 
 #include "node/clients/resp/resp_packed.h"
 #include "node/clients/resp/resp_questions.h"
+#include "node/clients/resp/resp_scripts.h"
 
 namespace quipu {
 namespace {
@@ -17,6 +18,7 @@ constexpr std::size_t kLongestWord = 20;
 // No reply of a command needs more: a number for each word, or an error that repeats a part of one.
 constexpr std::size_t kLongestReply = 512;
 static_assert(kMaxPackedWords / 2 * kLongestReply <= kMaxDecisionReply);
+static_assert(kMaxScriptReply + kLongestReply <= kMaxDecisionReply);
 
 std::string objection(const RespRule& rule, Words words) {
   if (!rule.of_one) return rule.objection(words);
@@ -29,8 +31,12 @@ std::string objection(const RespRule& rule, Words words) {
   return all_short ? std::string() : std::string(kNotAnInteger);
 }
 
-// Of a transaction: the replies of commands that have arrays.
-constexpr int kDeepestReply = 2;
+// As Redis says in cluster mode.
+constexpr std::string_view kCrossSlot =
+    "CROSSSLOT Keys in request don't hash to the same slot: no node may decide about all of them";
+
+// A transaction has arrays of arrays, and a script any.
+constexpr int kDeepestReply = kMaxScriptDepth + 1;
 
 // Takes one reply of the kinds that decisions have from the front. False: there is none. A reply
 // that is cut short would shift all later ones of the connection.
@@ -74,68 +80,84 @@ bool is_sound(std::string_view packed) {
   return from.sound() && (from.form() != PackedForm::command || commands == 1);
 }
 
-// Carries out one command among those of a decision.
+std::vector<std::string_view> each_once(std::vector<std::string_view> keys) {
+  std::ranges::sort(keys);
+  const auto twice = std::ranges::unique(keys);
+  keys.erase(twice.begin(), twice.end());
+  return keys;
+}
+
+std::vector<std::string_view> keys_of_transaction(PackedReader& from) {
+  std::vector<std::string_view> keys, words;
+  while (from.next(words)) {
+    const RespCommand* const command = find_command(words[0]);
+    if (command == nullptr || !command->accepts(words.size())) continue;
+    for_each_key(*command, std::span<const std::string_view>(words), [&](std::string_view key) {
+      if (is_key(key)) keys.push_back(key);
+    });
+  }
+  return each_once(std::move(keys));
+}
+
+// Carries out one command of a transaction, or the only one.
 void carry_out(Words words, Decisions& on, RespWriter& to) {
   const RespCommand* const command = find_command(words[0]);
   const RespRule* const rule = command == nullptr ? nullptr : rule_of(*command);
   if (rule == nullptr || !command->accepts(words.size()))
     return to.error(
         "ERR the node that decides does not know this command: is it an older version?");
-  if (const std::string why = objection(*rule, words); !why.empty()) return to.error(why);
-  bool all_known = true, all_sound = true;
-  for_each_key(*command, words, [&](std::string_view key) {
-    all_sound = all_sound && !key.empty() && key.size() <= kMaxKey;
-    all_known = all_known && on.find(key) != nullptr;
-  });
-  if (!all_sound) return to.error(kImpossibleKey);
-  if (!all_known) return to.error("ERR it names a counter that the decision is not about");
-  rule->carry_out(words, on, to);
+  carry_out(*command, *rule, words, on, to);
 }
-
-class RespDecider final : public Decider {
- public:
-  std::string decide(std::string_view packed, Decisions& on) const override {
-    PackedReader from(packed);
-    std::string replies, reply;
-    RespWriter each(replies, from.version()), whole(reply, from.version());
-    if (!is_sound(packed)) {
-      whole.error("ERR these are no commands that a node decides on");
-      return reply;
-    }
-    std::vector<std::string_view> words;
-    std::size_t commands = 0;
-    for (; from.next(words); ++commands) carry_out(words, on, each);
-    if (from.form() == PackedForm::command) return replies;
-    whole.array(commands);
-    return reply + replies;
-  }
-
-  std::vector<std::string_view> keys(std::string_view packed) const override {
-    PackedReader from(packed);
-    return from.form() == PackedForm::command ? std::vector<std::string_view>() : keys_of(from);
-  }
-
-  static std::vector<std::string_view> keys_of(PackedReader& from) {
-    std::vector<std::string_view> keys, words;
-    while (from.next(words)) {
-      const RespCommand* const command = find_command(words[0]);
-      if (command == nullptr || !command->accepts(words.size())) continue;
-      for_each_key(*command, words, [&](std::string_view key) {
-        if (!key.empty() && key.size() <= kMaxKey) keys.push_back(key);
-      });
-    }
-    std::ranges::sort(keys);
-    const auto twice = std::ranges::unique(keys);
-    keys.erase(twice.begin(), twice.end());
-    return keys;
-  }
-};
 
 }  // namespace
 
-const Decider& resp_decider() {
-  static const RespDecider decider;
-  return decider;
+RespDecider::RespDecider() = default;
+RespDecider::~RespDecider() = default;
+
+std::string RespDecider::decide(std::string_view packed, Decisions& on) const {
+  PackedReader from(packed);
+  std::string replies, reply;
+  RespWriter each(replies, from.version()), whole(reply, from.version());
+  const bool scripted =
+      from.form() == PackedForm::script || from.form() == PackedForm::read_only_script;
+  const auto script = scripted ? read_script(from) : std::nullopt;
+  if (scripted ? !script : !is_sound(packed)) {
+    whole.error("ERR these are no commands that a node decides on");
+    return reply;
+  }
+  if (script) {
+    if (!engine_) engine_ = std::make_unique<ScriptEngine>();
+    return run_script(*engine_, *script, from.version(), on);
+  }
+  std::vector<std::string_view> words;
+  std::size_t commands = 0;
+  for (; from.next(words); ++commands) carry_out(words, on, each);
+  if (from.form() == PackedForm::command) return replies;
+  whole.array(commands);
+  return reply + replies;
+}
+
+std::vector<std::string_view> RespDecider::keys(std::string_view packed) const {
+  PackedReader from(packed);
+  if (from.form() == PackedForm::command) return {};
+  if (from.form() == PackedForm::transaction) return keys_of_transaction(from);
+  const auto script = read_script(from);
+  return script ? each_once(script->keys) : std::vector<std::string_view>();
+}
+
+void carry_out(const RespCommand& command, const RespRule& rule, Words words, Decisions& on,
+               RespWriter& to) {
+  if (const std::string why = objection(rule, words); !why.empty()) return to.error(why);
+  bool all_known = true, all_sound = true;
+  for_each_key(command, words, [&](std::string_view key) {
+    all_sound = all_sound && is_key(key);
+    all_known = all_known && on.find(key) != nullptr;
+  });
+  if (!all_sound) return to.error(kImpossibleKey);
+  // As Redis says in cluster mode.
+  if (!all_known)
+    return to.error("ERR Script attempted to access a non local key in a cluster node");
+  rule.carry_out(words, on, to);
 }
 
 const RespRule* rule_of(const RespCommand& command) {
@@ -153,17 +175,6 @@ const RespRule* rule_of(const RespCommand& command) {
   return by_number[number_of(command, nullptr)];
 }
 
-void for_each_key(const RespCommand& command, Words words,
-                  const std::function<void(std::string_view)>& visit) {
-  const RespCommand::Keys& keys = command.keys;
-  if (keys.first == 0) return;
-  const auto last = static_cast<std::size_t>(
-      keys.last < 0 ? static_cast<int>(words.size()) + keys.last : keys.last);
-  for (auto i = static_cast<std::size_t>(keys.first); i <= last && i < words.size();
-       i += static_cast<std::size_t>(keys.step))
-    visit(words[i]);
-}
-
 std::optional<Together> together(RespConnection& connection, std::string_view packed) {
   if (packed.size() > kMaxDecisionWords) return std::nullopt;
   PackedReader from(packed);
@@ -174,7 +185,7 @@ std::optional<Together> together(RespConnection& connection, std::string_view pa
     if (rule_of(*find_command(words[0])) == nullptr) return std::nullopt;
   }
   PackedReader again(packed);
-  together.keys = RespDecider::keys_of(again);
+  together.keys = keys_of_transaction(again);
   if (together.keys.empty()) return std::nullopt;
   for (const std::string_view key : together.keys)
     together.op.ack = std::max(together.op.ack, connection.server().ack_for(key));
@@ -196,6 +207,8 @@ DecisionOp decision_of(RespConnection& connection, Words words) {
 }
 
 void write_decided(RespConnection& connection, const Done& done, RespWriter& to) {
+  if (done.code == Code::invalid_argument && done.detail == kDecidedApart)
+    return connection.fail(to, kCrossSlot);
   if (done.code != Code::ok) return write_failure(connection, done, to);
   const std::string_view reply = done.detail;
   std::string_view rest = reply;
@@ -230,19 +243,21 @@ void write_partly(RespConnection& connection, std::int64_t done, std::string_vie
 void decide(RespConnection& connection, Words words) {
   const DecisionOp decision = decision_of(connection, words);
   if (!decision.error.empty()) return connection.error(decision.error);
-  if (decision.op.ack == Ack::quorum) {
-    // It asks a majority first. What is behind it must not come before.
+  ask_decision(connection, decision.op);
+}
+
+void ask_decision(RespConnection& connection, const Op& op) {
+  if (op.ack == Ack::quorum) {
     connection.run([&connection](const RespAnswer& answer, RespWriter& to) {
       write_decided(connection, *answer.done, to);
       return true;
     });
-    return connection.again({decision.op});
+    return connection.again({op});
   }
-  connection.change(decision.op,
-                    [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
-                      write_decided(from, *answer.done, to);
-                      return true;
-                    });
+  connection.change(op, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+    write_decided(from, *answer.done, to);
+    return true;
+  });
 }
 
 void refuse(const Decision& on, Code why, RespWriter& to) { refuse_rest(on, why, 0, {}, to); }

@@ -10,7 +10,7 @@
 // together with others.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,9 +64,17 @@ inline ReadWords<bool> read_key_alone(RespRule::Words) { return {}; }
 
 // nullptr: the command has none.
 [[nodiscard]] const RespRule* rule_of(const RespCommand& command);
-// Calls `visit` with each counter that the words name. REQUIRES: the command accepts them.
-void for_each_key(const RespCommand& command, RespConnection::Words words,
-                  const std::function<void(std::string_view)>& visit);
+// Calls `visit` with each word that names a counter. REQUIRES: the command accepts them.
+template <class Word, class Visit>
+void for_each_key(const RespCommand& command, std::span<Word> words, Visit visit) {
+  const RespCommand::Keys& keys = command.keys;
+  if (keys.first == 0) return;
+  const auto last = static_cast<std::size_t>(
+      keys.last < 0 ? static_cast<int>(words.size()) + keys.last : keys.last);
+  for (auto i = static_cast<std::size_t>(keys.first); i <= last && i < words.size();
+       i += static_cast<std::size_t>(keys.step))
+    visit(words[i]);
+}
 
 // The run of commands that decide on one counter. The key is words[1].
 void decide(RespConnection& connection, RespConnection::Words words);
@@ -102,8 +110,28 @@ struct Decided {
 void write_partly(RespConnection& connection, std::int64_t done, std::string_view what,
                   const std::string& error, RespWriter& to);
 
-// For words from any member. One for all nodes of a process: it has no state.
-[[nodiscard]] const Decider& resp_decider();
+// For words from any member. One thread's.
+class RespDecider final : public Decider {
+ public:
+  RespDecider();
+  ~RespDecider() override;
+  [[nodiscard]] std::string decide(std::string_view words, Decisions& on) const override;
+  [[nodiscard]] std::vector<std::string_view> keys(std::string_view words) const override;
+
+ private:
+  mutable std::unique_ptr<ScriptEngine> engine_;  // from the first script on
+};
+
+// Carries out one command that accepts these words, if they are sound and about counters of the
+// decision.
+void carry_out(const RespCommand& command, const RespRule& rule, RespConnection::Words words,
+               Decisions& on, RespWriter& to);
+[[nodiscard]] inline bool is_key(std::string_view word) {
+  return !word.empty() && word.size() <= kMaxKey;
+}
+// Asks for a decision, and writes its reply. What is behind it waits if it is at quorum, since a
+// majority is asked first.
+void ask_decision(RespConnection& connection, const Op& op);
 
 // The reply for a change that was refused.
 void refuse(const Decision& on, Code why, RespWriter& to);

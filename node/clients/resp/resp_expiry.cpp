@@ -102,7 +102,24 @@ std::int64_t ttl_of(const Value& value) { return seconds(pttl_of(value)); }
 std::int64_t pexpiretime_of(const Value& value) { return value.ends.time_since_epoch().count(); }
 std::int64_t expiretime_of(const Value& value) { return seconds(pexpiretime_of(value)); }
 
-// The same within a transaction.
+// ---- TIME ----
+
+void write_time(Wall now, RespWriter& to) {
+  const std::int64_t ms = now.time_since_epoch().count();
+  to.array(2);
+  to.bulk(ms / 1000);
+  to.bulk(ms % 1000 * 1000);
+}
+
+void time(RespConnection& connection, Words) {
+  RespWriter to = connection.writer();
+  write_time(connection.server().context.port.core()->executor().wall(NodeClock::now()), to);
+}
+
+void time_within(Words, Decisions& on, RespWriter& to) { write_time(on.shown_time(), to); }
+
+// ---- TTL and so on within a transaction ----
+
 template <auto number_of, NeedsClock needs_clock>
 void tell_end_within(bool, Decision& on, RespWriter& to) {
   const Decision::Held held = on.held();
@@ -123,6 +140,7 @@ constexpr std::array kExpiryRules{
     rule<read_expire<2>, expire>("expireat"),
     rule<read_expire<3>, expire>("pexpireat"),
     rule<read_key_alone, persist>("persist"),
+    rule_of_several<time_within>("time"),
     rule<read_key_alone, tell_end_within<ttl_of, NeedsClock::yes>>("ttl"),
     rule<read_key_alone, tell_end_within<pttl_of, NeedsClock::yes>>("pttl"),
     rule<read_key_alone, tell_end_within<expiretime_of, NeedsClock::no>>("expiretime"),
@@ -149,6 +167,16 @@ constexpr std::array kExpiryCommands{
                 "key unix-time-milliseconds:unix-time [NX|XX|GT|LT]"},
     RespCommand{"persist", 2, decide, "write fast", one_key("RW update"), kExpiryWrite, "generic",
                 "2.2.0", "Lets a counter have no end any more.", "key"},
+    RespCommand{"time",
+                1,
+                time,
+                "loading stale fast",
+                {},
+                "@fast",
+                "server",
+                "2.6.0",
+                "Tells what this node's clock shows, to the millisecond.",
+                ""},
     RespCommand{"ttl", 2, tell_end<ttl_of, NeedsClock::yes>, "readonly fast", one_key("RO access"),
                 kExpiryRead, "generic", "1.0.0", "Tells in how many seconds a counter ends.",
                 "key"},

@@ -34,7 +34,7 @@ PackedReader::PackedReader(std::string_view bytes) : rest_(bytes) {
   form_ = static_cast<PackedForm>(first & ~kVersionBits);
   version_ = static_cast<RespWriter::Version>(first & kVersionBits);
   sound_ = (version_ == RespWriter::Version::resp2 || version_ == RespWriter::Version::resp3) &&
-           (form_ == PackedForm::command || form_ == PackedForm::transaction);
+           (first >> 4) <= (static_cast<unsigned>(PackedForm::read_only_script) >> 4);
 }
 
 std::size_t PackedReader::number(std::size_t bytes) {

@@ -18,6 +18,8 @@ namespace quipu {
 enum class PackedForm : std::uint8_t {
   command = 0x00,      // one, about the counter words[1]; the reply is its reply
   transaction = 0x10,  // any number; the reply is an array of their replies
+  script = 0x20,       // see PackedScript
+  read_only_script = 0x30,
 };
 
 inline constexpr std::size_t kMaxPackedWords = 2048;  // in all its commands

@@ -10,6 +10,7 @@
 
 #include "node/base/clock.h"
 #include "node/clients/client_protocol.h"
+#include "node/clients/resp/resp_scripts.h"
 #include "node/cores/figures.h"
 #include "protocol/random.h"
 #include "quipu/node_options.h"
@@ -47,6 +48,7 @@ struct RespServer {
   Random random;  // RANDOMKEY's
   Instant started = NodeClock::now();
   std::map<ClientId, RespConnection*> connections{};
+  RespScripts scripts{};
   RespFigures figures{};  // without `commands`
   std::vector<CommandCount> commands = std::vector<CommandCount>(command_numbers());
 

@@ -66,11 +66,7 @@ void exec(RespConnection& connection, Words) {
   }
   count_calls(connection, *transaction);
   if (together->op.ack != Ack::quorum && connection.server().context.decides(together->keys)) {
-    return connection.change(together->op,
-                             [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
-                               write_decided(from, *answer.done, to);
-                               return true;
-                             });
+    return ask_decision(connection, together->op);
   }
   connection.run(
       [&connection, commands = transaction->commands()](const RespAnswer& answer, RespWriter& to) {

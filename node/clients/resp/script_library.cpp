@@ -134,9 +134,9 @@ int table_concat(lua_State* lua) {
   const auto count = static_cast<lua_Integer>(elements(lua, 1));
   const lua_Integer first = luaL_optinteger(lua, 3, 1), last = luaL_optinteger(lua, 4, count);
   // Lua stops at the first element that is missing, and a table cannot have more elements.
-  constexpr lua_Integer kMost = kMaxScriptMemory / 16;
-  if (first <= last && first > -kMost)
-    count_steps(lua, static_cast<std::size_t>(std::min(last - first + 1, kMost)));
+  constexpr lua_Integer kMostElements = kMaxScriptMemory / 16;
+  if (first <= last && first > -kMostElements)
+    count_steps(lua, static_cast<std::size_t>(std::min(last - first + 1, kMostElements)));
   return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
 }
 

@@ -25,7 +25,8 @@ inline std::unique_ptr<NodeCore> core_alone(MemoryStore& store) {
   EXPECT_TRUE(executor.ok());
   auto core = std::make_unique<NodeCore>(NodeClock::now(), wall_now(), plan->config, plan->self,
                                          plan->settings, std::move(*executor), random);
-  core->decide_by(resp_decider());
+  static const RespDecider decider;
+  core->decide_by(decider);
   return core;
 }
 
