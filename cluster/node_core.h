@@ -87,8 +87,8 @@ class NodeCore {
   // As Coordinator's.
   void decide_by(const Decider& decider) { coordinator_.decide_by(decider); }
   // Whether a decision about all of these counters would be made here and at once.
-  [[nodiscard]] bool decides(std::span<const std::string_view> keys) const {
-    return ready() && coordinator_.decides(keys);
+  [[nodiscard]] bool decides(std::string_view first, std::span<const std::string_view> keys) const {
+    return ready() && coordinator_.decides(first, keys);
   }
   // Answered by one NamespaceReply with its id.
   void on_namespaces(Instant now, ClientId client, const NamespaceRequest& request,

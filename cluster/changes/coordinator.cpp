@@ -323,23 +323,41 @@ std::optional<MemberIndex> Coordinator::executor_for(std::string_view key,
   return parts_.view.owner_with_room(partition);
 }
 
-// Whether that member may decide about all of these counters.
-bool Coordinator::fits(MemberIndex member, std::span<const std::string_view> keys) const {
+// Whether that member keeps all of these counters.
+bool Coordinator::keeps(MemberIndex member, std::span<const std::string_view> keys) const {
   const View& view = parts_.view;
-  const NamespaceTable& namespaces = parts_.executor.namespaces();
   if (!view.up(member) || view.full(member)) return false;
   return std::ranges::all_of(keys, [&](std::string_view key) {
     const Partition partition = parts_.executor.map().place({key, 0}).partition();
-    if (namespaces.by_operation() && namespaces.decides_at_home(key))
-      return view.home(partition) == member;
     if (member == view.self()) return view.answers_for(partition);
     return std::ranges::find(view.owners(partition), member) != view.owners(partition).end();
   });
 }
 
-bool Coordinator::decides(std::span<const std::string_view> keys) const {
+// Who decides about several counters: an owner of all. Where one is decided about at its home, that
+// is the home of the first such counter, so that all nodes send the same commands to one node.
+std::optional<MemberIndex> Coordinator::decider_of(std::string_view first,
+                                                   std::span<const std::string_view> keys) const {
+  const View& view = parts_.view;
+  const NamespaceTable& namespaces = parts_.executor.namespaces();
+  const auto place = [this](std::string_view key) { return parts_.executor.map().place({key, 0}); };
+  if (namespaces.by_operation()) {
+    const auto at_home = [&](std::string_view key) { return namespaces.decides_at_home(key); };
+    const auto other = std::ranges::find_if(keys, at_home);
+    if (at_home(first) || other != keys.end()) {
+      const auto home = view.home(place(at_home(first) ? first : *other).partition());
+      if (home) return keeps(*home, keys) ? home : std::nullopt;
+    }
+  }
+  if (keeps(view.self(), keys)) return view.self();
+  for (const MemberIndex owner : view.owners(place(first).partition()))
+    if (owner != view.self() && keeps(owner, keys)) return owner;
+  return std::nullopt;
+}
+
+bool Coordinator::decides(std::string_view first, std::span<const std::string_view> keys) const {
   const ShardMap& map = parts_.executor.map();
-  if (storage_full_ || !fits(parts_.view.self(), keys)) return false;
+  if (storage_full_ || decider_of(first, keys) != parts_.view.self()) return false;
   return std::ranges::all_of(keys, [&](std::string_view key) {
     const ShardRef shard{key, 0};
     const Placement placement = map.place(shard);
@@ -349,14 +367,13 @@ bool Coordinator::decides(std::span<const std::string_view> keys) const {
   });
 }
 
-// A decision about several counters needs one node that decides about all of them.
 void Coordinator::route_together(Instant now, const Job& job,
                                  const std::vector<std::string_view>& keys) {
   const View& view = parts_.view;
-  if (job.origin.kind == Origin::Kind::member || fits(view.self(), keys)) return execute(now, job);
-  for (const MemberIndex owner : view.owners(job.placement.partition()))
-    if (owner != view.self() && fits(owner, keys)) return forward(job, owner);
-  refuse(job.origin, Code::invalid_argument, std::string(kDecidedApart));
+  if (job.origin.kind == Origin::Kind::member) return execute(now, job);
+  const auto decider = decider_of(job.op.key, keys);
+  if (!decider) return refuse(job.origin, Code::invalid_argument, std::string(kDecidedApart));
+  *decider == view.self() ? execute(now, job) : forward(job, *decider);
 }
 
 // This node is the executor. A reset of a shard that adds may not use yet does no harm, and
@@ -789,7 +806,10 @@ void Coordinator::go_on_as_observed(Instant, const Job& job, const Collector::Fi
     states.versions = observed.versions;
     parts_.executor.merge(states);
     // Even if the reset fails, this copy must get to the owners, and then be dropped.
-    if (!parts_.view.owned(job.placement.partition())) parts_.replicator.offer(observed.shards[0]);
+    for (const ShardKey& shard : observed.shards) {
+      if (!parts_.view.owned(parts_.executor.map().place(shard).partition()))
+        parts_.replicator.offer(shard);
+    }
   }
   apply(job, observed.code);
 }

@@ -59,7 +59,8 @@ class Coordinator {
   // Carries out decisions, and must outlive this. Without one, decisions are refused.
   void decide_by(const Decider& decider) { decider_ = &decider; }
   // Whether this node, by itself and at once, would decide about all of these counters.
-  [[nodiscard]] bool decides(std::span<const std::string_view> keys) const;
+  // `first` is one of them: the key of their op.
+  [[nodiscard]] bool decides(std::string_view first, std::span<const std::string_view> keys) const;
   // Once per gossip interval.
   void on_tick(Instant now);
   // Memory is filling up: clients are not read, and forwarded ops are refused.
@@ -121,7 +122,9 @@ class Coordinator {
   [[nodiscard]] std::optional<MemberIndex> executor_for(std::string_view key,
                                                         Partition partition) const;
   void route_together(Instant now, const Job& job, const std::vector<std::string_view>& keys);
-  [[nodiscard]] bool fits(MemberIndex member, std::span<const std::string_view> keys) const;
+  [[nodiscard]] bool keeps(MemberIndex member, std::span<const std::string_view> keys) const;
+  [[nodiscard]] std::optional<MemberIndex> decider_of(std::string_view first,
+                                                      std::span<const std::string_view> keys) const;
   void open_session(const Job& job);
   void execute(Instant now, const Job& job);
   void add_if_usable(Instant now, const Job& job);

@@ -7,8 +7,9 @@
 // An owner of the counter decides: this node if it is an owner, else another one that is up. In a
 // namespace with `decide = home`, the first owner that is up decides, in the order of the owner
 // table. (Two nodes may disagree about who is up.) If no owner is up, a decision is unavailable.
-// Words about several counters need a node that decides about each of them. If there is none, the
-// answer is invalid_argument, with kDecidedApart.
+// Words about several counters need an owner of all of them: the home of the first that is decided
+// about at its home, if any is. If there is none, the answer is invalid_argument, with
+// kDecidedApart.
 //
 // A decision runs in one go, so no other change of this node comes in between. All that it
 // changes becomes durable together or not at all. It sees what this node knows: another owner may
@@ -29,8 +30,7 @@
 
 namespace quipu {
 
-inline constexpr std::string_view kDecidedApart =
-    "these counters are decided about by different nodes";
+inline constexpr std::string_view kDecidedApart = "no node that is up keeps all of these counters";
 
 // One counter, for the time of a decision. Each change answers at once: not ok, nothing was
 // changed by it.

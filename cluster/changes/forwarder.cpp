@@ -9,6 +9,7 @@
 namespace quipu {
 namespace {
 
+constexpr std::size_t kOpsPerForward = 512;
 constexpr std::size_t kBytesPerForward = kMaxFrame / 2;
 constexpr std::size_t kOpBytes = 128;  // beside its key and words
 static_assert(kBytesPerForward + kMaxKey + kMaxDecisionWords + kOpBytes < kMaxFrame);
@@ -196,7 +197,7 @@ void Forwarder::flush(Instant now) {
         op.token.floor = window->floor();
       batch.ops.push_back(pending.op.borrow());
       bytes += batch.ops.back().key.size() + batch.ops.back().words.size() + kOpBytes;
-      if (bytes < kBytesPerForward) continue;
+      if (bytes < kBytesPerForward && batch.ops.size() < kOpsPerForward) continue;
       out_.send(member, std::exchange(batch, {}));
       bytes = 0;
     }

@@ -79,8 +79,8 @@ StatusReply ClientContext::status(Instant now, const StatusRequest& request) con
 
 bool ClientContext::paused() const { return port.core()->paused() || port.router().busy(); }
 
-bool ClientContext::decides(std::span<const std::string_view> asked) const {
-  return !closing && port.router().decides(asked);
+bool ClientContext::decides(std::string_view first, std::span<const std::string_view> asked) const {
+  return !closing && port.router().decides(first, asked);
 }
 
 void ClientContext::read_now(Instant now, std::span<const std::string_view> asked,

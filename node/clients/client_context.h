@@ -39,7 +39,7 @@ struct ClientContext {
   // As NodeCore::read_now.
   void read_now(Instant now, std::span<const std::string_view> asked, std::span<Value> found) const;
   // As NodeCore::decides. False once closing.
-  [[nodiscard]] bool decides(std::span<const std::string_view> asked) const;
+  [[nodiscard]] bool decides(std::string_view first, std::span<const std::string_view> asked) const;
   // The figures of this node, as its reactor sees them. For clients that could go to another
   // node, it is ready only while all of its reactors are.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;

@@ -144,9 +144,11 @@ void CoreRouter::read_now(Instant now, std::span<const std::string_view> keys,
   }
 }
 
-bool CoreRouter::decides(std::span<const std::string_view> keys) const {
-  const auto own = [this](std::string_view key) { return others_.empty() || home_of(key) == self_; };
-  return std::ranges::all_of(keys, own) && port_.core()->decides(keys);
+bool CoreRouter::decides(std::string_view first, std::span<const std::string_view> keys) const {
+  const auto own = [this](std::string_view key) {
+    return others_.empty() || home_of(key) == self_;
+  };
+  return std::ranges::all_of(keys, own) && port_.core()->decides(first, keys);
 }
 
 bool CoreRouter::busy() const {

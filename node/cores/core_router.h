@@ -56,7 +56,7 @@ class CoreRouter {
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, std::vector<AtOnce>* at_once);
   void on_read(Instant now, ClientId client, const Read& read);
   void read_now(Instant now, std::span<const std::string_view> keys, std::span<Value> values) const;
-  [[nodiscard]] bool decides(std::span<const std::string_view> keys) const;
+  [[nodiscard]] bool decides(std::string_view first, std::span<const std::string_view> keys) const;
   // Another reactor is behind: do not read from clients.
   [[nodiscard]] bool busy() const;
   // The core has been in touch with all other reactors.

@@ -15,6 +15,10 @@ constexpr std::size_t kKeptSlots = 1024;
 constexpr std::size_t kMaxKnown = std::size_t{1} << 20;  // bytes of waiting replies
 // After this many bytes of replies, other connections have their turn.
 constexpr std::size_t kTurnOutput = std::size_t{256} << 10;
+// After this many decisions, too: each may be a script.
+constexpr std::size_t kTurnDecisions = 128;
+// Their replies may be long. So no more than this many are asked for together.
+constexpr std::size_t kDecisionsTogether = 16;
 // How much of an unknown command is repeated in the error, as in Redis.
 constexpr std::size_t kEcho = 128;
 
@@ -96,7 +100,9 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
   turn_over_ = false;
   const std::size_t begin = out.size();
   bool all = false;
-  while (!all && state() == State::reading && out.size() - begin <= kTurnOutput) {
+  decisions_ = 0;
+  while (!all && state() == State::reading && out.size() - begin <= kTurnOutput &&
+         decisions_ < kTurnDecisions) {
     unread_ = in.buffered();
     const std::optional<Words> words = requests_.next(in);
     if (!words) {
@@ -135,7 +141,13 @@ void RespConnection::execute(Words words) {
   } else if (!command->accepts(words.size())) {
     reject(*command, nullptr);
   } else {
+    CommandCount* const own = running_;
     command->run(*this, words);
+    if (running_ != own) [[unlikely]] {  // it was EXEC
+      count_calls();
+      running_ = own;
+      last_word_.clear();
+    }
     ++calls_;
   }
 }
@@ -244,7 +256,7 @@ bool RespConnection::queue(Words words) {
   } else if (!checked->accepts(words.size())) {
     reject(*checked, in_container ? command : nullptr);
   } else if (!transaction_->queue(words)) {
-    complain("ERR a transaction has at most 16384 commands, of 4 MiB");
+    complain("ERR a transaction has at most 4096 commands, of 1 MiB");
   } else {
     writer().simple("QUEUED");
     return true;
@@ -323,7 +335,11 @@ void RespConnection::reply(const Answer& answer, std::string& out) {
   out_ = &out;
   now_ = NodeClock::now();
   settle(std::visit([](const auto& one) { return one.id; }, answer), view_of(answer));
-  if (!apart_.empty()) go_on_apart();
+  if (!apart_.empty()) {
+    server_.begin_turn(now_);
+    go_on_apart();
+    settle_figures();
+  }
   out_ = nullptr;
 }
 
@@ -333,7 +349,8 @@ void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit a
   if (id != first_ || settling_) {
     const std::size_t bytes =
         sizeof(Early) + answer.values.size() * sizeof(Value) +
-        (answer.range != nullptr ? answer.range->counts.size() * sizeof(std::int64_t) : 0);
+        (answer.range != nullptr ? answer.range->counts.size() * sizeof(std::int64_t) : 0) +
+        (answer.done != nullptr ? answer.done->detail.size() : 0);
     known_bytes_ += bytes;
     early_.emplace(id, Early{copy_of(id, answer), after, bytes});
     return;
@@ -413,6 +430,11 @@ Op& RespConnection::new_change(Write write) {
   Op& op = server_.context.ops.emplace_back();
   op.id = last_id() + changes_.size();
   return op;
+}
+
+void RespConnection::decide(const Op& op, Write write) {
+  change(op, write);
+  if (++decisions_ % kDecisionsTogether == 0) give_questions();
 }
 
 void RespConnection::change(const Op& op, Write write) {
@@ -594,7 +616,7 @@ std::string RespConnection::describe(Instant now, std::size_t arguments) const {
   const RespPeer::Buffered held = peer_.buffered();
   const std::size_t memory = sizeof(RespConnection) + held.session + held.requests +
                              held.reply_room + known_bytes_ + slots_.capacity() * sizeof(Slot) +
-                             keys_.capacity();
+                             keys_.capacity() + (transaction_ ? transaction_->bytes() : 0);
   // Replies wait in one piece.
   const std::string buffers =
       " qbuf=" + number(unread_) +

@@ -83,7 +83,9 @@ class RespConnection final : public ClientProtocol {
   void ok() { writer().simple("OK"); }
   // Asks one question; `write` gets its answer.
   void change(const Op& op, Write write);
-  // The same, to be filled in: an op is large. It has its id.
+  // The same for a decision, whose reply may be long.
+  void decide(const Op& op, Write write);
+  // The first, to be filled in: an op is large. It has its id.
   [[nodiscard]] Op& new_change(Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
   // At the level of a read that names none. At most kMaxReadKeys keys; `write` asks nothing.
@@ -251,6 +253,7 @@ class RespConnection final : public ClientProtocol {
     unusual_ = static_cast<std::uint8_t>(on ? unusual_ | which : unusual_ & ~which);
   }
   std::uint8_t unusual_ = 0;
+  std::size_t decisions_ = 0;                     // in this turn
   std::unique_ptr<RespTransaction> transaction_;  // if it is in one
   Commands apart_;                                // of an EXEC; some may wait behind a Task
   std::size_t apart_next_ = 0;                    // the first that was not executed

@@ -33,7 +33,8 @@ std::string objection(const RespRule& rule, Words words) {
 
 // As Redis says in cluster mode.
 constexpr std::string_view kCrossSlot =
-    "CROSSSLOT Keys in request don't hash to the same slot: no node may decide about all of them";
+    "CROSSSLOT Keys in request don't hash to the same slot: no node that is up keeps all of these "
+    "counters";
 
 // A transaction has arrays of arrays, and a script any.
 constexpr int kDeepestReply = kMaxScriptDepth + 1;
@@ -82,8 +83,7 @@ bool is_sound(std::string_view packed) {
 
 std::vector<std::string_view> each_once(std::vector<std::string_view> keys) {
   std::ranges::sort(keys);
-  const auto twice = std::ranges::unique(keys);
-  keys.erase(twice.begin(), twice.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }
 
@@ -182,14 +182,17 @@ std::optional<Together> together(RespConnection& connection, std::string_view pa
   Together together;
   together.op = {.words = packed, .kind = OpKind::decide, .ack = Ack::memory};
   while (from.next(words)) {
-    if (rule_of(*find_command(words[0])) == nullptr) return std::nullopt;
+    const RespCommand& command = *find_command(words[0]);
+    if (rule_of(command) == nullptr) return std::nullopt;
+    for_each_key(command, std::span<const std::string_view>(words), [&](std::string_view key) {
+      if (together.op.key.empty()) together.op.key = key;
+    });
   }
   PackedReader again(packed);
   together.keys = keys_of_transaction(again);
   if (together.keys.empty()) return std::nullopt;
   for (const std::string_view key : together.keys)
     together.op.ack = std::max(together.op.ack, connection.server().ack_for(key));
-  together.op.key = together.keys.front();
   return together;
 }
 
@@ -254,7 +257,7 @@ void ask_decision(RespConnection& connection, const Op& op) {
     });
     return connection.again({op});
   }
-  connection.change(op, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
+  connection.decide(op, [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
     write_decided(from, *answer.done, to);
     return true;
   });

@@ -61,18 +61,19 @@ void exec(RespConnection& connection, Words) {
   if (fits) together = quipu::together(connection, connection.keep(packed.take()));
   if (!together) {
     connection.writer().array(transaction->commands().size());
-    connection.execute_apart(transaction->commands());
+    connection.execute_apart(transaction->take());
     return connection.go_on_apart();
   }
   count_calls(connection, *transaction);
-  if (together->op.ack != Ack::quorum && connection.server().context.decides(together->keys)) {
+  if (together->op.ack != Ack::quorum &&
+      connection.server().context.decides(together->op.key, together->keys)) {
     return ask_decision(connection, together->op);
   }
   connection.run(
       [&connection, commands = transaction->commands()](const RespAnswer& answer, RespWriter& to) {
         if (answer.done->code == Code::invalid_argument) {
           to.array(commands.size());
-          connection.execute_apart(commands);
+          connection.execute_apart(std::move(commands));
         } else {
           write_decided(connection, *answer.done, to);
         }

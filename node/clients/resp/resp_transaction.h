@@ -21,8 +21,8 @@ namespace quipu {
 class RespTransaction {
  public:
   // Beyond these it is refused: words and their places in memory.
-  static constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
-  static constexpr std::size_t kMaxCommands = 16'384;
+  static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxCommands = 4096;
 
   // False: it is full, and has failed.
   [[nodiscard]] bool queue(std::span<const std::string_view> words);
@@ -30,6 +30,7 @@ class RespTransaction {
   void fail() { failed_ = true; }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] const std::vector<std::vector<std::string>>& commands() const { return commands_; }
+  [[nodiscard]] std::vector<std::vector<std::string>> take() { return std::move(commands_); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:

@@ -39,8 +39,9 @@ inline constexpr std::size_t kMaxScriptText = std::size_t{64} << 10;
 // A script keeps the node's thread busy. One instruction of Lua takes some 10 ns.
 //
 // Some instructions and functions take as long as many instructions. They count as more:
-// * A script whose largest block has n × 8 KiB has n + 1 for each instruction, since comparing,
+// * A script whose largest block has n × 2 KiB has n + 1 for each instruction, since comparing,
 //   joining or converting a string, or copying a table, is one instruction.
+// * Each word of a command counts as 20.
 // * Matching patterns, sorting, formatting, and moving parts of tables count by their work.
 inline constexpr std::size_t kMaxScriptInstructions = 100'000;
 // All of them take effect together, in one record of the journal.

@@ -9,6 +9,9 @@
 namespace quipu {
 namespace {
 
+// A counter that a command names takes about as long.
+constexpr std::size_t kStepsOfAWord = 20;
+
 int raise_text(lua_State* lua, std::string_view text) {
   push_script_error(lua, text);
   return lua_error(lua);
@@ -54,6 +57,7 @@ bool call_command(lua_State* lua) {
     push_script_error(lua, "Lua redis lib command arguments must be strings or integers");
     return false;
   }
+  count_steps(lua, static_cast<std::size_t>(count) * kStepsOfAWord);
   if (state.commands == kMaxScriptCommands) end_script(lua, ScriptEnd::commands);
   ++state.commands;
   if (!execute(state, count)) end_script(lua, ScriptEnd::exception);

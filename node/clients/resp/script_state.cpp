@@ -6,7 +6,7 @@ namespace {
 // Fine enough for the bound, and rare enough to cost nothing.
 constexpr int kInstructionsAtOnce = 100;
 // A script that holds a larger block pays for it with each instruction (script_engine.h).
-constexpr std::size_t kBlockOfOneStep = 8192;
+constexpr std::size_t kBlockOfOneStep = 2048;
 
 // All growth is refused now, so this allocation raises an error. Of all errors only this one
 // calls no handler of xpcall. Lua counts no instructions in a handler of an error that was raised
