@@ -70,6 +70,10 @@ constexpr auto kTips = std::to_array<Tips>({
     {"pttl", kAnyOutput},
     {"randomkey", "request_policy:all_shards response_policy:special nondeterministic_output"},
     {"scan", "nondeterministic_output request_policy:special response_policy:special"},
+    {"script|exists", "request_policy:all_shards response_policy:agg_logical_and"},
+    {"script|flush", kAllNodes},
+    {"script|load", kAllNodes},
+    {"time", kAnyOutput},
     {"touch", kEachKeysShard},
     {"ttl", kAnyOutput},
     {"unlink", kEachKeysShard},
@@ -85,6 +89,10 @@ void write_tips(RespWriter& to, std::string_view name) {
 
 // What Redis says of the keys of these. Some SETs also read.
 std::string_view key_notes(const RespCommand& command) {
+  if (command.name == "eval")
+    return "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE";
+  if (command.name == "eval_ro")
+    return "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS";
   if (command.name == "set") return "RW and ACCESS due to the optional `GET` argument";
   if (command.name == "getex") return "RW and UPDATE because it changes the TTL";
   return {};
@@ -96,6 +104,35 @@ std::string_view access_of(const RespCommand& command, Words request) {
       std::ranges::any_of(request.subspan(std::min<std::size_t>(3, request.size())),
                           [](std::string_view word) { return same_word(word, "get"); });
   return command.name == "set" && !reads ? "OW update" : command.keys.access;
+}
+
+// Which words name keys, from the one at which the search begins.
+void write_key_range(RespWriter& to, const RespCommand::Keys& keys) {
+  to.map(2);
+  to.bulk("type");
+  to.bulk("range");
+  to.bulk("spec");
+  to.map(3);
+  to.bulk("lastkey");
+  to.integer(keys.last < 0 ? keys.last : keys.last - keys.first);
+  to.bulk("keystep");
+  to.integer(keys.step);
+  to.bulk("limit");
+  to.integer(0);
+}
+
+void write_key_count(RespWriter& to) {
+  to.map(2);
+  to.bulk("type");
+  to.bulk("keynum");
+  to.bulk("spec");
+  to.map(3);
+  to.bulk("keynumidx");
+  to.integer(0);
+  to.bulk("firstkey");
+  to.integer(1);
+  to.bulk("keystep");
+  to.integer(1);
 }
 
 void write_key_spec(RespWriter& to, const RespCommand& command) {
@@ -115,19 +152,9 @@ void write_key_spec(RespWriter& to, const RespCommand& command) {
   to.bulk("spec");
   to.map(1);
   to.bulk("index");
-  to.integer(command.keys.first);
+  to.integer(std::max(command.keys.first, command.keys.count));
   to.bulk("find_keys");
-  to.map(2);
-  to.bulk("type");
-  to.bulk("range");
-  to.bulk("spec");
-  to.map(3);
-  to.bulk("lastkey");
-  to.integer(command.keys.last < 0 ? command.keys.last : command.keys.last - command.keys.first);
-  to.bulk("keystep");
-  to.integer(command.keys.step);
-  to.bulk("limit");
-  to.integer(0);
+  command.keys.count > 0 ? write_key_count(to) : write_key_range(to, command.keys);
 }
 
 std::string full_name(const RespCommand& command, const RespCommand* container) {
@@ -145,8 +172,8 @@ void write_command(RespWriter& to, const RespCommand& command, const RespCommand
   to.integer(command.keys.step);
   write_set(to, command.categories);
   write_tips(to, full_name(command, container));
-  to.set(command.keys.first > 0 ? 1 : 0);
-  if (command.keys.first > 0) write_key_spec(to, command);
+  to.set(command.keys.any() ? 1 : 0);
+  if (command.keys.any()) write_key_spec(to, command);
   command.subcommands.empty() ? to.set(0) : to.array(command.subcommands.size());
   for (const RespCommand& sub : command.subcommands) write_command(to, sub, &command);
 }
@@ -258,17 +285,15 @@ void tell_keys(RespConnection& connection, Words words, Write write) {
   const Words request = words.subspan(2);
   const RespCommand* const asked = find_requested(request);
   if (asked == nullptr) return connection.error("ERR Invalid command specified");
-  if (asked->keys.first == 0) return connection.error("ERR The command has no key arguments");
+  if (!asked->keys.any()) return connection.error("ERR The command has no key arguments");
   if (!asked->accepts(request.size()))
     return connection.error("ERR Invalid number of arguments specified for command");
-  const auto [first, last, step, any_access] = asked->keys;
+  std::vector<std::string_view> keys;
+  for_each_key(*asked, request, [&keys](std::string_view key) { keys.push_back(key); });
   const std::string_view access = access_of(*asked, request);
-  const auto end = static_cast<std::size_t>(last) + (last < 0 ? request.size() : 0);
-  const auto stride = static_cast<std::size_t>(step);
   RespWriter to = connection.writer();
-  to.array((end - static_cast<std::size_t>(first)) / stride + 1);
-  for (auto at = static_cast<std::size_t>(first); at <= end; at += stride)
-    write(to, request[at], access);
+  to.array(keys.size());
+  for (const std::string_view key : keys) write(to, key, access);
 }
 
 void command_getkeys(RespConnection& connection, Words words) {

@@ -104,6 +104,21 @@ const std::vector<std::string>& command_names() { return numbers().names; }
 
 std::size_t command_numbers() { return numbers().names.size(); }
 
+KeyPlaces key_places(const RespCommand& command, RespConnection::Words words) {
+  const auto& [first, last, step, access, count] = command.keys;
+  if (count > 0) {
+    const auto begin = static_cast<std::size_t>(count) + 1;
+    const auto keys = to_integer(words[begin - 1]);
+    if (!keys || *keys < 0 || static_cast<std::size_t>(*keys) > words.size() - begin) return {};
+    return {.first = begin, .end = begin + static_cast<std::size_t>(*keys)};
+  }
+  if (first == 0) return {};
+  const auto past = static_cast<std::size_t>(last) + 1 + (last < 0 ? words.size() : 0);
+  return {.first = static_cast<std::size_t>(first),
+          .end = std::min(past, words.size()),
+          .step = static_cast<std::size_t>(step)};
+}
+
 const RespCommand* find_command(std::string_view name) {
   static const std::unordered_map<std::string_view, const RespCommand*> by_name = [] {
     std::unordered_map<std::string_view, const RespCommand*> all;

@@ -30,6 +30,10 @@ struct RespCommand {
   struct Keys {
     int first = 0, last = 0, step = 0;
     std::string_view access{};  // how the keys are used, as COMMAND shows it
+    // The word that says how many keys follow it. Then `first`, `last` and `step` are 0.
+    int count = 0;
+
+    [[nodiscard]] bool any() const { return first > 0 || count > 0; }
   } keys{};
   std::string_view categories{};
   std::string_view group{};
@@ -39,7 +43,9 @@ struct RespCommand {
   std::span<const RespCommand> subcommands{};
 
   // Limits how many keys it may have.
-  [[nodiscard]] std::string_view complexity() const { return keys.last < 0 ? "O(N)" : "O(1)"; }
+  [[nodiscard]] std::string_view complexity() const {
+    return keys.last < 0 || keys.count > 0 ? "O(N)" : "O(1)";
+  }
   [[nodiscard]] bool accepts(std::size_t words) const {
     const auto count = static_cast<int>(words);
     return arity < 0 ? count >= -arity : count == arity;
@@ -69,6 +75,20 @@ struct RespCommand {
 // Ignores case. null: there is none.
 [[nodiscard]] const RespCommand* find_command(std::string_view name);
 [[nodiscard]] const RespCommand* find_subcommand(const RespCommand& command, std::string_view name);
+
+// Where these words name counters: words[first], words[first + step], …, before words[end].
+struct KeyPlaces {
+  std::size_t first = 0, end = 0, step = 1;
+};
+// None if the number of keys among the words is no such number. REQUIRES: the command accepts the
+// words.
+[[nodiscard]] KeyPlaces key_places(const RespCommand& command, RespConnection::Words words);
+// Calls `visit` with each word that names a counter. REQUIRES: the same.
+template <class Word, class Visit>
+void for_each_key(const RespCommand& command, std::span<Word> words, Visit visit) {
+  const KeyPlaces places = key_places(command, words);
+  for (std::size_t i = places.first; i < places.end; i += places.step) visit(words[i]);
+}
 
 // For COMMAND DOCS: the arguments described by `syntax`.
 void write_arguments(RespWriter& to, std::string_view syntax);

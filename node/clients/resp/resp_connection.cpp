@@ -155,15 +155,10 @@ void RespConnection::execute(Words words) {
 // In a database other than 0: with the names of counters as all others know them.
 RespConnection::Words RespConnection::with_full_names(Words words) {
   const RespCommand* const command = (unusual_ & kInDatabase) != 0 ? find(words[0]) : nullptr;
-  if (command == nullptr || command->keys.first == 0 || !command->accepts(words.size()))
-    return words;
-  const RespCommand::Keys& keys = command->keys;
+  if (command == nullptr || !command->keys.any() || !command->accepts(words.size())) return words;
   full_words_.assign(words.begin(), words.end());
-  const auto last = static_cast<std::size_t>(
-      keys.last < 0 ? static_cast<int>(words.size()) + keys.last : keys.last);
-  for (auto i = static_cast<std::size_t>(keys.first); i <= last && i < words.size();
-       i += static_cast<std::size_t>(keys.step))
-    full_words_[i] = full_name(words[i]);
+  for_each_key(*command, std::span(full_words_),
+               [this](std::string_view& key) { key = full_name(key); });
   return full_words_;
 }
 

@@ -64,17 +64,6 @@ inline ReadWords<bool> read_key_alone(RespRule::Words) { return {}; }
 
 // nullptr: the command has none.
 [[nodiscard]] const RespRule* rule_of(const RespCommand& command);
-// Calls `visit` with each word that names a counter. REQUIRES: the command accepts them.
-template <class Word, class Visit>
-void for_each_key(const RespCommand& command, std::span<Word> words, Visit visit) {
-  const RespCommand::Keys& keys = command.keys;
-  if (keys.first == 0) return;
-  const auto last = static_cast<std::size_t>(
-      keys.last < 0 ? static_cast<int>(words.size()) + keys.last : keys.last);
-  for (auto i = static_cast<std::size_t>(keys.first); i <= last && i < words.size();
-       i += static_cast<std::size_t>(keys.step))
-    visit(words[i]);
-}
 
 // The run of commands that decide on one counter. The key is words[1].
 void decide(RespConnection& connection, RespConnection::Words words);

@@ -11,6 +11,10 @@ namespace quipu {
 
 inline constexpr RespCommand::Keys one_key(std::string_view access) { return {1, 1, 1, access}; }
 inline constexpr RespCommand::Keys all_keys(std::string_view access) { return {1, -1, 1, access}; }
+// As many as words[2] says.
+inline constexpr RespCommand::Keys counted_keys(std::string_view access) {
+  return {.access = access, .count = 2};
+}
 
 // The outcome of a question about one key.
 [[nodiscard]] const Value& only_value(const RespAnswer& answer);

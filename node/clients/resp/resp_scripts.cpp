@@ -46,7 +46,7 @@ class ScriptCommands {
 
  private:
   Words with_prefix(const RespCommand& command, Words words) {
-    if (script_.prefix.empty() || command.keys.first == 0) return words;
+    if (script_.prefix.empty() || !command.keys.any()) return words;
     words_.assign(words.begin(), words.end());
     names_.clear();
     for_each_key(command, std::span(words_), [this](std::string_view& key) {
@@ -91,33 +91,59 @@ void run_with_keys(RespConnection& connection, const PackedScript& script) {
   ask_decision(connection, op);
 }
 
-template <bool kReadOnly>
-void evaluate(RespConnection& connection, std::string_view text, Words words) {
+// How many of the words are keys. Nothing: it is no such number, and the client has the error.
+std::optional<std::size_t> count_keys(RespConnection& connection, Words words) {
   const auto count = to_integer(words[2]);
-  if (!count) return connection.error(kNotAnInteger);
-  if (*count > static_cast<std::int64_t>(words.size()) - 3)
-    return connection.error("ERR Number of keys can't be greater than number of args");
-  if (*count < 0) return connection.error("ERR Number of keys can't be negative");
-  PackedScript script{.read_only = kReadOnly, .text = text, .prefix = connection.prefix()};
-  const auto keys = words.subspan(3, static_cast<std::size_t>(*count));
-  for (const std::string_view key : keys) script.keys.push_back(connection.full_name(key));
-  const Words args = words.subspan(3 + keys.size());
-  script.args.assign(args.begin(), args.end());
+  if (!count) {
+    connection.error(kNotAnInteger);
+  } else if (*count > static_cast<std::int64_t>(words.size()) - 3) {
+    connection.error("ERR Number of keys can't be greater than number of args");
+  } else if (*count < 0) {
+    connection.error("ERR Number of keys can't be negative");
+  } else {
+    return static_cast<std::size_t>(*count);
+  }
+  return std::nullopt;
+}
+
+enum class Writes { allowed, refused };
+
+// REQUIRES: the words have the full names of their keys.
+void evaluate(RespConnection& connection, std::string_view text, std::size_t keys, Words words,
+              Writes writes) {
+  const ScriptPromise promise = promise_of_script(text);
+  if (writes == Writes::refused && promise == ScriptPromise::may_write)
+    return connection.error("ERR Can not execute a script with write flag using *_ro command.");
+  PackedScript script{
+      .read_only = writes == Writes::refused || promise == ScriptPromise::writes_nothing,
+      .text = text,
+      .prefix = connection.prefix()};
+  const auto args = words.begin() + 3 + static_cast<std::ptrdiff_t>(keys);
+  script.keys.assign(words.begin() + 3, args);
+  script.args.assign(args, words.end());
   if (!std::ranges::all_of(script.keys, is_key)) return connection.error(kImpossibleKey);
   script.keys.empty() ? run_without_keys(connection, script) : run_with_keys(connection, script);
 }
 
-template <bool kReadOnly>
+template <Writes kWrites>
 void eval(RespConnection& connection, Words words) {
+  const auto keys = count_keys(connection, words);
+  if (!keys) return;
   if (words[1].size() <= kMaxScriptText) (void)connection.server().scripts.remember(words[1]);
-  evaluate<kReadOnly>(connection, words[1], words);
+  evaluate(connection, words[1], *keys, words, kWrites);
 }
 
-template <bool kReadOnly>
+constexpr std::size_t kSha1Digits = 40;
+
+// As in Redis, a wrong number of keys comes before a script that is not known.
+template <Writes kWrites>
 void evalsha(RespConnection& connection, Words words) {
+  if (words[1].size() != kSha1Digits) return connection.error(kNoScript);
+  const auto keys = count_keys(connection, words);
+  if (!keys) return;
   const std::string* const text = connection.server().scripts.find(lowered(words[1]));
   if (text == nullptr) return connection.error(kNoScript);
-  evaluate<kReadOnly>(connection, connection.keep(*text), words);
+  evaluate(connection, connection.keep(*text), *keys, words, kWrites);
 }
 
 // ---- SCRIPT ----
@@ -193,9 +219,9 @@ constexpr std::array kScriptSubcommands{
 constexpr std::array kScriptCommands{
     RespCommand{"eval",
                 -3,
-                eval<false>,
+                eval<Writes::allowed>,
                 "noscript stale skip_monitor no_mandatory_keys movablekeys",
-                {},
+                counted_keys("RW access update"),
                 kScriptCategories,
                 "scripting",
                 "2.6.0",
@@ -203,9 +229,9 @@ constexpr std::array kScriptCommands{
                 kEvalSyntax},
     RespCommand{"evalsha",
                 -3,
-                evalsha<false>,
+                evalsha<Writes::allowed>,
                 "noscript stale skip_monitor no_mandatory_keys movablekeys",
-                {},
+                counted_keys("RW access update"),
                 kScriptCategories,
                 "scripting",
                 "2.6.0",
@@ -213,9 +239,9 @@ constexpr std::array kScriptCommands{
                 kEvalShaSyntax},
     RespCommand{"eval_ro",
                 -3,
-                eval<true>,
+                eval<Writes::refused>,
                 "readonly noscript stale skip_monitor no_mandatory_keys movablekeys",
-                {},
+                counted_keys("RO access"),
                 kScriptCategories,
                 "scripting",
                 "7.0.0",
@@ -223,9 +249,9 @@ constexpr std::array kScriptCommands{
                 kEvalSyntax},
     RespCommand{"evalsha_ro",
                 -3,
-                evalsha<true>,
+                evalsha<Writes::refused>,
                 "readonly noscript stale skip_monitor no_mandatory_keys movablekeys",
-                {},
+                counted_keys("RO access"),
                 kScriptCategories,
                 "scripting",
                 "7.0.0",

@@ -30,14 +30,14 @@ class PlainLocale {
   locale_t before_;
 };
 
-// "#!lua flags=…\n", which Redis 7 allows: Redis's error for it, or nothing and its length.
-// The flags change nothing here.
+// "#!lua flags=…\n", which Redis 7 allows: Redis's error for it, or nothing and what it says.
 struct Shebang {
   std::size_t size = 0;
+  bool no_writes = false;  // the other flags change nothing here
   std::string error{};
 };
 
-bool flags_are_known(std::string_view list, std::string& unknown) {
+void read_flags(std::string_view list, Shebang& to) {
   while (!list.empty()) {
     const std::string_view flag = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), flag.size() + 1));
@@ -45,11 +45,12 @@ bool flags_are_known(std::string_view list, std::string& unknown) {
     for (std::string_view one :
          {"no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"})
       known = known || flag == one;
-    if (known) continue;
-    unknown = flag;
-    return false;
+    if (!known) {
+      to.error = "ERR Unexpected flag in script shebang: " + std::string(flag);
+      return;
+    }
+    to.no_writes = to.no_writes || flag == "no-writes";
   }
-  return true;
 }
 
 Shebang shebang_of(std::string_view text) {
@@ -66,14 +67,14 @@ Shebang shebang_of(std::string_view text) {
   const std::string_view engine = next_word();
   if (engine != "#!lua")
     return {.error = "ERR Unexpected engine in script shebang: " + std::string(engine)};
+  Shebang shebang{.size = size};
   for (std::string_view word = next_word(); !word.empty(); word = next_word()) {
-    std::string unknown;
     if (!word.starts_with("flags="))
       return {.error = "ERR Unknown lua shebang option: " + std::string(word)};
-    if (!flags_are_known(word.substr(6), unknown))
-      return {.error = "ERR Unexpected flag in script shebang: " + unknown};
+    read_flags(word.substr(6), shebang);
+    if (!shebang.error.empty()) return shebang;
   }
-  return {.size = size};
+  return shebang;
 }
 
 std::string encoded_error(std::string_view text, RespWriter::Version version) {
@@ -303,6 +304,12 @@ std::string ScriptEngine::run(const ScriptCall& call, RespWriter::Version versio
 
 std::optional<std::string> ScriptEngine::objection(std::string_view text) {
   return interpreter_->objection(text);
+}
+
+ScriptPromise promise_of_script(std::string_view text) {
+  const Shebang shebang = shebang_of(text);
+  if (shebang.size == 0 || !shebang.error.empty()) return ScriptPromise::none;
+  return shebang.no_writes ? ScriptPromise::writes_nothing : ScriptPromise::may_write;
 }
 
 }  // namespace quipu

@@ -88,6 +88,14 @@ class ScriptEngine {
   const std::unique_ptr<Interpreter> interpreter_;
 };
 
+// What the first line of a script, "#!lua flags=…", says about writes.
+enum class ScriptPromise {
+  none,            // there is no such line, or run() refuses it
+  may_write,       // it lacks the flag no-writes
+  writes_nothing,  // it has it: run the script as one of EVAL_RO
+};
+[[nodiscard]] ScriptPromise promise_of_script(std::string_view text);
+
 // 40 digits: what EVALSHA names a script by.
 [[nodiscard]] std::string sha1_hex(std::string_view text);
 
