@@ -22,6 +22,7 @@ void RespFigures::add(const RespFigures& other) {
   hits += other.hits;
   misses += other.misses;
   errors += other.errors;
+  scripts += other.scripts;
   commands.resize(std::max(commands.size(), other.commands.size()));
   for (std::size_t i = 0; i < other.commands.size(); ++i) {
     commands[i].calls += other.commands[i].calls;

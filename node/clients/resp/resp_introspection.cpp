@@ -103,6 +103,7 @@ void info_memory(const Facts& facts, std::string& to) {
   line(to, "used_memory_rss_human", human(resident));
   line(to, "maxmemory", facts.server.settings.memory_limit);
   line(to, "maxmemory_policy", "noeviction");
+  line(to, "number_of_cached_scripts", facts.figures.resp.scripts);
 }
 
 // Every add at disk is synced before it is acknowledged.

@@ -75,6 +75,7 @@ void RespServer::reset_figures() {
 Figures RespServer::own_figures() const {
   Figures own{context.port.core()->status(NodeClock::now(), 0), figures, context.figures};
   own.resp.commands.assign(commands.begin(), commands.end());
+  own.resp.scripts = scripts.size();
   return own;
 }
 
