@@ -28,35 +28,40 @@ TEST_P(RespIntrospection, TellsOfItself) {
         "db0:keys=1,expires=0,avg_ttl=0\r\n"})
     EXPECT_THAT(info, HasSubstr(line));
   EXPECT_THAT(client.reply_to("INFO server"), Not(HasSubstr("# Clients")));
+  (void)client.reply_to("SCRIPT LOAD 'return 1'");
+  EXPECT_THAT(client.reply_to("INFO memory"), HasSubstr("number_of_cached_scripts:1\r\n"));
   EXPECT_THAT(client.reply_to("CLIENT LIST"),
               HasSubstr(" laddr=" + node_->client_address() + " fd="));
-  converse(connect(),
-           {{"CONFIG GET save", "*2 $4 save $0  "},
-            {"CONFIG GET append*", "*4 $11 appendfsync $6 always $10 appendonly $3 yes "},
-            {"CONFIG GET nonsense", "*0 "},
-            {"CONFIG GET MaxMemory", "*2 $9 MaxMemory $1 0 "},
-            {"FUNCTION FLUSH", "+OK "},
-            {"FUNCTION FLUSH async", "+OK "},
-            {"FUNCTION FLUSH soon", "-ERR FUNCTION FLUSH only supports SYNC|ASYNC option "},
-            {"FUNCTION FLUSH async x",
-             "-ERR unknown subcommand or wrong number of arguments for 'FLUSH'. Try FUNCTION "
-             "HELP. "},
-            {"FUNCTION LOAD x", "-ERR unknown subcommand 'LOAD'. Try FUNCTION HELP. "},
-            {"COMMAND INFO nonsense", "*1 $-1 "},
-            {"COMMAND LIST FILTERBY PATTERN 'CLIENT|NO*'",
-             "*2 $15 client|no-evict $15 client|no-touch "},
-            {"COMMAND LIST FILTERBY ACLCAT Scripting", "*2 $14 function|flush $13 function|help "},
-            {"COMMAND LIST FILTERBY MODULE json", "*0 "},
-            {"CONFIG REWRITE", "-ERR The server is running without a config file "},
-            {"CONFIG REWRITE now", "-ERR wrong number of arguments for 'config|rewrite' command "},
-            {"CONFIG SET maxmemory 1 databases", "-ERR syntax error "},
-            {"CONFIG SET maxmemory 1 colour blue",
-             "-ERR Unknown option or number of arguments for CONFIG SET - 'colour' "},
-            {"CONFIG SET maxmemory 1",
-             "-ERR CONFIG SET is not supported: change the node's settings file and restart the "
-             "node "},
-            {"COMMAND LIST FILTERBY PATTERN", "-ERR syntax error "},
-            {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
+  converse(
+      connect(),
+      {{"CONFIG GET save", "*2 $4 save $0  "},
+       {"CONFIG GET append*", "*4 $11 appendfsync $6 always $10 appendonly $3 yes "},
+       {"CONFIG GET nonsense", "*0 "},
+       {"CONFIG GET MaxMemory", "*2 $9 MaxMemory $1 0 "},
+       {"FUNCTION FLUSH", "+OK "},
+       {"FUNCTION FLUSH async", "+OK "},
+       {"FUNCTION FLUSH soon", "-ERR FUNCTION FLUSH only supports SYNC|ASYNC option "},
+       {"FUNCTION FLUSH async x",
+        "-ERR unknown subcommand or wrong number of arguments for 'FLUSH'. Try FUNCTION "
+        "HELP. "},
+       {"FUNCTION LOAD x", "-ERR unknown subcommand 'LOAD'. Try FUNCTION HELP. "},
+       {"COMMAND INFO nonsense", "*1 $-1 "},
+       {"COMMAND LIST FILTERBY PATTERN 'CLIENT|NO*'",
+        "*2 $15 client|no-evict $15 client|no-touch "},
+       {"COMMAND LIST FILTERBY ACLCAT Scripting",
+        "*10 $4 eval $7 eval_ro $7 evalsha $10 evalsha_ro $14 function|flush $13 function|help "
+        "$11 script|load $13 script|exists $12 script|flush $11 script|help "},
+       {"COMMAND LIST FILTERBY MODULE json", "*0 "},
+       {"CONFIG REWRITE", "-ERR The server is running without a config file "},
+       {"CONFIG REWRITE now", "-ERR wrong number of arguments for 'config|rewrite' command "},
+       {"CONFIG SET maxmemory 1 databases", "-ERR syntax error "},
+       {"CONFIG SET maxmemory 1 colour blue",
+        "-ERR Unknown option or number of arguments for CONFIG SET - 'colour' "},
+       {"CONFIG SET maxmemory 1",
+        "-ERR CONFIG SET is not supported: change the node's settings file and restart the "
+        "node "},
+       {"COMMAND LIST FILTERBY PATTERN", "-ERR syntax error "},
+       {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
   EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
   EXPECT_THAT(client.reply_to("CLIENT HELP"),
               StartsWith("*19\r\n+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"
@@ -147,6 +152,14 @@ TEST_P(RespIntrospection, TellsWhichKeysARequestNames) {
             {"COMMAND GETKEYS INCRBY a b", "*1 $1 a "},
             {"COMMAND GETKEYS QUIPU.ADD a 1", "*1 $1 a "},
             {"COMMAND GETKEYS DEL a b", "*2 $1 a $1 b "},
+            {"COMMAND GETKEYS EVAL x 2 a b c", "*2 $1 a $1 b "},
+            {"COMMAND GETKEYS EVALSHA x 1 a", "*1 $1 a "},
+            {"COMMAND GETKEYS EVAL x 0 a", "*0 "},
+            {"COMMAND GETKEYS EVAL x 2 a", "*0 "},
+            {"COMMAND GETKEYS EVAL x -1 a", "*0 "},
+            {"COMMAND GETKEYS EVAL x y a", "*0 "},
+            {"COMMAND GETKEYS EVAL x 9223372036854775807 a", "*0 "},
+            {"COMMAND GETKEYS EVAL x", "-ERR Invalid number of arguments specified for command "},
             {"COMMAND GETKEYS GET a b", "-ERR Invalid number of arguments specified for command "},
             {"COMMAND GETKEYS PING a", "-ERR The command has no key arguments "},
             {"COMMAND GETKEYS CONFIG GET save", "-ERR The command has no key arguments "},
@@ -166,6 +179,8 @@ TEST_P(RespIntrospection, TellsWhatARequestDoesToItsKeys) {
       {{"COMMAND GETKEYSANDFLAGS GET a", "*1 *2 $1 a *2 +RO +access "},
        {"COMMAND GETKEYSANDFLAGS INCRBY a 1", "*1 *2 $1 a *3 +RW +access +update "},
        {"COMMAND GETKEYSANDFLAGS DEL a b", "*2 *2 $1 a *2 +RM +delete *2 $1 b *2 +RM +delete "},
+       {"COMMAND GETKEYSANDFLAGS EVALSHA x 1 a b", "*1 *2 $1 a *3 +RW +access +update "},
+       {"COMMAND GETKEYSANDFLAGS EVAL_RO x 1 a", "*1 *2 $1 a *2 +RO +access "},
        {"COMMAND GETKEYSANDFLAGS PING a", "-ERR The command has no key arguments "}});
 }
 
@@ -188,6 +203,14 @@ TEST_P(RespIntrospection, TellsWhatRedisTellsOfCommands) {
         "notes $48 RW and ACCESS due to the optional `GET` argument $5 flags *4 +RW +access "
         "+update +variable_flags $12 begin_search *4 $4 type $5 index $4 spec *2 $5 index :1 $9 "
         "find_keys *4 $4 type $5 range $4 spec *6 $7 lastkey :0 $7 keystep :1 $5 limit :0 *0 "},
+       {"COMMAND INFO evalsha_ro",
+        "*1 *10 $10 evalsha_ro :-3 *6 +readonly +noscript +stale +skip_monitor +no_mandatory_keys "
+        "+movablekeys :0 :0 :0 *2 +@slow +@scripting *0 *1 *6 $5 flags *2 +RO +access $12 "
+        "begin_search *4 $4 type $5 index $4 spec *2 $5 index :2 $9 find_keys *4 $4 type $6 "
+        "keynum $4 spec *6 $9 keynumidx :0 $8 firstkey :1 $7 keystep :1 *0 "},
+       {"COMMAND INFO script|exists",
+        "*1 *10 $13 script|exists :-3 *1 +noscript :0 :0 :0 *2 +@slow +@scripting *2 $25 "
+        "request_policy:all_shards $31 response_policy:agg_logical_and *0 *0 "},
        {"COMMAND GETKEYSANDFLAGS SET a 1", "*1 *2 $1 a *2 +OW +update "}});
 }
 

@@ -24,6 +24,23 @@ std::string eval(const std::string& script, const std::string& rest) {
   return "EVAL \"" + script + "\" " + rest;
 }
 
+const std::string kCount = "return redis.call('incr', KEYS[1])";
+const std::string kNoWrites = "#!lua flags=no-writes\n";
+
+// EVAL and its like, with a text that may have any bytes.
+std::string send_script(RawConnection& client, std::string_view command, const std::string& text,
+                        const std::vector<std::string>& rest) {
+  std::string request = "*" + std::to_string(2 + rest.size()) + "\r\n";
+  const auto add = [&request](std::string_view word) {
+    request += "$" + std::to_string(word.size()) + "\r\n" + std::string(word) + "\r\n";
+  };
+  add(command);
+  add(text);
+  for (const std::string& word : rest) add(word);
+  EXPECT_TRUE(client.send(request));
+  return client.receive_reply();
+}
+
 class RespScripting : public Resp {};
 
 INSTANTIATE_TEST_SUITE_P(Reactors, RespScripting, testing::Values(1, 2));
@@ -180,6 +197,50 @@ TEST_P(RespScripting, MayBeInATransaction) {
                        {"EXEC",
                         "*4 :1 :2 -ERR Error compiling script (new function): user_script:1: "
                         "unexpected symbol near 'return' :3 "}});
+}
+
+TEST_P(RespScripting, TheNumberOfKeysIsCheckedBeforeTheScriptIsLookedFor) {
+  const std::string unknown = "EVALSHA ffffffffffffffffffffffffffffffffffffffff ";
+  const std::string no_script = "-NOSCRIPT No matching script. Please use EVAL. ";
+  converse(connect(), {{unknown + "0", no_script},
+                       {unknown + "1", "-ERR Number of keys can't be greater than number of args "},
+                       {unknown + "-1", "-ERR Number of keys can't be negative "},
+                       {unknown + "x", "-ERR value is not an integer or out of range "},
+                       {"EVALSHA f -1", no_script}});  // no script has such a name
+}
+
+TEST_P(RespScripting, ARequestWithAWrongNumberOfKeysRemembersNoScript) {
+  RawConnection client = connect();
+  EXPECT_THAT(send_script(client, "EVAL", kCount, {"2", "a"}), StartsWith("-ERR Number of keys"));
+  EXPECT_EQ(client.reply_to("SCRIPT EXISTS " + sha1_hex(kCount)), "*1\r\n:0\r\n");
+  EXPECT_EQ(send_script(client, "EVAL", kCount, {"1", "a"}), ":1\r\n");
+  EXPECT_EQ(client.reply_to("SCRIPT EXISTS " + sha1_hex(kCount)), "*1\r\n:1\r\n");
+}
+
+TEST_P(RespScripting, AScriptThatPromisesNoWritesCannotWrite) {
+  RawConnection client = connect();
+  const std::string refused = "-ERR Write commands are not allowed from read-only scripts.";
+  EXPECT_THAT(send_script(client, "EVAL", kNoWrites + kCount, {"1", "a"}), StartsWith(refused));
+  EXPECT_THAT(send_script(client, "EVALSHA", sha1_hex(kNoWrites + kCount), {"1", "a"}),
+              StartsWith(refused));
+  EXPECT_EQ(client.reply_to("EXISTS a"), ":0\r\n");
+  EXPECT_EQ(send_script(client, "EVAL", "#!lua\n" + kCount, {"1", "a"}), ":1\r\n");
+  EXPECT_EQ(
+      send_script(client, "EVAL", kNoWrites + "return redis.call('get', KEYS[1])", {"1", "a"}),
+      "$1\r\n1\r\n");
+}
+
+TEST_P(RespScripting, AReadOnlyCommandNeedsThatPromiseInAFirstLine) {
+  RawConnection client = connect();
+  const std::string refused =
+      "-ERR Can not execute a script with write flag using *_ro command.\r\n";
+  EXPECT_EQ(send_script(client, "EVAL_RO", "#!lua\nreturn 1", {"0"}), refused);
+  EXPECT_EQ(send_script(client, "EVAL_RO", "#!lua flags=allow-oom\nreturn 1", {"0"}), refused);
+  EXPECT_EQ(send_script(client, "EVALSHA_RO", sha1_hex("#!lua\nreturn 1"), {"0"}), refused);
+  EXPECT_EQ(send_script(client, "EVAL_RO", kNoWrites + "return 1", {"0"}), ":1\r\n");
+  EXPECT_EQ(send_script(client, "EVAL_RO", "return 1", {"0"}), ":1\r\n");
+  EXPECT_THAT(send_script(client, "EVAL_RO", "#!lua flags=foo\nreturn 1", {"0"}),
+              StartsWith("-ERR Unexpected flag in script shebang: foo"));
 }
 
 TEST(RespScriptingOfThree, ANodeThatOwnsAllKeysRunsThem) {
