@@ -41,13 +41,13 @@ std::string run(std::string_view text, Version version = Version::resp2) {
   return run(engine, text, version);
 }
 
-struct Case {
+struct ScriptCase {
   const char* text;
   const char* reply;
 };
 
 TEST(ScriptEngine, ConvertsValuesToRepliesAsRedisDoes) {
-  for (const Case& one : std::initializer_list<Case>{
+  for (const ScriptCase& one : std::initializer_list<ScriptCase>{
            {"return 3", ":3\r\n"},
            {"return 3.99", ":3\r\n"},
            {"return -3.99", ":-3\r\n"},
@@ -83,7 +83,7 @@ TEST(ScriptEngine, ConvertsValuesToRepliesAsRedisDoes) {
 }
 
 TEST(ScriptEngine, ConvertsRepliesOfCommandsToValues) {
-  for (const Case& one : std::initializer_list<Case>{
+  for (const ScriptCase& one : std::initializer_list<ScriptCase>{
            {"return type(redis.call('reply', ':5\\r\\n')) .. redis.call('reply', ':-5\\r\\n')",
             "$8\r\nnumber-5\r\n"},
            {"return redis.call('reply', '$2\\r\\nab\\r\\n') .. 'c'", "$3\r\nabc\r\n"},
@@ -119,7 +119,7 @@ TEST(ScriptEngine, SurvivesRepliesThatAreNotResp) {
 
 // Compared with a Redis server of 7.0.15.
 TEST(ScriptEngine, SaysWhatIsWrongAsRedisDoes) {
-  for (const Case& one : std::initializer_list<Case>{
+  for (const ScriptCase& one : std::initializer_list<ScriptCase>{
            {"return x",
             "ERR user_script:1: Script attempted to access nonexistent global variable 'x'"},
            {"return _G.x",
@@ -222,7 +222,7 @@ constexpr const char* kInstructions = "the script needs more than 100000 instruc
 constexpr const char* kMemory = "the script needs more than 1 MiB of memory";
 
 TEST(ScriptEngine, EndsScriptsThatPassABound) {
-  for (const Case& one : std::initializer_list<Case>{
+  for (const ScriptCase& one : std::initializer_list<ScriptCase>{
            {"while true do end", kInstructions},
            {"while true do pcall(function() while true do end end) end", kInstructions},
            {"pcall(function() while true do end end) return 1", kInstructions},
@@ -235,7 +235,7 @@ TEST(ScriptEngine, EndsScriptsThatPassABound) {
            {"local s = 'x' while true do s = s .. s end", kMemory},
            {"return pcall(function() local s = 'x' while true do s = s .. s end end)", kMemory},
 
-           {"local t = {} for i = 1, 30 do t[i] = ('x'):rep(60000) .. i end return #t", kMemory},
+           {"local t while true do t = {t, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12} end", kMemory},
            {"return ('x'):rep(60000):gsub('x', ('y'):rep(1000))", kMemory},
            {"return ('a'):rep(60000):find('a*a*a*a*a*b')", kInstructions},
            {"return ('a'):rep(300):match('(.-)(.-)(.-)(.-)(.-)x')", kInstructions},
@@ -295,7 +295,7 @@ TEST(ScriptEngine, RefusesLongSubjectsAndPatterns) {
 }
 
 TEST(ScriptEngine, MatchesPatternsAsLuaDoes) {
-  for (const Case& one : std::initializer_list<Case>{
+  for (const ScriptCase& one : std::initializer_list<ScriptCase>{
            {"('hello'):find('l')", "3,3"},
            {"('hello'):find('l', -2)", "4,4"},
            {"('hello'):find('xyz')", "nil"},
