@@ -469,6 +469,7 @@ void Coordinator::decide(const Job& job, Code refuse) {
   const bool several = !keys.empty();  // commands, perhaps about one counter
   if (!several) keys = {op.key};
   std::vector<Decision> on;
+  on.reserve(keys.size());
   for (const std::string_view key : keys) {
     on.emplace_back(parts_.executor, parts_.clock, key,
                     several ? parts_.executor.map().place({key, 0}) : job.placement);

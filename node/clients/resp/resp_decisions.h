@@ -104,8 +104,8 @@ class RespDecider final : public Decider {
  public:
   RespDecider();
   ~RespDecider() override;
-  [[nodiscard]] std::string decide(std::string_view words, Decisions& on) const override;
-  [[nodiscard]] std::vector<std::string_view> keys(std::string_view words) const override;
+  [[nodiscard]] std::string decide(std::string_view packed, Decisions& on) const override;
+  [[nodiscard]] std::vector<std::string_view> keys(std::string_view packed) const override;
 
  private:
   mutable std::unique_ptr<ScriptEngine> engine_;  // from the first script on

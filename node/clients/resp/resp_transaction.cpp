@@ -69,16 +69,16 @@ void exec(RespConnection& connection, Words) {
       connection.server().context.decides(together->op.key, together->keys)) {
     return ask_decision(connection, together->op);
   }
-  connection.run(
-      [&connection, commands = transaction->commands()](const RespAnswer& answer, RespWriter& to) {
-        if (answer.done->code == Code::invalid_argument) {
-          to.array(commands.size());
-          connection.execute_apart(std::move(commands));
-        } else {
-          write_decided(connection, *answer.done, to);
-        }
-        return true;
-      });
+  connection.run([&connection, commands = transaction->take()](const RespAnswer& answer,
+                                                               RespWriter& to) mutable {
+    if (answer.done->code == Code::invalid_argument) {
+      to.array(commands.size());
+      connection.execute_apart(std::move(commands));
+    } else {
+      write_decided(connection, *answer.done, to);
+    }
+    return true;
+  });
   connection.again({together->op});
   connection.go_on_apart();
 }
