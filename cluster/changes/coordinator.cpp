@@ -302,7 +302,7 @@ void Coordinator::route_by_owner(Instant now, Job job) {
   }
   const Partition partition = job.placement.partition();
   if (const auto keys = keys_of(op); keys.size() > 1) return route_together(now, job, keys);
-  const auto owner = executor_for(op.key, partition);
+  const auto owner = executors_.of(op.key, partition);
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     forward(job, *owner);
   } else if (parts_.view.edge()) {
@@ -313,51 +313,9 @@ void Coordinator::route_by_owner(Instant now, Job job) {
   }
 }
 
-// The node that executes an op without a token. nullopt: no owner is up.
-std::optional<MemberIndex> Coordinator::executor_for(std::string_view key,
-                                                     Partition partition) const {
-  const NamespaceTable& namespaces = parts_.executor.namespaces();
-  if (namespaces.by_operation() && namespaces.decides_at_home(key)) {
-    if (const auto home = parts_.view.home(partition)) return home;
-  }
-  return parts_.view.owner_with_room(partition);
-}
-
-// Whether that member keeps all of these counters.
-bool Coordinator::keeps(MemberIndex member, std::span<const std::string_view> keys) const {
-  const View& view = parts_.view;
-  if (!view.up(member) || view.full(member)) return false;
-  return std::ranges::all_of(keys, [&](std::string_view key) {
-    const Partition partition = parts_.executor.map().place({key, 0}).partition();
-    if (member == view.self()) return view.answers_for(partition);
-    return std::ranges::find(view.owners(partition), member) != view.owners(partition).end();
-  });
-}
-
-// Who decides about several counters: an owner of all. Where one is decided about at its home, that
-// is the home of the first such counter, so that all nodes send the same commands to one node.
-std::optional<MemberIndex> Coordinator::decider_of(std::string_view first,
-                                                   std::span<const std::string_view> keys) const {
-  const View& view = parts_.view;
-  const NamespaceTable& namespaces = parts_.executor.namespaces();
-  const auto place = [this](std::string_view key) { return parts_.executor.map().place({key, 0}); };
-  if (namespaces.by_operation()) {
-    const auto at_home = [&](std::string_view key) { return namespaces.decides_at_home(key); };
-    const auto other = std::ranges::find_if(keys, at_home);
-    if (at_home(first) || other != keys.end()) {
-      const auto home = view.home(place(at_home(first) ? first : *other).partition());
-      if (home) return keeps(*home, keys) ? home : std::nullopt;
-    }
-  }
-  if (keeps(view.self(), keys)) return view.self();
-  for (const MemberIndex owner : view.owners(place(first).partition()))
-    if (owner != view.self() && keeps(owner, keys)) return owner;
-  return std::nullopt;
-}
-
 bool Coordinator::decides(std::string_view first, std::span<const std::string_view> keys) const {
   const ShardMap& map = parts_.executor.map();
-  if (storage_full_ || decider_of(first, keys) != parts_.view.self()) return false;
+  if (storage_full_ || executors_.of_several(first, keys) != parts_.view.self()) return false;
   return std::ranges::all_of(keys, [&](std::string_view key) {
     const ShardRef shard{key, 0};
     const Placement placement = map.place(shard);
@@ -371,7 +329,7 @@ void Coordinator::route_together(Instant now, const Job& job,
                                  const std::vector<std::string_view>& keys) {
   const View& view = parts_.view;
   if (job.origin.kind == Origin::Kind::member) return execute(now, job);
-  const auto decider = decider_of(job.op.key, keys);
+  const auto decider = executors_.of_several(job.op.key, keys);
   if (!decider) return refuse(job.origin, Code::invalid_argument, std::string(kDecidedApart));
   *decider == view.self() ? execute(now, job) : forward(job, *decider);
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cluster/changes/decision.h"
+#include "cluster/changes/executor_choice.h"
 #include "cluster/changes/forwarder.h"
 #include "cluster/changes/owned_op.h"
 #include "cluster/changes/shard_choice.h"
@@ -47,7 +48,9 @@ class Coordinator {
     const NodeSettings& settings;
   };
   Coordinator(Parts parts, Random random)
-      : parts_(parts), choice_(parts.view, parts.executor, parts.reads, random) {}
+      : parts_(parts),
+        choice_(parts.view, parts.executor, parts.reads, random),
+        executors_(parts.view, parts.executor) {}
 
   // The ops of one client, or of one Forward; each is answered by one Done.
   void on_ops(Instant now, Origin::Kind kind, std::uint64_t who, std::span<const Op> ops);
@@ -119,12 +122,7 @@ class Coordinator {
   void route(Instant now, Job job);
   void route_by_token(Instant now, const Job& job);
   void route_by_owner(Instant now, Job job);
-  [[nodiscard]] std::optional<MemberIndex> executor_for(std::string_view key,
-                                                        Partition partition) const;
   void route_together(Instant now, const Job& job, const std::vector<std::string_view>& keys);
-  [[nodiscard]] bool keeps(MemberIndex member, std::span<const std::string_view> keys) const;
-  [[nodiscard]] std::optional<MemberIndex> decider_of(std::string_view first,
-                                                      std::span<const std::string_view> keys) const;
   void open_session(const Job& job);
   void execute(Instant now, const Job& job);
   void add_if_usable(Instant now, const Job& job);
@@ -169,6 +167,7 @@ class Coordinator {
 
   Parts parts_;
   ShardChoice choice_;
+  const ExecutorChoice executors_;
   const Decider* decider_ = nullptr;
   bool storage_full_ = false;
   bool swamped_ = false;

@@ -1,0 +1,43 @@
+#include "cluster/changes/executor_choice.h"
+
+#include <algorithm>
+
+namespace quipu {
+
+Partition ExecutorChoice::partition_of(std::string_view key) const {
+  return executor_.map().place({key, 0}).partition();
+}
+
+// Nothing: its namespace does not decide at home, or no owner is up.
+std::optional<MemberIndex> ExecutorChoice::home_of(std::string_view key) const {
+  const NamespaceTable& namespaces = executor_.namespaces();
+  if (!namespaces.by_operation() || !namespaces.decides_at_home(key)) return std::nullopt;
+  return view_.home(partition_of(key));
+}
+
+std::optional<MemberIndex> ExecutorChoice::of(std::string_view key, Partition partition) const {
+  const auto home = home_of(key);
+  return home ? home : view_.owner_with_room(partition);
+}
+
+bool ExecutorChoice::keeps(MemberIndex member, std::span<const std::string_view> keys) const {
+  if (!view_.up(member) || view_.full(member)) return false;
+  return std::ranges::all_of(keys, [&](std::string_view key) {
+    const Partition partition = partition_of(key);
+    if (member == view_.self()) return view_.answers_for(partition);
+    return std::ranges::find(view_.owners(partition), member) != view_.owners(partition).end();
+  });
+}
+
+std::optional<MemberIndex> ExecutorChoice::of_several(
+    std::string_view first, std::span<const std::string_view> keys) const {
+  std::optional<MemberIndex> home = home_of(first);
+  for (std::size_t i = 0; !home && i < keys.size(); ++i) home = home_of(keys[i]);
+  if (home) return keeps(*home, keys) ? home : std::nullopt;
+  if (keeps(view_.self(), keys)) return view_.self();
+  for (const MemberIndex owner : view_.owners(partition_of(first)))
+    if (owner != view_.self() && keeps(owner, keys)) return owner;
+  return std::nullopt;
+}
+
+}  // namespace quipu
