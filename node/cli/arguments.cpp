@@ -2,17 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
-#include "node/api/client.h"
-#include "node/base/duration_text.h"
 #include "node/base/level_names.h"
 #include "node/base/tier_text.h"
-#include "node/base/time_text.h"
+#include "node/cli/argument_values.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/other_words.h"
 #include "node/cli/output.h"
@@ -94,115 +91,6 @@ struct Raw {
   std::optional<std::string> decide;
   std::optional<std::string> strict;
 };
-
-struct Usage {
-  std::string text;
-};
-
-// So that an empty text is noticed.
-std::string in_quotes(const std::string& text) { return '"' + printable(text) + '"'; }
-
-std::chrono::milliseconds check_duration(const std::string& option, const std::string& text,
-                                         std::chrono::milliseconds longest) {
-  if (const auto duration = to_duration(text, longest)) return *duration;
-  throw Usage{option + ' ' + in_quotes(text) + ": write a duration above 0 and up to " +
-              to_text(longest) + ", such as 500ms, 5s or 2h"};
-}
-
-std::chrono::seconds check_seconds(const std::string& option, const std::string& text) {
-  const auto duration = check_duration(option, text, kMaxTtl);
-  if (duration.count() % 1000 != 0)
-    throw Usage{option + ' ' + in_quotes(text) + ": write whole seconds"};
-  return std::chrono::duration_cast<std::chrono::seconds>(duration);
-}
-
-std::chrono::system_clock::time_point check_time(const std::string& option,
-                                                 const std::string& text) {
-  if (const auto time = to_time(text)) return *time;
-  throw Usage{option + ' ' + in_quotes(text) +
-              ": write a time in UTC, such as 2026-11-26T10:41, or seconds since 1970"};
-}
-
-std::vector<Tier> check_tiers(const std::string& text) {
-  if (const auto tiers = to_tiers(text)) return *tiers;
-  throw Usage{"--tiers " + in_quotes(text) + ": write such as \"" + kTiersExample + '"'};
-}
-
-std::string check_key(const std::string& key) {
-  if (key.empty()) throw Usage{"the key is empty: a key has 1 to 512 bytes"};
-  if (key.size() > kMaxKey) {
-    throw Usage{"the key has " + std::to_string(key.size()) + " bytes: a key has 1 to 512"};
-  }
-  return key;
-}
-
-std::int64_t check_amount(const std::string& text) {
-  std::int64_t amount = 0;
-  if (parse_amount(text, amount)) return amount;
-  throw Usage{"N is " + in_quotes(text) +
-              ": write a whole number from -9223372036854775808 to 9223372036854775807"};
-}
-
-struct Limits {
-  std::int64_t least, most;
-};
-
-// The given number, which must be within the limits. Otherwise the default.
-std::uint64_t check_number(const std::string& option, const std::optional<std::string>& given,
-                           Limits limits, std::uint64_t without) {
-  std::int64_t number = 0;
-  if (!given) return without;
-  if (parse_amount(*given, number) && number >= limits.least && number <= limits.most)
-    return static_cast<std::uint64_t>(number);
-  throw Usage{option + " " + in_quotes(*given) + ": write a whole number from " +
-              std::to_string(limits.least) + " to " + std::to_string(limits.most)};
-}
-
-template <class Choice>
-Choice check_choice(const std::map<std::string, Choice>& choices, const std::string& option,
-                    const std::string& text) {
-  if (const auto at = choices.find(text); at != choices.end()) return at->second;
-  std::string known;
-  for (const auto& [name, value] : choices) known += (known.empty() ? "" : ", ") + name;
-  throw Usage{option + " " + in_quotes(text) + ": choose one of " + known};
-}
-
-// With the word that unsets a setting.
-template <class Choice>
-std::map<std::string, std::optional<Choice>> or_default(
-    const std::map<std::string, Choice>& choices) {
-  std::map<std::string, std::optional<Choice>> all(choices.begin(), choices.end());
-  all.emplace("default", std::nullopt);
-  return all;
-}
-
-std::string check_namespace(const std::string& name) {
-  if (name.size() > kMaxNamespaceName) {
-    throw Usage{"NAME has " + std::to_string(name.size()) +
-                " bytes: the name of a namespace has at most " + std::to_string(kMaxNamespaceName)};
-  }
-  if (name.find(':') != std::string::npos)
-    throw Usage{"NAME is " + in_quotes(name) +
-                ": write only what is before the first ':' of a key"};
-  return name;
-}
-
-// Empty: it was not given.
-std::string file_name(const std::string& option, const std::optional<std::string>& given) {
-  if (given && given->empty()) throw Usage{option + " \"\": write the name of a file"};
-  return given.value_or("");
-}
-
-// The default, then QUIPU_NODES, then --node. Each replaces the one before.
-std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>& given) {
-  const char* environment = std::getenv("QUIPU_NODES");
-  std::vector<std::string> nodes{kDefaultClientAddress};
-  if (environment != nullptr && *environment != '\0') nodes = {environment};
-  if (given) nodes = *given;
-  Result<std::vector<std::string>> sound = sound_seeds(nodes);
-  if (sound.ok()) return std::move(*sound);
-  throw Usage{(given ? "--node: " : "QUIPU_NODES: ") + printable(sound.status().detail())};
-}
 
 // Takes a negative number, which CLI11 left over because it looks like an option.
 void take_number(std::vector<std::string>& extras, std::optional<std::string>& number) {
