@@ -129,7 +129,7 @@ int compile(lua_State* lua) {
   return 0;
 }
 
-// Of the error on the top. The text stays on the stack. Empty: it is no error that has a text.
+// The text of the error on the top of the stack, which keeps it. Empty: the error has none.
 std::string_view text_of_error(lua_State* lua, int status) {
   if (lua_istable(lua, -1)) {
     lua_pushliteral(lua, "err");

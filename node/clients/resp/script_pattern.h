@@ -32,7 +32,7 @@ class ScriptPattern {
   [[nodiscard]] const char* error() const { return error_; }
   static const char* const kOutOfFuel;
 
-  // Of the last match.
+  // What the last match captured.
   struct Capture {
     enum class Kind : std::uint8_t { open, closed, position };
     Kind kind = Kind::open;

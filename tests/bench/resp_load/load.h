@@ -27,8 +27,8 @@ using Clock = std::chrono::steady_clock;
 struct LoadOptions {
   enum class What : std::uint8_t { add, get, mget, ping, commands };
   What what = What::add;
-  // Of `commands`: those of an operation, with KEY for the key and ';' between them; the first
-  // bytes of their replies; and that of the items of an array.
+  // For What::commands: the commands of one operation. KEY stands for the key, and ';' separates
+  // them. Then the first byte of each reply, and the first byte of an array's items.
   std::string commands{}, kinds{};
   char item = ':';
   std::uint16_t port = 6379;

@@ -119,7 +119,7 @@ TEST(RangePlan, uses_the_shorter_windows_where_a_longer_tier_was_not_there_yet) 
   EXPECT_EQ(tiers(*plan), expected);
   const auto later = plan_range(hits, hours, kNow + 72h);
   EXPECT_FALSE(later->covered) << "the minutes are gone";
-  EXPECT_EQ(later->parts.size(), 6u) << "the windows that are held are told";
+  EXPECT_EQ(later->parts.size(), 6u) << "the answer has every window that is held";
 }
 
 TEST(RangePlan, of_a_long_time_without_windows_is_made_at_once) {
