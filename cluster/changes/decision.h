@@ -81,8 +81,6 @@ class Decisions {
   // Ascending by key; they must outlive it.
   Decisions(std::span<Decision> all, const Executor& executor) : all_(all), executor_(executor) {}
 
-  // nullptr: it is about several.
-  [[nodiscard]] Decision* only() const { return all_.size() == 1 ? &all_.front() : nullptr; }
   // nullptr: the decision is not about that counter.
   [[nodiscard]] Decision* find(std::string_view key) const;
   // What this node's clock shows, trusted or not.

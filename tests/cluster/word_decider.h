@@ -1,11 +1,10 @@
 // word_decider.h: a small language of decisions, for tests without a layer that speaks to clients:
 //
-//   [new | below N] add N [for MS]    adds; a counter without an end gets one in MS
-//   [new | below N] set N [for MS]    sets the value, and its end
+//   KEY [new | below N] add N [for MS]    adds; a counter without an end gets one in MS
+//   KEY [new | below N] set N [for MS]    sets the value, and its end
 //
 // The reply is the new total, "0 no" if the condition is not met, or "0 refused" and the reason.
-//
-//   together: KEY words; KEY words; …   several as one. The reply has theirs, with "; " between
+// Several commands, with "; " between them, are one decision, and so are their replies.
 #pragma once
 
 #include <algorithm>
@@ -22,20 +21,17 @@ namespace quipu::test {
 
 class WordDecider final : public Decider {
  public:
-  static constexpr std::string_view kTogether = "together: ";
-
   std::string decide(std::string_view words, Decisions& on) const override {
-    if (!words.starts_with(kTogether)) return decide(words, *on.only());
     std::string reply;
-    for_each(words, [&](std::string_view key, std::string_view one) {
-      reply += (reply.empty() ? "" : "; ") + decide(one, *on.find(key));
+    for_each(words, [&](std::string_view key, std::string_view command) {
+      reply += (reply.empty() ? "" : "; ") + decide(command, *on.find(key));
     });
     return reply;
   }
 
   std::vector<std::string_view> keys(std::string_view words) const override {
     std::set<std::string_view> keys;
-    if (words.starts_with(kTogether))
+    if (words.find(';') != words.npos)
       for_each(words, [&](std::string_view key, std::string_view) { keys.insert(key); });
     return {keys.begin(), keys.end()};
   }
@@ -43,7 +39,7 @@ class WordDecider final : public Decider {
  private:
   template <class Visit>
   static void for_each(std::string_view words, Visit visit) {
-    for (words.remove_prefix(kTogether.size()); !words.empty();) {
+    while (!words.empty()) {
       const std::string_view one = words.substr(0, words.find(';'));
       const std::size_t space = one.find(' ');
       visit(one.substr(0, space), one.substr(space + 1));

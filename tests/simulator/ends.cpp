@@ -135,7 +135,7 @@ std::string EndsClients::decision(const Key& key, std::int64_t amount) {
   const bool replaces = !key.lives() && decisions_.below(2) == 0;
   const auto ttl = key.lives() ? key.ttl / milliseconds(1)
                                : static_cast<std::int64_t>(decisions_.below(2) * 3000);
-  return (replaces ? "set " : "add ") + std::to_string(amount) +
+  return key.name + (replaces ? " set " : " add ") + std::to_string(amount) +
          (ttl > 0 ? " for " + std::to_string(ttl) : "");
 }
 

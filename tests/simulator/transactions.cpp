@@ -36,8 +36,8 @@ void TransactionClients::act() {
   group.transactions.emplace_back();
   const std::string amount = std::to_string(std::int64_t{1} << (2 * digit));
   const std::string first = group.key("first"), middle = group.key("middle");
-  const std::string words = "together: " + first + " add " + amount + "; " + middle + " set 1; " +
-                            middle + " set 2; " + group.key("second") + " add " + amount;
+  const std::string words = first + " add " + amount + "; " + middle + " set 1; " + middle +
+                            " set 2; " + group.key("second") + " add " + amount;
   const auto ack = Ack{static_cast<std::uint8_t>(random_.below(3))};
   ++shared_.trace.operations["transactions"];
   node.ask(Op{.key = first,

@@ -17,9 +17,13 @@ class Decisions : public ::testing::Test {
  protected:
   explicit Decisions(HandDriven::Options options = five()) : nodes_(std::move(options)) {}
 
+  // Several commands, each with its key, or one for `key`.
   std::uint64_t ask(MemberIndex node, std::string_view key, std::string_view words, Ask ask = {}) {
+    const bool several = words.find(';') != words.npos;
+    const std::string all =
+        several ? std::string(words) : std::string(key) + ' ' + std::string(words);
     return nodes_.op(node, {.key = key,
-                            .words = words,
+                            .words = all,
                             .token = ask.token,
                             .timeout_ms = ask.timeout_ms,
                             .kind = OpKind::decide,
@@ -74,7 +78,7 @@ TEST_F(Decisions, AllThatADecisionChangesIsInOneRecord) {
 TEST_F(Decisions, SeveralAreOne) {
   const std::string a = nodes_.key_of(1);
   const std::string words =
-      "together: " + a + " add 3; " + a + " set 7; " + a + " set 8; " + a + " add 1 for 60000";
+      a + " add 3; " + a + " set 7; " + a + " set 8; " + a + " add 1 for 60000";
   EXPECT_EQ(decide(1, a, words), "3; 7; 8; 9");
   EXPECT_EQ(decided(1), 1u);
   nodes_.pass(1s);
@@ -92,7 +96,7 @@ TEST_F(Decisions, ANodeThatOwnsAllDecidesAboutSeveralCounters) {
       if (std::find(of_b.begin(), of_b.end(), owner) != of_b.end()) both.push_back(owner);
     }
     const std::uint64_t before = decided(0);
-    const std::string reply = decide(0, a, "together: " + a + " set 5; " + b + " set 6");
+    const std::string reply = decide(0, a, a + " set 5; " + b + " set 6");
     const bool self = std::find(both.begin(), both.end(), MemberIndex{0}) != both.end();
     if (both.empty()) {
       EXPECT_EQ(reply, "invalid_argument");
@@ -118,7 +122,7 @@ TEST_F(Decisions, AtQuorumSeveralWaitForAMajorityOfEachCounter) {
   }
   for (const MemberIndex owner : nodes_.owners(b))
     if (owner != 1) nodes_.stall(owner);
-  const auto id = ask(1, a, "together: " + a + " set 5; " + b + " set 6", {.ack = Ack::quorum});
+  const auto id = ask(1, a, a + " set 5; " + b + " set 6", {.ack = Ack::quorum});
   nodes_.run();
   EXPECT_EQ(reply(id), "none yet");
   for (const MemberIndex owner : nodes_.owners(b)) nodes_.resume(owner);
