@@ -38,6 +38,8 @@ class ClientProtocol {
   [[nodiscard]] virtual State state() const = 0;
   // Whether a request still waits for the core's answer.
   [[nodiscard]] virtual bool owes() const = 0;
+  // Bytes of requests that it keeps beyond take(). They count towards the limit of unfinished ones.
+  [[nodiscard]] virtual std::size_t kept() const { return 0; }
   // The connection is gone. This object may live on for a while; shared objects may not.
   virtual void on_closed() {}
 

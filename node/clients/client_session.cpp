@@ -148,13 +148,14 @@ void ClientSession::keep_left_over(ReadBuffer& in) {
     shared_.buffer = std::move(in);
     left_over_.reset();
   }
-  if (left_over_ == nullptr) return hold(0);
+  const std::size_t kept = protocol_ == nullptr ? 0 : protocol_->kept();
+  if (left_over_ == nullptr) return hold(kept);
   if (!turn_over_) {
     // Ten thousand clients may each have sent a few bytes of a request.
     if (left_over_->buffered() < kTurnSize) left_over_->fit();
     if (request_late_ == nullptr) watch_request();
   }
-  hold(left_over_->held());
+  hold(left_over_->held() + kept);
 }
 
 void ClientSession::hold(std::size_t bytes) {

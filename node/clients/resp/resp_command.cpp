@@ -193,7 +193,7 @@ std::string change_error(Code code, std::string_view detail) {
     return "ERR " + std::string(detail);
   if (describe(code).outcome == Outcome::unknown)
     return "INDOUBT " + reason(code, detail) + " (it may still count: do not simply repeat it)";
-  return "NOTAPPLIED " + reason(code, detail) + " (nothing has changed: it may be repeated)";
+  return "NOTAPPLIED " + reason(code, detail).append(kNothingChanged);
 }
 
 // A client, or its library, may have sent the same words before, and they may still be on their

@@ -108,6 +108,7 @@ inline constexpr std::string_view kPatternTooLong = "ERR a pattern has at most 1
 
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kSyntaxError = "ERR syntax error";
+inline constexpr std::string_view kNothingChanged = " (nothing has changed: it may be repeated)";
 inline constexpr std::string_view kImpossibleKey = "ERR a key has 1 to 512 bytes";
 
 // "no_quorum: what happened"

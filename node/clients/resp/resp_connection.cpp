@@ -251,7 +251,7 @@ bool RespConnection::queue(Words words) {
   } else if (!checked->accepts(words.size())) {
     reject(*checked, in_container ? command : nullptr);
   } else if (!transaction_->queue(words)) {
-    complain("ERR a transaction has at most 4096 commands, of 1 MiB");
+    complain("ERR a transaction has at most 16384 commands, of 2 MiB");
   } else {
     writer().simple("QUEUED");
     return true;
@@ -429,7 +429,8 @@ Op& RespConnection::new_change(Write write) {
 
 void RespConnection::decide(const Op& op, Write write) {
   change(op, write);
-  if (++decisions_ % kDecisionsTogether == 0) give_questions();
+  count_decision();
+  if (decisions_ % kDecisionsTogether == 0) give_questions();
 }
 
 void RespConnection::change(const Op& op, Write write) {
@@ -611,13 +612,12 @@ std::string RespConnection::describe(Instant now, std::size_t arguments) const {
   const RespPeer::Buffered held = peer_.buffered();
   const std::size_t memory = sizeof(RespConnection) + held.session + held.requests +
                              held.reply_room + known_bytes_ + slots_.capacity() * sizeof(Slot) +
-                             keys_.capacity() + (transaction_ ? transaction_->bytes() : 0);
+                             keys_.capacity() + kept();
   // Replies wait in one piece.
   const std::string buffers =
       " qbuf=" + number(unread_) +
       " qbuf-free=" + number(held.requests - std::min(held.requests, unread_)) +
-      " argv-mem=" + number(arguments) +
-      " multi-mem=" + number(transaction_ ? transaction_->bytes() : 0) +
+      " argv-mem=" + number(arguments) + " multi-mem=" + number(kept()) +
       " rbs=" + number(held.reply_room) + " obl=" + number(held.replies) +
       " oll=0 omem=" + number(held.replies + known_bytes_) + " tot-mem=" + number(memory) +
       (held.replies > 0 ? " events=rw" : " events=r");

@@ -69,6 +69,9 @@ class RespConnection final : public ClientProtocol {
   void refuse(const Status& why, std::string& out) override;
   [[nodiscard]] State state() const override;
   [[nodiscard]] bool owes() const override { return waiting() > 0; }
+  [[nodiscard]] std::size_t kept() const override {
+    return transaction_ ? transaction_->bytes() : 0;
+  }
   void on_closed() override;
 
   // ---- for commands ----
@@ -85,6 +88,8 @@ class RespConnection final : public ClientProtocol {
   void change(const Op& op, Write write);
   // The same for a decision, whose reply may be long.
   void decide(const Op& op, Write write);
+  // For what takes as long, and is done already.
+  void count_decision() { ++decisions_; }
   // The first, to be filled in: an op is large. It has its id.
   [[nodiscard]] Op& new_change(Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);

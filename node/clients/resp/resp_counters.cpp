@@ -102,13 +102,10 @@ void add_within(std::int64_t amount, Decision& on, RespWriter& to) {
   to.integer(on.held().total.value_or(0));
 }
 
-void write_held(const Decision& on, RespWriter& to) {
+void get_within(bool, Decision& on, RespWriter& to) {
   const Decision::Held held = on.held();
-  if (!held.total) return refuse(on, Code::out_of_range, to);
-  held.exists ? to.bulk(*held.total) : to.null();
+  if (writable(held, on, to)) write_held(held, to);
 }
-
-void get_within(bool, Decision& on, RespWriter& to) { write_held(on, to); }
 
 void type_within(bool, Decision& on, RespWriter& to) {
   to.simple(on.held().exists ? "string" : "none");
@@ -116,7 +113,7 @@ void type_within(bool, Decision& on, RespWriter& to) {
 
 void strlen_within(bool, Decision& on, RespWriter& to) {
   const Decision::Held held = on.held();
-  if (!held.total) return refuse(on, Code::out_of_range, to);
+  if (!writable(held, on, to)) return;
   const std::string text = held.exists ? std::to_string(*held.total) : "";
   to.integer(static_cast<std::int64_t>(text.size()));
 }
@@ -124,10 +121,10 @@ void strlen_within(bool, Decision& on, RespWriter& to) {
 void mget_within(Words words, Decisions& on, RespWriter& to) {
   for (const std::string_view key : words.subspan(1)) {
     const Decision& one = *on.find(key);
-    if (!one.held().total) return refuse(one, Code::out_of_range, to);
+    if (!writable(one.held(), one, to)) return;
   }
   to.array(words.size() - 1);
-  for (const std::string_view key : words.subspan(1)) write_held(*on.find(key), to);
+  for (const std::string_view key : words.subspan(1)) write_held(on.find(key)->held(), to);
 }
 
 void exists_within(Words words, Decisions& on, RespWriter& to) {

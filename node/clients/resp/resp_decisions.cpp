@@ -185,7 +185,7 @@ std::optional<Together> together(RespConnection& connection, std::string_view pa
     const RespCommand& command = *find_command(words[0]);
     if (rule_of(command) == nullptr) return std::nullopt;
     for_each_key(command, std::span<const std::string_view>(words), [&](std::string_view key) {
-      if (together.op.key.empty()) together.op.key = key;
+      if (together.op.key.empty() && is_key(key)) together.op.key = key;
     });
   }
   PackedReader again(packed);
@@ -268,6 +268,16 @@ void refuse(const Decision& on, Code why, RespWriter& to) { refuse_rest(on, why,
 void refuse_rest(const Decision& on, Code why, std::int64_t done, std::string_view what,
                  RespWriter& to) {
   to.error(partly(done, what, change_error(why, on.reason(why))));
+}
+
+bool writable(const Decision::Held& held, const Decision& on, RespWriter& to) {
+  if (held.total) return true;
+  refuse(on, Code::out_of_range, to);
+  return false;
+}
+
+void write_held(const Decision::Held& held, RespWriter& to) {
+  held.exists ? to.bulk(held.total.value_or(0)) : to.null();
 }
 
 std::optional<ExpiryWord> expiry_word(std::string_view word) {

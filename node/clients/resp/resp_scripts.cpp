@@ -13,6 +13,7 @@ namespace {
 using Words = RespConnection::Words;
 
 constexpr std::string_view kNoScript = "NOSCRIPT No matching script. Please use EVAL.";
+
 bool writes(const RespCommand& command) { return command.flags.starts_with("write"); }
 
 // ---- one run ----
@@ -65,6 +66,7 @@ class ScriptCommands {
 // ---- EVAL, EVALSHA, EVAL_RO, EVALSHA_RO ----
 
 void run_without_keys(RespConnection& connection, const PackedScript& script) {
+  connection.count_decision();
   Decisions none({}, connection.server().context.port.core()->executor());
   Done done;
   done.detail =
@@ -307,6 +309,8 @@ std::string run_script(ScriptEngine& engine, const PackedScript& script,
     reply.replace(0, kNotApplied.size(),
                   "-PARTIAL " + std::to_string(commands.applied()) +
                       " commands of the script changed something before this error: ");
+    if (const std::size_t at = reply.find(kNothingChanged); at != reply.npos)
+      reply.erase(at, kNothingChanged.size());
   }
   return reply;
 }

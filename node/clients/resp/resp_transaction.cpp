@@ -37,11 +37,11 @@ void unwatch(RespConnection& connection, Words) {
 }
 
 // As calls of the asked node, wherever they are executed.
-void count_calls(RespConnection& connection, const RespTransaction& transaction) {
+void count_calls(RespConnection& connection, const RespConnection::Commands& commands) {
   RespServer& server = connection.server();
-  for (const std::vector<std::string>& command : transaction.commands())
+  for (const std::vector<std::string>& command : commands)
     server.count_calls(server.commands[number_of(*find_command(command[0]), nullptr)], 1);
-  server.figures.commands_processed += transaction.commands().size();
+  server.figures.commands_processed += commands.size();
 }
 
 void exec(RespConnection& connection, Words) {
@@ -64,9 +64,9 @@ void exec(RespConnection& connection, Words) {
     connection.execute_apart(transaction->take());
     return connection.go_on_apart();
   }
-  count_calls(connection, *transaction);
   if (together->op.ack != Ack::quorum &&
       connection.server().context.decides(together->op.key, together->keys)) {
+    count_calls(connection, transaction->commands());
     return ask_decision(connection, together->op);
   }
   connection.run([&connection, commands = transaction->take()](const RespAnswer& answer,
@@ -75,6 +75,7 @@ void exec(RespConnection& connection, Words) {
       to.array(commands.size());
       connection.execute_apart(std::move(commands));
     } else {
+      count_calls(connection, commands);
       write_decided(connection, *answer.done, to);
     }
     return true;
@@ -143,10 +144,7 @@ constexpr std::array kTransactionCommands{
 bool RespTransaction::queue(std::span<const std::string_view> words) {
   std::size_t bytes = 0;
   for (const std::string_view word : words) bytes += word.size() + sizeof(std::string);
-  if (commands_.size() == kMaxCommands || bytes > kMaxBytes - bytes_) {
-    failed_ = true;
-    return false;
-  }
+  if (commands_.size() == kMaxCommands || bytes > kMaxBytes - bytes_) return false;
   commands_.emplace_back(words.begin(), words.end());
   bytes_ += bytes;
   return true;

@@ -21,10 +21,10 @@ namespace quipu {
 class RespTransaction {
  public:
   // Beyond these it is refused: words and their places in memory.
-  static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kMaxCommands = 4096;
+  static constexpr std::size_t kMaxBytes = std::size_t{2} << 20;
+  static constexpr std::size_t kMaxCommands = 16'384;
 
-  // False: it is full, and has failed.
+  // False: it is full.
   [[nodiscard]] bool queue(std::span<const std::string_view> words);
   // EXEC must not execute it.
   void fail() { failed_ = true; }

@@ -80,17 +80,6 @@ std::optional<NewValue> new_value(std::int64_t value, const std::optional<Expiry
   return wanted;
 }
 
-void write_held(const Decision::Held& held, RespWriter& to) {
-  held.exists ? to.bulk(held.total.value_or(0)) : to.null();
-}
-
-// A value that is asked for must have room in a reply.
-bool writable(const Decision::Held& held, Decision& on, RespWriter& to) {
-  if (held.total) return true;
-  refuse(on, Code::out_of_range, to);
-  return false;
-}
-
 // ---- SET, SETEX, PSETEX, SETNX, GETSET ----
 
 enum class Told : std::uint8_t { ok, old, number };  // the reply

@@ -209,12 +209,24 @@ TEST_P(RespTransactions, APipelineOfThemKeepsItsOrder) {
 TEST_P(RespTransactions, ThereIsABound) {
   RawConnection client = connect();
   std::string requests = "MULTI\r\n";
-  for (int i = 0; i < 4097; ++i) requests += "INCR a\r\n";
+  for (int i = 0; i < 16'385; ++i) requests += "INCR a\r\n";
   const std::string replies = client.replies_to(requests + "EXEC\r\n");
-  EXPECT_THAT(replies, HasSubstr("-ERR a transaction has at most 4096 commands"));
+  EXPECT_THAT(replies, HasSubstr("-ERR a transaction has at most 16384 commands"));
   EXPECT_THAT(replies, testing::EndsWith("-EXECABORT Transaction discarded because of previous "
                                          "errors.\r\n"));
   converse(connect(), {{"GET a", "$-1 "}});
+}
+
+// A wrong name is the error of its command, wherever it stands.
+TEST_P(RespTransactions, AnImpossibleKeyIsOneCommandsError) {
+  const std::string wrong = "-ERR a key has 1 to 512 bytes ";
+  converse(connect(), {{"MULTI", "+OK "},
+                       {"INCR " + std::string(513, 'k'), kQueued},
+                       {"INCR ''", kQueued},
+                       {"INCR a", kQueued},
+                       {"MSET a 1 '' 2", kQueued},
+                       {"INCR a", kQueued},
+                       {"EXEC", "*5 " + wrong + wrong + ":1 " + wrong + ":2 "}});
 }
 
 // More words than one decision has: executed one after the other.
