@@ -82,6 +82,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"commit_durable", raw(seals_.durable())},
       {"conflicts", executor_->conflicts()},
       {"counters", key_counts_.counters_here()},
+      {"counters_ended", executor_->ended()},
       {"decisions_executed", ops.decisions_executed},
       {"dirty_shards", executor_->map().ledger().dirty()},
       {"ended_waiting", executor_->map().ledger().spent()},
@@ -104,6 +105,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"sessions", executor_->tokens().sessions()},
       {"shards", executor_->map().ledger().size()},
       {"shards_loaded", residency_.shards_loaded()},
+      {"states_put", executor_->states_put()},
       {"unsynced_bytes", seals_.unsynced_bytes()},
   };
   return reply;

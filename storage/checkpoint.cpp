@@ -83,6 +83,7 @@ void Checkpoint::slice(std::size_t owed, Commit sealing, ShardMap& map, TokenTab
     auto at = entries_.begin();
     for (; at != entries_.end() && goes_on(); ++at, ++states) {
       bytes += put_state(map, **at, state, batch);
+      ++states_put_;
       map.mark_clean(partition, *at, sealing);
     }
     if (at == entries_.end()) {

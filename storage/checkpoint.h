@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,8 @@ class Checkpoint {
   }
   void replayed(std::size_t bytes) { journal_bytes_ += bytes + limits_.record_bytes; }
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
+  // By all slices so far.
+  [[nodiscard]] std::uint64_t states_put() const { return states_put_; }
   // How to journal an entry if the record that gave its alias remains after the next cut, which
   // means that it is behind the record with which a checkpoint last began.
   [[nodiscard]] Entry::Journaled alias() const { return alias_; }
@@ -79,6 +82,7 @@ class Checkpoint {
   std::size_t owed_ = 0;          // of them, since the last slice
   Commit first_slice_{};          // records up to here may be deleted at the end
   Commit cut_{};                  // the oldest record left, during the cut
+  std::uint64_t states_put_ = 0;
   std::size_t partition_ = 0;     // the next partition to put
   std::optional<ShardKey> last_;  // the last key put of it; later changes before it wait
   std::vector<Entry*> entries_;

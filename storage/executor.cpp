@@ -507,7 +507,12 @@ Applied Executor::expire(const Change& change, const Placement& placement) {
 void Executor::put_dated(const Placement& placement, const ShardRef& ref, const ShardState& state,
                          std::uint8_t flags) {
   const bool replayed = flags == 0;  // then the prefix is at rest, too
-  if (!is_plain(state) && !replayed) prefixes_.insert_prefix_of(ref.key);
+  if (!is_plain(state) && !replayed) {
+    prefixes_.insert_prefix_of(ref.key);
+    const Entry* const held = map_.find(placement, ref);
+    const std::optional<Wall> today = held != nullptr ? date() : std::nullopt;
+    if (today && is_over(held->life(), *today) && held->shows_counter()) ++ended_;
+  }
   map_.put(placement, ref, state, flags);
 }
 
@@ -538,6 +543,7 @@ ShardList Executor::sweep(Partition partition, const Settled& settled) {
     if (next <= *today && entry.has(Entry::kOpen)) {
       next = *today;  // after its seal
     } else if (is_over(life, *today)) {
+      if (entry.shows_counter()) ++ended_;
       if (!life.once && !entry.is_spread() && forgettable_from(life) <= *today) {
         forgettable.push_back(&entry);
         return;

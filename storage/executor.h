@@ -137,6 +137,10 @@ class Executor {
   // How many states were refused so, or conflicted with this node's. A sound cluster has none, so
   // this is an alarm.
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
+  // Counters whose deadline this node saw pass.
+  [[nodiscard]] std::uint64_t ended() const { return ended_; }
+  // States that checkpoints put.
+  [[nodiscard]] std::uint64_t states_put() const { return checkpoint_.states_put(); }
   // Shards of which a peer has sent cells that ended here: the owners must learn of the end. Those
   // since the last call.
   [[nodiscard]] ShardList take_outdated() { return std::exchange(outdated_, {}); }
@@ -283,7 +287,7 @@ class Executor {
   std::vector<OwnActor> actors_;  // by partition; 0: to be drawn
   Partitions confirmed_;
   Commit sealed_{};
-  std::uint64_t conflicts_ = 0;
+  std::uint64_t conflicts_ = 0, ended_ = 0;
 
   // What the open record needs besides the map's open entries.
   std::vector<Partition> new_actors_;  // drawn or forgotten there

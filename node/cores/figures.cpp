@@ -23,6 +23,7 @@ void RespFigures::add(const RespFigures& other) {
   misses += other.misses;
   errors += other.errors;
   scripts += other.scripts;
+  databases.insert(other.databases.begin(), other.databases.end());
   commands.resize(std::max(commands.size(), other.commands.size()));
   for (std::size_t i = 0; i < other.commands.size(); ++i) {
     commands[i].calls += other.commands[i].calls;

@@ -77,6 +77,7 @@ TEST(Checkpoint, puts_every_dirty_state_in_slices_and_then_cuts_the_journal) {
     keep(disk, {slice});
   }
   EXPECT_EQ(put, shards) << "each once";
+  EXPECT_EQ(executor.states_put(), shards);
 
   std::vector<std::size_t> cuts;
   while (executor.checkpointing()) {

@@ -601,6 +601,7 @@ void RespConnection::reset() {
 void RespConnection::select(std::uint32_t database) {
   database_ = database;
   set(kInDatabase, database != 0);
+  if (database != 0) server_.databases.insert(database);
   prefix_ = database == 0 ? std::string() : "db" + std::to_string(database) + ':';
 }
 

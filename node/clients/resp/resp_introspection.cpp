@@ -6,9 +6,13 @@
 #include <array>
 #include <fstream>
 #include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
 
 #include "node/base/version.h"
 #include "node/clients/resp/resp_command.h"
+#include "node/clients/resp/resp_walk.h"
 
 namespace quipu {
 namespace {
@@ -19,7 +23,8 @@ using Words = RespConnection::Words;
 
 struct Facts {
   const RespServer& server;
-  Figures figures;  // for the whole node
+  Figures figures;                                // for the whole node
+  std::map<std::uint32_t, std::uint64_t> sizes{};  // of databases
 };
 
 struct Section {
@@ -82,6 +87,10 @@ std::string two_digits(double number) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
+std::uint64_t stat(const Facts& facts, std::string_view name) {
+  return std::ranges::find(facts.figures.status.stats, name, &Stat::name)->value;
+}
+
 std::string human(std::uint64_t bytes) {
   constexpr std::array<std::string_view, 4> kUnits{"B", "K", "M", "G"};
   std::size_t unit = 0;
@@ -93,10 +102,7 @@ std::string human(std::uint64_t bytes) {
 void info_memory(const Facts& facts, std::string& to) {
   const std::uint64_t resident = resident_bytes();
   // The memory that the limit is for: entries and tables.
-  const auto& stats = facts.figures.status.stats;
-  const auto used = std::find_if(stats.begin(), stats.end(),
-                                 [](const Stat& stat) { return stat.name == "memory_used_bytes"; });
-  const std::uint64_t counters = used == stats.end() ? resident : used->value;
+  const std::uint64_t counters = stat(facts, "memory_used_bytes");
   line(to, "used_memory", counters);
   line(to, "used_memory_human", human(counters));
   line(to, "used_memory_rss", resident);
@@ -130,7 +136,8 @@ void info_stats(const Facts& facts, std::string& to) {
   line(to, "instantaneous_input_kbps", kilobytes(port.in_per_second));
   line(to, "instantaneous_output_kbps", kilobytes(port.out_per_second));
   line(to, "rejected_connections", port.rejected);
-  zeros(to, {"sync_full", "sync_partial_ok", "sync_partial_err", "expired_keys", "evicted_keys"});
+  zeros(to, {"sync_full", "sync_partial_ok", "sync_partial_err", "evicted_keys"});
+  line(to, "expired_keys", stat(facts, "counters_ended"));
   line(to, "keyspace_hits", resp.hits);
   line(to, "keyspace_misses", resp.misses);
   zeros(to, {"pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "latest_fork_usec",
@@ -184,12 +191,17 @@ void info_cpu(const Facts&, std::string& to) {
 
 void info_cluster(const Facts&, std::string& to) { line(to, "cluster_enabled", 0); }
 
-// The key count of this node's own partitions. Other nodes are not asked; DBSIZE asks them.
+void line_of_database(std::string& to, std::uint32_t database, std::uint64_t keys) {
+  if (keys == 0) return;
+  line(to, "db" + std::to_string(database),
+       "keys=" + std::to_string(keys) + ",expires=0,avg_ttl=0");
+}
+
+// Of database 0, the key count of this node's own partitions. Other nodes are not asked; DBSIZE
+// asks them.
 void info_keyspace(const Facts& facts, std::string& to) {
-  for (const Stat& stat : facts.figures.status.stats) {
-    if (stat.name == "counters" && stat.value > 0)
-      line(to, "db0", "keys=" + std::to_string(stat.value) + ",expires=0,avg_ttl=0");
-  }
+  line_of_database(to, 0, stat(facts, "counters"));
+  for (const auto& [database, keys] : facts.sizes) line_of_database(to, database, keys);
 }
 
 constexpr std::array kSections{
@@ -208,27 +220,78 @@ constexpr std::array kSections{
 
 constexpr std::string_view kOnlyIfAskedFor = "Commandstats";
 
-void info(RespConnection& connection, Words words) {
-  const Words wanted = words.subspan(1);
-  const auto is_wanted = [&wanted](const Section& section) {
+std::string info_text(const Facts& facts, const std::vector<const Section*>& sections) {
+  std::string text;
+  for (const Section* const section : sections) {
+    if (!text.empty()) text.append("\r\n");
+    text.append("# ").append(section->name).append("\r\n");
+    section->write(facts, text);
+  }
+  return text;
+}
+
+std::vector<const Section*> wanted_sections(Words wanted) {
+  std::vector<const Section*> sections;
+  for (const Section& section : kSections) {
     const bool by_default = section.name != kOnlyIfAskedFor;
-    if (wanted.empty()) return by_default;
-    return std::any_of(wanted.begin(), wanted.end(), [&](std::string_view one) {
-      return same_word(one, "all") || same_word(one, "everything") ||
-             (same_word(one, "default") && by_default) || same_word(one, lowered(section.name));
-    });
-  };
+    const bool is_wanted =
+        (wanted.empty() && by_default) || std::ranges::any_of(wanted, [&](std::string_view one) {
+          return same_word(one, "all") || same_word(one, "everything") ||
+                 (same_word(one, "default") && by_default) || same_word(one, lowered(section.name));
+        });
+    if (is_wanted) sections.push_back(&section);
+  }
+  return sections;
+}
+
+// Counts the databases beside 0 that are in use, one after the other. One that cannot be counted
+// is left out.
+class SizesOfDatabases {
+ public:
+  SizesOfDatabases(RespConnection& connection, Facts& facts)
+      : connection_(connection), facts_(facts), at_(facts.sizes.begin()) {
+    begin();
+  }
+
+  // True: it has ended. Otherwise it has asked again.
+  [[nodiscard]] bool take(const RespAnswer& answer) {
+    if (!count_->take(answer)) return false;
+    if (count_->failure().empty()) at_->second = count_->counters();
+    if (++at_ == facts_.sizes.end()) return true;
+    begin();
+    return false;
+  }
+
+ private:
+  void begin() {
+    count_.emplace(connection_, "db" + std::to_string(at_->first) + ':');
+    count_->begin();
+  }
+
+  RespConnection& connection_;
+  Facts& facts_;
+  std::map<std::uint32_t, std::uint64_t>::iterator at_;
+  std::optional<CountAll> count_;
+};
+
+void info(RespConnection& connection, Words words) {
+  const std::vector<const Section*> sections = wanted_sections(words.subspan(1));
   connection.settle_figures();
   const RespServer& server = connection.server();
-  const Facts facts{server, server.context.of_node(server.own_figures())};
-  std::string text;
-  for (const Section& section : kSections) {
-    if (!is_wanted(section)) continue;
-    if (!text.empty()) text.append("\r\n");
-    text.append("# ").append(section.name).append("\r\n");
-    section.write(facts, text);
+  const auto facts =
+      std::make_shared<Facts>(Facts{server, server.context.of_node(server.own_figures())});
+  const auto is_keyspace = [](const Section* one) { return one->write == info_keyspace; };
+  if (std::ranges::any_of(sections, is_keyspace)) {
+    for (const std::uint32_t database : facts->figures.resp.databases) facts->sizes[database] = 0;
   }
-  connection.writer().verbatim(text);
+  if (facts->sizes.empty()) return connection.writer().verbatim(info_text(*facts, sections));
+  const auto count = std::make_shared<std::optional<SizesOfDatabases>>();
+  connection.run([facts, count, sections](const RespAnswer& answer, RespWriter& to) {
+    if (!(*count)->take(answer)) return false;
+    to.verbatim(info_text(*facts, sections));
+    return true;
+  });
+  count->emplace(connection, *facts);
 }
 
 // ---- CONFIG ----

@@ -76,6 +76,7 @@ Figures RespServer::own_figures() const {
   Figures own{context.port.core()->status(NodeClock::now(), 0), figures, context.figures};
   own.resp.commands.assign(commands.begin(), commands.end());
   own.resp.scripts = scripts.size();
+  own.resp.databases = databases;
   return own;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,7 +50,8 @@ struct RespServer {
   Instant started = NodeClock::now();
   std::map<ClientId, RespConnection*> connections{};
   RespScripts scripts{};
-  RespFigures figures{};  // without `commands`
+  std::set<std::uint32_t> databases{};  // that some client has selected, without 0
+  RespFigures figures{};                // without these and `commands`
   std::vector<CommandCount> commands = std::vector<CommandCount>(command_numbers());
 
   // ---- namespaces, as this node knows them ----

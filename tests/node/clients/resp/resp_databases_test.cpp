@@ -228,6 +228,22 @@ TEST_P(RespTwoDatabases, AfterARefusedSelectNothingCountsInTheDatabaseBefore) {
   EXPECT_EQ(client.reply_to("INCR a"), ":1\r\n");
 }
 
+TEST_P(RespDatabases, AreListedByInfo) {
+  converse_in(2, {{"MSET a 1 b 2", "+OK "}});
+  converse_in(10, {{"SET a 1", "+OK "}});
+  converse_in(3, {{"EXISTS a", ":0 "}});
+  RawConnection client = connect();
+  EXPECT_THAT(client.reply_to("CONFIG RESETSTAT"), StartsWith("+OK"));
+  const auto keyspace = [&] { return client.reply_to("INFO keyspace"); };
+  // Another reactor's figures may be a moment old.
+  EXPECT_TRUE(eventually([&] { return keyspace().find("\r\ndb0:keys=3,") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] { return keyspace().find("\r\ndb10:keys=1,") != std::string::npos; }));
+  EXPECT_THAT(keyspace(), HasSubstr("\r\ndb2:keys=2,expires=0,avg_ttl=0\r\n"));
+  EXPECT_THAT(keyspace(), Not(HasSubstr("db3")));
+  EXPECT_THAT(client.reply_to("INFO server"), Not(HasSubstr("db2:")));
+  converse(std::move(client), {{"MULTI", "+OK "}, {"INFO keyspace", "+QUEUED "}});
+}
+
 class RespDatabasesThatMayBeFlushed : public RespDatabases {
  protected:
   RespDatabasesThatMayBeFlushed() : RespDatabases({.flushall = true}) {}
