@@ -47,13 +47,15 @@ bool Reads::has_ended(Instant now, Wall ends) const {
   return date && ends <= *date;
 }
 
-// At least 1, if the clock is not trusted and says that it is over.
+// At least 1, although the clock may say that it is over.
 std::uint64_t Reads::expires_in(Instant now, Wall ends) const {
   return static_cast<std::uint64_t>(
       std::max<std::int64_t>(1, (ends - executor_.wall(now)).count()));
 }
 
-// The sum of a counter's shards, piece_of(shard) each. A strong read reports no age.
+// The sum of a counter's shards, piece_of(shard) each. A strong read reports no age, and what had
+// ended when it was collected has ended (Collector::take_answer). It must not tell of an end that
+// came later: nobody was told of that, and a slower clock would show the counter again.
 template <class PieceOf>
 Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piece_of) const {
   QUIPU_CHECK(shards >= 1 && shards <= kMaxShards, "a counter has 1 to 1024 shards", shards);
@@ -63,7 +65,7 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
   Total sum;
   for (ShardIndex shard = 0; shard < shards; ++shard) {
     const Piece& piece = piece_of(shard);
-    if (!has_ended(now, piece.ends)) {
+    if (level == ReadLevel::strong || !has_ended(now, piece.ends)) {
       sum += piece.total;
       if (piece.ends != Wall{}) {
         value.expires_in_ms = expires_in(now, piece.ends);

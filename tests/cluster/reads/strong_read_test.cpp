@@ -29,6 +29,24 @@ TEST(StrongRead, OfDifferingCopiesIsAnsweredOnlyOnceAMajorityHoldsTheJoin) {
   EXPECT_EQ(nodes.held(1, "a"), 3);
 }
 
+// The join that a majority holds does not say so, and a slower clock would show the counter again.
+TEST(StrongRead, TellsOfNoEndThatCameAfterItHadCollected) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  Op add{.key = "a", .amount = 3, .ttl_ms = 400, .kind = OpKind::add};
+  ASSERT_EQ(nodes.code(nodes.op(0, add)), Code::ok);  // only on 0 until the next interval
+  nodes.cut(1, 2);
+  nodes.stall(1);
+  const auto read = nodes.read(1, "a", ReadLevel::strong);
+  nodes.pass(500ms);
+  ASSERT_FALSE(nodes.value(read));
+  nodes.resume(1);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->value, 3);
+  EXPECT_EQ(nodes.value(read)->expires_in_ms, 1u);
+  EXPECT_EQ(nodes.total(1, "a", ReadLevel::strong), 0);
+}
+
 // Who told a state late does not hold the join.
 TEST(StrongRead, ALateAnswerIsNotTakenForAWriteBack) {
   HandDriven nodes;
