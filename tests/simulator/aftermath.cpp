@@ -128,6 +128,7 @@ void Aftermath::check_converged() {
     fail(Invariant::bounded, who_is_crowded());
   nemesis_.check_identities();
   if (!trace_.failure() && world_.transactions_) check_transactions();
+  if (!trace_.failure() && world_.homes_) check_homes();
   if (!trace_.failure() && world_.windows_) check_windows();
   if (!trace_.failure() && world_.ends_) check_ends();
   if (!trace_.failure()) check_totals();
@@ -187,6 +188,18 @@ void Aftermath::check_transactions() {
     if (const std::string torn = world_.transactions_->what_is_torn(i, *first, *second);
         !torn.empty())
       return fail(Invariant::transactions_are_whole, torn);
+  }
+}
+
+void Aftermath::check_homes() {
+  const std::vector<std::string> keys = world_.homes_->keys();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto total = strong_total(*nodes_[0], keys[i]);
+    if (!total)
+      return fail(Invariant::works_after_healing,
+                  "a strong read of a counter that is decided about at home has no answer");
+    if (const std::string passed = world_.homes_->what_is_passed(i, *total); !passed.empty())
+      return fail(Invariant::decided_at_home, passed);
   }
 }
 
@@ -504,7 +517,8 @@ void Aftermath::check_lists() {
     told.erase(key);
   }
   std::erase_if(told, [](const std::string& key) {
-    return key.starts_with(kWindowsPrefix) || key.starts_with(kTogetherPrefix);
+    return key.starts_with(kWindowsPrefix) || key.starts_with(kTogetherPrefix) ||
+           key.starts_with(kHomesPrefix);
   });
   if (!told.empty())
     fail(Invariant::lists_are_whole,

@@ -42,6 +42,7 @@ class Aftermath {
   void check_converged();
   void check_namespaces();
   void check_transactions();
+  void check_homes();
   void check_windows();
   void check_ends();
   void check_absence();

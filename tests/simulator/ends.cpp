@@ -181,6 +181,32 @@ void EndsClients::read(std::size_t at) {
   const auto level = ReadLevel{static_cast<std::uint8_t>(random_.below(3))};
   if (level == ReadLevel::strong && !options_.has(Knob::strong_reads) && random_.below(4) != 0)
     return;
+  read(at, node, level);
+}
+
+// Between the moments when the fastest and the slowest trusted clock say that it ends, only what
+// the fastest tells others keeps them from showing it.
+void EndsClients::watch_the_end(std::size_t at, Wall deadline) {
+  Key& key = keys_[at];
+  if (std::chrono::abs(deadline - key.watched) < milliseconds(20)) return;
+  key.watched = deadline;
+  std::vector<SimNode*> trusted;
+  for (SimNode* node : nodes_)
+    if (node->running() && node->core()->clock().trusted()) trusted.push_back(node);
+  if (trusted.size() < 2) return;
+  const auto [slowest, fastest] = std::ranges::minmax_element(
+      trusted, {}, [](SimNode* node) { return node->core()->clock().at(node->clock().now()); });
+  const Duration left = deadline - (*fastest)->core()->clock().at((*fastest)->clock().now());
+  for (int reads = 0; reads < 8; ++reads) {
+    SimNode* const node = reads < 4 ? *fastest : *slowest;
+    shared_.time.in(std::max(left, Duration{}) + milliseconds(decisions_.below(60)),
+                    [this, at, node] {
+                      if (!stopped_ && node->running()) read(at, *node, ReadLevel::strong);
+                    });
+  }
+}
+
+void EndsClients::read(std::size_t at, SimNode& node, ReadLevel level) {
   Read ask{.level = level, .timeout_ms = kTimeoutMs, .keys = {keys_[at].name}};
   node.ask(ask, [this, at, level, begun = shared_.time.now(),
                  trusted = node.core()->clock().trusted(), &node](const Answer& answer) {
@@ -190,6 +216,9 @@ void EndsClients::read(std::size_t at) {
              std::string(quipu::describe(value.code).name) + " " + std::to_string(value.value) +
              ", for " + std::to_string(value.expires_in_ms) + " ms";
     });
+    if (value.code == Code::ok && value.expires_in_ms > 0)
+      watch_the_end(
+          at, node.core()->clock().at(node.clock().now()) + milliseconds(value.expires_in_ms));
     if (value.code == Code::ok)
       check(at, node, level, value, begun, trusted && node.core()->clock().trusted());
   });
@@ -225,8 +254,8 @@ bool EndsClients::must_show(const Key& key, std::size_t digit, Instant begun,
 }
 
 void EndsClients::check(std::size_t at, const SimNode& node, ReadLevel level, const Value& value,
-                        Instant begun, bool trusted) const {
-  const Key& key = keys_[at];
+                        Instant begun, bool trusted) {
+  Key& key = keys_[at];
   const auto told = [&] {
     return node.name() + " reads " + key.name + " as " + std::to_string(value.value);
   };
@@ -240,6 +269,18 @@ void EndsClients::check(std::size_t at, const SimNode& node, ReadLevel level, co
       return fail(Invariant::counts_in_one_life, told() + ", in which " + what + " counts twice");
     if (times == 1 && key.adds[digit].refused && ledger_.disks_lost_since(Instant::min()) == 0)
       return fail(Invariant::counts_in_one_life, told() + ", though " + what + " was refused");
+    if (level == ReadLevel::strong && ledger_.disks_lost_since(Instant::min()) == 0 &&
+        !ledger_.came_back()) {
+      Add& add = key.adds[digit];
+      if (times == 1 && add.gone < begun)
+        return fail(Invariant::ended_stays_ended,
+                    told() + ", in which " + what +
+                        " is back, though an earlier strong read had told "
+                        "that it was gone");
+      const Instant now = shared_.time.now();
+      if (times == 1) add.shown = std::min(add.shown, now);
+      if (times == 0 && std::min(add.acked, add.shown) < begun) add.gone = std::min(add.gone, now);
+    }
     if (!key.lives()) continue;
     if (times == 1 && trusted && begun > ended(key, digit))
       return fail(Invariant::ended_stays_ended, told() + ", in which " + what + " had ended");

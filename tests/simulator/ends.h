@@ -57,11 +57,14 @@ class EndsClients {
     Instant latest{};  // when it was carried out, at the latest
     bool refused = false;
     Instant acked = kNever;  // at quorum
+    Instant shown = kNever;  // by a strong read
+    Instant gone = kNever;   // by a later one
   };
   struct Key {
     std::string name;
     Duration ttl{};  // zero: expiring
     Instant burst_ends{}, next_burst{};
+    Wall watched{};  // the deadline that was watched last
     std::vector<Add> adds;
     Instant since{};  // for one that is only watched
     [[nodiscard]] bool lives() const { return ttl != Duration::zero(); }
@@ -73,9 +76,11 @@ class EndsClients {
   [[nodiscard]] std::string decision(const Key& key, std::int64_t amount);
   void change(std::size_t key);
   void read(std::size_t key);
+  void read(std::size_t key, SimNode& node, ReadLevel level);
+  void watch_the_end(std::size_t key, Wall deadline);
   void expire(std::size_t key, SimNode& node, Wall at, Ack ack);
   void check(std::size_t key, const SimNode& node, ReadLevel level, const Value& value,
-             Instant begun, bool trusted) const;
+             Instant begun, bool trusted);
   [[nodiscard]] Instant ended(const Key& key, std::size_t digit) const;
   [[nodiscard]] bool must_show(const Key& key, std::size_t digit, Instant begun,
                                Instant answered) const;

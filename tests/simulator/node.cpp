@@ -17,6 +17,25 @@ void feed(FrameDecoder& decoder, const std::string& bytes) {
   decoder.commit(bytes.size());
 }
 
+// Its replies end with who has decided.
+class NamedDecider final : public Decider {
+ public:
+  NamedDecider(const Shared& shared, const SimNode& node) : shared_(shared), node_(node) {}
+
+  std::string decide(std::string_view words, Decisions& on) const override {
+    shared_.on_decided(node_, words);
+    return words_.decide(words, on) + " by " + node_.name();
+  }
+  std::vector<std::string_view> keys(std::string_view words) const override {
+    return words_.keys(words);
+  }
+
+ private:
+  const Shared& shared_;
+  const SimNode& node_;
+  const test::WordDecider words_{};
+};
+
 }  // namespace
 
 SimNode::SimNode(const Shared& shared, MemberIndex self, Random random)
@@ -24,7 +43,8 @@ SimNode::SimNode(const Shared& shared, MemberIndex self, Random random)
       self_(self),
       random_(random),
       clock_(shared.time),
-      disk_(self, shared.oracle, random_.split()) {}
+      disk_(self, shared.oracle, random_.split()),
+      decider_(std::make_unique<NamedDecider>(shared_, *this)) {}
 
 void SimNode::broken(std::string what) {
   shared_.trace.fail(shared_.time.now(), Invariant::no_crash, name() + ": " + std::move(what));
@@ -75,8 +95,7 @@ bool SimNode::start() {
   trusted_wall_ = {};
   core_ = std::make_unique<NodeCore>(clock_.now(), wall(), shared_.config, self_, shared_.settings,
                                      std::move(*executor), random_.split());
-  static const test::WordDecider decider;
-  core_->decide_by(decider);
+  core_->decide_by(*decider_);
   tick();
   dial();
   return true;
@@ -338,6 +357,7 @@ void SimNode::answer_client(ClientId client, std::string bytes) {
 // ---- effects ----
 
 void SimNode::perform(Effects& effects) {
+  shared_.on_turn(*this);
   for (Sealed& sealed : effects.writes) disk_.write(std::move(sealed));
   begin_sync();
   if (effects.load) begin_load(std::move(*effects.load));

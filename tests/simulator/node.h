@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cluster/changes/decision.h"
 #include "cluster/node_core.h"
 #include "storage/recovery.h"
 #include "tests/simulator/clock.h"
@@ -19,6 +20,8 @@
 #include "tests/simulator/oracle.h"
 
 namespace quipu::sim {
+
+class SimNode;
 
 // Shared by all nodes of a world. All of it must outlive them.
 struct Shared {
@@ -30,6 +33,8 @@ struct Shared {
   NodeSettings settings;
   std::function<void()> on_crash;  // some process has died
   std::function<void()> on_votes;  // some node's copies got in sync or out of sync
+  std::function<void(const SimNode&, std::string_view words)> on_decided;
+  std::function<void(const SimNode&)> on_turn;  // its core has done something
 };
 
 class SimNode {
@@ -146,6 +151,7 @@ class SimNode {
   Wall::duration wall_ahead_{};
   Wall trusted_wall_{};  // the latest that this core has shown while it trusted its clock
   Disk disk_;
+  std::unique_ptr<const Decider> decider_;
   std::vector<SimNode*> nodes_;
 
   bool rebuild_ = false;

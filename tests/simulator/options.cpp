@@ -61,6 +61,7 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::ends, "ends", "some counters end", 40},
     KnobInfo{Knob::windows, "windows", "some counters count in windows of time", 40},
     KnobInfo{Knob::transactions, "transactions", "some counters are changed together", 25},
+    KnobInfo{Knob::homes, "homes", "some counters are decided about at their home", 25},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 

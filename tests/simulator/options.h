@@ -68,6 +68,7 @@ enum class Knob : std::uint8_t {
   ends,
   windows,
   transactions,
+  homes,
   count_  // how many there are
 };
 

@@ -9,6 +9,7 @@
 #include "storage/lattice.h"
 #include "storage/stored_keys.h"
 #include "tests/simulator/ends.h"
+#include "tests/simulator/homes.h"
 #include "tests/simulator/reference.h"
 #include "tests/simulator/transactions.h"
 #include "tests/simulator/windows.h"
@@ -36,7 +37,7 @@ namespace {
 // may show. And the records of a transaction go to the disk as one.
 bool ends(ShardRef shard) {
   return shard.key.starts_with(kEndsPrefix) || shard.key.starts_with(kWindowsPrefix) ||
-         shard.key.starts_with(kTogetherPrefix);
+         shard.key.starts_with(kTogetherPrefix) || shard.key.starts_with(kHomesPrefix);
 }
 
 std::string name(ShardRef shard) {

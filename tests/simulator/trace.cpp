@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 45> kInvariants = {{
+constexpr std::array<InvariantInfo, 46> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -66,6 +66,8 @@ constexpr std::array<InvariantInfo, 45> kInvariants = {{
     {"one_window_per_tier", "an add counts in one window of each tier, that of its time"},
     {"settled_does_not_change", "once a count is called settled, later answers give the same"},
     {"transactions_are_whole", "all that a transaction changes survives a crash, or nothing"},
+    {"decided_at_home",
+     "what is decided at home is decided there, so the limit of one home is kept"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle, and no check fails"},
 }};

@@ -57,6 +57,7 @@ enum class Invariant : std::uint8_t {
   one_window_per_tier,
   settled_does_not_change,
   transactions_are_whole,
+  decided_at_home,
   works_after_healing,
   no_crash,
 };

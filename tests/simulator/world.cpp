@@ -85,6 +85,12 @@ World::World(const Options& options, Trace& trace)
               [this] { ledger_.on_crash(time_.now()); },
               [this] {
                 if (sampling_) check_majorities(Which::all);
+              },
+              [this](const SimNode& node, std::string_view words) {
+                if (homes_) homes_->on_decided(node, words);
+              },
+              [this](const SimNode& node) {
+                if (homes_) homes_->on_turn(node);
               }} {
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     owned_.push_back(std::make_unique<SimNode>(shared_, i, random_.split()));
@@ -118,6 +124,7 @@ World::World(const Options& options, Trace& trace)
   if (options_.has(Knob::windows) && !nobody_knows)
     windows_.emplace(shared_, nodes_, ledger_, options_);
   if (options_.has(Knob::transactions)) transactions_.emplace(shared_, nodes_, ledger_, options_);
+  if (options_.has(Knob::homes)) homes_.emplace(shared_, nodes_, ledger_, options_);
 }
 
 void World::run_for(Duration length) {
@@ -172,6 +179,7 @@ void World::run_whole() {
   if (ends_) ends_->work();
   if (windows_) windows_->work();
   if (transactions_) transactions_->work();
+  if (homes_) homes_->work();
   nemesis_->on_favoured([this](MemberIndex node, StoreId store) {
     for (auto& client : wire_clients_) client->favour(node, store);
   });
@@ -182,6 +190,7 @@ void World::run_whole() {
   if (ends_) ends_->stop();
   if (windows_) windows_->stop();
   if (transactions_) transactions_->stop();
+  if (homes_) homes_->stop();
   sampling_ = false;
   trace_.say(time_.now(), [] { return "*** all faults end"; });
   nemesis_->heal();
@@ -273,7 +282,8 @@ void World::check_local_reads() {
 void World::check_counts() {
   if (count_.node != nullptr && count_.node->running()) {
     if (!count_.node->told() && time_.now() < count_.until) return;
-    if (count_.node->told()) check_told(*count_.node->told());
+    // A disk may have gone back to an older copy since it was asked.
+    if (count_.node->told() && !ledger_.came_back()) check_told(*count_.node->told());
   }
   count_.node = nullptr;
   SimNode& node = *nodes_[++count_.turn % nodes_.size()];
@@ -320,7 +330,8 @@ void World::check_told(const Answer& told) {
   const std::size_t least = count_.certain.size();
   const std::size_t most = ledger_.keys().size() + (ends_ ? ends_->counters() : 0) +
                            (windows_ ? windows_->counters() : 0) +
-                           (transactions_ ? transactions_->counters() : 0);
+                           (transactions_ ? transactions_->counters() : 0) +
+                           (homes_ ? homes_->counters() : 0);
   const KeyCount* const sized = std::get_if<KeyCount>(&told);
   if (sized != nullptr && sized->code == Code::ok &&
       (sized->counters > most || sized->counters < least))

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/simulator/ends.h"
+#include "tests/simulator/homes.h"
 #include "tests/simulator/library_client.h"
 #include "tests/simulator/namespaces.h"
 #include "tests/simulator/nemesis.h"
@@ -89,6 +90,7 @@ class World {
   std::optional<EndsClients> ends_;
   std::optional<WindowsClients> windows_;
   std::optional<TransactionClients> transactions_;
+  std::optional<HomeClients> homes_;
   bool sampling_ = false;
   Count count_;
   std::size_t turn_ = 0;  // the part of the old keys that is checked
