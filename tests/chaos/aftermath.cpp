@@ -40,6 +40,18 @@ class Sweep {
   std::atomic<std::size_t> open_ = 0;
 };
 
+// The first page that has keys, or could not be made, says why the list is not empty.
+std::string what_is_listed(Client& client, std::string_view prefix) {
+  ListCursor at = ListCursor::begin;
+  while (at != ListCursor::end) {
+    const ListPage page = client.list({.prefix = std::string(prefix), .cursor = at});
+    if (!page.status.ok()) return page.status.message();
+    if (!page.keys.empty()) return page.keys.front();
+    at = page.next;
+  }
+  return "";
+}
+
 }  // namespace
 
 Aftermath read_everywhere(const std::vector<std::string>& nodes,
@@ -78,6 +90,23 @@ Aftermath read_everywhere(const std::vector<std::string>& nodes,
   }
   result.took = std::chrono::duration_cast<std::chrono::milliseconds>(recorder.now() - began);
   return result;
+}
+
+std::string who_lists(const std::vector<std::string>& nodes, std::string_view prefix,
+                      std::chrono::seconds patience) {
+  std::string who;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const auto client = connect_to({nodes[node]}, 0);
+    std::string listed;
+    const bool none = test::eventually(
+        [&] {
+          listed = what_is_listed(*client, prefix);
+          return listed.empty();
+        },
+        patience);
+    if (!none) who += (who.empty() ? "n" : ", n") + std::to_string(node + 1) + ": " + listed;
+  }
+  return who;
 }
 
 }  // namespace quipu::chaos

@@ -1,8 +1,10 @@
-// aftermath.h: after healing, reads every key on every node until all agree.
+// aftermath.h: after healing, reads every key on every node until all agree, and lists what has
+// ended.
 #pragma once
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/chaos/history.h"
@@ -23,5 +25,9 @@ struct Aftermath {
 [[nodiscard]] Aftermath read_everywhere(const std::vector<std::string>& nodes,
                                         const std::vector<std::string>& keys,
                                         const Recorder& recorder, std::chrono::seconds patience);
+
+// Nodes that still list counters with that prefix after `patience`. Empty: none.
+[[nodiscard]] std::string who_lists(const std::vector<std::string>& nodes, std::string_view prefix,
+                                    std::chrono::seconds patience);
 
 }  // namespace quipu::chaos

@@ -56,6 +56,7 @@ Cluster::Cluster(Programs programs, std::size_t reactors, std::filesystem::path 
       network_(network),
       disks_(disks) {
   write_settings(reactors);
+  for (std::size_t node = 0; node < kNodes; ++node) set_clock(node, {});
 }
 
 Cluster::~Cluster() {
@@ -92,6 +93,9 @@ std::filesystem::path Cluster::log(std::size_t node) const {
 std::filesystem::path Cluster::sync_switch(std::size_t node) const {
   return directory_ / (name_of(node) + ".failing-sync");
 }
+std::filesystem::path Cluster::clock(std::size_t node) const {
+  return directory_ / (name_of(node) + ".clock");
+}
 
 void Cluster::start(std::size_t node, Store store) {
   Node& at = nodes_[node];
@@ -103,7 +107,8 @@ void Cluster::start(std::size_t node, Store store) {
       "--pdeathsig",
       "KILL",
       "env",
-      "LD_PRELOAD=" + programs_.failing_sync,
+      "LD_PRELOAD=" + programs_.faulty_machine,
+      "QUIPU_CLOCK_AHEAD=" + clock(node).string(),
       "QUIPU_FAIL_SYNC_WHILE=" + sync_switch(node).string(),
       std::string("QUIPU_LIE_ABOUT_SYNC=") + (programs_.lying_syncs ? "yes" : ""),
       programs_.quipud,
@@ -156,6 +161,31 @@ void Cluster::resume(std::size_t node) {
 void Cluster::break_sync(std::size_t node) const { std::ofstream(sync_switch(node)).flush(); }
 void Cluster::mend_sync(std::size_t node) const { std::filesystem::remove(sync_switch(node)); }
 
+// In place, since the process has it mapped.
+void Cluster::set_clock(std::size_t node, std::chrono::seconds ahead) const {
+  const std::int64_t seconds = ahead.count();
+  const bool exists = std::filesystem::exists(clock(node));
+  std::fstream file(clock(node),
+                    std::ios::binary | std::ios::out | (exists ? std::ios::in : std::ios::trunc));
+  file.write(reinterpret_cast<const char*>(&seconds), sizeof seconds).flush();
+  if (!file) throw std::runtime_error("cannot write " + clock(node).string());
+}
+
+bool Cluster::trusts_its_clock(std::size_t node, bool expected,
+                               std::chrono::seconds patience) const {
+  return test::eventually(
+      [&] {
+        const auto members = ask_for_members(node);
+        const auto ours = [&](const nlohmann::json& member) {
+          return member.at("name").get<std::string>().substr(0, name_of(node).size()) ==
+                     name_of(node) &&
+                 member.at("clock_trusted") == expected;
+        };
+        return std::ranges::any_of(members, ours);
+      },
+      patience);
+}
+
 bool Cluster::ends(std::size_t node, std::chrono::milliseconds patience) {
   return test::eventually(
       [&] {
@@ -193,16 +223,22 @@ void Cluster::reap() {
   }
 }
 
+// As a node tells of all members. Empty: it cannot be asked.
+nlohmann::json Cluster::ask_for_members(std::size_t asked) const {
+  if (nodes_[asked].pid == 0) return nlohmann::json::array();
+  const test::Finished said = test::run({programs_.cli, "cluster", "status", "--node",
+                                         client_address(asked), "-o", "json", "--timeout", "1s"});
+  // It exits with 1 where a member cannot be reached, and still shows the others.
+  const auto status = nlohmann::json::parse(said.out, nullptr, false);
+  return status.is_discarded() ? nlohmann::json::array() : status.at("members");
+}
+
 std::array<std::string, kNodes> Cluster::states() const {
   std::array<std::string, kNodes> states;
   for (std::size_t asked = 0; asked < kNodes; ++asked) {
-    if (nodes_[asked].pid == 0) continue;
-    const test::Finished said = test::run({programs_.cli, "cluster", "status", "--node",
-                                           client_address(asked), "-o", "json", "--timeout", "1s"});
-    // It exits with 1 where a member cannot be reached, and still shows the others.
-    const auto status = nlohmann::json::parse(said.out, nullptr, false);
-    if (status.is_discarded() || status.at("members").empty()) continue;
-    for (const auto& member : status.at("members")) {
+    const nlohmann::json members = ask_for_members(asked);
+    if (members.empty()) continue;
+    for (const auto& member : members) {
       for (std::size_t node = 0; node < kNodes; ++node) {
         if (member.at("name") == name_of(node)) states[node] = member.at("state");
       }

@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ namespace quipu::chaos {
 struct Programs {
   std::string quipud;
   std::string cli;
-  std::string failing_sync;  // the library to preload
-  bool lying_syncs = false;  // a planted bug
+  std::string faulty_machine;  // the library to preload
+  bool lying_syncs = false;    // a planted bug
 };
 
 class Cluster {
@@ -48,6 +49,11 @@ class Cluster {
   // Each sync fails, while `broken`.
   void break_sync(std::size_t node) const;
   void mend_sync(std::size_t node) const;
+  // Its machine's wall clock is so far ahead of the true time.
+  void set_clock(std::size_t node, std::chrono::seconds ahead) const;
+  // Whether it says within the time that it trusts its clock, or does not.
+  [[nodiscard]] bool trusts_its_clock(std::size_t node, bool expected,
+                                      std::chrono::seconds patience) const;
   // Until it is started again, it may end by itself, though not by a crash.
   void expect_end(std::size_t node) { nodes_[node].may_end = true; }
   // Until it is ready again, its store may be damaged, missing or refused by the peers.
@@ -81,6 +87,7 @@ class Cluster {
   [[nodiscard]] std::filesystem::path log(std::size_t node) const;
   [[nodiscard]] std::filesystem::path settings(std::size_t node) const;
   [[nodiscard]] std::filesystem::path sync_switch(std::size_t node) const;
+  [[nodiscard]] std::filesystem::path clock(std::size_t node) const;
   [[nodiscard]] std::string last_words(std::size_t node) const;
   void reap();
   // The operator's reaction to a node that is down, or asks for something.
@@ -88,6 +95,7 @@ class Cluster {
   void remove_broken_stores() const;
   // The state of each node, as it reports it. Empty: it cannot be asked.
   [[nodiscard]] std::array<std::string, kNodes> states() const;
+  [[nodiscard]] nlohmann::json ask_for_members(std::size_t asked) const;
 
   Programs programs_;
   std::filesystem::path directory_;

@@ -29,6 +29,7 @@ struct Testbed {
   // What a short run can afford.
   std::chrono::milliseconds longest{15'000};
   std::chrono::milliseconds longest_pause{60'000};
+  std::chrono::minutes clock_off{10};
 };
 
 struct Strike {

@@ -1,4 +1,4 @@
-// process_faults.cpp: processes that die, stand still, and are stopped in turn.
+// process_faults.cpp: processes that die, stand still, are stopped in turn, or have a wrong clock.
 #include "tests/chaos/nemesis.h"
 
 namespace quipu::chaos {
@@ -51,6 +51,29 @@ Strike rolling_restart(Testbed& testbed, Random& random) {
           }};
 }
 
+// Nothing else is wrong meanwhile, so the node must notice it by itself, and trust its clock again.
+Strike wrong_clock(Testbed& testbed, Random& random) {
+  const std::size_t node = any_node(random);
+  const bool ahead = random.below(2) == 0;
+  const seconds off = ahead ? testbed.clock_off : -testbed.clock_off;
+  const auto expect = [&testbed, node](bool trusted) {
+    if (!testbed.cluster.trusts_its_clock(node, trusted, seconds(15))) {
+      testbed.cluster.find(name_of(node) + (trusted ? " does not trust its clock, which is right"
+                                                    : " trusts its clock, which is wrong"));
+    }
+  };
+  return {.what = "of " + name_of(node) + ", " + std::to_string(testbed.clock_off.count()) +
+                  " minutes " + (ahead ? "ahead" : "behind"),
+          .lasts = between(random, milliseconds(2000), testbed.longest),
+          .begin = [&testbed, node, off] { testbed.cluster.set_clock(node, off); },
+          .end =
+              [&testbed, node, expect] {
+                expect(false);
+                testbed.cluster.set_clock(node, {});
+              },
+          .verify = [expect] { expect(true); }};
+}
+
 }  // namespace
 
 std::vector<Nemesis> process_nemeses() {
@@ -65,6 +88,12 @@ std::vector<Nemesis> process_nemeses() {
        {},
        "SIGTERM and start, one after the other",
        rolling_restart},
+      {"wrong-clock",
+       process,
+       Loss::nothing,
+       {},
+       "one node's wall clock, by 10 minutes or more",
+       wrong_clock},
   };
 }
 

@@ -120,7 +120,8 @@ void write_report(const Run& run, const History& history, std::ostream& out) {
              "healing  %zu keys, %s on all nodes %.1f s after the operator was done; "
              "%d rebuilds\n",
              run.final_keys, run.agreed ? "equal" : "NOT equal",
-             std::chrono::duration<double>(run.converged).count(), run.rebuilds);
+             std::chrono::duration<double>(run.converged).count(), run.rebuilds)
+      << format("endings  %zu counters of a few seconds\n", run.brief);
   write_operations(history, out);
   write_faults(run, history, out);
   write_verdict(run, out);

@@ -24,6 +24,9 @@ Status status_of(test::RespPipeline::Fate fate, std::string_view reply) {
 
 // ---- keys ----
 
+// A third of the witnesses.
+bool Keys::lives(std::string_view key) { return key.back() % 3 == 0; }
+
 Keys::Current& Keys::rotate(Current& current, std::string_view prefix, std::size_t most) {
   if (current.key.empty() || current.adds == most) {
     current = {std::string(prefix) + std::to_string(++made_), 0};
@@ -36,7 +39,7 @@ Keys::Current& Keys::rotate(Current& current, std::string_view prefix, std::size
 Keys::Next Keys::next_witness(Random& random) {
   const std::lock_guard lock(mutex_);
   Current& at = rotate(witnesses_[random.below(kWitnesses)], kWitnessPrefix, kAddsPerWitness);
-  return {at.key, witness_amount(at.adds++)};
+  return {at.key, witness_amount(at.adds++), lives(at.key)};
 }
 
 Keys::Next Keys::next_plain(Random& random) {
@@ -147,7 +150,10 @@ void Workload::run(Worker& worker) {
 
 void Workload::act(Worker& worker) {
   ++worker.in_flight;
-  if (worker.random.below(100) < 55) {
+  const std::uint64_t draw = worker.random.below(100);
+  if (draw < 2) {
+    add_briefly(worker);
+  } else if (draw < 57) {
     add(worker);
   } else {
     read(worker);
@@ -209,11 +215,21 @@ void Workload::add(Worker& worker) {
   const Ack ack = kLevels[worker.random.below(std::size(kLevels))];
   const auto [number, next] =
       begin_add(worker.random, {.ack = ack, .client = worker.number, .node = worker.number});
-  worker.client->counter(next.key).add(next.amount, {.ack = ack, .timeout = options_.timeout},
+  AddOptions options{.ack = ack, .timeout = options_.timeout};
+  if (next.lives) options.ttl = options_.life;
+  worker.client->counter(next.key).add(next.amount, options,
                                        [this, &worker, number = number](const Status& status) {
                                          recorder_.end_add(number, status);
                                          --worker.in_flight;
                                        });
+}
+
+void Workload::add_briefly(Worker& worker) {
+  constexpr std::chrono::milliseconds kLives{500};
+  const std::string key = std::string(kBriefPrefix) + std::to_string(++brief_);
+  worker.client->counter(key).add(
+      1, {.timeout = options_.timeout, .ttl = kLives * (1 + worker.random.below(8))},
+      [&worker](const Status&) { --worker.in_flight; });
 }
 
 void Workload::read(Worker& worker) {

@@ -5,7 +5,8 @@
 //   RESP         two more Redis clients, one with plain INCRs only. Each pipelines to one node,
 //                and goes to the next when its connection breaks: an add without its reply is
 //                in doubt
-//   adds         to witness keys (4^i) and to plain counters, up and down, at every level
+//   adds         to witness keys (4^i) and to plain counters, up and down, at every level. Some
+//                witness keys have a deadline, after the run; and some counters end soon
 //   reads        strong, local and fresh, of recent keys
 //
 // The seed decides the sequence of each client's operations. It does not decide when they
@@ -34,6 +35,7 @@ class Keys {
   struct Next {
     std::string key;
     std::int64_t amount = 0;
+    bool lives = false;  // the counter has a deadline, after the run
   };
   // A witness's digits count up in the order of these calls.
   Next next_witness(Random& random);
@@ -53,6 +55,7 @@ class Keys {
     std::string key;
     std::size_t adds = 0;
   };
+  static bool lives(std::string_view key);
   Current& rotate(Current& current, std::string_view prefix, std::size_t most);
 
   mutable std::mutex mutex_;
@@ -74,6 +77,7 @@ class Workload {
     // For each Redis client; one or two adds each. They keep a disk busy, so a killed node usually
     // has records that are not durable yet.
     int pipelines_per_second = 400;
+    std::chrono::milliseconds life{};  // of counters that end after the run
   };
   // Throws if a client finds no node. `recorder` must outlive it.
   Workload(Options options, Recorder& recorder);
@@ -83,6 +87,8 @@ class Workload {
 
   // Starts no more operations. Returns when all have ended, each by its timeout at the latest.
   void stop();
+  // How many counters were made that end soon. Each was added to once.
+  [[nodiscard]] std::size_t brief() const { return brief_; }
 
  private:
   struct Worker;
@@ -98,6 +104,7 @@ class Workload {
   [[nodiscard]] Begun begin(Keys::Next next, Add add);
   void act(Worker& worker);
   void add(Worker& worker);
+  void add_briefly(Worker& worker);
   void read(Worker& worker);
 
   Options options_;
@@ -105,9 +112,13 @@ class Workload {
   Keys keys_;
   std::mutex adding_;  // a witness's digits are in the order of the history
   std::atomic<bool> stopping_ = false;
+  std::atomic<std::size_t> brief_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<RedisWorker>> redis_;
 };
+
+// Of counters that end soon. They are not in the history: nobody knows when exactly they end.
+inline constexpr std::string_view kBriefPrefix = "brief:";
 
 // A client that prefers the node, and knows the others.
 [[nodiscard]] std::unique_ptr<Client> connect_to(const std::vector<std::string>& nodes,
