@@ -26,8 +26,16 @@ class WindowReset {
             .read({.level = ReadLevel::fresh, .timeout = environment_.timeout});
     if (!counter.ok()) return counter.status();
     steps_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kMaxRange) / counter->shards - 1);
+    const std::vector<Tier> tiers = tiers_of(all.namespaces);
+    if (tiers.empty()) return {};
+    // The node says what time it is: this machine's clock may be wrong.
+    const auto shortest = tiers.front().length;
+    const Result<Range> latest =
+        client_.counter(command_.key)
+            .last(shortest, shortest, {.level = ReadLevel::fresh, .timeout = environment_.timeout});
+    if (!latest.ok()) return latest.status();
+    now_ = latest->begin + latest->step * static_cast<std::int64_t>(latest->counts.size());
     // A moment has a window of each tier. Where the longest begins, shorter ones seldom count.
-    std::vector<Tier> tiers = tiers_of(all.namespaces);
     for (auto tier = tiers.rbegin(); tier != tiers.rend(); ++tier) {
       if (Status failed = reset_tier(*tier); !failed.ok()) return failed;
     }
@@ -47,10 +55,9 @@ class WindowReset {
 
   // In ranges of the largest size.
   Status reset_tier(const Tier& tier) {
-    const Time now = std::chrono::system_clock::now();
     const auto page = tier.length * steps_;
-    Time from = tier.kept ? std::max(Time{}, now - *tier.kept - tier.length) : Time{};
-    for (; from <= now; from += page) {
+    Time from = tier.kept ? std::max(Time{}, now_ - *tier.kept - tier.length) : Time{};
+    for (; from <= now_; from += page) {
       const Result<Range> range =
           client_.counter(command_.key)
               .range(from, from + page, tier.length,
@@ -85,6 +92,7 @@ class WindowReset {
   const Environment& environment_;
   const ResetCommand& command_;
   std::int64_t steps_ = 1;  // of a range that a node answers
+  Time now_{};
   std::size_t count_ = 0;
 };
 
