@@ -358,6 +358,7 @@ void SimNode::answer_client(ClientId client, std::string bytes) {
 
 void SimNode::perform(Effects& effects) {
   shared_.on_turn(*this);
+  if (core_->clock().trusted()) last_trusted_ = shared_.time.now();
   for (Sealed& sealed : effects.writes) disk_.write(std::move(sealed));
   begin_sync();
   if (effects.load) begin_load(std::move(*effects.load));

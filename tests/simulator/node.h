@@ -67,6 +67,8 @@ class SimNode {
   void set_wall(Wall::duration ahead) { wall_ahead_ = ahead; }
   [[nodiscard]] Wall wall() const;
   [[nodiscard]] Wall true_wall() const { return wall() - wall_ahead_; }
+  // When its core trusted its clock at the latest, after what it did then.
+  [[nodiscard]] Instant last_trusted() const { return last_trusted_; }
 
   // ---- the disk ----
   [[nodiscard]] Disk& disk() { return disk_; }
@@ -149,6 +151,7 @@ class SimNode {
   Random random_;
   Clock clock_;
   Wall::duration wall_ahead_{};
+  Instant last_trusted_{};
   Wall trusted_wall_{};  // the latest that this core has shown while it trusted its clock
   Disk disk_;
   std::unique_ptr<const Decider> decider_;

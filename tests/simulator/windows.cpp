@@ -104,8 +104,8 @@ void WindowsClients::add(std::size_t at, SimNode& node, Ack ack, std::function<v
   // A replaced disk may not hold the definition yet.
   const bool undated = here && node.core()->executor().namespaces().by_tiers() &&
                        !node.core()->clock().trusted() && !node.core()->storage_full();
-  node.ask(op, [this, at, digit, ack, undated, here, home, then = std::move(then),
-                &node](const Answer& answer) {
+  node.ask(op, [this, at, digit, ack, undated, asked = shared_.time.now(), here, home,
+                then = std::move(then), &node](const Answer& answer) {
     const auto& done = std::get<Done>(answer);
     Add& add = keys_[at].adds[digit];
     shared_.trace.say(shared_.time.now(), [&] {
@@ -118,7 +118,7 @@ void WindowsClients::add(std::size_t at, SimNode& node, Ack ack, std::function<v
     if (!add.dated) add.latest = true_wall();
     if (here) actors_.on_counted(node, home);
     if (ack == Ack::quorum) add.acked = shared_.time.now();
-    if (undated && !node.core()->clock().trusted())
+    if (undated && node.last_trusted() < asked)
       fail(Invariant::doubtful_clock_dates_nothing,
            node.name() + " does not trust its clock, and counted in " + keys_[at].name);
     if (then) then();

@@ -31,7 +31,8 @@ TEST_P(RespWindows, TellWhatACounterCountedInTime) {
   EXPECT_THAT(range, HasSubstr("\r\n$8\r\ncomplete\r\n:1\r\n"));
   EXPECT_THAT(client.reply_to("QUIPU.RANGE hits:a FROM " + now_ms(-3'600'000) + " TO " +
                               now_ms(60'000) + " STEP 1d strong"),
-              testing::ContainsRegex(":63\r\n"));
+              testing::ContainsRegex(":63\r\n|:60\r\n:3\r\n"))
+      << "soon after midnight, these are two days";
   EXPECT_THAT(client.reply_to("QUIPU.RATE hits:a 10m"),
               StartsWith("*10\r\n$10\r\nper_second\r\n$3\r\n0.1\r\n"));
   ASSERT_THAT(client.reply_to("HELLO 3"), StartsWith("%"));
