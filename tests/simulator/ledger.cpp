@@ -150,8 +150,9 @@ void Ledger::on_held(OpId id, Instant now, std::vector<MemberIndex> holders) {
 }
 
 // A disk that lost its last records may have lost the refusal's: nobody else knew of it.
+// The disk may have forgotten it while the answer was on its way.
 bool Ledger::refused_for_good(const Change& change) const {
-  return change.refused != kNever && disks_lost_since(change.refused) == 0;
+  return change.refused != kNever && disks_lost_since(change.begun) == 0;
 }
 
 std::size_t Ledger::disks_lost_since(Instant when) const {
