@@ -141,13 +141,7 @@ void RespConnection::execute(Words words) {
   } else if (!command->accepts(words.size())) {
     reject(*command, nullptr);
   } else {
-    CommandCount* const own = running_;
     command->run(*this, words);
-    if (running_ != own) [[unlikely]] {  // it was EXEC
-      count_calls();
-      running_ = own;
-      last_word_.clear();
-    }
     ++calls_;
   }
 }
@@ -266,12 +260,18 @@ void RespConnection::execute_apart(Commands commands) {
 }
 
 void RespConnection::go_on_apart() {
+  CommandCount* const own = running_;
   std::vector<std::string_view> words;
   while (apart_next_ < apart_.size() && !task_) {
     const std::vector<std::string>& command = apart_[apart_next_++];
     words.assign(command.begin(), command.end());
     execute(words);
     count_known();
+  }
+  if (running_ != own) {  // EXEC's call is yet to be counted
+    count_calls();
+    running_ = own;
+    last_word_.clear();
   }
   if (apart_next_ < apart_.size()) return;
   give_questions();  // they borrow the words

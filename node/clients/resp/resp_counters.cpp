@@ -14,30 +14,40 @@ using Words = RespConnection::Words;
 
 // ---- amounts ----
 
-template <std::int64_t kAmount>
-ReadWords<std::int64_t> read_one(Words) {
-  return {kAmount};
+struct Amount {
+  std::int64_t wanted = 0;
+  std::string_view error{};  // empty: there is none
+};
+
+template <std::int64_t amount>
+Amount read_one(Words) {
+  return {amount};
 }
 
-ReadWords<std::int64_t> read_amount(Words words) {
+Amount read_amount(Words words) {
   const auto amount = to_integer(words[2]);
-  if (!amount) return {.error = std::string(kNotAnInteger)};
+  if (!amount) return {.error = kNotAnInteger};
   return {*amount};
 }
 
-ReadWords<std::int64_t> read_decrement(Words words) {
-  ReadWords<std::int64_t> amount = read_amount(words);
+Amount read_decrement(Words words) {
+  const Amount amount = read_amount(words);
   if (amount.wanted == std::numeric_limits<std::int64_t>::min())
     return {.error = "ERR decrement would overflow"};
-  amount.wanted = -amount.wanted;
-  return amount;
+  return {-amount.wanted, amount.error};
 }
 
-template <auto read>
+template <Amount (*read)(Words)>
 void add_amount(RespConnection& connection, Words words) {
-  const ReadWords<std::int64_t> amount = read(words);
+  const Amount amount = read(words);
   if (!amount.error.empty()) return connection.error(amount.error);
   add(connection, words[1], amount.wanted);
+}
+
+template <Amount (*read)(Words)>
+ReadWords<std::int64_t> read_within(Words words) {
+  const Amount amount = read(words);
+  return {amount.wanted, std::string(amount.error)};
 }
 
 void get(RespConnection& connection, Words words) {
@@ -133,11 +143,16 @@ void exists_within(Words words, Decisions& on, RespWriter& to) {
 }
 
 constexpr std::array kCounterRules{
-    rule<read_one<1>, add_within>("incr"),         rule<read_one<-1>, add_within>("decr"),
-    rule<read_amount, add_within>("incrby"),       rule<read_decrement, add_within>("decrby"),
-    rule<read_key_alone, get_within>("get"),       rule<read_key_alone, type_within>("type"),
-    rule<read_key_alone, strlen_within>("strlen"), rule_of_several<mget_within>("mget"),
-    rule_of_several<exists_within>("exists"),      rule_of_several<exists_within>("touch"),
+    rule<read_within<read_one<1>>, add_within>("incr"),
+    rule<read_within<read_one<-1>>, add_within>("decr"),
+    rule<read_within<read_amount>, add_within>("incrby"),
+    rule<read_within<read_decrement>, add_within>("decrby"),
+    rule<read_key_alone, get_within>("get"),
+    rule<read_key_alone, type_within>("type"),
+    rule<read_key_alone, strlen_within>("strlen"),
+    rule_of_several<mget_within>("mget"),
+    rule_of_several<exists_within>("exists"),
+    rule_of_several<exists_within>("touch"),
 };
 
 constexpr std::array kCounterCommands{
