@@ -84,8 +84,7 @@ void Collector::begin(Round& round, Phase phase) {
 // The collected states may be from a start that has ended, so all of them are dropped.
 void Collector::begin_anew(Instant now, Round& round) {
   round.collected = now;
-  QUIPU_CHECK(round.phase == Phase::writing, "only what could not be written is collected anew",
-              round.phase);
+  QUIPU_CHECK(round.phase != Phase::one, "one owner's answer is not collected anew", round.phase);
   for (Shard& shard : round.work) {
     shard.state = {};
     shard.answered = false;
@@ -113,9 +112,10 @@ bool Collector::writes_in_vain(const Round& round) const {
 }
 
 // The owners may have forgotten by then that a counter has ended since it was collected.
-bool Collector::writes_what_is_old(Instant now, const Round& round) const {
-  return round.phase == Phase::writing && !round.boots.empty() &&
-         now - round.collected > kLifeGrace / 2;
+bool Collector::has_what_is_old(Instant now, const Round& round) const {
+  const bool collects =
+      round.phase == Phase::collecting || (round.phase == Phase::writing && !round.boots.empty());
+  return collects && now - round.collected > kLifeGrace / 2;
 }
 
 bool Collector::wants(const Round& round, const Shard& shard, MemberIndex member) const {
@@ -214,7 +214,7 @@ bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) const {
   ShardState theirs{
       {entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards, entry.life};
   ShardState joined = shard.state;
-  if (theirs.life != Life{}) {
+  if (theirs.life != Life{} || joined.life != Life{}) {
     const Wall ended = theirs.life.ended;
     const bool realized = realize_both(joined, theirs, executor_.date());
     if (realized || theirs.life.ended != ended) shard.identical = false;
@@ -371,7 +371,7 @@ void Collector::on_tick(Instant now) {
       late.push_back(id);
     } else {
       round.slow = std::exchange(round.ticked, true);
-      if (writes_in_vain(round) || writes_what_is_old(now, round)) begin_anew(now, round);
+      if (writes_in_vain(round) || has_what_is_old(now, round)) begin_anew(now, round);
       for (Shard& shard : round.work) shard.refused = {};
       pursue(id, round);
     }

@@ -99,7 +99,7 @@ class Collector {
     std::uint32_t age_ms = 0;
     bool complete = true;
     Instant asked{};
-    Instant collected{};  // … when the states that are written were asked for
+    Instant collected{};  // … when the states that it has were asked for
     std::vector<Then> askers;
     bool ticked = false;  // an interval has ended since
     bool slow = false;    // another one has: in mode one, all owners are asked
@@ -126,7 +126,7 @@ class Collector {
   void advance(RoundId id);
   void begin(Round& round, Phase phase);
   void begin_anew(Instant now, Round& round);
-  [[nodiscard]] bool writes_what_is_old(Instant now, const Round& round) const;
+  [[nodiscard]] bool has_what_is_old(Instant now, const Round& round) const;
   [[nodiscard]] bool writes_in_vain(const Round& round) const;
   void finish(RoundId id, Code code);
   struct Result {

@@ -53,9 +53,9 @@ std::uint64_t Reads::expires_in(Instant now, Wall ends) const {
       std::max<std::int64_t>(1, (ends - executor_.wall(now)).count()));
 }
 
-// The sum of a counter's shards, piece_of(shard) each. A strong read reports no age, and what had
-// ended when it was collected has ended (Collector::take_answer). It must not tell of an end that
-// came later: nobody was told of that, and a slower clock would show the counter again.
+// The sum of a counter's shards, piece_of(shard) each. A strong read reports no age, and no end but
+// those that were realized when the states were collected (Collector::take_answer): a majority has
+// heard of no later one, and a node with a slower clock would show the counter again.
 template <class PieceOf>
 Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piece_of) const {
   QUIPU_CHECK(shards >= 1 && shards <= kMaxShards, "a counter has 1 to 1024 shards", shards);

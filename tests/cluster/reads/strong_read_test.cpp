@@ -47,6 +47,26 @@ TEST(StrongRead, TellsOfNoEndThatCameAfterItHadCollected) {
   EXPECT_EQ(nodes.total(1, "a", ReadLevel::strong), 0);
 }
 
+// Meanwhile the other owners have forgotten that the counter has ended.
+TEST(StrongRead, CollectsAnewWhatItCollectedLongAgo) {
+  HandDriven nodes;
+  nodes.pass(1s);
+  ASSERT_EQ(nodes.code(nodes.op(1, {.key = "a", .amount = 3, .ttl_ms = 900})), Code::ok);
+  nodes.pass(500ms);
+  nodes.meddle([](MemberIndex, MemberIndex to, PeerMessage& message) {
+    const bool answer = to == 1 && std::holds_alternative<Collected>(message);
+    return answer ? HandDriven::Fate::drop : HandDriven::Fate::deliver;
+  });
+  const auto read = nodes.read(1, "a", ReadLevel::strong, 60'000);
+  for (int i = 0; i < 200; ++i) nodes.pass(100ms);
+  ASSERT_FALSE(nodes.value(read));
+  nodes.be_fair();
+  for (int i = 0; i < 10; ++i) nodes.pass(100ms);
+  ASSERT_TRUE(nodes.value(read));
+  EXPECT_EQ(nodes.value(read)->code, Code::ok);
+  EXPECT_EQ(nodes.value(read)->value, 0);
+}
+
 // Who told a state late does not hold the join.
 TEST(StrongRead, ALateAnswerIsNotTakenForAWriteBack) {
   HandDriven nodes;
