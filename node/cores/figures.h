@@ -41,8 +41,8 @@ struct RespFigures {
   std::uint64_t per_second = 0;        // commands, in the last whole second
   std::uint64_t hits = 0, misses = 0;  // for keys that were read
   std::uint64_t errors = 0;
-  std::uint64_t scripts = 0;                // that are remembered
-  std::set<std::uint32_t> databases{};      // that some client has selected, without 0
+  std::uint64_t scripts = 0;               // that are remembered
+  std::set<std::uint32_t> databases{};     // that some client has selected, without 0
   std::vector<CommandFigures> commands{};  // in the order of command_names()
   std::map<std::string, std::uint64_t, std::less<>> errors_by_code{};
 

@@ -13,6 +13,7 @@
 #include "node/base/version.h"
 #include "node/clients/resp/resp_command.h"
 #include "node/clients/resp/resp_walk.h"
+#include "protocol/check.h"
 
 namespace quipu {
 namespace {
@@ -23,7 +24,7 @@ using Words = RespConnection::Words;
 
 struct Facts {
   const RespServer& server;
-  Figures figures;                                // for the whole node
+  Figures figures;                                 // for the whole node
   std::map<std::uint32_t, std::uint64_t> sizes{};  // of databases
 };
 
@@ -88,7 +89,9 @@ std::string two_digits(double number) {
 }
 
 std::uint64_t stat(const Facts& facts, std::string_view name) {
-  return std::ranges::find(facts.figures.status.stats, name, &Stat::name)->value;
+  const auto at = std::ranges::find(facts.figures.status.stats, name, &Stat::name);
+  QUIPU_CHECK(at != facts.figures.status.stats.end(), "each node has that figure", name);
+  return at->value;
 }
 
 std::string human(std::uint64_t bytes) {
@@ -197,7 +200,7 @@ void line_of_database(std::string& to, std::uint32_t database, std::uint64_t key
        "keys=" + std::to_string(keys) + ",expires=0,avg_ttl=0");
 }
 
-// Of database 0, the key count of this node's own partitions. Other nodes are not asked; DBSIZE
+// Database 0 has the key count of this node's own partitions. Other nodes are not asked; DBSIZE
 // asks them.
 void info_keyspace(const Facts& facts, std::string& to) {
   line_of_database(to, 0, stat(facts, "counters"));
@@ -244,54 +247,48 @@ std::vector<const Section*> wanted_sections(Words wanted) {
   return sections;
 }
 
-// Counts the databases beside 0 that are in use, one after the other. One that cannot be counted
-// is left out.
-class SizesOfDatabases {
- public:
-  SizesOfDatabases(RespConnection& connection, Facts& facts)
-      : connection_(connection), facts_(facts), at_(facts.sizes.begin()) {
-    begin();
-  }
-
-  // True: it has ended. Otherwise it has asked again.
-  [[nodiscard]] bool take(const RespAnswer& answer) {
-    if (!count_->take(answer)) return false;
-    if (count_->failure().empty()) at_->second = count_->counters();
-    if (++at_ == facts_.sizes.end()) return true;
-    begin();
-    return false;
-  }
-
- private:
-  void begin() {
-    count_.emplace(connection_, "db" + std::to_string(at_->first) + ':');
-    count_->begin();
-  }
-
-  RespConnection& connection_;
-  Facts& facts_;
-  std::map<std::uint32_t, std::uint64_t>::iterator at_;
-  std::optional<CountAll> count_;
-};
+// The number of the database whose counter that is. Nothing: it is of database 0 alone.
+std::optional<std::uint32_t> database_of(std::string_view key) {
+  const std::size_t end = key.find(':');
+  if (end == key.npos || !key.starts_with("db")) return std::nullopt;
+  const auto number = to_integer(key.substr(2, end - 2));
+  if (!number || *number < 1) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
 
 void info(RespConnection& connection, Words words) {
-  const std::vector<const Section*> sections = wanted_sections(words.subspan(1));
+  const Words wanted = words.subspan(1);
+  const std::vector<const Section*> sections = wanted_sections(wanted);
   connection.settle_figures();
   const RespServer& server = connection.server();
   const auto facts =
       std::make_shared<Facts>(Facts{server, server.context.of_node(server.own_figures())});
-  const auto is_keyspace = [](const Section* one) { return one->write == info_keyspace; };
-  if (std::ranges::any_of(sections, is_keyspace)) {
-    for (const std::uint32_t database : facts->figures.resp.databases) facts->sizes[database] = 0;
-  }
-  if (facts->sizes.empty()) return connection.writer().verbatim(info_text(*facts, sections));
-  const auto count = std::make_shared<std::optional<SizesOfDatabases>>();
-  connection.run([facts, count, sections](const RespAnswer& answer, RespWriter& to) {
-    if (!(*count)->take(answer)) return false;
+  const bool counts = std::ranges::any_of(wanted, [](std::string_view one) {
+    return same_word(one, "keyspace") || same_word(one, "all") || same_word(one, "everything");
+  });
+  const std::set<std::uint32_t>& used = facts->figures.resp.databases;
+  if (!counts || used.empty()) return connection.writer().verbatim(info_text(*facts, sections));
+  // Databases have no key counts, so the names are walked through.
+  const auto walk = std::make_shared<Walk>(connection, "db");
+  connection.run([facts, walk, sections](const RespAnswer& answer, RespWriter& to) {
+    const Keys& step = *answer.keys;
+    if (step.code == Code::ok) {
+      for (const std::string& key : walk->take(step)) {
+        const auto database = database_of(key);
+        if (database && facts->figures.resp.databases.contains(*database))
+          ++facts->sizes[*database];
+      }
+      if (!walk->ended()) {
+        walk->ask();
+        return false;
+      }
+    } else {
+      facts->sizes.clear();
+    }
     to.verbatim(info_text(*facts, sections));
     return true;
   });
-  count->emplace(connection, *facts);
+  walk->ask();
 }
 
 // ---- CONFIG ----

@@ -180,15 +180,25 @@ void randomkey(RespConnection& connection, Words) {
   ask(from);
 }
 
+// A database has no key count, so the names are walked through.
 void size_of_database(RespConnection& connection) {
-  const auto count = std::make_shared<CountAll>(connection, connection.prefix());
-  connection.run([&connection, count](const RespAnswer& answer, RespWriter& to) {
-    if (!count->take(answer)) return false;
-    count->failure().empty() ? to.integer(static_cast<std::int64_t>(count->counters()))
-                             : connection.fail(to, count->failure());
-    return true;
+  const auto walk = std::make_shared<Walk>(connection, connection.prefix());
+  connection.run([&connection, walk, counters = std::int64_t{0}](const RespAnswer& answer,
+                                                                 RespWriter& to) mutable {
+    const Keys& step = *answer.keys;
+    if (step.code != Code::ok) {
+      connection.fail(to, read_error(step.code, step.detail));
+      return true;
+    }
+    counters += static_cast<std::int64_t>(walk->take(step).size());
+    if (walk->ended()) {
+      to.integer(counters);
+      return true;
+    }
+    walk->ask();
+    return false;
   });
-  count->begin();
+  walk->ask();
 }
 
 void dbsize(RespConnection& connection, Words) {

@@ -6,18 +6,6 @@ std::string_view literal_prefix(std::string_view pattern) {
   return pattern.substr(0, pattern.find_first_of("*?[\\"));
 }
 
-bool CountAll::take(const RespAnswer& answer) {
-  const Keys& step = *answer.keys;
-  if (step.code != Code::ok) {
-    failure_ = read_error(step.code, step.detail);
-    return true;
-  }
-  counters_ += walk_.take(step).size();
-  if (walk_.ended()) return true;
-  walk_.ask();
-  return false;
-}
-
 bool ResetAll::take(const RespAnswer& answer) {
   if (const Keys* const step = answer.keys) {
     if (step->code != Code::ok) {

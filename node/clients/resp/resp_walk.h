@@ -34,24 +34,6 @@ class Walk {
   std::uint32_t cursor_ = 0;
 };
 
-// Counts them all: nobody counts by prefix, so the names are walked through.
-class CountAll {
- public:
-  CountAll(RespConnection& connection, std::string prefix) : walk_(connection, std::move(prefix)) {}
-
-  void begin() { walk_.ask(); }
-  // True: it has ended. Otherwise it has asked again.
-  [[nodiscard]] bool take(const RespAnswer& answer);
-  // Once it has ended: why it stopped. Empty: all were counted.
-  [[nodiscard]] const std::string& failure() const { return failure_; }
-  [[nodiscard]] std::uint64_t counters() const { return counters_; }
-
- private:
-  Walk walk_;
-  std::uint64_t counters_ = 0;
-  std::string failure_;
-};
-
 // Resets all counters that a step listed, before the next step.
 class ResetAll {
  public:

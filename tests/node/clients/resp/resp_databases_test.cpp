@@ -231,17 +231,27 @@ TEST_P(RespTwoDatabases, AfterARefusedSelectNothingCountsInTheDatabaseBefore) {
 TEST_P(RespDatabases, AreListedByInfo) {
   converse_in(2, {{"MSET a 1 b 2", "+OK "}});
   converse_in(10, {{"SET a 1", "+OK "}});
-  converse_in(3, {{"EXISTS a", ":0 "}});
+  converse_in(3, {{"SET a 1", "+OK "}});
   RawConnection client = connect();
   EXPECT_THAT(client.reply_to("CONFIG RESETSTAT"), StartsWith("+OK"));
-  const auto keyspace = [&] { return client.reply_to("INFO keyspace"); };
   // Another reactor's figures may be a moment old.
-  EXPECT_TRUE(eventually([&] { return keyspace().find("\r\ndb0:keys=3,") != std::string::npos; }));
-  EXPECT_TRUE(eventually([&] { return keyspace().find("\r\ndb10:keys=1,") != std::string::npos; }));
-  EXPECT_THAT(keyspace(), HasSubstr("\r\ndb2:keys=2,expires=0,avg_ttl=0\r\n"));
-  EXPECT_THAT(keyspace(), Not(HasSubstr("db3")));
+  const auto has = [&client](const std::string& line) {
+    return client.reply_to("INFO keyspace").find("\r\n" + line) != std::string::npos;
+  };
+  for (const char* line :
+       {"db0:keys=4,", "db2:keys=2,expires=0,avg_ttl=0\r\n", "db3:keys=1,", "db10:keys=1,"})
+    EXPECT_TRUE(eventually([&] { return has(line); })) << line;
+  converse_in(3, {{"DEL a", ":1 "}});
+  EXPECT_FALSE(has("db3:"));
+  EXPECT_TRUE(has("db2:keys=2,"));
   EXPECT_THAT(client.reply_to("INFO server"), Not(HasSubstr("db2:")));
-  converse(std::move(client), {{"MULTI", "+OK "}, {"INFO keyspace", "+QUEUED "}});
+  EXPECT_EQ(client.reply_to("MULTI"), "+OK\r\n");
+  for (const char* command : {"INFO keyspace", "INCR a", "INFO keyspace"})
+    EXPECT_EQ(client.reply_to(command), "+QUEUED\r\n");
+  const std::string replies = client.reply_to("EXEC");
+  EXPECT_THAT(replies, testing::MatchesRegex("\\*3\r\n\\$[0-9]+\r\n# Keyspace\r\n.*\r\n:1\r\n"
+                                             "\\$[0-9]+\r\n# Keyspace\r\n.*db10:keys=1,.*"));
+  EXPECT_EQ(client.reply_to("PING"), "+PONG\r\n");
 }
 
 class RespDatabasesThatMayBeFlushed : public RespDatabases {
