@@ -510,8 +510,8 @@ void Executor::put_dated(const Placement& placement, const ShardRef& ref, const 
   if (!is_plain(state) && !replayed) {
     prefixes_.insert_prefix_of(ref.key);
     const Entry* const held = map_.find(placement, ref);
-    const std::optional<Wall> today = held != nullptr ? date() : std::nullopt;
-    if (today && is_over(held->life(), *today) && held->shows_counter()) ++ended_;
+    const bool ends = held != nullptr && held->shows_counter() && in_force(held->life());
+    if (ends && held->life().at <= state.life.ended) ++ended_;
   }
   map_.put(placement, ref, state, flags);
 }

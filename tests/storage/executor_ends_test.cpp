@@ -265,15 +265,15 @@ TEST_F(Ends, what_is_spent_is_in_no_digest_and_no_count) {
 }
 
 TEST_F(Ends, each_counter_whose_deadline_passes_is_counted_once) {
-  const ShardRef swept{"swept", 0}, added{"added", 0}, forgotten{"forgotten", 0}, moved{"moved", 0};
-  for (const ShardRef& ref : {swept, added, forgotten, moved}) (void)add_for(ref, seconds(10));
+  const ShardRef over{"over", 0}, added{"added", 0}, forgotten{"forgotten", 0}, moved{"moved", 0};
+  for (const ShardRef& ref : {over, added, forgotten, moved}) (void)add_for(ref, seconds(10));
   (void)expire(moved, today_.wall + seconds(1000));
   (void)apply(executor_, {.kind = OpKind::reset, .ref = moved});
   executor_.seal();
   EXPECT_EQ(executor_.ended(), 0u);
   pass(seconds(11));
   (void)add_for(added, seconds(1000));
-  (void)apply(executor_, {.kind = OpKind::reset, .ref = swept});  // finds nothing to reset
+  (void)apply(executor_, {.kind = OpKind::reset, .ref = over});  // finds nothing to reset
   EXPECT_EQ(executor_.ended(), 1u);
   executor_.seal();
   pass(seconds(100));
