@@ -189,8 +189,7 @@ void EndsClients::read(std::size_t at) {
 // the fastest tells others keeps them from showing it.
 void EndsClients::watch_the_end(std::size_t at, Wall deadline) {
   Key& key = keys_[at];
-  if (std::chrono::abs(deadline - key.watched) < milliseconds(20)) return;
-  key.watched = deadline;
+  if (std::exchange(key.watched, deadline) == deadline) return;
   std::vector<SimNode*> trusted;
   for (SimNode* node : nodes_)
     if (node->running() && node->core()->clock().trusted()) trusted.push_back(node);
@@ -217,9 +216,7 @@ void EndsClients::read(std::size_t at, SimNode& node, ReadLevel level) {
              std::string(quipu::describe(value.code).name) + " " + std::to_string(value.value) +
              ", for " + std::to_string(value.expires_in_ms) + " ms";
     });
-    if (value.code == Code::ok && value.expires_in_ms > 0)
-      watch_the_end(
-          at, node.core()->clock().at(node.clock().now()) + milliseconds(value.expires_in_ms));
+    if (value.code == Code::ok && value.ends != Wall{}) watch_the_end(at, value.ends);
     if (value.code == Code::ok)
       check(at, node, level, value, begun, trusted && node.core()->clock().trusted());
   });
@@ -270,7 +267,7 @@ void EndsClients::check(std::size_t at, const SimNode& node, ReadLevel level, co
       return fail(Invariant::counts_in_one_life, told() + ", in which " + what + " counts twice");
     if (times == 1 && key.adds[digit].refused && ledger_.disks_lost_since(Instant::min()) == 0)
       return fail(Invariant::counts_in_one_life, told() + ", though " + what + " was refused");
-    if (level == ReadLevel::strong && ledger_.disks_lost_since(Instant::min()) == 0 &&
+    if (level == ReadLevel::strong && trusted && ledger_.disks_lost_since(Instant::min()) == 0 &&
         !ledger_.came_back()) {
       Add& add = key.adds[digit];
       if (times == 1 && add.gone < begun)

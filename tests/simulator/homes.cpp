@@ -50,7 +50,7 @@ void HomeClients::act() {
   const std::size_t at =
       limits_.size() - 1 - random_.below(std::min<std::size_t>(3, limits_.size()));
   SimNode& node = *nodes_[random_.below(nodes_.size())];
-  if (!node.running()) return;
+  if (!node.running() || node.asleep()) return;
   std::erase_if(open_, [](const Open& one) { return one.incarnation != one.asked->incarnation(); });
   const auto open = open_.insert(open_.end(), {&node, node.incarnation(), at});
   look(*open);
@@ -73,12 +73,16 @@ void HomeClients::on_turn(const SimNode& node) {
 }
 
 void HomeClients::look(Open& open) {
-  const std::string& key = limits_[open.limit].key;
+  Limit& limit = limits_[open.limit];
+  const std::string& key = limit.key;
   const NodeCore& core = *open.asked->core();
   const Partition partition = Placement{shared_.oracle.placement(), {key, 0}}.partition();
   const auto home = core.view().home(partition);
   open.at_home = open.at_home && home && core.executor().namespaces().decides_at_home(key);
-  if (home) open.homes.insert(nodes_[*home]->name());
+  limit.at_home = limit.at_home && open.at_home;
+  if (!home) return;
+  open.homes.insert(nodes_[*home]->name());
+  limit.homes.insert(nodes_[*home]->name());
 }
 
 void HomeClients::on_answer(Opens::iterator open, const Done& done) {
@@ -99,12 +103,6 @@ void HomeClients::on_answer(Opens::iterator open, const Done& done) {
   open_.erase(open);
 }
 
-void HomeClients::on_decided(const SimNode& node, std::string_view words) {
-  const std::string_view key = words.substr(0, words.find(' '));
-  const auto limit = std::ranges::find(limits_, key, &Limit::key);
-  if (limit != limits_.end()) limit->deciders.insert(&node);
-}
-
 std::vector<std::string> HomeClients::keys() const {
   std::vector<std::string> keys;
   for (const Limit& limit : limits_) keys.push_back(limit.key);
@@ -114,12 +112,13 @@ std::vector<std::string> HomeClients::keys() const {
 // A disk that was lost, or came back as an older copy, takes what its node had allowed along.
 std::string HomeClients::what_is_passed(std::size_t counter, std::int64_t total) const {
   const Limit& limit = limits_[counter];
-  if (ledger_.disks_lost_since(Instant::min()) > 0 || ledger_.came_back()) return {};
-  const std::int64_t most = limit.limit * static_cast<std::int64_t>(limit.deciders.size());
+  if (!limit.at_home || ledger_.disks_lost_since(Instant::min()) > 0 || ledger_.came_back())
+    return {};
+  const std::int64_t most = limit.limit * static_cast<std::int64_t>(limit.homes.size());
   if (total <= most) return {};
   return limit.key + " is " + std::to_string(total) + ", though its limit is " +
-         std::to_string(limit.limit) + " and " + std::to_string(limit.deciders.size()) +
-         " nodes have decided about it";
+         std::to_string(limit.limit) + " and it had " + std::to_string(limit.homes.size()) +
+         " homes";
 }
 
 }  // namespace quipu::sim

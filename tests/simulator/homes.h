@@ -2,8 +2,8 @@
 //
 // Each counter has a limit, and each decision is an add that is refused once the limit is reached:
 // what a rate limiter asks. The node that is asked sends it to the counter's home, as it knows it.
-// So a counter may pass its limit only by what nodes allow that were its home one after the other,
-// and each of them allows no more than the limit.
+// A node that is a counter's home allows no more than the limit, so all homes together allow no
+// more than the limit of each.
 #pragma once
 
 #include <list>
@@ -31,7 +31,6 @@ class HomeClients {
   void work();
   void stop() { stopped_ = true; }
   [[nodiscard]] std::size_t counters() const { return limits_.size(); }
-  void on_decided(const SimNode& node, std::string_view words);
   void on_turn(const SimNode& node);
 
   // ---- once nothing fails any more, and the owners agree ----
@@ -43,7 +42,8 @@ class HomeClients {
   struct Limit {
     std::string key;
     std::int64_t limit = 0;
-    std::set<const SimNode*> deciders{};
+    std::set<std::string> homes{};  // to any node that was asked, at any time meanwhile
+    bool at_home = true;            // each of these knew where to decide, all the time
   };
 
   // A decision that has no answer yet, or never gets one.

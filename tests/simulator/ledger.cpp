@@ -149,8 +149,7 @@ void Ledger::on_held(OpId id, Instant now, std::vector<MemberIndex> holders) {
   changes_[id].holders = std::move(holders);
 }
 
-// A disk that lost its last records may have lost the refusal's: nobody else knew of it.
-// The disk may have forgotten it while the answer was on its way.
+// A disk may have lost the refusal's record since the change began, and no other had it.
 bool Ledger::refused_for_good(const Change& change) const {
   return change.refused != kNever && disks_lost_since(change.begun) == 0;
 }

@@ -17,23 +17,21 @@ void feed(FrameDecoder& decoder, const std::string& bytes) {
   decoder.commit(bytes.size());
 }
 
-// Its replies end with who has decided.
+// Its replies end with the name of the node that has decided.
 class NamedDecider final : public Decider {
  public:
-  NamedDecider(const Shared& shared, const SimNode& node) : shared_(shared), node_(node) {}
+  explicit NamedDecider(const std::string& name) : signature_(" by " + name) {}
 
   std::string decide(std::string_view words, Decisions& on) const override {
-    shared_.on_decided(node_, words);
-    return words_.decide(words, on) + " by " + node_.name();
+    return words_.decide(words, on) + signature_;
   }
   std::vector<std::string_view> keys(std::string_view words) const override {
     return words_.keys(words);
   }
 
  private:
-  const Shared& shared_;
-  const SimNode& node_;
   const test::WordDecider words_{};
+  const std::string signature_;
 };
 
 }  // namespace
@@ -44,7 +42,7 @@ SimNode::SimNode(const Shared& shared, MemberIndex self, Random random)
       random_(random),
       clock_(shared.time),
       disk_(self, shared.oracle, random_.split()),
-      decider_(std::make_unique<NamedDecider>(shared_, *this)) {}
+      decider_(std::make_unique<NamedDecider>(name())) {}
 
 void SimNode::broken(std::string what) {
   shared_.trace.fail(shared_.time.now(), Invariant::no_crash, name() + ": " + std::move(what));

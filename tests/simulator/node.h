@@ -31,9 +31,8 @@ struct Shared {
   Oracle& oracle;
   const ClusterConfig& config;
   NodeSettings settings;
-  std::function<void()> on_crash;  // some process has died
-  std::function<void()> on_votes;  // some node's copies got in sync or out of sync
-  std::function<void(const SimNode&, std::string_view words)> on_decided;
+  std::function<void()> on_crash;               // some process has died
+  std::function<void()> on_votes;               // some node's copies got in sync or out of sync
   std::function<void(const SimNode&)> on_turn;  // its core has done something
 };
 
@@ -55,6 +54,7 @@ class SimNode {
   void pause(Duration length);
   void wake();
   [[nodiscard]] bool running() const { return core_ != nullptr; }
+  [[nodiscard]] bool asleep() const { return asleep_; }
   // How often it was started, or crashed.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   [[nodiscard]] HostId host() const { return self_; }
@@ -67,7 +67,7 @@ class SimNode {
   void set_wall(Wall::duration ahead) { wall_ahead_ = ahead; }
   [[nodiscard]] Wall wall() const;
   [[nodiscard]] Wall true_wall() const { return wall() - wall_ahead_; }
-  // When its core trusted its clock at the latest, after what it did then.
+  // The last time at which its core trusted its clock, as seen after an event.
   [[nodiscard]] Instant last_trusted() const { return last_trusted_; }
 
   // ---- the disk ----

@@ -67,7 +67,7 @@ constexpr std::array<InvariantInfo, 46> kInvariants = {{
     {"settled_does_not_change", "once a count is called settled, later answers give the same"},
     {"transactions_are_whole", "all that a transaction changes survives a crash, or nothing"},
     {"decided_at_home",
-     "what is decided at home is decided there, so the limit of one home is kept"},
+     "what is decided at home is decided there, so no limit is exceeded while the home stays"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle, and no check fails"},
 }};

@@ -86,9 +86,6 @@ World::World(const Options& options, Trace& trace)
               [this] {
                 if (sampling_) check_majorities(Which::all);
               },
-              [this](const SimNode& node, std::string_view words) {
-                if (homes_) homes_->on_decided(node, words);
-              },
               [this](const SimNode& node) {
                 if (homes_) homes_->on_turn(node);
               }} {
