@@ -40,12 +40,12 @@ class Sweep {
   std::atomic<std::size_t> open_ = 0;
 };
 
-// The first page that has keys, or could not be made, says why the list is not empty.
+// The first key, or why the list cannot be made. Empty: nothing.
 std::string what_is_listed(Client& client, std::string_view prefix) {
   ListCursor at = ListCursor::begin;
   while (at != ListCursor::end) {
     const ListPage page = client.list({.prefix = std::string(prefix), .cursor = at});
-    if (!page.status.ok()) return page.status.message();
+    if (!page.status.ok()) return "cannot list: " + page.status.message();
     if (!page.keys.empty()) return page.keys.front();
     at = page.next;
   }
@@ -92,21 +92,22 @@ Aftermath read_everywhere(const std::vector<std::string>& nodes,
   return result;
 }
 
-std::string who_lists(const std::vector<std::string>& nodes, std::string_view prefix,
-                      std::chrono::seconds patience) {
-  std::string who;
-  for (std::size_t node = 0; node < nodes.size(); ++node) {
-    const auto client = connect_to({nodes[node]}, 0);
-    std::string listed;
-    const bool none = test::eventually(
-        [&] {
-          listed = what_is_listed(*client, prefix);
-          return listed.empty();
-        },
-        patience);
-    if (!none) who += (who.empty() ? "n" : ", n") + std::to_string(node + 1) + ": " + listed;
-  }
-  return who;
+std::string await_empty_lists(const std::vector<std::string>& nodes, std::string_view prefix,
+                              std::chrono::seconds patience) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (const std::string& node : nodes) clients.push_back(connect_to({node}, 0));
+  std::string left;
+  static_cast<void>(test::eventually(
+      [&] {
+        left.clear();
+        for (std::size_t node = 0; node < nodes.size(); ++node) {
+          const std::string listed = what_is_listed(*clients[node], prefix);
+          if (!listed.empty()) left += " n" + std::to_string(node + 1) + ": " + listed;
+        }
+        return left.empty();
+      },
+      patience));
+  return left;
 }
 
 }  // namespace quipu::chaos

@@ -26,8 +26,9 @@ struct Aftermath {
                                         const std::vector<std::string>& keys,
                                         const Recorder& recorder, std::chrono::seconds patience);
 
-// Nodes that still list counters with that prefix after `patience`. Empty: none.
-[[nodiscard]] std::string who_lists(const std::vector<std::string>& nodes, std::string_view prefix,
-                                    std::chrono::seconds patience);
+// Until no node lists a counter with that prefix. Returns what the lists have, or why they cannot
+// be made, after `patience`. Empty: nothing is left.
+[[nodiscard]] std::string await_empty_lists(const std::vector<std::string>& nodes,
+                                            std::string_view prefix, std::chrono::seconds patience);
 
 }  // namespace quipu::chaos

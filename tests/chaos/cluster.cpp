@@ -175,13 +175,14 @@ bool Cluster::trusts_its_clock(std::size_t node, bool expected,
                                std::chrono::seconds patience) const {
   return test::eventually(
       [&] {
-        const auto members = ask_for_members(node);
-        const auto ours = [&](const nlohmann::json& member) {
-          return member.at("name").get<std::string>().substr(0, name_of(node).size()) ==
-                     name_of(node) &&
-                 member.at("clock_trusted") == expected;
-        };
-        return std::ranges::any_of(members, ours);
+        std::size_t reactors = 0, as_expected = 0;
+        for (const auto& member : ask_for_members(node)) {
+          const std::string name = member.at("name");
+          if (name.substr(0, name.find('/')) != name_of(node)) continue;
+          ++reactors;
+          as_expected += member.at("clock_trusted") == expected ? 1 : 0;
+        }
+        return reactors > 0 && as_expected == reactors;
       },
       patience);
 }

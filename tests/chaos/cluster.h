@@ -49,9 +49,9 @@ class Cluster {
   // Each sync fails, while `broken`.
   void break_sync(std::size_t node) const;
   void mend_sync(std::size_t node) const;
-  // Its machine's wall clock is so far ahead of the true time.
+  // Sets its machine's wall clock ahead of the true time, or behind it.
   void set_clock(std::size_t node, std::chrono::seconds ahead) const;
-  // Whether it says within the time that it trusts its clock, or does not.
+  // Whether it says within the time that it trusts its clock, or does not, as expected.
   [[nodiscard]] bool trusts_its_clock(std::size_t node, bool expected,
                                       std::chrono::seconds patience) const;
   // Until it is started again, it may end by itself, though not by a crash.

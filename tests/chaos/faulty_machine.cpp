@@ -1,10 +1,8 @@
 // faulty_machine.cpp: a library to preload.
 //
-//   QUIPU_FAIL_SYNC_WHILE  names a file: while it exists, fdatasync and fsync fail with EIO and
-//   sync
-//                          nothing
-//   QUIPU_LIE_ABOUT_SYNC   not empty: they always sync nothing, and say that they did
-//   QUIPU_CLOCK_AHEAD      names a file of 8 bytes: the seconds by which the wall clock is ahead
+//   QUIPU_FAIL_SYNC_WHILE  a file: while it exists, fdatasync and fsync do nothing, and fail (EIO)
+//   QUIPU_LIE_ABOUT_SYNC   not empty: they do nothing, and succeed
+//   QUIPU_CLOCK_AHEAD      a file of 8 bytes: the seconds by which the wall clock is ahead
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -25,7 +25,7 @@ struct Run {
   std::size_t final_keys = 0;
   std::chrono::milliseconds converged{};
   bool agreed = false;
-  std::size_t brief = 0;  // counters that ended while it lasted
+  std::size_t brief = 0;  // counters of a few seconds that were made
 
   // Each of these fails the run.
   std::string invalid;

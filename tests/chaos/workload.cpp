@@ -24,12 +24,10 @@ Status status_of(test::RespPipeline::Fate fate, std::string_view reply) {
 
 // ---- keys ----
 
-// A third of the witnesses.
-bool Keys::lives(std::string_view key) { return key.back() % 3 == 0; }
-
 Keys::Current& Keys::rotate(Current& current, std::string_view prefix, std::size_t most) {
   if (current.key.empty() || current.adds == most) {
-    current = {std::string(prefix) + std::to_string(++made_), 0};
+    ++made_;
+    current = {std::string(prefix) + std::to_string(made_), 0, made_ % 3 == 0};
     recent_.push_back(current.key);
     if (recent_.size() > kRecent) recent_.pop_front();
   }
@@ -39,7 +37,7 @@ Keys::Current& Keys::rotate(Current& current, std::string_view prefix, std::size
 Keys::Next Keys::next_witness(Random& random) {
   const std::lock_guard lock(mutex_);
   Current& at = rotate(witnesses_[random.below(kWitnesses)], kWitnessPrefix, kAddsPerWitness);
-  return {at.key, witness_amount(at.adds++), lives(at.key)};
+  return {at.key, witness_amount(at.adds++), at.ends};
 }
 
 Keys::Next Keys::next_plain(Random& random) {
@@ -216,7 +214,7 @@ void Workload::add(Worker& worker) {
   const auto [number, next] =
       begin_add(worker.random, {.ack = ack, .client = worker.number, .node = worker.number});
   AddOptions options{.ack = ack, .timeout = options_.timeout};
-  if (next.lives) options.ttl = options_.life;
+  if (next.ends) options.ttl = options_.life;
   worker.client->counter(next.key).add(next.amount, options,
                                        [this, &worker, number = number](const Status& status) {
                                          recorder_.end_add(number, status);
@@ -226,10 +224,13 @@ void Workload::add(Worker& worker) {
 
 void Workload::add_briefly(Worker& worker) {
   constexpr std::chrono::milliseconds kLives{500};
-  const std::string key = std::string(kBriefPrefix) + std::to_string(++brief_);
+  const std::string key = std::string(kBriefPrefix) + std::to_string(++named_briefly_);
   worker.client->counter(key).add(
       1, {.timeout = options_.timeout, .ttl = kLives * (1 + worker.random.below(8))},
-      [&worker](const Status&) { --worker.in_flight; });
+      [this, &worker](const Status& status) {
+        if (status.ok()) ++brief_;
+        --worker.in_flight;
+      });
 }
 
 void Workload::read(Worker& worker) {

@@ -35,7 +35,7 @@ class Keys {
   struct Next {
     std::string key;
     std::int64_t amount = 0;
-    bool lives = false;  // the counter has a deadline, after the run
+    bool ends = false;  // an add that creates it gives it a deadline, after the run
   };
   // A witness's digits count up in the order of these calls.
   Next next_witness(Random& random);
@@ -54,8 +54,8 @@ class Keys {
   struct Current {
     std::string key;
     std::size_t adds = 0;
+    bool ends = false;
   };
-  static bool lives(std::string_view key);
   Current& rotate(Current& current, std::string_view prefix, std::size_t most);
 
   mutable std::mutex mutex_;
@@ -87,7 +87,7 @@ class Workload {
 
   // Starts no more operations. Returns when all have ended, each by its timeout at the latest.
   void stop();
-  // How many counters were made that end soon. Each was added to once.
+  // How many adds made a counter that ends soon.
   [[nodiscard]] std::size_t brief() const { return brief_; }
 
  private:
@@ -112,12 +112,12 @@ class Workload {
   Keys keys_;
   std::mutex adding_;  // a witness's digits are in the order of the history
   std::atomic<bool> stopping_ = false;
-  std::atomic<std::size_t> brief_ = 0;
+  std::atomic<std::size_t> brief_ = 0, named_briefly_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<RedisWorker>> redis_;
 };
 
-// Of counters that end soon. They are not in the history: nobody knows when exactly they end.
+// Counters that end soon have it. They are not in the history, since no client knows their end.
 inline constexpr std::string_view kBriefPrefix = "brief:";
 
 // A client that prefers the node, and knows the others.
