@@ -9,14 +9,15 @@ Partition ExecutorChoice::partition_of(std::string_view key) const {
 }
 
 // Nothing: its namespace does not decide at home, or no owner is up.
-std::optional<MemberIndex> ExecutorChoice::home_of(std::string_view key) const {
+std::optional<MemberIndex> ExecutorChoice::home_of(std::string_view key,
+                                                   Partition partition) const {
   const NamespaceTable& namespaces = executor_.namespaces();
   if (!namespaces.by_operation() || !namespaces.decides_at_home(key)) return std::nullopt;
-  return view_.home(partition_of(key));
+  return view_.home(partition);
 }
 
 std::optional<MemberIndex> ExecutorChoice::of(std::string_view key, Partition partition) const {
-  const auto home = home_of(key);
+  const auto home = home_of(key, partition);
   return home ? home : view_.owner_with_room(partition);
 }
 
@@ -31,8 +32,9 @@ bool ExecutorChoice::keeps(MemberIndex member, std::span<const std::string_view>
 
 std::optional<MemberIndex> ExecutorChoice::of_several(
     std::string_view first, std::span<const std::string_view> keys) const {
-  std::optional<MemberIndex> home = home_of(first);
-  for (std::size_t i = 0; !home && i < keys.size(); ++i) home = home_of(keys[i]);
+  std::optional<MemberIndex> home = home_of(first, partition_of(first));
+  for (std::size_t i = 0; !home && i < keys.size(); ++i)
+    home = home_of(keys[i], partition_of(keys[i]));
   if (home) return keeps(*home, keys) ? home : std::nullopt;
   if (keeps(view_.self(), keys)) return view_.self();
   for (const MemberIndex owner : view_.owners(partition_of(first)))

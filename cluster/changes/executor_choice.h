@@ -1,7 +1,7 @@
 // executor_choice.h: chooses the member that executes an op without a token.
 //
-//   an add, a reset, …     this node if it owns the shard, else another owner that is up
-//   in a namespace with    the counter's home: the first owner that is up, in the order of the
+//   an add, a reset, …     this node if it owns the shard, else another owner that is up and has
+//   room in a namespace with    the counter's home: the first owner that is up, in the order of the
 //   `decide = home`        owner table
 //   several counters       an owner of all of them
 //
@@ -24,15 +24,16 @@ class ExecutorChoice {
 
   // Nothing: no owner is up.
   [[nodiscard]] std::optional<MemberIndex> of(std::string_view key, Partition partition) const;
-  // For one op about several counters; `first` is one of them. If a counter is decided about at its
-  // home, this is the home of the first such counter: then all members send the same op to one
-  // node. Nothing: that node, or every node that is up, lacks one of the counters.
+  // For one op about several counters; `first` is one of them. If some are decided about at
+  // their homes, this is the home of the first such counter whose home is up: then all members send
+  // the same op to one node. Nothing: that node, or every node that is up, lacks one of the
+  // counters.
   [[nodiscard]] std::optional<MemberIndex> of_several(std::string_view first,
                                                       std::span<const std::string_view> keys) const;
 
  private:
   [[nodiscard]] Partition partition_of(std::string_view key) const;
-  [[nodiscard]] std::optional<MemberIndex> home_of(std::string_view key) const;
+  [[nodiscard]] std::optional<MemberIndex> home_of(std::string_view key, Partition partition) const;
   [[nodiscard]] bool keeps(MemberIndex member, std::span<const std::string_view> keys) const;
 
   const View& view_;
