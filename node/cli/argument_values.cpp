@@ -59,9 +59,9 @@ std::int64_t check_amount(const std::string& text) {
 }
 
 std::uint64_t check_number(const std::string& option, const std::optional<std::string>& given,
-                           Limits limits, std::uint64_t without) {
+                           Limits limits, std::uint64_t otherwise) {
   std::int64_t number = 0;
-  if (!given) return without;
+  if (!given) return otherwise;
   if (parse_amount(*given, number) && number >= limits.least && number <= limits.most)
     return static_cast<std::uint64_t>(number);
   throw Usage{option + " " + in_quotes(*given) + ": write a whole number from " +

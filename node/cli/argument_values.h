@@ -38,11 +38,11 @@ struct Limits {
 // The given number, which must be within the limits. Otherwise the default.
 [[nodiscard]] std::uint64_t check_number(const std::string& option,
                                          const std::optional<std::string>& given, Limits limits,
-                                         std::uint64_t without);
+                                         std::uint64_t otherwise);
 
 template <class Choice>
-Choice check_choice(const std::map<std::string, Choice>& choices, const std::string& option,
-                    const std::string& text) {
+[[nodiscard]] Choice check_choice(const std::map<std::string, Choice>& choices,
+                                  const std::string& option, const std::string& text) {
   if (const auto at = choices.find(text); at != choices.end()) return at->second;
   std::string known;
   for (const auto& [name, value] : choices) known += (known.empty() ? "" : ", ") + name;

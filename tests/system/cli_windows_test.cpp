@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "node/base/time_text.h"
@@ -74,6 +75,25 @@ TEST_F(CliWindows, AResetOfWindowsClearsWhatWasCountedInTime) {
   EXPECT_EQ(done({"reset", "hits:home", "--windows"}), "0 windows were reset\n");
   EXPECT_THAT(done({"range", "hits:other", "--last", "2d"}), HasSubstr("\t3\n"));
 }
+
+#ifdef QUIPU_FAULTY_MACHINE_PATH
+TEST_F(CliWindows, AResetOfWindowsGoesByTheClockOfTheNode) {
+  done({"add", "hits:home", "5"});
+  for (const std::int64_t days : {30, -30}) {
+    const std::string clock = directory_ / "clock";
+    const std::int64_t ahead = days * 86'400;
+    std::ofstream(clock, std::ios::binary)
+        .write(reinterpret_cast<const char*>(&ahead), sizeof ahead);
+    const CliResult reset = run_cli(
+        {"reset", "hits:home", "--windows"},
+        {.nodes = {node_->client_address()},
+         .variables = {"LD_PRELOAD=" QUIPU_FAULTY_MACHINE_PATH, "QUIPU_CLOCK_AHEAD=" + clock}});
+    EXPECT_EQ(reset.exit, 0) << reset.err;
+    EXPECT_EQ(done({"range", "hits:home", "--last", "2d"}).find("\t5\n"), std::string::npos);
+    done({"add", "hits:home", "5"});
+  }
+}
+#endif
 
 TEST_F(CliWindows, AResetOfWindowsTakesSpreadCountersAndNamespacesAtQuorum) {
   done({"namespace", "set", "hits", "--ack", "quorum"});

@@ -88,7 +88,7 @@ class RespConnection final : public ClientProtocol {
   void change(const Op& op, Write write);
   // The same for a decision, whose reply may be long.
   void decide(const Op& op, Write write);
-  // For what takes as long, and is done already.
+  // For work that takes as long as a decision, and needs no question.
   void count_decision() { ++decisions_; }
   // The first, to be filled in: an op is large. It has its id.
   [[nodiscard]] Op& new_change(Write write);

@@ -314,5 +314,19 @@ TEST(RespTransactionsOfThree, ThoseOfOneHomeAreExecutedThere) {
   EXPECT_EQ(decided() - before, 30u) << "each is one decision";
 }
 
+// More words than a decision has, so that it is executed like a pipeline.
+TEST_P(RespTransactions, CallsOfALongOneAreCountedOnce) {
+  RawConnection client = connect();
+  EXPECT_EQ(client.reply_to("MULTI"), "+OK\r\n");
+  for (int i = 0; i < 1100; ++i) ASSERT_EQ(client.reply_to("INCR a"), "+QUEUED\r\n");
+  EXPECT_TRUE(client.reply_to("EXEC").starts_with("*1100\r\n"));
+  EXPECT_EQ(client.reply_to("GET a"), "$4\r\n1100\r\n");
+  EXPECT_TRUE(eventually([&] {
+    const std::string info = client.reply_to("INFO commandstats");
+    return info.find("cmdstat_incr:calls=1100,") != std::string::npos &&
+           info.find("cmdstat_exec:calls=1,") != std::string::npos;
+  })) << client.reply_to("INFO commandstats");
+}
+
 }  // namespace
 }  // namespace quipu::test
