@@ -79,13 +79,13 @@ class Checkpoint {
   Phase phase_ = Phase::idle;
   Entry::Journaled alias_ = Entry::Journaled::alias_even;
   std::size_t journal_bytes_ = 0;
-  std::size_t owed_ = 0;  // of them, since the last slice
-  Commit first_slice_{};  // records up to here may be deleted at the end
-  Commit cut_{};          // the oldest record left, during the cut
-  std::uint64_t states_put_ = 0;
+  std::size_t owed_ = 0;          // of them, since the last slice
+  Commit first_slice_{};          // records up to here may be deleted at the end
+  Commit cut_{};                  // the oldest record left, during the cut
   std::size_t partition_ = 0;     // the next partition to put
   std::optional<ShardKey> last_;  // the last key put of it; later changes before it wait
   std::vector<Entry*> entries_;
+  std::uint64_t states_put_ = 0;
 };
 
 }  // namespace quipu

@@ -1,11 +1,12 @@
 // executor_choice.h: chooses the member that executes an op without a token.
 //
-//   an add, a reset, …     this node if it owns the shard, else another owner that is up and has
-//   room in a namespace with    the counter's home: the first owner that is up, in the order of the
+//   an add, a reset, …     this node if it owns the shard, else another owner that is up
+//   in a namespace with    the counter's home: the first owner that is up, in the order of the
 //   `decide = home`        owner table
 //   several counters       an owner of all of them
 //
-// Two members may disagree about who is up, and so choose differently.
+// An owner that is full, or not in sync, is passed over. Two members may disagree about who is up,
+// and so choose differently.
 #pragma once
 
 #include <optional>

@@ -103,25 +103,24 @@ void EndsClients::add(std::size_t at) {
   const bool here = node.core()->view().answers_for(home);
   const bool undated =
       key.lives() && here && !node.core()->clock().trusted() && !node.core()->storage_full();
-  node.ask(
-      op, [this, at, digit, ack = op.ack, undated, begun, here, home, &node](const Answer& answer) {
-        const auto& done = std::get<Done>(answer);
-        Add& add = keys_[at].adds[digit];
-        shared_.trace.say(shared_.time.now(), [&] {
-          return node.name() + " answers add " + std::to_string(digit) + " of " + keys_[at].name +
-                 ": " + std::string(quipu::describe(done.code).name) + " " + done.detail;
-        });
-        const bool refused = done.code == Code::ok && done.detail.starts_with("0 ");
-        const Outcome outcome = refused ? Outcome::not_applied : quipu::describe(done.code).outcome;
-        add.refused = outcome == Outcome::not_applied;
-        if (outcome != Outcome::applied) return;
-        add.latest = shared_.time.now();
-        if (here) actors_.on_counted(node, home);
-        if (ack == Ack::quorum) add.acked = shared_.time.now();
-        if (undated && node.last_trusted() < begun)
-          fail(Invariant::doubtful_clock_dates_nothing,
-               node.name() + " does not trust its clock, and counted in " + keys_[at].name);
-      });
+  node.ask(op, [this, at, digit, ack = op.ack, undated, here, home, &node](const Answer& answer) {
+    const auto& done = std::get<Done>(answer);
+    Add& add = keys_[at].adds[digit];
+    shared_.trace.say(shared_.time.now(), [&] {
+      return node.name() + " answers add " + std::to_string(digit) + " of " + keys_[at].name +
+             ": " + std::string(quipu::describe(done.code).name) + " " + done.detail;
+    });
+    const bool refused = done.code == Code::ok && done.detail.starts_with("0 ");
+    const Outcome outcome = refused ? Outcome::not_applied : quipu::describe(done.code).outcome;
+    add.refused = outcome == Outcome::not_applied;
+    if (outcome != Outcome::applied) return;
+    add.latest = shared_.time.now();
+    if (here) actors_.on_counted(node, home);
+    if (ack == Ack::quorum) add.acked = shared_.time.now();
+    if (undated && node.last_trusted() < add.begun)
+      fail(Invariant::doubtful_clock_dates_nothing,
+           node.name() + " does not trust its clock, and counted in " + keys_[at].name);
+  });
 }
 
 // Such a node, often, since the words travel from there.
@@ -273,8 +272,7 @@ void EndsClients::check(std::size_t at, const SimNode& node, ReadLevel level, co
       if (times == 1 && add.gone < begun)
         return fail(Invariant::ended_stays_ended,
                     told() + ", in which " + what +
-                        " is back, though an earlier strong read had told "
-                        "that it was gone");
+                        " is back, which an earlier strong read did not show any more");
       const Instant now = shared_.time.now();
       if (times == 1) add.shown = std::min(add.shown, now);
       if (times == 0 && std::min(add.acked, add.shown) < begun) add.gone = std::min(add.gone, now);

@@ -128,7 +128,7 @@ void refuse(const Decision& on, Code why, RespWriter& to);
 void refuse_rest(const Decision& on, Code why, std::int64_t done, std::string_view what,
                  RespWriter& to);
 
-// A total that is told must have room in a reply. False: it has none, and the reply says so.
+// Whether the total fits into a reply. If not, the reply is an error that says so.
 [[nodiscard]] bool writable(const Decision::Held& held, const Decision& on, RespWriter& to);
 // The reply of GET. REQUIRES: it is writable.
 void write_held(const Decision::Held& held, RespWriter& to);

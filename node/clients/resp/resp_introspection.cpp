@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -249,10 +250,10 @@ std::vector<const Section*> wanted_sections(Words wanted) {
 
 // The number of the database whose counter that is. Nothing: it is of database 0 alone.
 std::optional<std::uint32_t> database_of(std::string_view key) {
-  const std::size_t end = key.find(':');
-  if (end == key.npos || !key.starts_with("db")) return std::nullopt;
-  const auto number = to_integer(key.substr(2, end - 2));
-  if (!number || *number < 1) return std::nullopt;
+  const std::string_view name = namespace_of(key);
+  const auto number = name.starts_with("db") ? to_integer(name.substr(2)) : std::nullopt;
+  if (!number || *number < 1 || *number > std::numeric_limits<std::uint32_t>::max())
+    return std::nullopt;
   return static_cast<std::uint32_t>(*number);
 }
 

@@ -287,6 +287,26 @@ TEST_F(AtHome, TheNextOwnerDecidesWhileTheFirstIsDown) {
   EXPECT_EQ(decide(nodes_.owners(key)[2], key, "below 10 add 1"), "10");
 }
 
+// Of several counters, the home of the first decides: here it is not the home of the second.
+TEST_F(AtHome, TheHomeOfTheFirstCounterDecidesAboutSeveral) {
+  const auto owns = [this](MemberIndex node, const std::string& key) {
+    return std::ranges::count(nodes_.owners(key), node) > 0;
+  };
+  const std::string first = "seats:1";
+  std::string second;
+  for (int i = 2; second.empty(); ++i) {
+    const std::string key = "seats:" + std::to_string(i);
+    if (home(key) != home(first) && owns(home(first), key) && owns(home(key), first)) second = key;
+  }
+  for (const MemberIndex node : nodes_.all())
+    EXPECT_NE(decide(node, first, first + " add 1; " + second + " add 1"), "0 no");
+  for (const MemberIndex node : nodes_.all())
+    EXPECT_EQ(decided(node), node == home(first) ? 5u : 0u);
+  nodes_.pass(1s);
+  EXPECT_EQ(decide(home(first), second, first + " add 1; " + second + " add 1"), "6; 6");
+  EXPECT_EQ(decided(home(second)), 1u);
+}
+
 TEST_F(AtHome, OtherNamespacesDecideWhereTheyAreAsked) {
   const std::string key = nodes_.key_of(1);
   EXPECT_EQ(decide(1, key, "add 1"), "1");

@@ -233,13 +233,16 @@ TEST_P(RespDatabases, AreListedByInfo) {
   converse_in(10, {{"SET a 1", "+OK "}});
   converse_in(3, {{"SET a 1", "+OK "}});
   RawConnection client = connect();
+  // These are of database 0 alone.
+  for (const char* key : {"db4294967298:a", "db02:a", "db2", "db-2:a", "db:a"})
+    ASSERT_EQ(client.reply_to(std::string("INCR ") + key), ":1\r\n");
   EXPECT_THAT(client.reply_to("CONFIG RESETSTAT"), StartsWith("+OK"));
   // Another reactor's figures may be a moment old.
   const auto has = [&client](const std::string& line) {
     return client.reply_to("INFO keyspace").find("\r\n" + line) != std::string::npos;
   };
   for (const char* line :
-       {"db0:keys=4,", "db2:keys=2,expires=0,avg_ttl=0\r\n", "db3:keys=1,", "db10:keys=1,"})
+       {"db0:keys=9,", "db2:keys=2,expires=0,avg_ttl=0\r\n", "db3:keys=1,", "db10:keys=1,"})
     EXPECT_TRUE(eventually([&] { return has(line); })) << line;
   converse_in(3, {{"DEL a", ":1 "}});
   EXPECT_FALSE(has("db3:"));

@@ -262,22 +262,5 @@ TEST(RespScriptingOfThree, ANodeThatOwnsAllKeysRunsThem) {
   EXPECT_LT(apart, 20);
 }
 
-// Whichever node is asked, the home of the first key decides: so no count is given twice.
-TEST(RespScriptingOfThree, TheHomeOfTheFirstKeyDecides) {
-  const TemporaryDirectory directory;
-  const Nodes nodes = open_all(cluster_of(3, directory / "data"));
-  wait_for_clocks(nodes);
-  RawConnection first(nodes[0]->client_address());
-  ASSERT_EQ(first.reply_to("QUIPU.NAMESPACE CREATE home DECIDE HOME"), "*0\r\n");
-  for (int i = 1; i <= 60; ++i) {
-    RawConnection client(nodes[static_cast<std::size_t>(i) % 3]->client_address());
-    const std::string pair = std::to_string(i % 5), total = std::to_string((i + 4) / 5);
-    EXPECT_EQ(client.reply_to(eval("return {redis.call('incr', KEYS[1]), "
-                                   "redis.call('incr', KEYS[2])}",
-                                   "2 home:a" + pair + " home:b" + pair)),
-              "*2\r\n:" + total + "\r\n:" + total + "\r\n");
-  }
-}
-
 }  // namespace
 }  // namespace quipu::test
