@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "node/base/entropy.h"
+#include "node/base/start_thread.h"
 #include "protocol/check.h"
 
 namespace quipu {
@@ -46,7 +47,7 @@ ClientThread::~ClientThread() {
 
 void ClientThread::start() {
   auto self = std::static_pointer_cast<ClientThread>(shared_from_this());
-  thread_ = std::thread([self = std::move(self)] { self->run(); });
+  thread_ = start_thread([self = std::move(self)] { self->run(); });
 }
 
 void ClientThread::run() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "node/base/entropy.h"
+#include "node/base/start_thread.h"
 #include "node/disk/data_directory.h"
 #include "node/reactor/node_plan.h"
 #include "node/reactor/reactor.h"
@@ -257,7 +258,7 @@ Node::~Node() {
     return;
   }
   impl_->close_calls();
-  std::thread([impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
+  start_thread([impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
 }
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {

@@ -1,17 +1,17 @@
 #include "node/base/line_writer.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "node/base/start_thread.h"
 
 namespace quipu {
 namespace {
@@ -37,18 +37,6 @@ std::size_t write_all(int descriptor, std::string_view bytes) {
     }
   }
   return done;
-}
-
-// SIGTTOU and SIGPIPE must neither stop nor end the process because of this thread's writes.
-// Other signals are for the threads that expect them.
-std::thread start_without_signals(std::function<void()> run) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread started(std::move(run));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 }  // namespace
@@ -112,7 +100,7 @@ LineWriter::LineWriter(int descriptor, Notice notice)
                        .mutex = {},
                        .changed = {},
                        .queue = {}}),
-      thread_(start_without_signals([state = state_] { state->run(); })) {}
+      thread_(start_thread([state = state_] { state->run(); })) {}
 
 LineWriter::~LineWriter() {
   bool ended = false;

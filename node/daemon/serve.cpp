@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "node/base/start_thread.h"
 #include "node/base/stderr_log.h"
 
 namespace quipu {
@@ -23,7 +24,7 @@ void raise_descriptor_limit() {
 }
 
 void wait_for_signal_or_failure(Node& node, const StopSignals& signals) {
-  std::thread watcher([&] {
+  std::thread watcher = start_thread([&] {
     static_cast<void>(node.wait());
     signals.wake();
   });

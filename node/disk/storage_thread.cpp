@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "node/base/start_thread.h"
 #include "protocol/check.h"
 
 namespace quipu {
@@ -24,7 +25,9 @@ void move_behind(std::vector<T>& to, std::vector<T>&& from) {
 }  // namespace
 
 StorageThread::StorageThread(std::unique_ptr<Store> store, Events events)
-    : store_(std::move(store)), events_(std::move(events)), thread_([this] { loop(); }) {}
+    : store_(std::move(store)),
+      events_(std::move(events)),
+      thread_(start_thread([this] { loop(); })) {}
 
 StorageThread::~StorageThread() { stop(); }
 

@@ -4,8 +4,9 @@
 #include <asio/post.hpp>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
+
+#include "node/base/start_thread.h"
 
 namespace quipu {
 
@@ -45,7 +46,7 @@ void NameLookup::find(const std::string& host, Done done) {
 
 void NameLookup::ask(const std::string& host) {
   try {
-    std::thread([link = link_, host, ask = ask_] { post(link, host, ask(host)); }).detach();
+    start_thread([link = link_, host, ask = ask_] { post(link, host, ask(host)); }).detach();
   } catch (const std::system_error& no_thread) {
     post(link_, host, {no_thread.code(), {}});
   }

@@ -5,6 +5,7 @@
 #include <future>
 #include <utility>
 
+#include "node/base/start_thread.h"
 #include "node/clients/resp/resp_decisions.h"
 #include "protocol/check.h"
 
@@ -149,7 +150,7 @@ Status Reactor::listen() {
 void Reactor::start(RecoveredStore store) {
   storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
   begin(std::move(store.recovered));
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread([this] { run(); });
 }
 
 StorageThread::Events Reactor::storage_events() {
