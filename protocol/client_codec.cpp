@@ -36,7 +36,7 @@ Offset<wire::Value> build_value(Builder& builder, const Value& value, std::size_
   return wire::CreateValue(builder, static_cast<std::uint16_t>(value.code), detail, value.value,
                            value.exists, value.complete, value.age_ms, value.shards,
                            static_cast<wire::Ack>(value.ack.value_or(Ack::by_default)),
-                           value.expires_in_ms);
+                           value.expires_in_ms, static_cast<std::uint8_t>(value.kind));
 }
 
 Value read_value(Reader& in, const wire::Value& from) {
@@ -52,6 +52,7 @@ Value read_value(Reader& in, const wire::Value& from) {
   if (ack != Ack::by_default) value.ack = ack;
   value.expires_in_ms =
       in.within<std::uint64_t>("expires_in_ms", from.expires_in_ms(), 0, kLatestDateMs);
+  value.kind = in.kind("kind", from.kind());
   return value;
 }
 
@@ -70,6 +71,48 @@ void read(Reader& in, const wire::Values& from, Values& message) {
   }
   in.copy("values", from.values(), message.values,
           [&in](const wire::Value* value) { return read_value(in, *value); });
+}
+
+// ---- Query, QueryReply ----
+
+Offset<wire::Query> build(Builder& builder, const Query& message) {
+  const auto words = build_bytes(builder, message.words);
+  const auto keys = build_keys(builder, message.keys);
+  return wire::CreateQuery(builder, message.id, static_cast<std::uint8_t>(message.kind),
+                           static_cast<wire::ReadLevel>(message.level), message.timeout_ms, words,
+                           keys);
+}
+
+// Any keys and words pass here. The node answers bad ones.
+void read(Reader& in, const wire::Query& from, Query& message) {
+  message.id = from.id();
+  message.kind = in.kind("kind", from.kind());
+  if (message.kind == Kind::sum) in.refuse("kind", "is the sum, which has no bodies");
+  message.level = in.one_of<ReadLevel>("level", from.level());
+  message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
+  message.words = Reader::view(from.words());
+  read_keys(in, from.keys(), kMaxReadKeys, message.keys);
+}
+
+Offset<wire::QueryReply> build(Builder& builder, const QueryReply& message) {
+  const auto detail = build_detail(builder, message.detail, kMaxDetail);
+  const auto reply = build_bytes(builder, message.reply);
+  return wire::CreateQueryReply(builder, message.id, static_cast<std::uint16_t>(message.code),
+                                detail, reply, message.exists, message.complete, message.age_ms,
+                                message.expires_in_ms);
+}
+
+void read(Reader& in, const wire::QueryReply& from, QueryReply& message) {
+  message.id = from.id();
+  message.code = Code{from.code()};
+  message.detail = read_detail(in, from.detail());
+  const std::string_view reply = Reader::view(from.reply());
+  if (in.pay("reply", reply.size())) message.reply = reply;
+  message.exists = from.exists();
+  message.complete = from.complete();
+  message.age_ms = from.age_ms();
+  message.expires_in_ms =
+      in.within<std::uint64_t>("expires_in_ms", from.expires_in_ms(), 0, kLatestDateMs);
 }
 
 // ---- List, Keys ----
@@ -92,12 +135,14 @@ Offset<wire::Keys> build(Builder& builder, const Keys& message) {
   const auto keys = build_keys(builder, message.keys);
   const auto detail = build_detail(builder, message.detail, kMaxDetail);
   return wire::CreateKeys(builder, message.id, keys, message.next,
-                          static_cast<std::uint16_t>(message.code), detail);
+                          static_cast<std::uint16_t>(message.code), detail,
+                          build_kinds(builder, message.kinds));
 }
 
 void read(Reader& in, const wire::Keys& from, Keys& message) {
   message.id = from.id();
   read_keys(in, from.keys(), kMaxListKeys, message.keys);
+  read_kinds(in, from.kinds(), message.keys.size(), message.kinds);
   message.next = in.within<std::uint32_t>("next", from.next(), 0, kListEnd);
   message.code = Code{from.code()};
   message.detail = read_detail(in, from.detail());
@@ -154,9 +199,10 @@ Offset<wire::NamespaceReply> build(Builder& builder, const NamespaceReply& messa
         const auto name = build_bytes(builder, one.name);
         return wire::CreateNamespace(builder, name, build(builder, one.policy));
       });
+  // What is empty is not left out here.
   const auto absent = build_tables<flatbuffers::String>(
       builder, message.absent,
-      [&builder](const std::string& name) { return build_text(builder, name); });
+      [&builder](const std::string& name) { return builder.CreateString(name); });
   return wire::CreateNamespaceReply(builder, message.id, static_cast<std::uint16_t>(message.code),
                                     detail, namespaces, absent);
 }
@@ -195,7 +241,8 @@ Offset<wire::RangeRequest> build(Builder& builder, const RangeRequest& message) 
   return wire::CreateRangeRequest(
       builder, message.id, key, static_cast<wire::ReadLevel>(message.level), on_wire(message.from),
       on_wire(message.to), static_cast<std::uint64_t>(message.last.count()), message.only_past,
-      static_cast<std::uint64_t>(message.step.count()), message.timeout_ms);
+      static_cast<std::uint64_t>(message.step.count()), message.timeout_ms,
+      static_cast<std::uint8_t>(message.kind));
 }
 
 // Any key passes here. The node answers a bad one.
@@ -209,6 +256,7 @@ void read(Reader& in, const wire::RangeRequest& from, RangeRequest& message) {
   message.only_past = from.only_past();
   message.step = seconds_of(in, "step_s", from.step_s());
   message.timeout_ms = std::min(from.timeout_ms(), kMaxTimeoutMs);
+  message.kind = in.kind("kind", from.kind());
 }
 
 Offset<wire::RangeReply> build(Builder& builder, const RangeReply& message) {
@@ -383,6 +431,12 @@ void encode(std::string& out, const Read& message) {
 void encode(std::string& out, const Values& message) {
   append_message(out, FrameType::values, message, build_client_message);
 }
+void encode(std::string& out, const Query& message) {
+  append_message(out, FrameType::query, message, build_client_message);
+}
+void encode(std::string& out, const QueryReply& message) {
+  append_message(out, FrameType::query_reply, message, build_client_message);
+}
 void encode(std::string& out, const List& message) {
   append_message(out, FrameType::list, message, build_client_message);
 }
@@ -425,7 +479,7 @@ void encode(std::string& out, const Refusal& message) {
 
 Result<Op> decode_op(Payload payload) {
   Result<Op> op = decode<wire::Op, Op>(payload, "Op");
-  if (op.ok() && (op->kind == OpKind::decide || !op->words.empty()))
+  if (op.ok() && (op->kind == OpKind::decide || (op->kind != OpKind::apply && !op->words.empty())))
     return Status(Code::protocol_error, "Op: commands in words travel between members only");
   return op;
 }
@@ -433,6 +487,10 @@ Result<Done> decode_done(Payload payload) { return decode<wire::Done, Done>(payl
 Result<Read> decode_read(Payload payload) { return decode<wire::Read, Read>(payload, "Read"); }
 Result<Values> decode_values(Payload payload) {
   return decode<wire::Values, Values>(payload, "Values");
+}
+Result<Query> decode_query(Payload payload) { return decode<wire::Query, Query>(payload, "Query"); }
+Result<QueryReply> decode_query_reply(Payload payload) {
+  return decode<wire::QueryReply, QueryReply>(payload, "QueryReply");
 }
 Result<List> decode_list(Payload payload) { return decode<wire::List, List>(payload, "List"); }
 Result<Keys> decode_keys(Payload payload) { return decode<wire::Keys, Keys>(payload, "Keys"); }

@@ -1,9 +1,10 @@
 // client_messages.h: the messages of the client port, as plain structs.
 //
-// One request changes a counter (Op → Done), two read (Read → Values, RangeRequest → RangeReply),
-// four query the cluster (List, CountKeys, ConfigRequest, StatusRequest), one is about namespaces
-// (NamespaceRequest → NamespaceReply). Every message carries the `id` that
-// the asker chose. Answers come in any order. Views borrow the frame.
+// One request changes a counter (Op → Done), three read (Read → Values, Query → QueryReply,
+// RangeRequest → RangeReply),
+// four ask about the cluster (List, CountKeys, ConfigRequest, StatusRequest), one is about
+// namespaces (NamespaceRequest → NamespaceReply). Every message carries the `id` that the asker
+// chose. Answers come in any order. Views borrow the frame.
 #pragma once
 
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
 #include "protocol/state.h"
+#include "quipu/kind.h"
 #include "quipu/levels.h"
 #include "quipu/namespace.h"
 #include "quipu/status.h"
@@ -42,6 +44,8 @@ enum class OpKind : std::uint8_t {
   // clients: between members, and from this node's own clients of RESP. If they are about several
   // counters, `key` is one of them.
   decide = 5,
+  // `words` = a change of a counter that is no sum. `shard` has its kind, and is never kAnyShard.
+  apply = 6,
 };
 
 // A server keeps waiting requests in memory, so no request waits longer than this. A client
@@ -52,7 +56,7 @@ inline constexpr std::uint32_t kMaxTimeoutMs = 60'000;
 struct Op {
   std::uint64_t id = 0;
   std::string_view key{};
-  std::string_view words{};  // of a decide
+  std::string_view words{};  // of a decide or an apply
   std::int64_t amount = 0;
   Token token{};  // store 0: no token, so no node ever retries it
   // For an add to kAnyShard: chooses the shard (affinity.h). Between members `shard` is set,
@@ -71,7 +75,7 @@ struct Op {
 struct Done {
   std::uint64_t id = 0;
   Code code = Code::ok;
-  std::string detail{};   // why not; of a decide that is ok: its reply
+  std::string detail{};   // why not; of a decide or an apply that is ok: its reply
   ShardIndex usable = 0;  // the counter's usable shards, as the executor knows; 0: unknown
   StoreId store{};        // open_session: the store of the serial
   Serial serial{};
@@ -87,8 +91,11 @@ struct Read {
   std::vector<std::string_view> keys{};
 };
 
+// A key that has a counter of another kind than the sum: wrong_type, with the kind, and `exists`,
+// `expires_in_ms` and `ends` as for a sum.
 struct Value {
   Code code = Code::ok;
+  Kind kind = Kind::sum;
   ShardIndex shards = 1;
   std::optional<Ack> ack{};  // of changes that name none, if the key's namespace says so
   bool exists = false;
@@ -125,6 +132,29 @@ struct Keys {
   std::uint32_t next = kListEnd;
   Code code = Code::ok;
   std::string detail{};
+  std::vector<Kind> kinds{};  // of the keys, in order; empty: all are sums
+};
+
+// A question about the bodies of counters of one kind, all together: for example how many different
+// elements they have. Answered by one QueryReply.
+struct Query {
+  std::uint64_t id = 0;
+  Kind kind = Kind::distinct;
+  ReadLevel level = ReadLevel::by_default;
+  std::uint32_t timeout_ms = 0;
+  std::string_view words{};              // the question, as its kind understands it
+  std::vector<std::string_view> keys{};  // at most kMaxReadKeys
+};
+
+struct QueryReply {
+  std::uint64_t id = 0;
+  Code code = Code::ok;
+  std::string detail{};
+  std::string reply{};    // as the kind writes it
+  bool exists = false;    // some of the counters do
+  bool complete = false;  // as of Value …
+  std::uint32_t age_ms = 0;
+  std::uint64_t expires_in_ms = 0;  // … for the counter of a query with one key
 };
 
 // Asks for the key count: as many as List would list.
@@ -149,14 +179,15 @@ enum class NamespaceAction : std::uint8_t {
 
 struct NamespaceRequest {
   // Bits of `fields`.
-  static constexpr std::uint8_t kAck = 1, kRead = 2, kShards = 4, kStrict = 8, kTtl = 16,
-                                kDecide = 32, kTiers = 64, kLate = 128;
+  static constexpr std::uint16_t kAck = 1, kRead = 2, kShards = 4, kStrict = 8, kTtl = 16,
+                                 kDecide = 32, kTiers = 64, kLate = 128, kKind = 256,
+                                 kPrecision = 512;
 
   std::uint64_t id = 0;
   NamespaceAction action = NamespaceAction::list;
   std::string_view name{};
   NamespacePolicy policy{};
-  std::uint8_t fields = 0;  // for set: which of the policy's. One that has no value is unset
+  std::uint16_t fields = 0;  // for set: which of the policy's. One that has no value is unset
   std::uint32_t timeout_ms = 0;
 };
 
@@ -170,6 +201,8 @@ struct NamespaceReply {
 };
 
 inline constexpr std::size_t kMaxRange = 10'000;  // counts, and windows that are read for them
+// Windows of a range of another kind than the sum. Their bodies are larger.
+inline constexpr std::size_t kMaxBodyRange = 1024;
 
 // What a counter counted in time, from its windows. The node rounds to whole steps since 1970.
 struct RangeRequest {
@@ -181,6 +214,9 @@ struct RangeRequest {
   bool only_past = false;       // with `last`: no step that is not over yet
   std::chrono::seconds step{};  // 0: the shortest that the namespace keeps for all of it
   std::uint32_t timeout_ms = 0;
+  // Of another kind than the sum: the number with which it answers the empty question about all
+  // windows of a step together.
+  Kind kind = Kind::sum;
 };
 
 struct RangeReply {

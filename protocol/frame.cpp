@@ -37,6 +37,7 @@ bool is_known(FrameType type) {
     case FrameType::size:
     case FrameType::namespaces:
     case FrameType::range:
+    case FrameType::query:
     case FrameType::done:
     case FrameType::values:
     case FrameType::keys:
@@ -46,6 +47,7 @@ bool is_known(FrameType type) {
     case FrameType::sized:
     case FrameType::namespaces_reply:
     case FrameType::range_reply:
+    case FrameType::query_reply:
     case FrameType::hello:
     case FrameType::delta:
     case FrameType::delta_ack:
@@ -69,9 +71,11 @@ bool is_known(FrameType type) {
   return false;
 }
 
+bool follows_handshake(FrameType type) { return type > FrameType::hello; }
+
 // The handshake messages of the peer port have no salt, as on the client port.
 std::uint64_t salt_of(FrameType type, std::uint64_t salt) {
-  return type > FrameType::hello ? salt : 0;
+  return follows_handshake(type) ? salt : 0;
 }
 
 // Bytes 0-7 and the payload are hashed, but they are not adjacent, and hashing in pieces costs
@@ -89,15 +93,16 @@ std::uint64_t checksum(char* frame, std::size_t size, std::uint64_t salt) {
 
 Status refused(std::string why) { return {Code::protocol_error, std::move(why)}; }
 
-Status check(const Header& header) {
+Status check(const Header& header, std::uint64_t salt) {
   const std::uint64_t size = kFrameHeader + std::uint64_t{header.length};
   if (header.version != kFrameVersion) {
     return refused("frame of version " + std::to_string(header.version) + ": this side speaks " +
                    std::to_string(kFrameVersion));
   }
-  if (size > kMaxFrame) {
+  const bool by_member = salt != 0 && follows_handshake(FrameType{header.type});
+  if (const std::size_t most = by_member ? kMaxPeerFrame : kMaxFrame; size > most) {
     return refused("frame of " + std::to_string(size) + " bytes: the limit is " +
-                   std::to_string(kMaxFrame));
+                   std::to_string(most));
   }
   if (header.length % 8 != 0) {
     return refused("frame with a payload of " + std::to_string(header.length) +
@@ -115,7 +120,8 @@ void append_frame(std::string& out, FrameType type, std::span<const std::byte> p
                   std::uint64_t salt) {
   const std::size_t length = padded(payload.size());
   const std::size_t size = kFrameHeader + length;
-  QUIPU_CHECK(size <= kMaxFrame, "a frame fits its reader's limit", size);
+  QUIPU_CHECK(size <= (follows_handshake(type) ? kMaxPeerFrame : kMaxFrame),
+              "a frame fits its reader's limit", size);
   const Header header{kFrameMagic, kFrameVersion, static_cast<std::uint16_t>(type),
                       static_cast<std::uint32_t>(length), 0};
   const std::size_t begin = out.size();
@@ -138,7 +144,7 @@ Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt) {
   if (in.buffered() < kFrameHeader) return incomplete;
   Header header;
   std::memcpy(&header, at, sizeof header);
-  if (Status status = check(header); !status.ok()) return status;
+  if (Status status = check(header, salt); !status.ok()) return status;
   const std::size_t size = kFrameHeader + header.length;
   if (in.buffered() < size) return incomplete;
   QUIPU_CHECK(reinterpret_cast<std::uintptr_t>(at) % 8 == 0,

@@ -30,6 +30,9 @@ inline constexpr std::uint8_t kFrameMagic = 0xfe;
 inline constexpr std::uint8_t kFrameVersion = 2;  // 2: counters may end
 inline constexpr std::size_t kFrameHeader = 16;
 inline constexpr std::size_t kMaxFrame = std::size_t{1} << 20;  // header included
+// The limit between members, after their handshake. A body of kMaxBodies fits, and small states
+// beside it.
+inline constexpr std::size_t kMaxPeerFrame = std::size_t{17} << 20;
 
 enum class FrameType : std::uint16_t {
   // client port, requests
@@ -41,6 +44,7 @@ enum class FrameType : std::uint16_t {
   size = 6,
   namespaces = 7,
   range = 8,
+  query = 9,
   // client port, answers
   done = 101,
   values = 102,
@@ -51,6 +55,7 @@ enum class FrameType : std::uint16_t {
   sized = 107,
   namespaces_reply = 108,
   range_reply = 109,
+  query_reply = 110,
   // peer port
   hello = 201,
   delta = 202,
@@ -72,7 +77,8 @@ enum class FrameType : std::uint16_t {
   prefixes = 218,
 };
 
-// Appends one frame to `out`. REQUIRES: kFrameHeader + payload fits kMaxFrame.
+// Appends one frame to `out`. REQUIRES: kFrameHeader + payload fits kMaxFrame; of a type that
+// members send after their handshake, kMaxPeerFrame.
 void append_frame(std::string& out, FrameType type, std::span<const std::byte> payload,
                   std::uint64_t salt = 0);
 
@@ -81,7 +87,8 @@ struct Frame {
   std::span<const std::byte> payload;  // 8-aligned; valid as long as the buffer's bytes are
 };
 
-// Cuts the next whole frame. Nothing: more bytes are needed. protocol_error: these are not
+// Cuts the next whole frame. Without the cluster's salt, which clients and strangers do not have,
+// none is longer than kMaxFrame. Nothing: more bytes are needed. protocol_error: these are not
 // our frames, and the connection must be closed.
 // REQUIRES: only frames were consumed from `in` since it was empty.
 [[nodiscard]] Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt = 0);

@@ -35,28 +35,33 @@ HashKey seed_of(HashKey key, ShardIndex shard) {
   return HashKey{raw(key) ^ (shard * 0x9e3779b97f4a7c15U)};
 }
 
-// A window has the partition of its counter's shard, and a leaf of its own.
-std::uint64_t in_partition_of(std::uint64_t counter, std::uint64_t window) {
+// A window has the partition of its counter's shard, and a leaf of its own. So has each shard of a
+// kind beside the sum that of the key's first shard: one record changes a counter and its slices.
+std::uint64_t in_partition_of(std::uint64_t counter, std::uint64_t other) {
   constexpr std::uint64_t kRest = (std::uint64_t{1} << 52) - 1;
-  return (counter & ~kRest) | (window & kRest);
+  return (counter & ~kRest) | (other & kRest);
 }
 
-[[gnu::noinline]] void place_window(Placement& placement, HashKey key, const ShardRef& name) {
-  const Window window = window_of(name);
-  placement = Placement(Placement(key, {window.key, window.index}), key, name);
+[[gnu::noinline]] void place_apart(Placement& placement, HashKey key, const ShardRef& name) {
+  if (is_window(name.shard)) {
+    const Window window = window_of(name);
+    placement = Placement(Placement(key, {window.key, window.shard}), key, name);
+  } else {
+    placement = Placement(Placement(key, {name.key, 0}), key, name);
+  }
 }
 
 }  // namespace
 
 Placement::Placement(HashKey key, const ShardRef& shard) {
-  if (is_window(shard.shard)) [[unlikely]] {
-    place_window(*this, key, shard);
+  if (shard.shard >= kMaxShards) [[unlikely]] {
+    place_apart(*this, key, shard);
     return;
   }
   hash = XXH3_64bits_withSeed(shard.key.data(), shard.key.size(), raw(seed_of(key, shard.shard)));
 }
 
-Placement::Placement(const Placement& counter, HashKey key, const ShardRef& window)
-    : hash(in_partition_of(counter.hash, hash64(seed_of(key, window.shard), window.key))) {}
+Placement::Placement(const Placement& counter, HashKey key, const ShardRef& other)
+    : hash(in_partition_of(counter.hash, hash64(seed_of(key, other.shard), other.key))) {}
 
 }  // namespace quipu

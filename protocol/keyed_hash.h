@@ -40,8 +40,9 @@ struct Placement {
   std::uint64_t hash = 0;
 
   Placement(HashKey key, const ShardRef& shard);
-  // A window lives on the same nodes as the shard that it belongs to (window.h).
-  Placement(const Placement& counter, HashKey key, const ShardRef& window);
+  // A window lives on the same nodes as the shard that it belongs to (window.h), and so do the
+  // other kinds of its key.
+  Placement(const Placement& counter, HashKey key, const ShardRef& other);
   explicit Placement(std::uint64_t computed) : hash(computed) {}
   Placement() = default;  // of no shard; for arrays
   [[nodiscard]] Partition partition() const {

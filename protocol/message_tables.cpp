@@ -73,6 +73,20 @@ void read(Reader& in, const wire::Done& from, Done& done) {
   if (const auto total = from.total()) done.total = *total;
 }
 
+Offset<Bytes> build_kinds(Builder& builder, const std::vector<Kind>& kinds) {
+  const auto is_sum = [](Kind kind) { return kind == Kind::sum; };
+  if (std::ranges::all_of(kinds, is_sum)) return 0;
+  return build_scalars<std::uint8_t>(builder, kinds);
+}
+
+void read_kinds(Reader& in, const Bytes* from, std::size_t keys, std::vector<Kind>& kinds) {
+  in.copy("kinds", from, kinds, [&in](std::uint8_t kind) { return in.kind("kinds", kind); });
+  if (kinds.empty()) return;
+  if (kinds.size() != keys) in.refuse("kinds", "are not as many as the keys");
+  const auto is_sum = [](Kind kind) { return kind == Kind::sum; };
+  if (std::ranges::all_of(kinds, is_sum)) in.refuse("kinds", "are all sums, which goes unsaid");
+}
+
 Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal) {
   const auto detail = build_detail(builder, refusal.detail, kMaxDetail);
   return wire::CreateRefusal(builder, static_cast<std::uint16_t>(refusal.code), detail);

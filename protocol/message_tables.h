@@ -58,6 +58,10 @@ void read_keys(Reader& in, const wire::KeyList* from, std::size_t limit, std::ve
   cutter.end();
 }
 
+// Kinds of keys: absent if all are sums.
+[[nodiscard]] Offset<Bytes> build_kinds(Builder& builder, const std::vector<Kind>& kinds);
+void read_kinds(Reader& in, const Bytes* from, std::size_t keys, std::vector<Kind>& kinds);
+
 // Appends the frame of one message. `build_table` builds its table.
 template <class Message, class BuildTable>
 void append_message(std::string& out, FrameType type, const Message& message,

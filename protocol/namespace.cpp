@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/shard_number.h"
+
 namespace quipu {
 
 namespace {
@@ -32,6 +34,34 @@ std::string objection(const std::vector<Tier>& tiers) {
 const NamespacePolicy& policy_in_force(const NamespaceDefinition& definition) {
   static const NamespacePolicy kNone;
   return definition.changed > definition.dropped ? definition.policy : kNone;
+}
+
+std::optional<FixedKind> fixed_kind(const NamespaceDefinition& definition) {
+  if (definition.changed <= definition.dropped) return std::nullopt;
+  if (!definition.fixed.empty()) return definition.fixed.front();
+  const NamespacePolicy& policy = definition.policy;
+  if (!policy.kind) return std::nullopt;
+  return FixedKind{definition.changed, *policy.kind, policy.precision.value_or(0)};
+}
+
+NamespacePolicy shown_policy(const NamespaceDefinition& definition) {
+  NamespacePolicy policy = policy_in_force(definition);
+  policy.kind.reset();
+  policy.precision.reset();
+  const std::optional<FixedKind> fixed = fixed_kind(definition);
+  if (!fixed) return policy;
+  policy.kind = fixed->kind;
+  if (fixed->precision != 0) policy.precision = fixed->precision;
+  return policy;
+}
+
+std::string objection_to_kind(const NamespacePolicy& policy) {
+  if (policy.kind && !is_known(*policy.kind)) return "this version knows no such kind";
+  if (!policy.precision) return {};
+  if (policy.kind != Kind::distinct) return "only counters of the kind distinct have a precision";
+  if (*policy.precision >= kLeastPrecision && *policy.precision <= kMostPrecision) return {};
+  return "a precision is " + std::to_string(kLeastPrecision) + " to " +
+         std::to_string(kMostPrecision);
 }
 
 std::string objection_to_windows(const NamespacePolicy& policy) {
@@ -81,6 +111,11 @@ std::string objection(std::string_view name, const NamespacePolicy& policy) {
   if (policy.ttl && policy.shards.value_or(1) > 1)
     return "a counter that is spread over shards has no end: set ttl or shards, not both";
   if (std::string why = objection_to_windows(policy); !why.empty()) return why;
+  if (std::string why = objection_to_kind(policy); !why.empty()) return why;
+  if (policy.kind && name.empty())
+    return "the default namespace has counters of any kind: create a namespace that fixes one";
+  if (policy.kind.value_or(Kind::sum) != Kind::sum && policy.shards.value_or(1) > 1)
+    return "only a sum is spread over shards: set shards or another kind, not both";
   if (policy.strict && !name.empty()) return "only the default namespace can be strict";
   return {};
 }

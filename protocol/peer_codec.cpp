@@ -176,21 +176,39 @@ void read(Reader& in, const wire::Forwarded& from, Forwarded& message) {
 
 Offset<wire::Collect> build(Builder& builder, const Collect& message) {
   const auto shards = build_shards(builder, message.shards);
-  return wire::CreateCollect(builder, message.id, raw(message.fence), shards);
+  return wire::CreateCollect(builder, message.id, raw(message.fence), shards, message.hashes);
 }
 
 void read(Reader& in, const wire::Collect& from, Collect& message) {
   message.id = from.id();
   message.fence = Fence{from.fence()};
   read_shards(in, from.shards(), message.shards);
+  message.hashes = from.hashes();
+}
+
+// Ascending, and each of a state that is there.
+template <class Sparse>
+void check_places(Reader& in, const char* field, const std::vector<Sparse>& some,
+                  std::size_t states) {
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    if (some[i].shard >= states || (i > 0 && some[i].shard <= some[i - 1].shard))
+      return in.refuse(field, "name no ascending states");
+  }
 }
 
 Offset<wire::Collected> build(Builder& builder, const Collected& message) {
   const auto states = StateCodec::build(builder, message.states);
   const auto unfilled = build_scalars<std::uint16_t>(builder, message.unfilled);
+  const auto hashes = build_structs<wire::StateHash>(
+      builder, message.hashes,
+      [](const StateHash& one) { return wire::StateHash(to_wire(one.hash), one.shard); });
+  const auto others =
+      build_structs<wire::OtherKind>(builder, message.others, [](const OtherKind& one) {
+        return wire::OtherKind(ms_of(one.ends), one.shard, static_cast<std::uint8_t>(one.kind));
+      });
   return wire::CreateCollected(builder, message.id, static_cast<std::uint16_t>(message.code),
                                states, unfilled, message.age_ms, message.complete,
-                               raw(message.boot));
+                               raw(message.boot), hashes, others);
 }
 
 void read(Reader& in, const wire::Collected& from, Collected& message) {
@@ -201,6 +219,14 @@ void read(Reader& in, const wire::Collected& from, Collected& message) {
   message.age_ms = from.age_ms();
   message.complete = from.complete();
   message.boot = BootId{from.boot()};
+  in.copy("hashes", from.hashes(), message.hashes, [](const wire::StateHash* one) {
+    return StateHash{one->shard(), from_wire(one->hash())};
+  });
+  in.copy("others", from.others(), message.others, [&in](const wire::OtherKind* one) {
+    return OtherKind{one->shard(), in.kind("others", one->kind()), wall_of_ms(one->ends_ms())};
+  });
+  check_places(in, "hashes", message.hashes, message.states.size());
+  check_places(in, "others", message.others, message.states.size());
 }
 
 Offset<wire::WriteBack> build(Builder& builder, const WriteBack& message) {
@@ -317,13 +343,15 @@ void read(Reader& in, const wire::ListPart& from, ListPart& message) {
 
 Offset<wire::ListedPart> build(Builder& builder, const ListedPart& message) {
   const auto keys = build_keys(builder, message.keys);
-  return wire::CreateListedPart(builder, message.id, keys, message.next);
+  return wire::CreateListedPart(builder, message.id, keys, message.next,
+                                build_kinds(builder, message.kinds));
 }
 
 void read(Reader& in, const wire::ListedPart& from, ListedPart& message) {
   message.id = from.id();
   read_keys(in, from.keys(), kMaxListKeys, message.keys);
   for (const std::string& key : message.keys) (void)in.key_length("key_length", key.size());
+  read_kinds(in, from.kinds(), message.keys.size(), message.kinds);
   message.next = in.within<std::uint32_t>("next", from.next(), 0, kListEnd);
 }
 

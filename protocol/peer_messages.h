@@ -71,8 +71,9 @@ struct Heartbeat {
   std::uint32_t held_us = 0;       // how long ago that came
 };
 
-// All definitions of namespaces that the sender holds durably. Sent to a member whose heartbeat
-// shows that it holds others.
+// Definitions of namespaces that the sender holds durably. Some of these messages with all of them
+// go to a member whose heartbeat shows that it holds others.
+inline constexpr std::size_t kMaxDefinitions = 1024;  // of a message, so that it fits a frame
 struct Namespaces {
   std::vector<NamespaceDefinition> definitions{};
 };
@@ -96,6 +97,24 @@ struct Collect {
   std::uint64_t id = 0;
   Fence fence{};
   std::vector<ShardKey> shards{};
+  bool hashes = false;  // of large states, only their hashes (Collected::hashes)
+};
+
+// The hash of a state that is larger than kSmallBodies, in place of the state: then the state in
+// `states` is empty.
+struct StateHash {
+  std::uint32_t shard = 0;  // its place in Collect::shards
+  Hash128 hash{};
+};
+inline constexpr std::size_t kSmallBodies = 256;  // bytes
+
+// The asker's shard shows no counter, but its key has one of another kind here.
+struct OtherKind {
+  std::uint32_t shard = 0;  // its place in Collect::shards
+  Kind kind{};
+  Wall ends{};  // Wall{}: never
+
+  bool operator==(const OtherKind&) const = default;
 };
 
 struct Collected {
@@ -106,7 +125,9 @@ struct Collected {
   std::vector<Partition> unfilled{};   // see DeltaAck
   std::uint32_t age_ms = kUnknownAge;  // of the answering node's own view
   bool complete = false;
-  BootId boot{};  // of the start that answers
+  BootId boot{};                    // of the start that answers
+  std::vector<StateHash> hashes{};  // ascending by shard
+  std::vector<OtherKind> others{};  // ascending by shard
 };
 
 // States to merge: the join of the owners' answers, or a raised number of shards.
@@ -181,6 +202,7 @@ struct ListedPart {
   std::uint64_t id = 0;
   std::vector<std::string> keys{};  // at most kMaxListKeys
   std::uint32_t next = 0;
+  std::vector<Kind> kinds{};  // as of Keys
 };
 
 struct CountKeysPart {

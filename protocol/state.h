@@ -32,6 +32,20 @@ struct Cell {
 // What it takes in a message, and its birth, if it has one.
 inline constexpr std::size_t kCellBytes = 40, kBirthBytes = 16;
 
+// What a shard of a kind beside the sum has in place of cells (storage/kinds/kind.h). Parts are
+// sorted by birth, each birth once; mostly there is one. `born` is Wall{} unless the counter has an
+// end.
+struct Part {
+  Wall born{};
+  std::string body{};  // not empty
+
+  bool operator==(const Part&) const = default;
+};
+
+// The most parts of a state, and the most bytes of their bodies together.
+inline constexpr std::size_t kMaxParts = 64;
+inline constexpr std::size_t kMaxBodies = std::size_t{16} << 20;
+
 // When a counter ends. All zero for a plain counter, which never ends (storage/life.h has the
 // rules). Wall{}: never.
 struct Life {
@@ -50,6 +64,7 @@ struct ShardState {
   ShardIndex shard_count = 1;
   ShardIndex usable_shards = 1;
   Life life{};
+  std::vector<Part> parts{};
   bool operator==(const ShardState&) const = default;
 };
 
@@ -67,12 +82,18 @@ struct DeltaEntry {
   ShardRef ref;
   ShardIndex shard_count;
   ShardIndex usable_shards;
-  std::span<const Cell> cells;
+  std::span<const Cell> cells{};
   Life life{};
+  std::span<const Part> parts{};
 };
 [[nodiscard]] inline DeltaEntry as_entry(const ShardRef& ref, const ShardState& state) {
-  return {ref, state.shard_count, state.usable_shards, state.cells, state.life};
+  return {ref, state.shard_count, state.usable_shards, state.cells, state.life, state.parts};
 }
+
+// Parts as bytes: | birth | length | body |, the first two as varints; and back. False: these bytes
+// are none. `from` loses what was taken.
+void append_part(std::string& to, const Part& part);
+[[nodiscard]] bool take_part(std::string_view& from, Part& part);
 
 // Shard states for a disk or a peer, as a structure of arrays. Almost every freshly changed
 // cell carries the delta's own commit, was never cleared and has no birth. Such a cell takes its
@@ -88,6 +109,8 @@ class Delta {
   [[nodiscard]] Commit commit() const { return commit_; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] bool has_parts() const { return !parts_.empty(); }
+
   // Approximate encoded size.
   [[nodiscard]] std::size_t bytes() const;
 
@@ -101,9 +124,12 @@ class Delta {
     [[nodiscard]] ShardRef next_ref();
 
    private:
+    [[nodiscard]] std::span<const Part> next_parts(std::size_t count);
+
     const Delta& delta_;
-    std::size_t entry_ = 0, key_ = 0, sum_ = 0, cell_ = 0, life_ = 0;
+    std::size_t entry_ = 0, key_ = 0, sum_ = 0, cell_ = 0, life_ = 0, part_ = 0;
     std::vector<Cell> scratch_;
+    std::vector<Part> parts_;
   };
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -123,7 +149,7 @@ class Delta {
     ShardIndex count;
     ShardIndex usable;
     std::uint16_t actor;  // index into actors_ of the packed cell; kNoSum: none
-    std::uint16_t cells;  // how many full cells follow
+    std::uint16_t cells;  // how many full cells follow; of a kind beside the sum: how many parts
   };
   struct LifeOf {
     std::uint32_t entry;
@@ -139,6 +165,7 @@ class Delta {
   std::vector<Packed> entries_;
   std::vector<std::int64_t> sums_;
   std::vector<Cell> cells_;
+  std::string parts_;          // as append_part() writes them
   std::vector<LifeOf> lives_;  // of the entries that have one, in order
   std::size_t births_ = 0;     // of the cells: how many
 };

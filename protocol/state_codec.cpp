@@ -12,7 +12,8 @@ namespace quipu {
 namespace {
 
 // 2: records may use aliases. 4: … with sums of 32 bits. 8: … and both as varints. 16: counters
-// may end. Powers of two, so that no single flipped bit turns one into another.
+// may end, and be of other kinds. Powers of two, so that no single flipped bit turns one into
+// another.
 constexpr std::uint8_t kValueVersion = 16;
 
 struct ValueHeader {
@@ -32,12 +33,17 @@ std::uint32_t checksum(std::string_view key, std::string_view payload) {
 
 Offset<wire::ShardState> build(Builder& builder, const ShardState& state) {
   const auto cells = build_cells(builder, state.cells);
-  if (state.life == Life{})
-    return wire::CreateShardState(builder, cells, state.shard_count, state.usable_shards);
+  std::string bytes;
+  for (const Part& part : state.parts) append_part(bytes, part);
+  const auto parts = build_bytes(builder, bytes);
+  if (state.life == Life{}) {
+    return wire::CreateShardState(builder, cells, state.shard_count, state.usable_shards, nullptr,
+                                  0, parts);
+  }
   const auto births = build_births(builder, state.cells);
   const wire::Life life = build_life(state.life);
   return wire::CreateShardState(builder, cells, state.shard_count, state.usable_shards, &life,
-                                births);
+                                births, parts);
 }
 
 void read(Reader& in, const wire::ShardState& from, ShardState& state) {
@@ -47,6 +53,10 @@ void read(Reader& in, const wire::ShardState& from, ShardState& state) {
   if (from.life() != nullptr) state.life = read_life(*from.life());
   read_births(in, from.births(), state.cells);
   check_cells(in, "cells", state.cells, state.life);
+  std::string_view parts = Reader::view(from.parts());
+  if (in.pay("parts", parts.size())) read_parts(in, parts, kMaxParts + 1, state.parts);
+  check_parts(in, state.parts, state.life);
+  if (!state.cells.empty() && !state.parts.empty()) in.refuse("parts", "are beside cells");
   check_counts(in, state.shard_count, state.usable_shards);
 }
 

@@ -6,15 +6,6 @@
 namespace quipu {
 namespace {
 
-std::uint64_t ms(Wall wall) { return static_cast<std::uint64_t>(wall.time_since_epoch().count()); }
-
-// Too late a time stays too late, so that it is refused.
-Wall wall(std::uint64_t ms) {
-  const std::int64_t beyond = kLatestDate.time_since_epoch().count() + 1;
-  return Wall{std::chrono::milliseconds(
-      ms < static_cast<std::uint64_t>(beyond) ? static_cast<std::int64_t>(ms) : beyond)};
-}
-
 using WirePins = Vector<const wire::Pin*>;
 
 Offset<WirePins> build_pin_list(Builder& builder, const std::vector<Pin>& pins) {
@@ -51,7 +42,7 @@ void read_cells(Reader& in, const char* field, const Cells* from, std::vector<Ce
 Offset<Vector<std::uint64_t>> build_births(Builder& builder, const std::vector<Cell>& cells) {
   std::vector<std::uint64_t> births;
   births.reserve(cells.size());
-  for (const Cell& cell : cells) births.push_back(ms(cell.born));
+  for (const Cell& cell : cells) births.push_back(ms_of(cell.born));
   if (std::ranges::all_of(births, [](std::uint64_t born) { return born == 0; })) return 0;
   return build_scalars<std::uint64_t>(builder, births);
 }
@@ -61,33 +52,63 @@ void read_births(Reader& in, const Vector<std::uint64_t>* from, std::vector<Cell
   in.copy("births", from, births);
   if (births.empty()) return;
   if (births.size() != to.size()) return in.refuse("births", "are not as many as the cells");
-  for (std::size_t i = 0; i < to.size(); ++i) to[i].born = wall(births[i]);
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].born = wall_of_ms(births[i]);
 }
 
 wire::Life build_life(const Life& life) {
-  return {ms(life.ended), ms(life.stamp), ms(life.at), ms(life.latest), life.once};
+  return {ms_of(life.ended), ms_of(life.stamp), ms_of(life.at), ms_of(life.latest), life.once};
 }
 
 Life read_life(const wire::Life& life) {
-  return {wall(life.ended()), wall(life.stamp()), wall(life.at()), wall(life.latest()),
-          life.once()};
+  return {wall_of_ms(life.ended()), wall_of_ms(life.stamp()), wall_of_ms(life.at()),
+          wall_of_ms(life.latest()), life.once()};
 }
 
-// A cell that was born before the end would have been dropped.
+namespace {
+
+// What was born before the end would have been dropped.
+void check_births(Reader& in, const char* field, Wall earliest, Wall latest, const Life& life) {
+  latest = std::max({latest, life.ended, life.stamp, life.latest});
+  const bool dated = latest != Wall{};
+  if (dated && life == Life{}) in.refuse(field, "were born, though their counter has no end");
+  if (earliest < life.ended) in.refuse(field, "were born before their counter's end");
+  if (life.at > life.latest) in.refuse("life", "has a deadline beyond its latest");
+  if (latest > kLatestDate) in.refuse("life", "has a time that no counter has");
+}
+
+}  // namespace
+
 void check_cells(Reader& in, const char* field, std::span<const Cell> cells, const Life& life) {
   ActorId previous{};
-  Wall latest = std::max({life.ended, life.stamp, life.latest}), earliest = life.ended;
+  Wall latest{}, earliest = life.ended;
   for (const Cell& cell : cells) {
     if (cell.actor <= previous) return in.refuse(field, "are not ascending by actor");
     previous = cell.actor;
     latest = std::max(latest, cell.born);
     earliest = std::min(earliest, cell.born);
   }
-  const bool dated = latest != Wall{};
-  if (dated && life == Life{}) in.refuse(field, "were born, though their counter has no end");
-  if (earliest < life.ended) in.refuse(field, "were born before their counter's end");
-  if (life.at > life.latest) in.refuse("life", "has a deadline beyond its latest");
-  if (latest > kLatestDate) in.refuse("life", "has a time that no counter has");
+  check_births(in, field, earliest, latest, life);
+}
+
+void read_parts(Reader& in, std::string_view& from, std::size_t count, std::vector<Part>& to) {
+  for (to.clear(); to.size() < count && !from.empty();) {
+    Part part;
+    if (to.size() == kMaxParts || !take_part(from, part))
+      return in.refuse("parts", "are no births and bodies, or too many");
+    to.push_back(std::move(part));
+  }
+}
+
+void check_parts(Reader& in, std::span<const Part> parts, const Life& life) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    bytes += parts[i].body.size();
+    if (i > 0 && parts[i].born <= parts[i - 1].born)
+      return in.refuse("parts", "are not ascending by birth");
+  }
+  if (bytes > kMaxBodies) in.refuse("parts", "have more bytes than a state may have");
+  if (parts.empty()) return check_births(in, "parts", life.ended, {}, life);
+  check_births(in, "parts", parts.front().born, parts.back().born, life);
 }
 
 void check_counts(Reader& in, ShardIndex count, ShardIndex usable) {
@@ -100,6 +121,8 @@ Offset<wire::NamespacePolicy> build(Builder& builder, const NamespacePolicy& pol
   const flatbuffers::Optional<bool> strict = policy.strict;
   flatbuffers::Optional<wire::Decide> decide;
   if (policy.decide) decide = static_cast<wire::Decide>(*policy.decide);
+  flatbuffers::Optional<std::uint8_t> kind;
+  if (policy.kind) kind = static_cast<std::uint8_t>(*policy.kind);
   const auto tiers = build_structs<wire::Tier>(builder, policy.tiers, [](const Tier& tier) {
     return wire::Tier(
         static_cast<std::uint64_t>(tier.length.count()),
@@ -110,8 +133,8 @@ Offset<wire::NamespacePolicy> build(Builder& builder, const NamespacePolicy& pol
       static_cast<wire::ReadLevel>(policy.read.value_or(ReadLevel::by_default)),
       policy.shards.value_or(0), strict,
       static_cast<std::uint64_t>(policy.ttl.value_or(std::chrono::milliseconds(0)).count()), decide,
-      tiers,
-      static_cast<std::uint64_t>(policy.late.value_or(std::chrono::milliseconds(0)).count()));
+      tiers, static_cast<std::uint64_t>(policy.late.value_or(std::chrono::milliseconds(0)).count()),
+      kind, policy.precision.value_or(0));
 }
 
 void read(Reader& in, const wire::NamespacePolicy* from, NamespacePolicy& policy) {
@@ -139,7 +162,41 @@ void read(Reader& in, const wire::NamespacePolicy* from, NamespacePolicy& policy
   const auto late = in.within<std::uint64_t>("late_ms", from->late_ms(), 0,
                                              static_cast<std::uint64_t>(kMaxTtl.count()));
   if (late > 0) policy.late = std::chrono::milliseconds(static_cast<std::int64_t>(late));
+  if (const auto kind = from->kind()) policy.kind = in.kind("kind", *kind);
+  if (from->precision() != 0) policy.precision = from->precision();
 }
+
+namespace {
+
+using WireFixed = Vector<const wire::FixedKind*>;
+
+Offset<WireFixed> build_fixed(Builder& builder, const std::vector<FixedKind>& fixed) {
+  return build_structs<wire::FixedKind>(builder, fixed, [](const FixedKind& one) {
+    return wire::FixedKind(one.since.at, raw(one.since.node), static_cast<std::uint8_t>(one.kind),
+                           one.precision);
+  });
+}
+
+void read_fixed(Reader& in, const WireFixed* from, NamespaceDefinition& definition) {
+  if (from != nullptr) in.within<std::size_t>("fixed", from->size(), 0, kMostFixed);
+  in.copy("fixed", from, definition.fixed, [&in](const wire::FixedKind* one) {
+    return FixedKind{
+        {one->at(), NodeId{one->node()}}, in.kind("kind", one->kind()), one->precision()};
+  });
+  if (!in.ok()) return;
+  const FixedKind* before = nullptr;
+  for (const FixedKind& one : definition.fixed) {
+    NamespacePolicy policy{.kind = one.kind};
+    if (one.precision != 0) policy.precision = one.precision;
+    if (const std::string why = objection_to_kind(policy); !why.empty())
+      in.refuse("fixed", "cannot be: " + why);
+    if (before != nullptr && one <= *before) in.refuse("fixed", "is not ascending");
+    if (one.since > definition.changed) in.refuse("fixed", "is later than the last change");
+    before = &one;
+  }
+}
+
+}  // namespace
 
 Offset<wire::NamespaceDefinition> build(Builder& builder, const NamespaceDefinition& definition) {
   const auto name = build_bytes(builder, definition.name);
@@ -147,9 +204,10 @@ Offset<wire::NamespaceDefinition> build(Builder& builder, const NamespaceDefinit
   const auto policy = build(builder, definition.policy);
   const wire::Stamp changed = to_wire(definition.changed), dropped = to_wire(definition.dropped);
   const auto whole_from = builder.CreateVector(definition.whole_from);
+  const auto fixed = build_fixed(builder, definition.fixed);
   return wire::CreateNamespaceDefinition(
       builder, name, &changed, policy, &dropped, whole_from, definition.counted_from,
-      static_cast<std::uint64_t>(definition.longest_late.count()));
+      static_cast<std::uint64_t>(definition.longest_late.count()), fixed);
 }
 
 void read(Reader& in, const wire::NamespaceDefinition& from, NamespaceDefinition& definition) {
@@ -169,8 +227,11 @@ void read(Reader& in, const wire::NamespaceDefinition& from, NamespaceDefinition
   definition.changed = from_wire("changed", from.changed());
   definition.dropped = from_wire("dropped", from.dropped());
   read(in, from.policy(), definition.policy);
+  read_fixed(in, from.fixed(), definition);
   if (!in.ok()) return;  // its numbers may be anything
   if (const std::string why = objection_to_windows(definition.policy); !why.empty())
+    in.refuse("policy", "cannot be: " + why);
+  if (const std::string why = objection_to_kind(definition.policy); !why.empty())
     in.refuse("policy", "cannot be: " + why);
   if (definition.whole_from.size() > definition.policy.tiers.size())
     in.refuse("whole_from_ms", "is of more tiers than there are");
@@ -229,13 +290,14 @@ Offset<wire::Delta> StateCodec::build(Builder& builder, const Delta& delta) {
   if (!delta.lives_.empty()) {
     for (std::uint32_t i = 0; i < delta.cells_.size(); ++i) {
       const Wall at = delta.cells_[i].born;
-      if (at != Wall{}) born.emplace_back(ms(at), i);
+      if (at != Wall{}) born.emplace_back(ms_of(at), i);
     }
   }
   const auto births =
       build_structs<wire::Birth>(builder, born, [](const wire::Birth& one) { return one; });
+  const auto parts = build_bytes(builder, delta.parts_);
   return wire::CreateDelta(builder, raw(delta.commit_), actors, keys, entries, sums, cells,
-                           versions, lives, births);
+                           versions, lives, births, parts);
 }
 
 void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
@@ -249,6 +311,8 @@ void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
   in.copy("sums", from.sums(), delta.sums_);
   read_cells(in, "cells", from.cells(), delta.cells_);
   read_versions(in, from.versions(), delta.versions);
+  if (const auto parts = Reader::view(from.parts()); in.pay("parts", parts.size()))
+    delta.parts_ = parts;
   in.copy("lives", from.lives(), delta.lives_, [](const wire::LifeOf* one) {
     return Delta::LifeOf{one->entry(), read_life(one->life())};
   });
@@ -257,7 +321,7 @@ void StateCodec::copy(Reader& in, const wire::Delta& from, Delta& delta) {
 void StateCodec::copy_births(Reader& in, const wire::Delta& from, Delta& delta) {
   std::vector<std::pair<std::uint32_t, Wall>> births;
   in.copy("births", from.births(), births, [](const wire::Birth* one) {
-    return std::pair{one->cell(), wall(one->born())};
+    return std::pair{one->cell(), wall_of_ms(one->born())};
   });
   for (const auto& [cell, born] : births) {
     if (cell >= delta.cells_.size()) return in.refuse("births", "name a cell that is not there");
@@ -268,9 +332,17 @@ void StateCodec::copy_births(Reader& in, const wire::Delta& from, Delta& delta) 
 // Whether the entries divide the cells exactly, so that a cursor stays within them.
 bool StateCodec::check_lengths(Reader& in, const Delta& delta) {
   std::size_t keys = 0, sums = 0, cells = 0;
+  std::string_view parts = delta.parts_;
+  std::vector<Part> some;
   for (const Delta::Packed& packed : delta.entries_) {
     keys += packed.key_length;
-    cells += packed.cells;
+    if (is_sum(packed.shard)) {
+      cells += packed.cells;
+    } else {
+      read_parts(in, parts, packed.cells, some);
+      if (some.size() != packed.cells || packed.actor != Delta::kNoSum)
+        in.refuse("parts", "are not as many as the entries say");
+    }
     if (packed.actor == Delta::kNoSum) continue;
     ++sums;
     if (packed.actor >= delta.actors_.size())
@@ -279,6 +351,7 @@ bool StateCodec::check_lengths(Reader& in, const Delta& delta) {
   if (keys != delta.keys_.size()) in.refuse("keys", "are not as long as the entries say");
   if (sums != delta.sums_.size()) in.refuse("sums", "are not as many as the entries say");
   if (cells != delta.cells_.size()) in.refuse("cells", "are not as many as the entries say");
+  if (!parts.empty()) in.refuse("parts", "are more than the entries say");
   std::size_t next = 0;
   for (const Delta::LifeOf& one : delta.lives_) {
     if (one.entry < next || one.entry >= delta.entries_.size() || one.life == Life{})
@@ -296,9 +369,13 @@ void StateCodec::read(Reader& in, const wire::Delta* from, Delta& delta) {
   delta.for_each([&in](const DeltaEntry& entry) {
     in.name("entries", entry.ref);
     check_counts(in, entry.shard_count, entry.usable_shards);
-    if (is_window(entry.ref.shard) && (entry.life != Life{} || entry.shard_count != 1))
+    const bool sum = is_sum(entry.ref.shard);
+    const bool may_end = !sum || !is_window(entry.ref.shard);
+    const bool may_spread = sum && !is_window(entry.ref.shard);
+    if ((!may_end && entry.life != Life{}) || (!may_spread && entry.shard_count != 1))
       in.refuse("entries", "are windows with an end, or spread over shards");
-    check_cells(in, "cells", entry.cells, entry.life);
+    sum ? check_cells(in, "cells", entry.cells, entry.life)
+        : check_parts(in, entry.parts, entry.life);
   });
 }
 

@@ -26,6 +26,12 @@ void read_births(Reader& in, const Vector<std::uint64_t>* from, std::vector<Cell
 // says.
 void check_cells(Reader& in, const char* field, std::span<const Cell> cells, const Life& life);
 
+// As many parts as these bytes hold, at most `count`; and a refusal of parts that are not strictly
+// ascending by birth, or too many, or have births that no sound node says. Whether the bodies are
+// sound is for storage/kinds/ to say.
+void read_parts(Reader& in, std::string_view& from, std::size_t count, std::vector<Part>& to);
+void check_parts(Reader& in, std::span<const Part> parts, const Life& life);
+
 // How many shards a counter has. Refuses numbers that no sound node sends.
 void check_counts(Reader& in, ShardIndex count, ShardIndex usable);
 

@@ -45,6 +45,8 @@ constexpr std::array kCodes{
              "start the node with --rebuild to fill a new store from its peers"},
     CodeInfo{Code::undefined_namespace, "undefined_namespace", Outcome::not_applied,
              "define it, or use the key of another one"},
+    CodeInfo{Code::wrong_type, "wrong_type", Outcome::not_applied,
+             "use the commands of its kind, or another key"},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace quipu {
@@ -27,6 +28,13 @@ inline std::uint8_t* write_varint(std::uint8_t* to, std::uint64_t number) {
   for (; number >= 0x80; number >>= 7) *to++ = static_cast<std::uint8_t>(number | 0x80);
   *to++ = static_cast<std::uint8_t>(number);
   return to;
+}
+
+inline void append_varint(std::string& to, std::uint64_t number) {
+  if (number < 0x80) return to.push_back(static_cast<char>(number));
+  std::uint8_t bytes[10];
+  const std::uint8_t* const end = write_varint(bytes, number);
+  to.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(end - bytes));
 }
 
 // Takes one varint off the front. Nothing if it is cut off or has more than 64 bits.

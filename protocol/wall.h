@@ -26,4 +26,13 @@ inline constexpr Wall kLatestWall{std::chrono::milliseconds(std::int64_t{1} << 4
 inline constexpr std::uint64_t kLatestDateMs = std::uint64_t{1} << 47;
 inline constexpr Wall kLatestDate{std::chrono::milliseconds(kLatestDateMs)};
 
+// For messages and disks, and back: too late a time stays too late, so that it is refused.
+[[nodiscard]] constexpr std::uint64_t ms_of(Wall wall) {
+  return static_cast<std::uint64_t>(wall.time_since_epoch().count());
+}
+[[nodiscard]] constexpr Wall wall_of_ms(std::uint64_t ms) {
+  return Wall{std::chrono::milliseconds(
+      static_cast<std::int64_t>(ms < kLatestDateMs ? ms : kLatestDateMs + (ms > kLatestDateMs)))};
+}
+
 }  // namespace quipu

@@ -40,12 +40,12 @@ ShardKey window_at(const ShardRef& counter, std::chrono::seconds tier, Wall at) 
 }
 
 bool is_name(const ShardRef& ref) {
-  if (!is_window(ref.shard))
-    return !ref.key.empty() && ref.key.size() <= kMaxKey && ref.shard < kMaxShards;
+  if (!is_known(kind_of(ref.shard))) return false;
+  if (!is_window(ref.shard)) return !ref.key.empty() && ref.key.size() <= kMaxKey;
   if (ref.key.size() <= kWindowSuffix || ref.key.size() > kMaxName) return false;
   const Window window = window_of(ref);
   constexpr std::uint64_t kLatest = kLatestDateMs / 1000;
-  return window.index < kMaxShards && window.tier.count() > 0 &&
+  return window.tier.count() > 0 &&
          (std::uint64_t{window.number} + 1) * static_cast<std::uint64_t>(window.tier.count()) <=
              kLatest;
 }

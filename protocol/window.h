@@ -5,7 +5,7 @@
 // what it is.
 //
 //   key    | the counter's key | tier in seconds, 4 bytes | number, 4 bytes |   (big-endian)
-//   shard  kWindow | the index of the counter's shard
+//   shard  kWindow | that of the counter's shard
 //
 // A window begins at number x tier seconds since 1970. It has the partition of the counter's
 // shard, so it has the same owners, and one record holds both.
@@ -16,21 +16,18 @@
 #include <string_view>
 
 #include "protocol/ids.h"
+#include "protocol/shard_number.h"
 #include "protocol/wall.h"
 
 namespace quipu {
 
-// A shard number is window:1 | kind:5 | index:10. The only kind so far is 0, a sum.
-inline constexpr ShardIndex kWindow = 0x8000;
 inline constexpr std::size_t kWindowSuffix = 8;  // bytes
 // The longest name of a shard, in bytes. A window's name is its counter's and a suffix.
 inline constexpr std::size_t kMaxName = kMaxKey + kWindowSuffix;
 
-[[nodiscard]] constexpr bool is_window(ShardIndex shard) { return (shard & kWindow) != 0; }
-
 struct Window {
   std::string_view key;  // of the counter. Borrows
-  ShardIndex index = 0;  // of the counter's shard
+  ShardIndex shard = 0;  // the counter's, with its kind
   std::chrono::seconds tier{};
   std::uint32_t number = 0;
   [[nodiscard]] Wall begin() const { return Wall{tier * std::int64_t{number}}; }

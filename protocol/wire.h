@@ -135,8 +135,15 @@ class Reader {
   Partition partition(const char* field, std::uint16_t value) {
     return Partition{within<std::uint16_t>(field, value, 0, kPartitions - 1)};
   }
+  // Of a counter of any kind; not of a window.
   ShardIndex shard(const char* field, std::uint16_t value) {
-    return within<ShardIndex>(field, value, 0, kMaxShards - 1);
+    if (is_window(value) || !is_known(kind_of(value))) refuse(field, "is of no known kind");
+    return value;
+  }
+  Kind kind(const char* field, std::uint8_t value) {
+    if (is_known(Kind{value})) return Kind{value};
+    refuse(field, "is no known kind");
+    return Kind::sum;
   }
   // Checks a shard's name where no user supplied it, so a bad one is a protocol error.
   void name(const char* field, const ShardRef& ref) {

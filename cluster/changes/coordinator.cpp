@@ -201,6 +201,9 @@ void Coordinator::route(Instant now, Job job) {
     case OpKind::reset:
       tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, job);
       break;
+    case OpKind::apply:
+      refuse(job.origin, Code::invalid_argument, "this node knows no kind but the sum");
+      break;
   }
 }
 

@@ -160,6 +160,22 @@ TEST(FrameDecoder, passes_the_longest_frame) {
   EXPECT_EQ(text((*decoder.next())->payload), longest);
 }
 
+// A stranger does not have the cluster's salt, and neither does the client port.
+TEST(FrameDecoder, passes_a_longer_one_of_a_member_to_who_has_the_salt) {
+  constexpr std::uint64_t kSalt = 7;
+  const std::string longest(kMaxPeerFrame - kFrameHeader, 'x');
+  std::string frame;
+  append_frame(frame, FrameType::delta, std::as_bytes(std::span(longest)), kSalt);
+  FrameDecoder member, client;
+  feed(member, frame);
+  EXPECT_EQ(text((*member.next(kSalt))->payload), longest);
+  feed(client, frame.substr(0, kFrameHeader));
+  EXPECT_EQ(client.next().status().code(), Code::protocol_error);
+  FrameDecoder answer;
+  feed(answer, header(kFrameMagic, kFrameVersion, 1, kMaxFrame));
+  EXPECT_FALSE(answer.next(kSalt).ok()) << "of any other type";
+}
+
 TEST(FrameDecoder, takes_no_memory_for_a_length_that_is_only_claimed) {
   FrameDecoder decoder;
   feed(decoder, header(kFrameMagic, kFrameVersion, 1, kMaxFrame - kFrameHeader));

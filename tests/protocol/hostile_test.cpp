@@ -12,6 +12,8 @@
 namespace quipu::test {
 namespace {
 
+constexpr ShardIndex kOfNoKind = shard_of(Kind{7});
+
 template <class Table>
 OwnPayload payload_of(Builder& builder, Offset<Table> root) {
   const auto bytes = finish(builder, root);
@@ -113,8 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
                  d.entries[0].key_length = 513;
                },
                "DeltaFrame: entries name no shard that there can be"},
-        Spoilt{"shard", [](WireDelta& d) { d.entries[0].shard = kMaxShards; },
-               "DeltaFrame: entries name no shard that there can be"},
+        Spoilt{"shard", [](WireDelta& d) { d.entries[0].shard = kOfNoKind; },
+               "DeltaFrame: parts are not as many as the entries say"},
         Spoilt{"count_0", [](WireDelta& d) { d.entries[1].count = 0; },
                "DeltaFrame: count is 0: must be 1 to 1024"},
         Spoilt{"count_over", [](WireDelta& d) { d.entries[1].count = 1025; },
@@ -281,17 +283,42 @@ OwnPayload definition_that_decides(int decide) {
   });
 }
 
+// A definition that was changed at 9, with these kinds.
+OwnPayload definition_that_fixes(const std::vector<wire::FixedKind>& kinds) {
+  return made([&](Builder& b) {
+    const auto fixed = b.CreateVectorOfStructs(kinds);
+    const wire::Stamp changed(9, 1);
+    wire::NamespaceDefinitionBuilder definition(b);
+    definition.add_changed(&changed);
+    definition.add_fixed(fixed);
+    const std::vector one{definition.Finish()};
+    return wire::CreateNamespaces(b, b.CreateVector(one));
+  });
+}
+
+OwnPayload definition_with_precision(int precision) {
+  return made([=](Builder& b) {
+    wire::NamespacePolicyBuilder policy(b);
+    policy.add_kind(1);
+    policy.add_precision(static_cast<std::uint8_t>(precision));
+    const std::vector one{wire::CreateNamespaceDefinition(b, 0, nullptr, policy.Finish())};
+    return wire::CreateNamespaces(b, b.CreateVector(one));
+  });
+}
+
 class HostileMessage : public testing::TestWithParam<Hostile> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, HostileMessage,
     testing::Values(
-        Hostile{"op_kind", FrameType::op, [] { return op_of(6, 1, 0); },
-                "Op: kind is 6: must be 0 to 5"},
+        Hostile{"op_kind", FrameType::op, [] { return op_of(7, 1, 0); },
+                "Op: kind is 7: must be 0 to 6"},
         Hostile{"op_ack", FrameType::op, [] { return op_of(0, 255, 0); },
                 "Op: ack is 255: must be 0 to 3"},
-        Hostile{"op_shard", FrameType::op, [] { return op_of(0, 0, 1024); },
-                "Op: shard is 1024: must be 0 to 1023"},
+        Hostile{"op_shard", FrameType::op, [] { return op_of(0, 0, kOfNoKind); },
+                "Op: shard is of no known kind"},
+        Hostile{"op_shard_of_a_window", FrameType::op, [] { return op_of(0, 0, kWindow); },
+                "Op: shard is of no known kind"},
         Hostile{"read_level", FrameType::read,
                 [] {
                   return made([](Builder& b) {
@@ -374,7 +401,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "Collect: shards name no shard that there can be"},
         Hostile{"shards_index", FrameType::collect,
                 [] {
-                  return shards_of_lengths("a", {{1, 1024}});
+                  return shards_of_lengths("a", {{1, kOfNoKind}});
                 },
                 "Collect: shards name no shard that there can be"},
         Hostile{"shards_window_without_key", FrameType::collect,
@@ -390,7 +417,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"shards_window_of_an_unknown_kind", FrameType::collect,
                 [] {
                   return shards_of_lengths(std::string("a\0\0\0\x3c\0\0\0\1", 9),
-                                           {{9, kWindow | 1 << 10}});
+                                           {{9, kWindow | kOfNoKind}});
                 },
                 "Collect: shards name no shard that there can be"},
         Hostile{"list_part_prefix", FrameType::list_part,
@@ -460,6 +487,32 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"definition_decide_most", FrameType::definitions,
                 [] { return definition_that_decides(255); },
                 "Namespaces: decide is 255: must be 0 to 1"},
+        Hostile{"definition_precision", FrameType::definitions,
+                [] { return definition_with_precision(17); },
+                "Namespaces: policy cannot be: a precision is 10 to 16"},
+        Hostile{"definition_kind", FrameType::definitions,
+                [] {
+                  return definition_that_fixes({{1, 1, 31, 0}});
+                },
+                "Namespaces: kind is no known kind"},
+        Hostile{"definition_fixed_precision", FrameType::definitions,
+                [] {
+                  return definition_that_fixes({{1, 1, 0, 11}});
+                },
+                "Namespaces: fixed cannot be: only counters of the kind distinct have a precision"},
+        Hostile{"definition_fixed_order", FrameType::definitions,
+                [] {
+                  return definition_that_fixes({{2, 1, 0, 0}, {1, 1, 0, 0}});
+                },
+                "Namespaces: fixed is not ascending"},
+        Hostile{"definition_fixed_late", FrameType::definitions,
+                [] {
+                  return definition_that_fixes({{10, 1, 0, 0}});
+                },
+                "Namespaces: fixed is later than the last change"},
+        Hostile{"definition_fixed_many", FrameType::definitions,
+                [] { return definition_that_fixes(std::vector<wire::FixedKind>(9)); },
+                "Namespaces: fixed is 9: must be 0 to 8"},
         Hostile{"definition_colon", FrameType::definitions, [] { return definition_of("a:b"); },
                 "Namespaces: name has a ':'"},
         Hostile{"definition_long_name", FrameType::definitions,

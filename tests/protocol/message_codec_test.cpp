@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "protocol/shard_number.h"
 #include "tests/protocol/messages.h"
 
 namespace quipu::test {
@@ -91,7 +94,9 @@ TEST_P(EveryMessage, with_any_bit_flipped_does_not_pass_the_frame) {
     feed(decoder, flipped);
     auto frame = decoder.next(raw(kCluster));
     if (frame.ok() && !frame->has_value()) {  // now claims to be longer
-      feed(decoder, std::string(kMaxFrame, '\0'));
+      std::uint32_t length = 0;
+      std::memcpy(&length, flipped.data() + 4, sizeof length);
+      feed(decoder, std::string(length, '\0'));
       frame = decoder.next(raw(kCluster));
     }
     ASSERT_FALSE(frame.ok()) << "bit " << bit;
@@ -154,6 +159,21 @@ TEST(ClientCodec, takes_as_many_keys_as_a_read_may_have_and_no_more) {
   EXPECT_EQ(decode_read(more.get()).status().detail(), "Read: keys is 1025: must be 0 to 1024");
 }
 
+TEST(ClientCodec, takes_the_kinds_of_the_list_and_no_number_between_or_after_them) {
+  for (unsigned number = 1; number <= 255; ++number) {  // a sum has no questions
+    const Kind kind{static_cast<std::uint8_t>(number)};
+    const bool known = number == 1 || number == 2 || number == 3 || number == 6;
+    const OwnPayload query(encoded(ClientMessage(Query{.kind = kind})).substr(kFrameHeader));
+    const auto decoded = decode_query(query.get());
+    EXPECT_EQ(decoded.ok(), known) << number;
+    EXPECT_EQ(decoded.status().detail(), known ? "" : "Query: kind is no known kind");
+    if (number >= 32) continue;  // the number of a shard has no room for it
+    const OwnPayload op(
+        encoded(ClientMessage(Op{.key = "k", .shard = shard_of(kind)})).substr(kFrameHeader));
+    EXPECT_EQ(decode_op(op.get()).ok(), known) << number;
+  }
+}
+
 // The node answers a bad one.
 TEST(ClientCodec, lets_bad_names_of_namespaces_through_to_be_answered) {
   const std::string endless(100'000, 'x');
@@ -175,7 +195,7 @@ TEST(ClientCodec, fits_the_longest_list_of_namespaces_into_a_frame) {
 
 TEST(PeerCodec, fits_the_longest_definitions_into_a_frame) {
   Namespaces all;
-  all.definitions.assign(3 * kMaxNamespaces + 1, largest_definition());
+  all.definitions.assign(kMaxDefinitions, largest_definition());
   const std::string frame = encoded(PeerMessage(all));
   EXPECT_LE(frame.size(), kMaxFrame);
   const OwnPayload payload(std::string_view(frame).substr(kFrameHeader));

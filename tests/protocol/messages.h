@@ -22,15 +22,18 @@ namespace quipu {
 inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
 inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
-inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
+inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
 inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const Query& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
+inline auto fields(const QueryReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const StateHash& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const List& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
-inline auto fields(const Keys& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
+inline auto fields(const Keys& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const CountKeys& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const KeyCount& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const NamespaceRequest& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const NamespaceReply& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
-inline auto fields(const RangeRequest& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
+inline auto fields(const RangeRequest& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
 inline auto fields(const RangeReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
@@ -46,8 +49,8 @@ inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::t
 inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
-inline auto fields(const Collect& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Collected& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
+inline auto fields(const Collect& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
+inline auto fields(const Collected& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const WriteBack& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const WrittenBack& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const ShardDigest& m) { const auto& [a, b] = m; return std::tie(a, b); }
@@ -56,7 +59,7 @@ inline auto fields(const LeafDigest& m) { const auto& [a, b] = m; return std::ti
 inline auto fields(const Pull& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Pulled& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const ListPart& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
-inline auto fields(const ListedPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const ListedPart& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const CountKeysPart& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const KeyCountPart& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Namespaces& m) { const auto& [a] = m; return std::tie(a); }
@@ -77,7 +80,8 @@ inline std::vector<SeenShard> shards_of(const Delta& delta) {
                     {{entry.cells.begin(), entry.cells.end()},
                      entry.shard_count,
                      entry.usable_shards,
-                     entry.life}});
+                     entry.life,
+                     {entry.parts.begin(), entry.parts.end()}}});
   });
   return seen;
 }
@@ -91,7 +95,8 @@ bool operator==(const Message& a, const Message& b) { return fields(a) == fields
 
 using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, CountKeys, KeyCount,
                                    NamespaceRequest, NamespaceReply, RangeRequest, RangeReply,
-                                   ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal>;
+                                   ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal,
+                                   Query, QueryReply>;
 
 namespace test {
 
@@ -128,6 +133,18 @@ inline Delta sample_delta() {
               {{}, wall_ms(5), wall_ms(9), wall_ms(11), true}});
   delta.push({"ended", 0}, {{}, 1, 1, largest_life()});
   delta.push({"born", 0}, {{{ActorId{5}, commit, 1, {}, 0, kLatestDate}}, 1, 1, largest_life()});
+  // Bodies are opaque here.
+  const ShardIndex distinct = shard_of(Kind::distinct);
+  delta.push({"visitors", distinct}, {{}, 1, 1, {}, {{{}, std::string("\0\xff", 2)}}});
+  delta.push({"visitors", shard_of(Kind::distinct)}, {});
+  const ShardKey of_window = window_at({kOddKey, distinct}, kMaxTierLength, wall_ms(77));
+  delta.push(of_window, {{}, 1, 1, largest_life(), {{kLatestDate, "b"}}});
+  delta.push({kLongestKey, distinct},
+             {{},
+              1,
+              1,
+              {{}, wall_ms(5), wall_ms(9), wall_ms(11), true},
+              {{{}, std::string(1000, 'b')}, {wall_ms(1), "c"}}});
   delta.push({"full", 2},
              {{{ActorId{kMax64}, Commit{kMax64}, kHighest, Commit{kMax64}, kLowest}}, 3, 3});
   delta.versions = {{StoreId{1}, BootId{2}, Commit{3}},
@@ -157,15 +174,21 @@ inline NamespacePolicy sample_policy() {
                 {std::chrono::hours(1), std::chrono::duration_cast<std::chrono::seconds>(kMaxTtl)},
                 {kMaxTierLength, std::nullopt}},
       .late = std::chrono::seconds(1),
-      .strict = true};
+      .strict = true,
+      .kind = Kind::distinct,
+      .precision = kMostPrecision};
 }
 
 inline NamespaceDefinition largest_definition() {
   const Stamp latest{kLatestStamp, NodeId{kMax64}};
+  std::vector<FixedKind> fixed{{{}, Kind::sum, 0}};
+  for (std::uint8_t i = 1; i < kMostFixed; ++i)
+    fixed.push_back({{kLatestStamp, NodeId{kMax64 - kMostFixed + 1 + i}}, Kind::distinct, 10});
   return {.name = kLongestNamespace,
           .changed = latest,
           .policy = sample_policy(),
           .dropped = latest,
+          .fixed = fixed,
           .whole_from = {kMax64, 0, 1, 2},
           .counted_from = kMax64,
           .longest_late = kMaxTtl};
@@ -206,6 +229,7 @@ inline std::vector<std::uint16_t> sample_owners(std::uint16_t members, std::size
 
 inline std::vector<ClientMessage> client_messages() {
   const Value largest_value{.code = Code{0xffff},
+                            .kind = kLastKind,
                             .shards = kMaxShards,
                             .exists = true,
                             .complete = true,
@@ -244,6 +268,28 @@ inline std::vector<ClientMessage> client_messages() {
       Keys{},
       Keys{.id = kMax64, .keys = {"a", kOddKey, kLongestKey}, .next = 0},
       Keys{.id = 1, .keys = {}, .next = 256, .code = Code{0xffff}, .detail = "x"},
+      Keys{.id = 2, .keys = {"a", "b"}, .kinds = {Kind::sum, Kind::distinct}},
+      Query{.kind = Kind::distinct, .keys = {"a"}},
+      Query{.id = kMax64,
+            .kind = kLastKind,
+            .level = ReadLevel::strong,
+            .timeout_ms = kMaxTimeoutMs,
+            .words = kOddKey,
+            .keys = {kLongestKey, "", kOddKey}},
+      QueryReply{},
+      QueryReply{.id = kMax64,
+                 .code = Code{0xffff},
+                 .detail = "x",
+                 .reply = kOddKey,
+                 .exists = true,
+                 .complete = true,
+                 .age_ms = kUnknownAge,
+                 .expires_in_ms = kLatestDateMs},
+      Op{.id = 5,
+         .key = "visitors",
+         .words = kOddKey,
+         .shard = shard_of(Kind::distinct),
+         .kind = OpKind::apply},
       CountKeys{},
       CountKeys{kMax64, kMaxTimeoutMs},
       KeyCount{},
@@ -259,7 +305,7 @@ inline std::vector<ClientMessage> client_messages() {
                        .action = NamespaceAction::drop,
                        .name = kLongestNamespace,
                        .policy = sample_policy(),
-                       .fields = 0xff,
+                       .fields = 0xffff,
                        .timeout_ms = kMaxTimeoutMs},
       NamespaceRequest{.action = NamespaceAction::set,
                        .policy = {.strict = false},
@@ -267,13 +313,20 @@ inline std::vector<ClientMessage> client_messages() {
       NamespaceRequest{.action = NamespaceAction::set,
                        .policy = {.decide = Decide::local},
                        .fields = NamespaceRequest::kDecide},
+      NamespaceRequest{.action = NamespaceAction::create,
+                       .name = "likes",
+                       .policy = {.kind = Kind::sum},
+                       .fields = NamespaceRequest::kKind},
+      NamespaceRequest{.action = NamespaceAction::set,
+                       .policy = {.precision = 255},
+                       .fields = NamespaceRequest::kPrecision},
       NamespaceReply{},
       NamespaceReply{.id = kMax64,
                      .code = Code{0xffff},
                      .detail = std::string(256, 'd'),
                      .namespaces = {Namespace{}, Namespace{"likes", {.strict = false}},
                                     Namespace{kLongestNamespace, sample_policy()}},
-                     .absent = {"n0", "a longer name"}},
+                     .absent = {"n0", "a longer name", ""}},
       NamespaceRequest{.action = NamespaceAction::set,
                        .policy = {.tiers = {{std::chrono::seconds(60), std::nullopt}}},
                        .fields = NamespaceRequest::kTiers},
@@ -289,7 +342,8 @@ inline std::vector<ClientMessage> client_messages() {
                    .last = std::chrono::seconds(kLatestDateMs / 1000),
                    .only_past = true,
                    .step = std::chrono::seconds(kLatestDateMs / 1000),
-                   .timeout_ms = kMaxTimeoutMs},
+                   .timeout_ms = kMaxTimeoutMs,
+                   .kind = kLastKind},
       RangeReply{},
       RangeReply{.id = kMax64,
                  .code = Code{0xffff},
@@ -369,9 +423,13 @@ inline std::vector<PeerMessage> peer_messages() {
       Forwarded{{Done{}, largest_done(), Done{.id = 3, .code = Code::out_of_range, .detail = "x"}}},
       Forwarded{{Done{.id = 10, .detail = std::string(300, '\xff')}}},
       Collect{},
-      Collect{kMax64, Fence{kMax64}, shards},
+      Collect{kMax64, Fence{kMax64}, shards, true},
       Collected{},
       Collected{kMax64, Code{0xffff}, sample_delta(), partitions, 0, true, BootId{kMax64}},
+      Collected{.id = 1,
+                .states = sample_delta(),
+                .hashes = {{0, {}}, {4, hash}},
+                .others = {{1, Kind::distinct, {}}, {4, kLastKind, kLatestDate}}},
       WriteBack{},
       WriteBack{kMax64, Fence{kMax64}, sample_delta(), {BootId{1}, BootId{kMax64}}},
       WrittenBack{},
@@ -392,6 +450,7 @@ inline std::vector<PeerMessage> peer_messages() {
       ListPart{kMax64, kLongestKey, kListEnd, 0},
       ListedPart{},
       ListedPart{kMax64, {"a", kOddKey, kLongestKey}, kListEnd},
+      ListedPart{1, {"a", "b"}, 7, {kLastKind, Kind::sum}},
       CountKeysPart{},
       CountKeysPart{
           kMax64, Partitions::from_bytes(std::string("\1\2", 2) + std::string(509, '\0') + '\x80')},
@@ -425,7 +484,7 @@ inline std::string name_of(const Message& message) {
       "Op",           "Done",       "Read",          "Values",           "List",
       "Keys",         "CountKeys",  "KeyCount",      "NamespaceRequest", "NamespaceReply",
       "RangeRequest", "RangeReply", "ConfigRequest", "ConfigReply",      "StatusRequest",
-      "StatusReply",  "Refusal"};
+      "StatusReply",  "Refusal",    "Query",         "QueryReply"};
   static constexpr const char* kPeer[] = {
       "Hello",         "PeerRefusal",  "DeltaFrame", "DeltaAck",  "Heartbeat",
       "Forward",       "Forwarded",    "Collect",    "Collected", "WriteBack",
@@ -496,6 +555,10 @@ inline Result<Message> decoded_as(const Message& like, FrameType type, Payload p
       return as_message(decode_range_request(payload));
     case 11:
       return as_message(decode_range_reply(payload));
+    case 17:
+      return as_message(decode_query(payload));
+    case 18:
+      return as_message(decode_query_reply(payload));
     case 12:
       return as_message(decode_config_request(payload));
     case 13:

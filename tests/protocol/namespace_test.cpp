@@ -71,10 +71,49 @@ TEST(Namespaces, have_bounds_for_names_and_policies) {
       {"a", {.tiers = {{1s, {}}, {2s, {}}, {4s, {}}, {8s, {}}}}, true},
       {"a", {.tiers = {{1s, {}}, {2s, {}}, {4s, {}}, {8s, {}}, {16s, {}}}}, false},
       {"a", {.shards = 16, .ttl = {}, .tiers = {{1s, {}}}}, true},
+      {"a", {.kind = Kind::sum}, true},
+      {"a", {.shards = 2, .kind = Kind::sum}, true},
+      {"a", {.kind = Kind::distinct}, true},
+      {"a", {.shards = 1, .ttl = 1s, .kind = Kind::distinct}, true},
+      {"a", {.shards = 2, .kind = Kind::distinct}, false},
+      {"", {.kind = Kind::distinct}, false},
+      {"a", {.kind = Kind{31}}, false},
+      {"a", {.precision = 11}, false},
+      {"a", {.kind = Kind::sum, .precision = 11}, false},
+      {"a", {.kind = Kind::distinct, .precision = kLeastPrecision - 1}, false},
+      {"a", {.kind = Kind::distinct, .precision = kLeastPrecision}, true},
+      {"a", {.kind = Kind::distinct, .precision = kMostPrecision}, true},
+      {"a", {.kind = Kind::distinct, .precision = kMostPrecision + 1}, false},
   };
   for (const auto& row : cases)
     EXPECT_EQ(objection(row.name, row.policy).empty(), row.good)
         << row.name << ": " << objection(row.name, row.policy);
+}
+
+// ---- the kind ----
+
+TEST(Namespaces, have_the_kind_of_their_first_create_whatever_their_policy_says) {
+  const FixedKind first{{1, NodeId{1}}, Kind::distinct, 11};
+  NamespaceDefinition visitors{.name = "visitors",
+                               .changed = {5, NodeId{1}},
+                               .policy = {.ack = Ack::quorum, .kind = Kind::sum},
+                               .fixed = {first, {{5, NodeId{1}}, Kind::sum, 0}}};
+  EXPECT_EQ(fixed_kind(visitors), first);
+  EXPECT_EQ(shown_policy(visitors),
+            (NamespacePolicy{.ack = Ack::quorum, .kind = Kind::distinct, .precision = 11}));
+  visitors.dropped = {5, NodeId{1}};
+  EXPECT_EQ(fixed_kind(visitors), std::nullopt) << "a drop voids it";
+  EXPECT_EQ(shown_policy(visitors), NamespacePolicy{});
+}
+
+// A set that had not heard of a drop is later than it. So the policy holds, and with it its kind.
+TEST(Namespaces, have_the_kind_of_their_policy_where_a_drop_has_voided_all_creates) {
+  const NamespaceDefinition visitors{.name = "visitors",
+                                     .changed = {5, NodeId{1}},
+                                     .policy = {.kind = Kind::distinct},
+                                     .dropped = {3, NodeId{1}}};
+  EXPECT_EQ(fixed_kind(visitors), (FixedKind{{5, NodeId{1}}, Kind::distinct, 0}));
+  EXPECT_EQ(shown_policy(visitors), visitors.policy);
 }
 
 // ---- what a tier has ----

@@ -25,7 +25,7 @@ TEST(Window, is_named_by_its_tier_and_number_behind_the_key) {
   EXPECT_EQ(name.shard, 0x8003);
   const Window window = window_of(name);
   EXPECT_EQ(window.key, "hits:a");
-  EXPECT_EQ(window.index, 3);
+  EXPECT_EQ(window.shard, 3);
   EXPECT_EQ(window.tier, 60s);
   EXPECT_EQ(window.begin(), at_ms(28'333'333LL * 60'000));
   EXPECT_EQ(window.end() - window.begin(), 60s);
@@ -52,7 +52,8 @@ TEST(Window, is_refused_if_no_add_can_have_made_it) {
   EXPECT_TRUE(
       is_name(window_at({longest, kMaxShards - 1}, std::chrono::hours(24 * 366), at_ms(0))));
   std::string name = window_at({"a", 0}, 60s, at_ms(0)).key;
-  EXPECT_FALSE(is_name({name, kWindow | kMaxShards})) << "no index";
+  for (const Kind none : {Kind{4}, Kind{5}, Kind{7}})
+    EXPECT_FALSE(is_name({name, static_cast<ShardIndex>(kWindow | shard_of(none))})) << "no kind";
   EXPECT_FALSE(is_name({name, 0xffff})) << "any shard";
   EXPECT_FALSE(is_name({name.substr(1), kWindow})) << "no key";
   EXPECT_FALSE(is_name({"k" + longest + name.substr(1), kWindow})) << "a longer key";

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quipu/kind.h"
 #include "quipu/levels.h"
 
 namespace quipu {
@@ -40,6 +41,9 @@ struct Tier {
 inline constexpr std::size_t kMaxTiers = 4;
 inline constexpr std::chrono::seconds kMaxTierLength = std::chrono::hours(24 * 366);
 
+// A counter of the kind distinct has 2^precision registers.
+inline constexpr std::uint8_t kLeastPrecision = 10, kMostPrecision = 16, kUsualPrecision = 14;
+
 // What is not set is as in a cluster without namespaces.
 struct NamespacePolicy {
   std::optional<Ack> ack{};         // for adds and resets that name none
@@ -63,6 +67,14 @@ struct NamespacePolicy {
   std::optional<std::chrono::milliseconds> late{};
   // Only in the default namespace: whether adds to undefined namespaces are refused.
   std::optional<bool> strict{};
+  // The kind of its new counters. A change of another kind that would create a counter is refused
+  // (wrong_type). Counters that exist stay what they are. Not set: a counter is of the kind of the
+  // change that creates it. A create fixes it for good, together with the precision: no set changes
+  // or unsets them. Not in the default namespace, and nothing but a sum beside `shards`.
+  std::optional<Kind> kind{};
+  // How precise its new counters are, kLeastPrecision to kMostPrecision. Not set: kUsualPrecision.
+  // Only beside the kind distinct.
+  std::optional<std::uint8_t> precision{};
   bool operator==(const NamespacePolicy&) const = default;
 };
 

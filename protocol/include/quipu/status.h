@@ -46,6 +46,7 @@ enum class Code : std::uint16_t {
   cannot_start = 16,
   corrupt = 17,
   undefined_namespace = 18,
+  wrong_type = 19,
 };
 
 // One row of the error list. `advice` says what to do next.
