@@ -7,6 +7,7 @@
 
 #include "cluster/gates/peer_traits.h"
 #include "protocol/check.h"
+#include "storage/kinds/parts.h"
 
 namespace quipu {
 
@@ -71,6 +72,7 @@ NodeCore::NodeCore(Instant now, Wall wall, ClusterConfig config, MemberIndex sel
                    coordinator_.reroute(then, op, origin, deadline);
                  }),
       reads_(view_, *executor_, out_, collector_, freshness_, settings_),
+      queries_(view_, *executor_, out_, collector_, freshness_, settings_),
       listing_(view_, *executor_, out_, settings_),
       key_counts_(view_, *executor_, out_, settings_),
       namespaces_(view_, *executor_, out_, settings_),
@@ -133,7 +135,7 @@ void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
 void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& effects) {
   // Records that an earlier start wrote and did not sync may still be lost, so the answers of a
   // core that only reads are not complete.
-  const ReadLevel level = reads_.level_of(read);
+  const ReadLevel level = reads_.level_of(read.level, read.keys);
   if (serves_reads() && (service_ == Service::all || level == ReadLevel::local)) {
     reads_.on_read(now, client, read, level);
   } else {
@@ -143,6 +145,20 @@ void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& 
     for (std::size_t i = 0; i < read.keys.size(); ++i)
       values.values.push_back({.code = code, .detail = state()});
     out_.answer(client, std::move(values));
+  }
+  finish_event(now, effects);
+}
+
+void NodeCore::on_query(Instant now, ClientId client, const Query& query, Effects& effects) {
+  executor_->set_now(now);
+  const ReadLevel level = reads_.level_of(query.level, query.keys);
+  if (serves_reads() && (service_ == Service::all || level == ReadLevel::local)) {
+    queries_.on_query(now, client, query, level);
+  } else {
+    const bool quorum = serves_reads() && level == ReadLevel::strong;
+    out_.answer(client, QueryReply{.id = query.id,
+                                   .code = quorum ? Code::no_quorum : Code::unavailable,
+                                   .detail = state()});
   }
   finish_event(now, effects);
 }
@@ -164,7 +180,8 @@ void NodeCore::on_range(Instant now, ClientId client, const RangeRequest& reques
       request.level == ReadLevel::by_default ? reads_.level_of(request.key) : request.level;
   const bool serves = serves_reads() && (service_ == Service::all || level == ReadLevel::local);
   if (serves && executor_->date()) {
-    reads_.on_range(now, client, request, level);
+    request.kind == Kind::sum ? reads_.on_range(now, client, request, level)
+                              : queries_.on_range(now, client, request, level);
   } else {
     out_.answer(client, RangeReply{.id = request.id,
                                    .code = Code::unavailable,
@@ -240,6 +257,11 @@ void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload p
   if (identity_.abandoned()) return;
   executor_->set_now(now);
   Result<PeerMessage> message = decode_peer(type, payload);
+  if (message.ok()) {
+    const Delta* const states = states_in(*message);
+    if (states != nullptr && !is_sound(*states))
+      message = Status(Code::protocol_error, "states: have a body that is none of its kind");
+  }
   if (!message.ok()) {
     effects.closes.push_back({link, message.status().message()});
     return;
@@ -337,6 +359,7 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Tur
   if (const Delta* const states = states_in(message)) handshake_.on_states(states->versions);
   if (!executor_->map().eviction().all_resident()) {
     Needs needs = needs_of(message);
+    if (std::holds_alternative<Collect>(message)) look_at_other_kinds(needs);
     if (!residency_.resident(needs)) {
       const auto kept = std::make_shared<PeerMessage>(std::move(message));
       residency_.hold(std::move(needs), turn, from, [this, from, kept](Instant then) {
@@ -346,6 +369,15 @@ void NodeCore::dispatch(Instant now, MemberIndex from, PeerMessage& message, Tur
     }
   }
   std::visit([&](const auto& one) { handle(now, from, one); }, message);
+}
+
+// The answer may say that a key has a counter of another kind.
+void NodeCore::look_at_other_kinds(Needs& needs) const {
+  const ShardMap& map = executor_->map();
+  for (std::size_t i = 0, asked = needs.shards.size(); i < asked; ++i) {
+    for (ShardKey& other : map.under_other_kinds(needs.shards[i], map.place(needs.shards[i])))
+      needs.shards.push_back(std::move(other));
+  }
 }
 
 // These two are about a link that is not up yet: on_link_frame has handled them.
@@ -527,7 +559,9 @@ void NodeCore::retry_what_is_due(Instant now) {
   key_counts_.on_tick(now);
   namespaces_.on_tick(now);
   if (ready()) coordinator_.on_tick(now);
-  if (serves_reads()) reads_.refresh(now);
+  if (!serves_reads()) return;
+  reads_.refresh(now);
+  queries_.refresh(now);
 }
 
 void NodeCore::begin_closing(Instant now, Effects& effects) {
@@ -614,9 +648,9 @@ void NodeCore::hear_again(MemberIndex member, Effects& effects) {
 
 bool NodeCore::quiet() const {
   return !executor_->has_open() && seals_.all_durable() && !out_.holding() && waits_.size() == 0 &&
-         forwarder_.size() == 0 && reads_.size() == 0 && listing_.size() == 0 &&
-         key_counts_.size() == 0 && namespaces_.size() == 0 && coordinator_.size() == 0 &&
-         residency_.quiet() && replicator_.drained();
+         forwarder_.size() == 0 && reads_.size() == 0 && queries_.size() == 0 &&
+         listing_.size() == 0 && key_counts_.size() == 0 && namespaces_.size() == 0 &&
+         coordinator_.size() == 0 && residency_.quiet() && replicator_.drained();
 }
 
 }  // namespace quipu

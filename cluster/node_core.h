@@ -37,6 +37,7 @@
 #include "cluster/membership/wall_clock.h"
 #include "cluster/reads/key_counts.h"
 #include "cluster/reads/listing.h"
+#include "cluster/reads/queries.h"
 #include "cluster/replication/anti_entropy.h"
 #include "cluster/replication/namespace_sync.h"
 #include "cluster/replication/prefix_sync.h"
@@ -82,6 +83,8 @@ class NodeCore {
   // Answered by one Keys or one KeyCount with its id.
   void on_list(Instant now, ClientId client, const List& list, Effects& effects);
   void on_count_keys(Instant now, ClientId client, const CountKeys& size, Effects& effects);
+  // Answered by one QueryReply with its id.
+  void on_query(Instant now, ClientId client, const Query& query, Effects& effects);
   // Answered by one RangeReply with its id.
   void on_range(Instant now, ClientId client, const RangeRequest& request, Effects& effects);
   // As Coordinator's.
@@ -153,6 +156,7 @@ class NodeCore {
 
   // ---- peer messages: one handle() for each (gates/peer_traits.h) ----
   void dispatch(Instant now, MemberIndex from, PeerMessage& message, Turn turn = Turn::first);
+  void look_at_other_kinds(Needs& needs) const;
   void handle(Instant now, MemberIndex from, const Hello& hello);
   void handle(Instant now, MemberIndex from, const Refusal& refusal);
   void handle(Instant now, MemberIndex from, const DeltaFrame& frame);
@@ -217,6 +221,7 @@ class NodeCore {
   Collector collector_;
   Forwarder forwarder_;
   Reads reads_;
+  Queries queries_;
   Listing listing_;
   KeyCounts key_counts_;
   NamespaceSync namespaces_;

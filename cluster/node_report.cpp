@@ -1,8 +1,19 @@
 // node_report.cpp: what a node tells about itself and what it holds.
+#include <algorithm>
+
 #include "cluster/node_core.h"
 
 namespace quipu {
 namespace {
+
+// For each kind, its states in memory.
+void add_stats_of_kinds(const EntryIndex& index, std::vector<Stat>& stats) {
+  for (const Kind kind : kKinds) {
+    const auto [states, bytes] = index.in_memory(kind);
+    stats.push_back({std::string("state_memory_bytes_") + name_of(kind), bytes});
+    stats.push_back({std::string("states_in_memory_") + name_of(kind), states});
+  }
+}
 
 std::int64_t in_ms(std::optional<Duration> time) {
   return time ? std::chrono::round<std::chrono::milliseconds>(*time).count() : kUnknownClock;
@@ -96,6 +107,7 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"ops_refused", ops.refused},
       {"outboxes_lost", sent.outboxes_lost},
       {"partitions_dropped", sent.partitions_dropped},
+      {"question_cache_bytes", queries_.cached_bytes()},
       {"quorum_waiting", waits_.size()},
       {"repair_bytes", repair.bytes_pulled},
       {"repair_pulls", repair.pulls},
@@ -108,6 +120,8 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
       {"states_put", executor_->states_put()},
       {"unsynced_bytes", seals_.unsynced_bytes()},
   };
+  add_stats_of_kinds(executor_->map().index(), reply.stats);
+  std::ranges::sort(reply.stats, {}, &Stat::name);
   return reply;
 }
 

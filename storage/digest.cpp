@@ -29,6 +29,11 @@ Hash128 hash_state(HashKey key, const ShardRef& ref, const ShardState& state) {
   std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());
   std::pmr::string bytes(&memory);
   bytes.reserve(ref.key.size() + 8 + state.cells.size() * 40);
+  for (const Part& part : state.parts) {
+    append(bytes, part.born);
+    append(bytes, part.body.size());
+    bytes.append(part.body);
+  }
   append(bytes, ref.shard);
   append(bytes, state.shard_count);
   append(bytes, state.usable_shards);

@@ -53,6 +53,11 @@ T get(const char* at) {
 constexpr std::int64_t kEpoch = 1'577'836'800'000;
 constexpr std::size_t kNarrowTime = 5, kWideTime = 8;
 
+// ---- bodies ----
+
+constexpr std::size_t kPartLength = 4, kRoomLength = 2;
+constexpr std::size_t kMostRoom = 128;
+
 bool is_narrow(Wall time) {
   const std::int64_t ms = time.time_since_epoch().count();
   return ms == 0 || (ms > kEpoch && ms - kEpoch < std::int64_t{1} << 40);
@@ -100,9 +105,14 @@ Entry* Entry::create(Slab& slab, ActorNames& actors, const Placement& placement,
 }
 
 bool Entry::rewrite(ActorNames& actors, const ShardState& state) {
-  const Layout layout = Entry::layout(actors, ref(), state);
+  Layout layout = Entry::layout(actors, ref(), state);
+  const std::size_t held = size();
+  // What grew or shrank a little stays in its place.
+  const bool fits = layout.content <= held && held - layout.content <= held / 4 + kMostRoom &&
+                    held - layout.content <= std::numeric_limits<std::uint16_t>::max();
+  if (layout.bodies && has_bodies() && fits) layout.size = held;
   const bool same = layout.apart == apart() && layout.dated == is_dated() &&
-                    (layout.dated || layout.small == has(kSmall)) && layout.size == size();
+                    (layout.dated || layout.small == has(kSmall)) && layout.size == held;
   if (!same) return false;
   write(actors, state, layout, [](const CellRef& at) { return at.actor(); });
   QUIPU_CHECK(size() == layout.size, "an entry that is rewritten keeps its size", ref().key, size(),
@@ -124,11 +134,16 @@ Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
   QUIPU_CHECK(state.cells.size() <= kMaxCells, "a state beyond the limit was refused earlier",
               ref.key, state.cells.size());
   QUIPU_CHECK(is_name(ref), "a name out of bounds is refused before", ref.key.size(), ref.shard);
-  const bool dated = !is_plain(state);
+  const bool bodies = !is_sum(ref.shard);
+  QUIPU_CHECK(bodies ? state.cells.empty() : state.parts.empty(),
+              "a sum has cells, and each other kind has parts", ref.key, ref.shard);
+  const bool dated = !is_plain(state) || !state.parts.empty();
   Layout layout{.apart = dated || ref.shard != 0 || state.cells.size() >= kApart,
                 .dated = dated,
                 .small = actors.size() + state.cells.size() <= kSmallActors,
                 .wide_times = false,
+                .bodies = bodies && dated,
+                .content = 0,
                 .size = 0};
   std::size_t large = 0, times = 0;
   for (const Cell& cell : state.cells) {
@@ -140,13 +155,18 @@ Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
     for (const Wall time : {life.ended, life.stamp, life.at, life.latest})
       layout.wide_times |= !is_narrow(time);
     for (const Cell& cell : state.cells) layout.wide_times |= !is_narrow(cell.born);
-    times = (3 + (life.latest != life.at ? 1 : 0) + state.cells.size()) *
+    for (const Part& part : state.parts) layout.wide_times |= !is_narrow(part.born);
+    times = (3 + (life.latest != life.at ? 1 : 0) + state.cells.size() + state.parts.size()) *
                 (layout.wide_times ? kWideTime : kNarrowTime) +
             1;  // the marks
   }
-  const std::size_t cells = layout.small ? state.cells.size() * kSmallCell : large;
-  layout.size = Slab::rounded((layout.apart ? 8 : 4) + ref.key.size() + times + cells +
-                              (dated || has_shard_count(state) ? 2 * sizeof(ShardIndex) : 0));
+  std::size_t cells = layout.small ? state.cells.size() * kSmallCell : large;
+  for (const Part& part : state.parts) cells += kPartLength + part.body.size();
+  layout.content = (layout.apart ? 8 : 4) + ref.key.size() + times + cells +
+                   (dated || has_shard_count(state) ? 2 * sizeof(ShardIndex) : 0) +
+                   (layout.bodies ? kRoomLength : 0);
+  layout.size =
+      Slab::rounded(layout.content + (layout.bodies ? std::min(layout.content / 8, kMostRoom) : 0));
   return layout;
 }
 
@@ -162,13 +182,15 @@ void Entry::set_cells(std::size_t count) {
 std::size_t Entry::large_cells_end() const {
   const char* const end = is_dated() ? for_each_dated([](const CellRef&, const char*) {})
                                      : for_each_cell([](const CellRef&) {});
-  return static_cast<std::size_t>(end - bytes());
+  if (!has_bodies()) return static_cast<std::size_t>(end - bytes());
+  const auto room = get<std::uint16_t>(end + 2 * sizeof(ShardIndex));
+  return static_cast<std::size_t>(end - bytes()) + kRoomLength + room;
 }
 
 // The part behind the key. guess(cell): a guess at the number of the cell's actor.
 template <class Guess>
 void Entry::write(ActorNames& actors, const ShardState& state, const Layout& layout, Guess guess) {
-  set_cells(state.cells.size() + (layout.dated ? kDated : 0));
+  set_cells(state.cells.size() + state.parts.size() + (layout.dated ? kDated : 0));
   clear(kHasShardCount);
   CellRef at(layout.dated ? write_life(state.life, layout) : first_cell(), layout.small);
   for (const Cell& cell : state.cells) {
@@ -178,10 +200,16 @@ void Entry::write(ActorNames& actors, const ShardState& state, const Layout& lay
     at.at_ += at.width();
     if (layout.dated) at.at_ = put_time(at.at_, layout.wide_times, cell.born);
   }
+  for (const Part& part : state.parts) {
+    at.at_ = put_time(at.at_, layout.wide_times, part.born);
+    at.at_ = put(at.at_, static_cast<std::uint32_t>(part.body.size()));
+    at.at_ = std::copy(part.body.begin(), part.body.end(), at.at_);
+  }
   if (layout.dated || has_shard_count(state)) {
     set(kHasShardCount);
     at.at_ = put(put(at.at_, state.shard_count), state.usable_shards);
   }
+  if (layout.bodies) at.at_ = put(at.at_, static_cast<std::uint16_t>(layout.size - layout.content));
   QUIPU_CHECK(static_cast<std::size_t>(at.at_ - bytes()) <= size(), "a state fits its entry",
               ref().key, size());
 }
@@ -209,9 +237,47 @@ Life Entry::read_life() const {
   return life;
 }
 
-// visit(cell, where its birth is). Returns the end of the cells.
+// visit(part). Returns the end of the parts.
+template <class Visit>
+const char* Entry::for_each_part(Visit&& visit) const {
+  const bool wide = (marks() & kWideTimes) != 0;
+  const char* at = bytes() + header() + key_length() + 1 +
+                   ((marks() & kHasLatest) != 0 ? 4 : 3) * (wide ? kWideTime : kNarrowTime);
+  for (std::size_t i = part_count(); i > 0; --i) {
+    const Wall born = take_time(at, wide);
+    const auto length = get<std::uint32_t>(at);
+    at += kPartLength;
+    visit(PartRef{born, {const_cast<char*>(at), length}});
+    at += length;
+  }
+  return at;
+}
+
+std::vector<Entry::PartRef> Entry::parts() {
+  QUIPU_CHECK(has_bodies(), "only a kind beside the sum has bodies", ref().key);
+  std::vector<PartRef> all;
+  for_each_part([&](const PartRef& part) { all.push_back(part); });
+  return all;
+}
+
+std::vector<std::string_view> Entry::bodies() const {
+  QUIPU_CHECK(has_bodies(), "only a kind beside the sum has bodies", ref().key);
+  std::vector<std::string_view> all;
+  for_each_part([&](const PartRef& part) { all.emplace_back(part.body.data(), part.body.size()); });
+  return all;
+}
+
+Entry::PartRef Entry::last_part() {
+  QUIPU_CHECK(has_bodies(), "only a kind beside the sum has bodies", ref().key);
+  PartRef last;
+  for_each_part([&](const PartRef& part) { last = part; });
+  return last;
+}
+
+// visit(cell, where its birth is). Returns the end of the cells, or of the parts, if it has those.
 template <class Visit>
 const char* Entry::for_each_dated(Visit&& visit) const {
+  if (!is_sum(load16(4))) return for_each_part([](const PartRef&) {});
   const std::size_t time = (marks() & kWideTimes) != 0 ? kWideTime : kNarrowTime;
   const bool small = (marks() & kLargeCells) == 0;
   char* at =
@@ -238,6 +304,8 @@ bool Entry::spent() const {
 bool Entry::show() {
   if (!is_dated() || (marks() & kOnce) != 0 || load16(6) == kDated || in_force(read_life()))
     return false;
+  // A plain one counts as shown without a mark, as a plain sum does.
+  if (has_bodies() && read_life() == Life{} && last_part().born == Wall{}) return false;
   set_marks(marks() | kOnce);
   return true;
 }
@@ -306,11 +374,15 @@ Cell Entry::CellRef::cell(const ActorNames& actors) const {
 
 void Entry::unpack(const ActorNames& actors, ShardState& state) const {
   state.cells.clear();
+  state.parts.clear();
   state.shard_count = state.usable_shards = 1;
   state.life = life();
   const bool wide = is_dated() && (marks() & kWideTimes) != 0;
   const char* const end =
-      is_dated()
+      has_bodies() ? for_each_part([&](const PartRef& part) {
+        state.parts.push_back({part.born, std::string(part.body.begin(), part.body.end())});
+      })
+      : is_dated()
           ? for_each_dated([&](const CellRef& cell, const char* born) {
               state.cells.push_back(cell.cell(actors));
               state.cells.back().born = take_time(born, wide);
@@ -345,7 +417,7 @@ Total Entry::total_of() const {
 
 Total Entry::total() const {
   if (is_dated_by_flag()) [[unlikely]]
-    return total_of<true>();
+    return has_bodies() ? Total{0, part_count() > 0} : total_of<true>();
   return total_of<false>();
 }
 

@@ -15,6 +15,14 @@
 //                   is not `at`
 //   a cell:         as above, and its birth. The marks say whether cells are small
 //
+// A state with bodies (storage/kinds/kind.h) is laid out apart, too, with parts in place of cells:
+//
+//   | the same 8 … latest | parts | count 2, usable 2 | room 2 | room |
+//   a part:         its birth, length 4, the body
+//
+// A body may be changed in place as long as its length stays (parts()). Room is left for bodies
+// that grow, so that not each new element makes a new entry.
+//
 // A counter with one cell and a 16-byte key takes 32 bytes. A general-purpose map would take
 // well over 100. Nothing inside is aligned.
 //
@@ -26,6 +34,7 @@
 
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -159,7 +168,7 @@ class Entry {
   }
   // See shows_counter() below. A counter shows until it was realized: see shows_counter(date).
   [[nodiscard]] bool shows_counter() const {
-    return shard() == 0 && (is_spread() || total().exists);
+    return is_first(shard()) && (is_spread() || total().exists);
   }
 
   // See protocol/window.h.
@@ -167,6 +176,20 @@ class Entry {
 
   // ---- what is not plain ----
   [[nodiscard]] bool is_dated() const { return apart() && load16(6) >= kDated; }
+  // It has bodies, and a life that may be Life{}.
+  [[nodiscard]] bool has_bodies() const { return is_dated() && !is_sum(load16(4)); }
+  // The bodies, oldest first, with their births. REQUIRES: has_bodies(). Valid until the entry is
+  // rewritten or destroyed.
+  struct PartRef {
+    Wall born{};
+    std::span<char> body{};
+  };
+  [[nodiscard]] std::vector<PartRef> parts();
+  [[nodiscard]] std::vector<std::string_view> bodies() const;
+  // The last one. (Mostly there is no other.)
+  [[nodiscard]] PartRef last_part();
+  [[nodiscard]] std::size_t part_count() const { return load16(6) - std::size_t{kDated}; }
+
   // That of a plain entry is Life{}.
   [[nodiscard]] Life life() const { return is_dated() ? read_life() : Life{}; }
   [[nodiscard]] bool is_spent() const { return is_dated() && spent(); }
@@ -301,7 +324,9 @@ class Entry {
     bool dated;
     bool small;  // its cells are
     bool wide_times;
-    std::size_t size;  // bytes
+    bool bodies;
+    std::size_t content;  // bytes
+    std::size_t size;     // the same, rounded, with room
   };
 
   Entry() = default;
@@ -332,6 +357,8 @@ class Entry {
   char* write_life(const Life& life, const Layout& layout);
   template <class Visit>
   const char* for_each_dated(Visit&& visit) const;
+  template <class Visit>
+  const char* for_each_part(Visit&& visit) const;
   [[nodiscard]] char* first_cell() { return bytes() + header() + key_length(); }
   template <class Guess>
   void write(ActorNames& actors, const ShardState& state, const Layout& layout, Guess guess);
@@ -369,7 +396,8 @@ struct Entry::Tally {
 // Whether its counter exists: shard 0 counts something since its last clear, or says that
 // there are other shards, which may count something. Other shards alone do not show it.
 [[nodiscard]] inline bool shows_counter(const ShardRef& ref, const ShardState& state) {
-  return ref.shard == 0 && (has_shard_count(state) || total(state.cells).exists);
+  return is_first(ref.shard) &&
+         (has_shard_count(state) || total(state.cells).exists || !state.parts.empty());
 }
 
 }  // namespace quipu

@@ -42,6 +42,7 @@ Entry* EntryIndex::insert(const Placement& placement, const ShardRef& ref,
   QUIPU_CHECK(home.find(placement, ref) == nullptr, "a shard has one entry", ref.key, ref.shard);
   Entry* const entry = Entry::create(slab_, actors_, placement, ref, state);
   ++inserted_;
+  on_created(*entry);
   table_bytes_ -= home.bytes();
   home.insert(placement, entry);
   table_bytes_ += home.bytes();
@@ -51,6 +52,8 @@ Entry* EntryIndex::insert(const Placement& placement, const ShardRef& ref,
 
 Entry* EntryIndex::resize(const Placement& placement, Entry* old, const ShardState& state) {
   Entry* const now = Entry::create(slab_, actors_, placement, old->ref(), state);
+  on_destroyed(*old);
+  on_created(*now);
   now->set(old->flags() & (Entry::kOpen | Entry::kWhole | Entry::kLocal | Entry::kUsed));
   now->set_journaled(Entry::Journaled::by_name);  // an alias means a place in memory
   table(placement).replace(placement, old, now);
@@ -62,6 +65,14 @@ Entry* EntryIndex::resize(const Placement& placement, Entry* old, const ShardSta
   }
   QUIPU_CHECK(now->dirty(), "an entry that moves is in no checkpoint", now->ref().key);
   return now;
+}
+
+StatesInMemory EntryIndex::in_memory(Kind kind) const {
+  if (kind != Kind::sum) return of_kinds_[static_cast<std::size_t>(kind)];
+  StatesInMemory sums{inserted_ - destroyed_, slab_.used()};
+  for (const Stub& stub : stubs_) sums.bytes -= stub.size;
+  for (const StatesInMemory& others : of_kinds_) sums -= others;
+  return sums -= absent_;
 }
 
 void EntryIndex::free_stubs() {

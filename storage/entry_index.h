@@ -2,6 +2,10 @@
 //
 // One table for each partition (partition_table.h), whose entries lie in one slab. An open
 // entry that must change its size leaves a stub, since records and lists still point at it.
+//
+// It knows how many states of each kind are in memory. Entries of other kinds than the sum, and
+// entries that hold nothing, are counted where they are made and destroyed. Sums are the rest, so
+// an add to a sum pays nothing for this.
 #pragma once
 
 #include <array>
@@ -15,6 +19,26 @@
 #include "storage/partition_table.h"
 
 namespace quipu {
+
+// The states of some shards, in memory.
+struct StatesInMemory {
+  std::size_t states = 0;
+  std::size_t bytes = 0;  // of their entries: names, and room for growth, too
+
+  StatesInMemory& operator+=(const StatesInMemory& more) {
+    states += more.states;
+    bytes += more.bytes;
+    return *this;
+  }
+  StatesInMemory& operator-=(const StatesInMemory& less) {
+    QUIPU_CHECK(states >= less.states && bytes >= less.bytes, "what goes was counted when it came",
+                states, less.states, bytes, less.bytes);
+    states -= less.states;
+    bytes -= less.bytes;
+    return *this;
+  }
+  bool operator==(const StatesInMemory&) const = default;
+};
 
 class EntryIndex {
  public:
@@ -52,6 +76,8 @@ class EntryIndex {
     table_bytes_ -= all.bytes();
     all.retain([&](Entry* entry) {
       if (keep(*entry)) return true;
+      ++destroyed_;
+      on_destroyed(*entry);
       entry->destroy(slab_);
       return false;
     });
@@ -87,6 +113,8 @@ class EntryIndex {
   [[nodiscard]] const Partitions& occupied() const { return occupied_; }
   // How many entries were ever made.
   [[nodiscard]] std::uint64_t inserted() const { return inserted_; }
+  // What is in memory of that kind: all shards and windows.
+  [[nodiscard]] StatesInMemory in_memory(Kind kind) const;
   // Bytes of entries and tables (about), and the same with the slab's free room.
   [[nodiscard]] std::size_t footprint() const { return slab_.used() + table_bytes_; }
   [[nodiscard]] std::size_t bytes() const { return slab_.reserved() + table_bytes_; }
@@ -103,6 +131,22 @@ class EntryIndex {
     return tables_[raw(placement.partition())];
   }
 
+  // Where the entry is counted. Nothing: it is a sum that holds something.
+  [[nodiscard]] StatesInMemory* counted(const Entry& entry) {
+    if (entry.is_bottom()) [[unlikely]]
+      return &absent_;
+    const ShardIndex shard = entry.ref().shard;
+    return is_sum(shard) ? nullptr : &of_kinds_[static_cast<std::size_t>(kind_of(shard))];
+  }
+  void on_created(const Entry& entry) {
+    if (StatesInMemory* const all = counted(entry)) [[unlikely]]
+      *all += {1, entry.size()};
+  }
+  void on_destroyed(const Entry& entry) {
+    if (StatesInMemory* const all = counted(entry)) [[unlikely]]
+      *all -= {1, entry.size()};
+  }
+
   HashKey placement_;
   Slab slab_;
   ActorNames actors_;
@@ -115,6 +159,9 @@ class EntryIndex {
   std::size_t table_bytes_ = 0;
   Partitions occupied_;
   std::uint64_t inserted_ = 0;
+  std::uint64_t destroyed_ = 0;                                                     // of these
+  std::array<StatesInMemory, static_cast<std::size_t>(kLastKind) + 1> of_kinds_{};  // but the sum
+  StatesInMemory absent_;  // entries that hold nothing, of all kinds
 };
 
 }  // namespace quipu

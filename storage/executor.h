@@ -16,6 +16,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -27,6 +28,7 @@
 #include "protocol/random.h"
 #include "storage/checkpoint.h"
 #include "storage/journal_aliases.h"
+#include "storage/kinds/kind.h"
 #include "storage/life.h"
 #include "storage/lineage.h"
 #include "storage/loader.h"
@@ -51,7 +53,12 @@ struct ExecutorOptions {
 struct Change {
   OpKind kind = OpKind::add;
   ShardRef ref;
-  std::int64_t amount = 0;  // of an expire: the deadline in wall ms; 0: none
+  std::int64_t amount = 0;       // of an expire: the deadline in wall ms; 0: none
+  std::string_view words{};      // of an apply (storage/kinds/kind.h)
+  std::string* reply = nullptr;  // of an apply; left empty by a retry. May be left out
+  // An apply puts here the units that it changed, and those that it found as it wants them: what
+  // others must hold before it is acknowledged at quorum. A retry leaves it empty. May be left out.
+  Units* rests_on = nullptr;
   Token token{};
   // Not ok: a new change gets this refusal. A retry is still answered.
   Code refuse = Code::ok;
@@ -87,9 +94,10 @@ struct NewValue {
 
 // A record for the store; or several in a row that it writes as one, all or none.
 struct Sealed {
-  Commit commit{};  // of the last one
-  Batch batch;      // in the order of commits
-  ShardList local;  // what this node itself changed: the peers need it
+  Commit commit{};                    // of the last one
+  Batch batch;                        // in the order of commits
+  ShardList local;                    // what this node itself changed: the peers need it
+  std::map<ShardKey, Units> units{};  // of these, where they have bodies: the units that changed
   std::uint64_t records = 1;
 };
 
@@ -114,13 +122,29 @@ class Executor {
   // Changes of several counters that become durable together or not at all, though some may need
   // a record of their own.
   void together(const std::function<void()>& changes);
+  struct Counter {
+    ShardKey first;  // its first shard
+    Wall ends{};     // Wall{}: never
+  };
+  // Another kind than that of the shard under which this node holds a counter of the same key.
+  // Looks only at what is in memory: ShardMap::under_other_kinds() names the rest.
+  [[nodiscard]] std::optional<Counter> other_kind(const ShardRef& ref,
+                                                  const Placement& placement) const;
+  // The kind that the shard's namespace has fixed, if that is another one. Then no counter of the
+  // shard's kind may be created.
+  [[nodiscard]] std::optional<Kind> fixed_to_other(const ShardRef& ref) const;
+
   // The windows in which an add to a counter's shard also counts: those of each tier of its
   // namespace at that moment (0: now). None, if the node does not know the date.
   [[nodiscard]] std::vector<ShardKey> windows(const ShardRef& ref, Wall at) const;
+  // The slices of a counter, or of one of its windows, that such words change or tell of (no words:
+  // all). `first`: its first shard. None, if that is not in memory.
+  [[nodiscard]] std::vector<ShardKey> slices(const ShardRef& first, std::string_view words);
   // Whom to ask for the date, which must outlive it; until then it judges none. `now` is the time
   // of the current event.
   void judge_dates_by(const Calendar& calendar) { calendar_ = &calendar; }
   void set_now(Instant now) { now_ = now; }
+  [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] std::optional<Wall> date() const { return date(now_); }
   [[nodiscard]] std::optional<Wall> date(Instant now) const {
     return calendar_ == nullptr ? std::nullopt : calendar_->date(now);
@@ -157,10 +181,12 @@ class Executor {
   // ---- what ends ----
   // What the other owners of a partition know of its ends.
   struct Settled {
-    bool offered = false;    // they have what was offered at earlier sweeps,
-    bool lost = false;       // unless some of it was lost on the way: it is offered again
-    bool can_offer = false;  // all are reachable
-    Wall heard_until{};      // everything that any member did until then is here
+    bool offered = false;  // they have what was offered at earlier sweeps,
+    bool lost = false;     // unless some of it was lost on the way: it is offered again
+    // How much may be offered now. What does not fit waits for a later sweep: an offer that fills
+    // an outbox would be lost with it, each time.
+    std::size_t room = 0;
+    Wall heard_until{};  // everything that any member did until then is here
   };
   // Realizes the deadlines of the partition that have passed, and forgets what no copy elsewhere
   // can revive, and windows that their namespace keeps no longer. Returns what must be offered to
@@ -195,7 +221,15 @@ class Executor {
   }
   // The partition's next add draws a new actor.
   void forget_actor(Partition partition);
-  [[nodiscard]] bool has_actor(Partition partition) const { return own(partition).id != ActorId{}; }
+  // The same until take_actor_back(), for a start that some owner has not confirmed. At rest the
+  // old actor stays, so the next start asks for it again. Each new actor is a cell, or a matrix of
+  // up to 64 KiB, in what it changes: so a store that lost nothing should not keep several.
+  // REQUIRES: nothing of the partition was added since the start.
+  void set_actor_aside(Partition partition);
+  // Unless it was forgotten meanwhile.
+  void take_actor_back(Partition partition);
+  [[nodiscard]] bool has_actor(Partition partition) const { return actor(partition) != ActorId{}; }
+  [[nodiscard]] ActorId actor(Partition partition) const { return own(partition).id; }  // 0: none
   // This memory lost something: it is another store from now on, and must be filled to be in
   // sync.
   void become(StoreId store);
@@ -241,6 +275,36 @@ class Executor {
                                                    const Placement& placement);
   Applied add_everywhere(const Change& change, const Placement& placement);
   Applied add_to_counter(const Change& change, const Placement& placement);
+  Applied apply_everywhere(const Change& change, const Placement& placement);
+  // What one record changes besides the counter's first shard: its windows, and the slices of all.
+  struct Beside {
+    ShardKey name;
+    std::string words;
+  };
+  void add_slices(const Change& change, const ShardRef& first, const Placement& placement,
+                  std::vector<Beside>& beside);
+  void end_slices(const std::vector<ShardKey>& slices, Wall ended);
+  void end_slices(const ShardRef& first, const std::vector<ShardKey>& slices);
+  void tell_of_slices(const Change& change);
+  [[nodiscard]] static std::vector<ShardKey> slices_of(const Entry* first);
+  [[nodiscard]] std::vector<std::string_view> bodies_of(const ShardRef& ref);
+  [[nodiscard]] std::vector<Entry::PartRef> living_parts(const ShardRef& ref);
+  [[nodiscard]] Wall birth_of(const ShardRef& first);
+  [[nodiscard]] std::string_view model_of(const Change& change, const ShardRef& ref);
+  Applied apply_to_bodies(const Change& change, const ShardRef& ref, const Placement& placement);
+  [[nodiscard]] Code code_of_apply(const Change& change, const ShardRef& ref,
+                                   const Placement& placement);
+  [[nodiscard]] std::string_view body_of(const ShardRef& ref);
+  Applied apply_to_slice(const Change& change, const ShardRef& ref, const Placement& placement);
+  [[nodiscard]] Part* part_of_slice(const ShardRef& ref, ShardState& state);
+  Applied begin_body(const Change& change, const ShardRef& ref, const Placement& placement);
+  Applied change_body(const Change& change, const ShardRef& ref, const Placement& placement,
+                      Entry& entry);
+  [[nodiscard]] KindOp kind_op(const Change& change, const ShardRef& ref,
+                               const Placement& placement);
+  Applied reset_shard(const Change& change, const Placement& placement);
+  [[nodiscard]] unsigned precision_of_new(const ShardRef& ref) const;
+  [[nodiscard]] Code end_other_kinds(const ShardRef& ref, const Placement& placement);
   [[nodiscard]] Code code_of_moment(const Change& change, const NamespacePolicy& policy) const;
   enum class Room { none, now, after_a_seal };
   [[nodiscard]] Room room_for(const ShardRef& ref, std::int64_t amount, const Placement& placement);
@@ -263,7 +327,18 @@ class Executor {
   [[nodiscard]] bool replay_aliased(const Record& record, const JournalAliases& aliases);
   [[nodiscard]] bool merge_cell(const JournalAliases::Target& target, Commit commit,
                                 std::int64_t sum);
+  [[nodiscard]] bool merge_bodies(const DeltaEntry& theirs, const Placement& placement,
+                                  std::uint8_t flags);
+  bool join_only_part(const DeltaEntry& theirs, const Placement& placement, Entry& entry);
+  // `bytes`: of the bodies that they are of.
+  void note_units(const ShardRef& ref, const Units& units, std::size_t bytes);
+  void keep_units(const ShardRef& ref, ShardState& state) const;
   void doubt_actor(const DeltaEntry& theirs, const Placement& placement);
+  [[nodiscard]] bool is_aside(const ShardRef& shard) const;
+  [[nodiscard]] bool tells_more_cells(const DeltaEntry& theirs, const Placement& placement,
+                                      ActorId actor);
+  [[nodiscard]] bool tells_more_of_share(const DeltaEntry& theirs, const Placement& placement,
+                                         ActorId actor);
   ActorId own_actor(Partition partition);
   // For changes that need a record of their own. A batch may bring many of them, so these seals
   // take no checkpoint further. The next seal() does.
@@ -284,7 +359,8 @@ class Executor {
   const Calendar* calendar_ = nullptr;
   Instant now_{};
   const bool has_peers_;
-  std::vector<OwnActor> actors_;  // by partition; 0: to be drawn
+  std::vector<OwnActor> actors_;        // by partition; 0: to be drawn
+  std::map<Partition, ActorId> aside_;  // those that wait to be confirmed
   Partitions confirmed_;
   Commit sealed_{};
   std::uint64_t conflicts_ = 0, ended_ = 0;
@@ -294,6 +370,7 @@ class Executor {
   std::set<std::string> deletes_;
   std::vector<Partition> dropped_;
   std::set<std::string, std::less<>> begun_;  // keys whose life set() began
+  std::map<ShardKey, Units> open_units_;      // of bodies: the units that changed
   bool versions_changed_ = false;
   bool meta_changed_ = false;
 

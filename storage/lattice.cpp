@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "protocol/check.h"
+#include "protocol/shard_number.h"
+#include "storage/kinds/parts.h"
 #include "storage/life.h"
 
 namespace quipu {
@@ -38,13 +40,15 @@ Merged merge(Cell& into, const Cell& from) {
 
 namespace {
 
-bool has_births(std::span<const Cell> cells) {
-  return std::ranges::any_of(cells, [](const Cell& cell) { return cell.born != Wall{}; });
+bool has_births(std::span<const Cell> cells, std::span<const Part> parts) {
+  const auto was_born = [](const auto& one) { return one.born != Wall{}; };
+  return std::ranges::any_of(cells, was_born) || std::ranges::any_of(parts, was_born);
 }
 
-// A plain counter with cells has shown them without a deadline.
-bool plain_with_cells(const Life& life, std::span<const Cell> cells) {
-  return life == Life{} && !cells.empty() && !has_births(cells);
+// A plain counter that counts something has shown it without a deadline.
+bool is_plain_and_shown(const DeltaEntry& state) {
+  return state.life == Life{} && !(state.cells.empty() && state.parts.empty()) &&
+         !has_births(state.cells, state.parts);
 }
 
 Merged merge_cells(ShardState& into, std::span<const Cell> from) {
@@ -76,20 +80,26 @@ Merged merge_cells(ShardState& into, std::span<const Cell> from) {
 
 // As merge_cells(), for counters that end. Cells that have ended by now are not merged at all, so
 // that a stale copy changes nothing.
-Merged merge_lives(ShardState& into, const DeltaEntry& from) {
-  const bool shown =
-      plain_with_cells(into.life, into.cells) || plain_with_cells(from.life, from.cells);
+Merged merge_lives(ShardState& into, const DeltaEntry& from, Units& units) {
+  const bool shown = is_plain_and_shown(as_entry(from.ref, into)) || is_plain_and_shown(from);
   const Wall ended_here = into.life.ended;
   bool changed = join(into.life, from.life);
   changed |= shown && !std::exchange(into.life.once, true);
   changed |= drop_dead(into);
+  if (changed) units.add_all();
   std::vector<Cell> living;
+  std::vector<Part> living_parts;
   bool outdated = false;
-  for (const Cell& cell : from.cells) {
-    if (cell.born >= into.life.ended) living.push_back(cell);
-    outdated |= cell.born < ended_here;
-  }
+  const auto sort_out = [&](const auto& all, auto& alive) {
+    for (const auto& one : all) {
+      if (one.born >= into.life.ended) alive.push_back(one);
+      outdated |= one.born < ended_here;
+    }
+  };
+  sort_out(from.cells, living);
+  sort_out(from.parts, living_parts);
   Merged merged = merge_cells(into, living);
+  merged.changed |= join_parts(kind_of(from.ref.shard), into.parts, living_parts, units);
   merged.changed |= changed;
   merged.outdated = outdated;
   return merged;
@@ -97,20 +107,25 @@ Merged merge_lives(ShardState& into, const DeltaEntry& from) {
 
 }  // namespace
 
-Merged merge(ShardState& into, const DeltaEntry& from) {
-  const bool plain = into.life == Life{} && from.life == Life{} && !has_births(into.cells) &&
-                     !has_births(from.cells);
-  Merged merged = plain ? merge_cells(into, from.cells) : merge_lives(into, from);
+Merged merge(ShardState& into, const DeltaEntry& from, Units* units) {
+  const bool plain = into.life == Life{} && from.life == Life{} &&
+                     !has_births(into.cells, into.parts) && !has_births(from.cells, from.parts);
+  Units any;
+  Units& changed = units != nullptr ? *units : any;
+  Merged merged;
+  if (!plain) {
+    merged = merge_lives(into, from, changed);
+  } else if (is_sum(from.ref.shard)) {
+    merged = merge_cells(into, from.cells);
+  } else {
+    merged.changed = join_parts(kind_of(from.ref.shard), into.parts, from.parts, changed);
+  }
   if (from.shard_count > into.shard_count || from.usable_shards > into.usable_shards) {
     into.shard_count = std::max(into.shard_count, from.shard_count);
     into.usable_shards = std::max(into.usable_shards, from.usable_shards);
     merged.changed = true;
   }
   return merged;
-}
-
-Merged merge(ShardState& into, const ShardState& from) {
-  return merge(into, as_entry(ShardRef{{}, 0}, from));
 }
 
 Total& Total::operator+=(const Total& other) {

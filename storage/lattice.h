@@ -7,6 +7,7 @@
 //   reset = cleared := (commit, sum) as observed. So adds that it did not see survive, two
 //           concurrent resets merge, and a repeated reset changes nothing
 //
+// That is the state of a sum. Other kinds have bodies, with joins of their own (kinds/kind.h).
 // A counter with an end has more: its cells have births, and its life is joined, too (life.h).
 //
 // A PN-counter (Shapiro et al. 2011) whose per-actor parts are numbered by their durable
@@ -21,6 +22,7 @@
 #include <span>
 
 #include "protocol/state.h"
+#include "storage/kinds/units.h"
 
 namespace quipu {
 
@@ -33,8 +35,8 @@ struct Merged {
 };
 
 Merged merge(Cell& into, const Cell& from);  // REQUIRES: same actor
-Merged merge(ShardState& into, const DeltaEntry& from);
-Merged merge(ShardState& into, const ShardState& from);
+// `from` names the shard, and so the kind of both. `units`: gets those that changed of its bodies.
+Merged merge(ShardState& into, const DeltaEntry& from, Units* units = nullptr);
 
 struct Total {
   Wide sum = 0;

@@ -8,18 +8,25 @@
 namespace quipu {
 
 bool is_plain(const ShardState& state) {
-  return state.life == Life{} &&
-         std::ranges::all_of(state.cells, [](const Cell& cell) { return cell.born == Wall{}; });
+  const auto is_unborn = [](const auto& one) { return one.born == Wall{}; };
+  return state.life == Life{} && std::ranges::all_of(state.cells, is_unborn) &&
+         std::ranges::all_of(state.parts, is_unborn);
 }
 
 bool is_spent(const ShardState& state) {
-  return state.life.ended != Wall{} && state.cells.empty() && !in_force(state.life) &&
-         state.shard_count == 1 && state.usable_shards == 1;
+  return state.life.ended != Wall{} && state.cells.empty() && state.parts.empty() &&
+         !in_force(state.life) && state.shard_count == 1 && state.usable_shards == 1;
 }
 
 bool drop_dead(ShardState& state) {
-  return std::erase_if(state.cells,
-                       [&](const Cell& cell) { return cell.born < state.life.ended; }) > 0;
+  const auto is_dead = [&](const auto& one) { return one.born < state.life.ended; };
+  return std::erase_if(state.cells, is_dead) + std::erase_if(state.parts, is_dead) > 0;
+}
+
+void keep_lives(ShardState& slice, const ShardState& first) {
+  std::erase_if(slice.parts, [&](const Part& part) {
+    return std::ranges::find(first.parts, part.born, &Part::born) == first.parts.end();
+  });
 }
 
 bool realize(ShardState& state, Wall date) {
@@ -35,6 +42,7 @@ namespace {
 // The earliest birth in that copy. All of it began then or later. (The stamp proves nothing: the
 // node that set it may have moved the other's deadline before it passed.)
 Wall shown_by(const ShardState& state) {
+  if (!state.parts.empty()) return state.parts.front().born;
   if (state.cells.empty()) return {};
   return std::ranges::min(state.cells, {}, &Cell::born).born;
 }
@@ -63,6 +71,7 @@ void end(ShardState& state, Wall date) {
   Life& life = state.life;
   Wall last = life.ended;
   for (const Cell& cell : state.cells) last = std::max(last, cell.born);
+  for (const Part& part : state.parts) last = std::max(last, part.born);
   life.ended = std::min(kLatestDate, std::max(date, last + Wall::duration(1)));
   drop_dead(state);
   set_deadline(life, date, Wall{});
@@ -76,6 +85,7 @@ void set_deadline_of_next(Life& life, Wall at) {
 
 void begin_again(ShardState& state, Wall date) {
   state.cells.clear();
+  state.parts.clear();
   state.life.at = Wall{};
   state.life.stamp = std::max(state.life.stamp, date);
 }

@@ -77,6 +77,9 @@ void begin_again(ShardState& state, Wall date);
 bool drop_dead(ShardState& state);
 // The join of `from` into `into`, without that drop.
 bool join(Life& into, const Life& from);
+// Drops what a slice (storage/kinds/kind.h) has of lives that its counter's first shard does not
+// show: each part of a slice has the birth of the first shard's part in which it counts.
+void keep_lives(ShardState& slice, const ShardState& first);
 
 // ---- forgetting ----
 // From when on a copy without `once` may be forgotten: each copy anywhere has ended by itself.

@@ -5,6 +5,7 @@
 #include "protocol/check.h"
 #include "protocol/state_codec.h"
 #include "storage/entry.h"
+#include "storage/kinds/parts.h"
 #include "storage/stored_keys.h"
 
 namespace quipu {
@@ -18,6 +19,10 @@ Result<StoredState> decode_stored(HashKey placement, std::string_view key, std::
   if (!state.ok()) return state.status();
   if (state->cells.size() > kMaxCells)
     return Status{Code::corrupt, "a stored state has too many cells"};
+  const bool fits_name = is_sum(name->ref.shard) ? state->parts.empty()
+                                                 : state->cells.empty() && state->shard_count == 1;
+  if (!fits_name || !is_sound(as_entry(name->ref, *state)))
+    return Status{Code::corrupt, "a stored state is none of its kind"};
   if (*state == ShardState{}) return Status{Code::corrupt, "a stored state holds nothing"};
   return StoredState{name->ref, std::move(*state)};
 }

@@ -1,6 +1,7 @@
 #include "storage/namespaces.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "protocol/check.h"
@@ -37,6 +38,8 @@ void append(std::string& out, const NamespacePolicy& policy) {
     append(out, tier.kept ? std::to_string(tier.kept->count()) : std::string());
   }
   if (policy.late) append(out.append("late "), std::to_string(policy.late->count()));
+  if (policy.kind) append(out.append("kind "), policy.kind);
+  if (policy.precision) append(out.append("precision "), policy.precision);
 }
 
 void append_windows(std::string& out, const NamespaceDefinition& definition) {
@@ -46,6 +49,14 @@ void append_windows(std::string& out, const NamespaceDefinition& definition) {
   append(out.append("windows "), std::to_string(definition.counted_from));
   append(out, std::to_string(definition.longest_late.count()));
   for (const std::uint64_t from : definition.whole_from) append(out, std::to_string(from));
+}
+
+void append(std::string& out, const std::vector<FixedKind>& fixed) {
+  for (const FixedKind& one : fixed) {
+    append(out.append("fixed "), one.since);
+    append(out, name_of(one.kind));
+    append(out, std::to_string(one.precision));
+  }
 }
 
 // In quotes, for a command line: the name may be a stranger's.
@@ -74,6 +85,16 @@ bool is_later(const NamespaceDefinition& one, const NamespaceDefinition& other) 
   return content(one) > content(other);
 }
 
+// Of both: what the drop does not void, and of these the latest ones.
+std::vector<FixedKind> joined(const std::vector<FixedKind>& one,
+                              const std::vector<FixedKind>& other, const Stamp& dropped) {
+  std::vector<FixedKind> both;
+  std::ranges::set_union(one, other, std::back_inserter(both));
+  std::erase_if(both, [&](const FixedKind& each) { return each.since <= dropped; });
+  if (both.size() > kMostFixed) both.erase(both.begin(), both.end() - kMostFixed);
+  return both;
+}
+
 }  // namespace
 
 bool merge(NamespaceDefinition& into, const NamespaceDefinition& from) {
@@ -86,6 +107,7 @@ bool merge(NamespaceDefinition& into, const NamespaceDefinition& from) {
     into.dropped = dropped;
   }
   into.dropped = std::max(into.dropped, from.dropped);
+  into.fixed = joined(before.fixed, from.fixed, into.dropped);
   return into != before;
 }
 
@@ -100,6 +122,7 @@ Hash128 hash_of(const NamespaceDefinition& definition) {
   append(bytes, definition.policy);
   append(bytes, definition.dropped);
   append_windows(bytes, definition);
+  append(bytes, definition.fixed);
   return hash128(HashKey{}, bytes);
 }
 
@@ -114,6 +137,11 @@ std::string undefined_namespace(std::string_view key) {
   return "the namespace " + word + " is not defined: quipu namespace create " + word;
 }
 
+std::string fixed_to(std::string_view key, Kind kind) {
+  return "the namespace " + shell_word(namespace_of(key)) + " has counters of the kind " +
+         name_of(kind) + ": its kind was fixed when it was created";
+}
+
 // ---- the table ----
 
 bool NamespaceTable::merge(const NamespaceDefinition& from) {
@@ -124,10 +152,10 @@ bool NamespaceTable::merge(const NamespaceDefinition& from) {
   if (!quipu::merge(joined, from) && known) return false;
   if (known) {
     sum_ -= hash_of(at->second);
-    count(policy_in_force(at->second), -1);
+    count(at->second, -1);
   }
   sum_ += hash_of(joined);
-  count(policy_in_force(joined), 1);
+  count(joined, 1);
   all_.insert_or_assign(from.name, std::move(joined));
   open_.insert(from.name);
   return true;
@@ -135,7 +163,7 @@ bool NamespaceTable::merge(const NamespaceDefinition& from) {
 
 void NamespaceTable::load(NamespaceDefinition definition) {
   sum_ += hash_of(definition);
-  count(policy_in_force(definition), 1);
+  count(definition, 1);
   std::string name = definition.name;
   const bool fresh = all_.emplace(std::move(name), std::move(definition)).second;
   QUIPU_CHECK(fresh, "a store holds a definition once", all_.size());
@@ -186,11 +214,13 @@ Wall NamespaceTable::forgettable_from(const Window& window) const {
   return from == Wall{} ? Wall::max() : from;
 }
 
-void NamespaceTable::count(const NamespacePolicy& policy, int by) {
+void NamespaceTable::count(const NamespaceDefinition& definition, int by) {
+  const NamespacePolicy& policy = policy_in_force(definition);
   if (policy.ack || policy.read || policy.strict.value_or(false) || policy.decide == Decide::home)
     by_operation_ += by;
   if (policy.shards.value_or(1) > 1 || policy.ttl) by_creation_ += by;
   if (!policy.tiers.empty()) by_tiers_ += by;
+  if (quipu::fixed_kind(definition)) by_kind_ += by;
 }
 
 void NamespaceTable::put_open(Batch& batch) {

@@ -6,6 +6,12 @@
 //
 //   changed, policy   of the version with the greater `changed`: the last change wins
 //   dropped           the greater. A policy that is not later than the drop is void
+//   fixed             of both. What is not later than the drop is void. The least one holds, so a
+//                     kind that was fixed stays the same whatever is created later
+//
+// All of `fixed` is kept, not the least one alone: a drop that is still on its way may void that
+// and not the next. There are at most kMostFixed, the latest ones. (Dropping the void ones and
+// keeping the latest ones commute, so this is still a join.)
 //
 // A namespace is defined while its policy is later than its last drop. So a create or a set that
 // is later than a drop wins over it, also if its node had not heard of that drop. (A rule by what
@@ -17,6 +23,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -35,6 +42,9 @@ bool merge(NamespaceDefinition& into, const NamespaceDefinition& from);
 [[nodiscard]] Hash128 hash_of(const NamespaceDefinition& definition);
 // Why an add to this key is refused, where undefined namespaces are. For people.
 [[nodiscard]] std::string undefined_namespace(std::string_view key);
+// Why a change of another kind does not create a counter of this key, whose namespace fixes that
+// kind. For people.
+[[nodiscard]] std::string fixed_to(std::string_view key, Kind kind);
 
 // Invariant: sum() is the sum of the hashes of all definitions, dropped ones included.
 class NamespaceTable {
@@ -68,13 +78,18 @@ class NamespaceTable {
   [[nodiscard]] bool forbids(std::string_view key) const;
   // The key's changes without a token go to its home, where conditional commands decide.
   [[nodiscard]] bool decides_at_home(std::string_view key) const;
+  // The kind of its new counters. Nothing: any.
+  [[nodiscard]] std::optional<FixedKind> fixed_kind(std::string_view key) const {
+    return by_kind_ > 0 ? quipu::fixed_kind(definition_of(key)) : std::nullopt;
+  }
   // How long its new counters live. 0: for ever.
   [[nodiscard]] std::chrono::milliseconds usual_ttl(std::string_view key) const {
     using Time = std::chrono::milliseconds;
     return by_creation() ? policy_of(key).ttl.value_or(Time(0)) : Time(0);
   }
   // Whether any policy matters to an operation (a level, strict, or a home), to the creation of a
-  // counter, or to each add (tiers). While none does, nobody need look a key's namespace up.
+  // counter, or to each add (tiers). While none does, nobody need look a key's namespace up. (Only
+  // an executor looks for a fixed kind, where it creates a counter.)
   [[nodiscard]] bool by_operation() const { return by_operation_ > 0; }
   [[nodiscard]] bool by_creation() const { return by_creation_ > 0; }
   [[nodiscard]] bool by_tiers() const { return by_tiers_ > 0; }
@@ -94,13 +109,14 @@ class NamespaceTable {
   void put_open(Batch& batch);
 
  private:
-  void count(const NamespacePolicy& policy, int by);
+  void count(const NamespaceDefinition& definition, int by);
 
   Definitions all_;
   Hash128 sum_;
   int by_operation_ = 0;        // policies that matter to an operation
   int by_creation_ = 0;         // … to the creation of a counter
   int by_tiers_ = 0;            // … to each add
+  int by_kind_ = 0;             // definitions that fix a kind
   std::set<std::string> open_;  // names that have changed since the last seal
 };
 

@@ -6,16 +6,17 @@
 
 #include "protocol/check.h"
 #include "protocol/state_codec.h"
+#include "storage/kinds/parts.h"
 #include "storage/loader.h"
 #include "storage/stored_keys.h"
 
 namespace quipu {
 namespace {
 
-using stored::Kind;
+using stored::Type;
 
-Status scan_all(Store& store, Kind kind, const Store::Visit& visit) {
-  const stored::KeyRange range = stored::all(kind);
+Status scan_all(Store& store, Type type, const Store::Visit& visit) {
+  const stored::KeyRange range = stored::all(type);
   return store.scan(range.from, range.to, visit);
 }
 
@@ -26,7 +27,7 @@ Status damaged(std::string_view what) {
 Result<Meta> read_meta(Store& store) {
   std::optional<Meta> meta;
   const Status scanned =
-      scan_all(store, Kind::meta, [&](std::string_view key, std::string_view value) {
+      scan_all(store, Type::meta, [&](std::string_view key, std::string_view value) {
         Result<Meta> decoded = decode_meta(key, value);
         if (!decoded.ok()) return decoded.status();
         meta = std::move(*decoded);
@@ -59,7 +60,7 @@ Status check_owner(const Meta& meta, const StoreOwner& owner) {
 }
 
 Status load_actors(Store& store, Executor& executor) {
-  return scan_all(store, Kind::actor, [&](std::string_view key, std::string_view value) -> Status {
+  return scan_all(store, Type::actor, [&](std::string_view key, std::string_view value) -> Status {
     const auto partition = stored::parse_actor(key);
     if (!partition) return damaged("actor");
     const Result<ActorId> actor = decode_actor(key, value);
@@ -70,7 +71,7 @@ Status load_actors(Store& store, Executor& executor) {
 }
 
 Status load_states(Store& store, Executor& executor) {
-  return scan_all(store, Kind::shard, [&](std::string_view key, std::string_view value) -> Status {
+  return scan_all(store, Type::shard, [&](std::string_view key, std::string_view value) -> Status {
     const Result<StoredState> found = decode_stored(executor.map().placement_key(), key, value);
     if (!found.ok()) return found.status();
     if (!executor.load(found->ref, found->state)) {
@@ -83,7 +84,7 @@ Status load_states(Store& store, Executor& executor) {
 }
 
 Status load_tokens(Store& store, Executor& executor) {
-  return scan_all(store, Kind::token, [&](std::string_view key, std::string_view value) -> Status {
+  return scan_all(store, Type::token, [&](std::string_view key, std::string_view value) -> Status {
     Result<TokenRecord> tokens = decode_token_record(key, value);
     if (!tokens.ok()) return tokens.status();
     executor.load_tokens(*tokens);
@@ -92,7 +93,7 @@ Status load_tokens(Store& store, Executor& executor) {
 }
 
 Status load_namespaces(Store& store, Executor& executor) {
-  return scan_all(store, Kind::name_space,
+  return scan_all(store, Type::name_space,
                   [&](std::string_view key, std::string_view value) -> Status {
                     Result<NamespaceDefinition> definition = decode_namespace(key, value);
                     if (!definition.ok()) return definition.status();
@@ -104,7 +105,7 @@ Status load_namespaces(Store& store, Executor& executor) {
 }
 
 Status load_prefixes(Store& store, Executor& executor) {
-  return scan_all(store, Kind::prefixes,
+  return scan_all(store, Type::prefixes,
                   [&](std::string_view key, std::string_view value) -> Status {
                     const auto page = stored::parse_prefixes(key);
                     if (!page) return damaged("page of prefixes");
@@ -125,6 +126,8 @@ Result<Record> read_record(std::string_view key, std::string_view value) {
   if (!commit) return damaged("record");
   Result<Record> record = decode_record(key, value);
   if (record.ok() && record->delta.commit() != *commit) return damaged("record");
+  if (record.ok() && !is_sound(record->delta))
+    return Status{Code::corrupt, "a stored record has a body that is none of its kind"};
   return record;
 }
 
@@ -153,7 +156,7 @@ Status replay_records(Store& store, Executor& executor) {
     }
     return {};
   };
-  const Status replayed = scan_all(store, Kind::record, replay);
+  const Status replayed = scan_all(store, Type::record, replay);
   return replayed.ok() && expected < first ? missing(expected, first) : replayed;
 }
 

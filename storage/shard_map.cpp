@@ -1,12 +1,18 @@
 #include "storage/shard_map.h"
 
 namespace quipu {
+namespace {
+
+std::uint32_t kind_bit(Kind kind) { return std::uint32_t{1} << static_cast<unsigned>(kind); }
+
+}  // namespace
 
 ShardMap::ShardMap(HashKey placement, const MemoryLimit& limit)
     : index_(placement),
       ledger_(index_),
       eviction_(limit, index_, ledger_),
-      due_(kPartitions, kNeverDue) {}
+      due_(kPartitions, kNeverDue),
+      kinds_(kPartitions) {}
 
 void ShardMap::rekey(HashKey placement) {
   index_.rekey(placement);
@@ -19,6 +25,7 @@ bool ShardMap::read(const Placement& placement, const ShardRef& ref, ShardState&
   const Entry* entry = find(placement, ref);
   if (entry == nullptr || entry->is_bottom()) {
     state.cells.clear();
+    state.parts.clear();
     state.shard_count = state.usable_shards = 1;
     state.life = {};
     return false;
@@ -38,6 +45,19 @@ ShardIndex ShardMap::told_usable(const Placement& placement, const ShardRef& ref
   ShardState state;
   index_.unpack(*entry, state);
   return state.usable_shards;
+}
+
+std::vector<ShardKey> ShardMap::under_other_kinds(const ShardRef& ref,
+                                                  const Placement& placement) const {
+  std::vector<ShardKey> others;
+  const std::uint32_t kinds = kinds_[raw(placement.partition())];
+  if ((kinds == 0 && is_sum(ref.shard)) || !is_first(ref.shard)) return others;
+  for (const Kind kind : kKinds) {
+    const bool held = kind == Kind::sum || (kinds & kind_bit(kind)) != 0;
+    if (held && kind != kind_of(ref.shard))
+      others.push_back({std::string(ref.key), shard_of(kind)});
+  }
+  return others;
 }
 
 // ---- changing ----
@@ -72,8 +92,10 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
   } else {
     const bool at_rest = entry->marked(Entry::kAtRest);
     touch(placement, entry, flags);
-    if (!entry->is_bottom()) ledger_.on_gone(placement.partition(), *entry);
-    if (!entry->rewrite(index_.actors(), state)) {
+    // What holds nothing is made anew, not rewritten: the index counts where entries are made.
+    const bool held = !entry->is_bottom();
+    if (held) ledger_.on_gone(placement.partition(), *entry);
+    if (!held || !entry->rewrite(index_.actors(), state)) {
       const std::size_t before = entry->size();
       entry = index_.resize(placement, entry, state);
       ledger_.on_resized(before, entry->size());
@@ -89,6 +111,8 @@ void ShardMap::put(const Placement& placement, const ShardRef& ref, const ShardS
 void ShardMap::held(const Placement& placement, const ShardRef& ref, const ShardState& state) {
   ledger_.on_held(placement.partition(), shows_counter(ref, state), is_spent(state));
   if (has_shard_count(state)) spread_.insert(placement.partition());
+  if (!is_sum(ref.shard) && is_first(ref.shard))
+    kinds_[raw(placement.partition())] |= kind_bit(kind_of(ref.shard));
   note_due(placement.partition(), state);
 }
 

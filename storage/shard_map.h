@@ -52,10 +52,12 @@ class ShardMap {
   }
 
   // ---- looking: REQUIRES resident(placement, ref) ----
-  [[nodiscard]] const Entry* find(const Placement& placement, const ShardRef& ref) const {
+  // Both are inline: otherwise an add takes 1.5% more.
+  [[nodiscard, gnu::always_inline]] const Entry* find(const Placement& placement,
+                                                      const ShardRef& ref) const {
     return looked_up(index_.find(placement, ref), placement, ref);
   }
-  [[nodiscard]] Entry* find(const Placement& placement, const ShardRef& ref) {
+  [[nodiscard, gnu::always_inline]] Entry* find(const Placement& placement, const ShardRef& ref) {
     return looked_up(index_.find(placement, ref), placement, ref);
   }
   // False, and an empty state, if the shard is not held.
@@ -85,6 +87,12 @@ class ShardMap {
       for (std::size_t i = 0; i < size; ++i) visit(begin + i, group[i]);
     }
   }
+
+  // The kinds beside the sum of which a counter of the partition was ever held, as bits.
+  [[nodiscard]] std::uint32_t kinds(Partition partition) const { return kinds_[raw(partition)]; }
+  // The first shards that this key may have under another kind. None, as a rule.
+  [[nodiscard]] std::vector<ShardKey> under_other_kinds(const ShardRef& ref,
+                                                        const Placement& placement) const;
 
   // ---- changing ----
   // Call before a change in place. `flags`: kWhole and kLocal as they apply.
@@ -208,8 +216,8 @@ class ShardMap {
 
  private:
   template <class Found>
-  [[nodiscard]] Found* looked_up(Found* entry, const Placement& placement,
-                                 const ShardRef& ref) const {
+  [[nodiscard, gnu::always_inline]] Found* looked_up(Found* entry, const Placement& placement,
+                                                     const ShardRef& ref) const {
     if (entry != nullptr) {
       entry->mark_used();
     } else {
@@ -228,9 +236,10 @@ class ShardMap {
   EntryIndex index_;
   DigestLedger ledger_;
   Eviction eviction_;
-  std::vector<Wall> due_;     // by partition
-  Partitions spread_;         // a state of it once had more than one shard
-  std::vector<Entry*> open_;  // may point at stubs
+  std::vector<Wall> due_;             // by partition
+  std::vector<std::uint32_t> kinds_;  // by partition
+  Partitions spread_;                 // a state of it once had more than one shard
+  std::vector<Entry*> open_;          // may point at stubs
   std::size_t open_bytes_ = 0;
 };
 

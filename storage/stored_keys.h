@@ -20,7 +20,7 @@
 namespace quipu::stored {
 
 // The first byte of every key.
-enum class Kind : char {
+enum class Type : char {
   meta = 'm',
   actor = 'a',
   record = 'j',
@@ -30,12 +30,12 @@ enum class Kind : char {
   prefixes = 'p',
 };
 
-// All keys of a kind, as a range for Store::scan.
+// All keys of a type, as a range for Store::scan.
 struct KeyRange {
   std::string from;
   std::string to;
 };
-[[nodiscard]] KeyRange all(Kind kind);
+[[nodiscard]] KeyRange all(Type type);
 // All shards of a leaf.
 [[nodiscard]] KeyRange leaf(LeafId leaf);
 

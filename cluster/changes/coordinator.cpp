@@ -1,8 +1,12 @@
 #include "cluster/changes/coordinator.h"
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 
 #include "protocol/check.h"
+#include "storage/kinds/kind.h"
+#include "storage/kinds/parts.h"
 
 namespace quipu {
 namespace {
@@ -40,6 +44,9 @@ ShardRef shard_of(const Op& op) {
   return {op.key, op.shard == kAnyShard ? ShardIndex{0} : op.shard};
 }
 
+constexpr const char* kNoWords = "the counter's kind does not understand this change";
+constexpr const char* kNoRoomInKind =
+    "the counter's kind has no room for this: a size, an amount or a sum of amounts is too large";
 constexpr const char* kNoRoom = "too many of the shard's owners have full disks";
 constexpr const char* kUnconfirmedCount =
     "no majority of the owners has confirmed the new shard count";
@@ -81,13 +88,13 @@ const char* objection(const Op& op) {
   if (op.kind == OpKind::open_session)
     return op.key.size() > kMaxKey ? "a key has 1 to 512 bytes" : nullptr;
   if (op.key.empty() || op.key.size() > kMaxKey) return "a key has 1 to 512 bytes";
-  if (op.shard != kAnyShard && op.shard >= kMaxShards) return "a counter has at most 1024 shards";
   if (op.kind == OpKind::raise && (op.amount < 1 || op.amount > kMaxShards))
     return "a counter has 1 to 1024 shards";
   if (op.affinity != Affinity{} && op.kind != OpKind::add) return "only an add has an affinity";
-  if (op.ttl_ms != 0 && op.kind != OpKind::add) return "only an add has a time to live";
+  const bool adds = op.kind == OpKind::add || op.kind == OpKind::apply;
+  if (op.ttl_ms != 0 && !adds) return "only an add has a time to live";
   if (op.ttl_ms > static_cast<std::uint64_t>(kMaxTtl.count())) return kImpossibleTtl;
-  if (op.at_ms != 0 && op.kind != OpKind::add && op.kind != OpKind::reset)
+  if (op.at_ms != 0 && !adds && op.kind != OpKind::reset)
     return "only an add says when it happened, and only windows are reset by time";
   if (op.at_ms != 0 && op.kind == OpKind::reset && op.ack == Ack::quorum)
     return "windows are reset at memory or disk";
@@ -96,10 +103,19 @@ const char* objection(const Op& op) {
   if (op.kind == OpKind::expire) {
     if (op.amount < 0 || op.amount > kLatestDate.time_since_epoch().count())
       return "a counter ends between 1970 and the year 6429";
-    if (op.shard != 0 && op.shard != kAnyShard) return "a counter ends as a whole: name no shard";
+    if (op.shard != kAnyShard && index_of(op.shard) != 0)
+      return "a counter ends as a whole: name no shard";
   }
-  if (op.words.empty() == (op.kind == OpKind::decide) || op.words.size() > kMaxDecisionWords)
-    return "a decision has words, of at most 256 KiB, and no other op has any";
+  const bool has_words = op.kind == OpKind::decide || op.kind == OpKind::apply;
+  if (op.words.empty() == has_words || op.words.size() > kMaxDecisionWords)
+    return "a decision and a change of bodies have words, of at most 256 KiB, and no other op has "
+           "any";
+  if (op.shard != kAnyShard && !is_sum(op.shard) && index_of(op.shard) != 0)
+    return "only a sum is spread over shards";
+  if ((op.kind == OpKind::apply) != (op.shard != kAnyShard && !is_sum(op.shard)) &&
+      op.kind != OpKind::reset && op.kind != OpKind::expire)
+    return "a change of bodies names the shard of a kind beside the sum, and so does no other "
+           "change";
   if (op.kind == OpKind::raise) return nullptr;
   if (!tokened(op)) return nullptr;
   if (op.shard == kAnyShard) return "a token names one shard: send its index";
@@ -153,8 +169,8 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
 void Coordinator::on_op_by_namespace(Instant now, Op op, const Placement& placement,
                                      const Origin& origin) {
   const NamespaceTable& namespaces = parts_.executor.namespaces();
-  if (op.kind == OpKind::add && !tokened(op) && objection(op) == nullptr &&
-      namespaces.forbids(op.key))
+  const bool adds = op.kind == OpKind::add || op.kind == OpKind::apply;
+  if (adds && !tokened(op) && objection(op) == nullptr && namespaces.forbids(op.key))
     return refuse(origin, Code::undefined_namespace, undefined_namespace(op.key));
   if (op.ack == Ack::by_default) op.ack = namespaces.policy_of(op.key).ack.value_or(Ack::disk);
   route(now, {op, placement, origin, parts_.settings.deadline(now, op.timeout_ms)});
@@ -194,15 +210,16 @@ void Coordinator::route(Instant now, Job job) {
       start_raise(job);
       break;
     case OpKind::decide:
-    case OpKind::expire:
       job.op.shard = 0;
+      tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, job);
+      break;
+    case OpKind::expire:
+      if (job.op.shard == kAnyShard) job.op.shard = 0;
       [[fallthrough]];
+    case OpKind::apply:
     case OpKind::add:
     case OpKind::reset:
       tokened(job.op) ? route_by_token(now, job) : route_by_owner(now, job);
-      break;
-    case OpKind::apply:
-      refuse(job.origin, Code::invalid_argument, "this node knows no kind but the sum");
       break;
   }
 }
@@ -305,8 +322,10 @@ void Coordinator::route_by_owner(Instant now, Job job) {
   }
   const Partition partition = job.placement.partition();
   if (const auto keys = keys_of(op); keys.size() > 1) return route_together(now, job, keys);
-  const auto owner = executors_.of(op.key, partition);
+  const auto owner = changes_at_home(op.shard) ? executors_.home_or_other(partition)
+                                               : executors_.of(op.key, partition);
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
+    if (changes_at_home(op.shard)) executors_.note_home(parts_.executor.map().place({op.key, 0}));
     forward(job, *owner);
   } else if (parts_.view.edge()) {
     const bool full = !owner && parts_.view.live_owner(partition);
@@ -402,24 +421,34 @@ void Coordinator::take(const Job& job, Code refuse) {
   if (refuse == Code::ok && !parts_.executor.map().eviction().all_resident()) {
     if (Needs needs = missing(job); !needs.shards.empty()) return park(job, std::move(needs));
   }
-  QUIPU_CHECK(op.shard != kAnyShard && op.shard < kMaxShards, "a shard is chosen by now", op.key,
-              op.shard);
+  QUIPU_CHECK(op.shard != kAnyShard, "a shard is chosen by now", op.key, op.shard);
   if (op.kind == OpKind::decide) return decide(job, refuse);
   QUIPU_CHECK(!parts_.view.edge(), "an edge node executes nothing", op.key, op.kind);
   const bool creates =
       refuse == Code::ok && op.kind == OpKind::add && would_create(shard, job.placement);
   const NamespaceTable& namespaces = parts_.executor.namespaces();
-  const bool forbidden = namespaces.by_operation() && refuse == Code::ok &&
-                         op.kind == OpKind::add && tokened(op) && namespaces.forbids(op.key);
+  const bool adds = op.kind == OpKind::add || op.kind == OpKind::apply;
+  const bool forbidden = namespaces.by_operation() && refuse == Code::ok && adds && tokened(op) &&
+                         namespaces.forbids(op.key);
   if (forbidden) refuse = Code::undefined_namespace;
-  Change change{op.kind, shard, op.amount, op.token, refuse, forbidden};
+  std::string reply;
+  Units rests_on;
+  Change change{.kind = op.kind,
+                .ref = shard,
+                .amount = op.amount,
+                .words = op.words,
+                .reply = &reply,
+                .rests_on = op.ack == Ack::quorum ? &rests_on : nullptr,
+                .token = op.token,
+                .refuse = refuse,
+                .refuse_for_good = forbidden};
   change.ttl = Wall::duration(static_cast<std::int64_t>(op.ttl_ms));
   change.at = Wall{Wall::duration(op.at_ms)};
-  if (op.kind == OpKind::add) change.usual_ttl = namespaces.usual_ttl(op.key);
+  if (adds) change.usual_ttl = namespaces.usual_ttl(op.key);
   const Applied applied = parts_.executor.apply(change, job.placement);
   if (refuse == Code::ok && applied.code == Code::unavailable)
     return this->refuse(job.origin, Code::unavailable, parts_.clock.doubt());
-  conclude(job, applied);
+  conclude(job, applied, std::move(reply), rests_on);
   if (creates && applied.code == Code::ok && op.ttl_ms == 0) spread(op.key);
 }
 
@@ -517,8 +546,9 @@ void Coordinator::start_spreads(Instant now) {
 
 void Coordinator::on_spread(Instant now, std::uint64_t operation, Code code) {
   auto ended = started_spreads_.extract(operation);
-  // It has got an end meanwhile, so it is not spread.
-  if (code == Code::ok || code == Code::invalid_argument) return start_spreads(now);
+  // It has got an end meanwhile, or its namespace another kind, so it is not spread.
+  const bool given_up = code == Code::invalid_argument || code == Code::wrong_type;
+  if (code == Code::ok || given_up) return start_spreads(now);
   wait_behind_all(std::move(ended));
 }
 
@@ -554,14 +584,23 @@ Needs Coordinator::missing(const Job& job) const {
   Needs needs;
   if (!map.resident(job.placement, shard))
     needs.shards.push_back({std::string(shard.key), shard.shard});
-  for (ShardKey& other : others_of(job.op)) {
+  std::vector<ShardKey> others = others_of(job.op);
+  // A change looks whether the key has a counter of another kind.
+  for (ShardKey& other : map.under_other_kinds(shard, job.placement))
+    others.push_back(std::move(other));
+  for (const std::string_view key : keys_of(job.op)) {
+    for (ShardKey& other : map.under_other_kinds({key, 0}, map.place({key, 0})))
+      others.push_back(std::move(other));
+  }
+  for (ShardKey& other : others) {
     if (!map.resident(map.place(other), other)) needs.shards.push_back(std::move(other));
   }
   return needs;
 }
 
 bool Coordinator::has_windows(const Op& op, std::string_view key) const {
-  const bool some = op.kind == OpKind::add || op.kind == OpKind::decide || op.at_ms != 0;
+  const bool some = op.kind == OpKind::add || op.kind == OpKind::apply ||
+                    op.kind == OpKind::decide || op.at_ms != 0;
   const NamespaceTable& namespaces = parts_.executor.namespaces();
   return some && namespaces.by_tiers() && !namespaces.policy_of(key).tiers.empty();
 }
@@ -572,19 +611,39 @@ std::vector<std::string_view> Coordinator::keys_of(const Op& op) const {
   return decider_->keys(op.words);
 }
 
-// The shards that it may change, besides its own: those of the other counters, and windows.
+// The shards that it may change, besides its own: slices, those of the other counters, and windows.
 std::vector<ShardKey> Coordinator::others_of(const Op& op) const {
   std::vector<ShardKey> others;
+  const auto add_slices = [&](const ShardRef& first, std::string_view words) {
+    for (ShardKey& slice : parts_.executor.slices(first, words)) others.push_back(std::move(slice));
+  };
   const auto add_windows = [&](const ShardRef& shard) {
     if (!has_windows(op, shard.key)) return;
-    for (ShardKey& window : parts_.executor.windows(shard, Wall{Wall::duration(op.at_ms)}))
+    for (ShardKey& window : parts_.executor.windows(shard, Wall{Wall::duration(op.at_ms)})) {
+      add_slices(window, op.words);
       others.push_back(std::move(window));
+    }
   };
+  add_slices(shard_of(op), op.words);
   add_windows(shard_of(op));
   for (const std::string_view key : keys_of(op)) {
     if (key == op.key) continue;
     others.push_back({std::string(key), 0});
     add_windows({key, 0});
+  }
+  // A decision may end the counters of all kinds that a key has.
+  if (op.kind == OpKind::decide) {
+    const ShardMap& map = parts_.executor.map();
+    std::vector<std::string_view> keys = keys_of(op);
+    if (keys.empty()) keys.push_back(op.key);
+    for (const std::string_view key : keys) {
+      for (ShardKey& first : map.under_other_kinds({key, 0}, map.place({key, 0}))) {
+        const Placement place = map.place(first);
+        if (map.resident(place, first) && map.find(place, first) == nullptr) continue;
+        add_slices(first, {});
+        others.push_back(std::move(first));
+      }
+    }
   }
   return others;
 }
@@ -611,7 +670,8 @@ void Coordinator::go_on(Instant now, Job job) {
   }
 }
 
-void Coordinator::conclude(const Job& job, const Applied& applied, std::string reply) {
+void Coordinator::conclude(const Job& job, const Applied& applied, std::string reply,
+                           const Units& rests_on) {
   QUIPU_CHECK(applied.commit <= next(parts_.executor.sealed()),
               "no answer waits for a record behind the open one", applied.commit,
               parts_.executor.sealed());
@@ -620,13 +680,18 @@ void Coordinator::conclude(const Job& job, const Applied& applied, std::string r
     const bool owners_full = applied.code == Code::storage_full && !storage_full_;
     std::string why = owners_full ? kNoRoom : text(applied.code);
     if (applied.code == Code::undefined_namespace) why = undefined_namespace(job.op.key);
+    if (applied.code == Code::wrong_type)
+      why = why_wrong_type(parts_.executor, shard_of(job.op), job.placement);
+    if (job.op.kind == OpKind::apply && applied.code == Code::invalid_argument) why = kNoWords;
+    if (job.op.kind == OpKind::apply && applied.code == Code::out_of_range) why = kNoRoomInKind;
     if (job.op.kind == OpKind::expire && applied.code == Code::invalid_argument) why = kSpreadEnds;
     if (job.op.at_ms != 0 && applied.code == Code::invalid_argument)
       why = impossible_moment(parts_.executor.namespaces().policy_of(job.op.key));
     parts_.out.answer(job.origin, {0, applied.code, std::move(why)}, applied.commit);
     return;
   }
-  ++(job.op.kind == OpKind::add      ? counts_.adds_executed
+  const bool adds = job.op.kind == OpKind::add || job.op.kind == OpKind::apply;
+  ++(adds                            ? counts_.adds_executed
      : job.op.kind == OpKind::reset  ? counts_.resets_executed
      : job.op.kind == OpKind::expire ? counts_.expiries_executed
                                      : counts_.decisions_executed);
@@ -652,24 +717,29 @@ void Coordinator::conclude(const Job& job, const Applied& applied, std::string r
                                        "wait for a quorum"});
         break;
       }
-      wait_for_majority(job, applied, std::move(done));
+      wait_for_majority(job, applied, rests_on, std::move(done));
       break;
     }
   }
 }
 
-void Coordinator::wait_for_majority(const Job& job, const Applied& applied, Done done) {
+void Coordinator::wait_for_majority(const Job& job, const Applied& applied, const Units& rests_on,
+                                    Done done) {
   const Commit commit = applied.commit;
   const ShardRef shard = shard_of(job.op);
   const auto wait = [&](const ShardRef& one, const Placement& placement, const Origin& origin,
                         Done answer) {
     parts_.waits.wait({one, placement}, commit, origin, std::move(answer), job.deadline);
     // A change in an earlier record may have been acked before any operation waited for it. And a
-    // reset that found nothing to clear is in no record.
+    // change that found all as it wants it is in no record.
     if (job.op.kind != OpKind::add || commit <= parts_.executor.sealed())
-      parts_.replicator.offer(one);
+      parts_.replicator.offer(one, rests_on.none() ? nullptr : &rests_on);
   };
-  if (applied.again && job.op.at_ms == 0 && has_windows(job.op, job.op.key)) {
+  // A retry may not find what the first copy changed: its windows, or slices that are not in
+  // memory.
+  const bool in_slices = !is_sum(shard.shard) && rules_of(kind_of(shard.shard)).slices != nullptr;
+  const bool with_others = has_windows(job.op, job.op.key) || in_slices;
+  if (applied.again && job.op.at_ms == 0 && with_others) {
     again_.push_back(
         {job.origin, job.placement.partition(), commit, job.deadline, std::move(done)});
     return;
@@ -726,6 +796,13 @@ void Coordinator::start_raise(const Job& job) {
               "only a raise changes how many shards a counter has", job.op.kind);
   if (full()) return refuse(job.origin, Code::overloaded, text(Code::overloaded));
   if (ends(job)) return refuse(job.origin, Code::invalid_argument, kSpreadEnds);
+  // An add to one of its shards would not see that the counter is new.
+  if (const auto fixed = parts_.executor.fixed_to_other({job.op.key, 0}))
+    return refuse(job.origin, Code::wrong_type, fixed_to(job.op.key, *fixed));
+  if (parts_.executor.other_kind({job.op.key, 0}, job.placement)) {
+    return refuse(job.origin, Code::wrong_type,
+                  why_wrong_type(parts_.executor, {job.op.key, 0}, job.placement));
+  }
   const Partition partition = job.placement.partition();
   if (parts_.view.majority_up(partition) && !parts_.view.majority_has_room(partition))
     return refuse(job.origin, Code::storage_full, kNoRoom);
@@ -785,13 +862,19 @@ void Coordinator::reset_each_shard(Instant now, const Job& job,
     refuse(job.origin, code, "the owners of the counter's first shard did not answer");
     return;
   }
+  std::vector<ShardIndex> shards(first_shard.states[0].shard_count);
+  std::iota(shards.begin(), shards.end(), ShardIndex{0});
+  // The key may have a counter of another kind, which this node or another owner holds.
+  for (const ShardKey& other :
+       parts_.executor.map().under_other_kinds({job.op.key, 0}, job.placement))
+    shards.push_back(other.shard);
+  if (const auto& other = first_shard.others[0];
+      other && std::ranges::find(shards, shard_of(other->kind)) == shards.end())
+    shards.push_back(shard_of(other->kind));
   const std::uint64_t number = next_operation_++;
-  wholes_[number] = {job.origin,
-                     first_shard.states[0].shard_count,
-                     0,
-                     {},
-                     "not all shards are known to have been reset"};
-  for (ShardIndex shard = 0; shard < first_shard.states[0].shard_count; ++shard) {
+  wholes_[number] = {
+      job.origin, shards.size(), 0, {}, "not all shards are known to have been reset"};
+  for (const ShardIndex shard : shards) {
     Op op = job.op;
     op.shard = shard;
     route_by_owner(now, job_of(op, {Origin::Kind::operation, number, shard}, job.deadline));

@@ -29,6 +29,7 @@
 #include "cluster/reads/reads.h"
 #include "cluster/replication/quorum_waits.h"
 #include "cluster/replication/replicator.h"
+#include "storage/kinds/units.h"
 
 namespace quipu {
 
@@ -135,8 +136,10 @@ class Coordinator {
   void park(const Job& job, Needs needs);
   void go_on(Instant now, Job job);
   void decide(const Job& job, Code refuse);
-  void conclude(const Job& job, const Applied& applied, std::string reply = {});
-  void wait_for_majority(const Job& job, const Applied& applied, Done done);
+  // `rests_on`: of bodies, the units that a majority must hold. None: all.
+  void conclude(const Job& job, const Applied& applied, std::string reply = {},
+                const Units& rests_on = {});
+  void wait_for_majority(const Job& job, const Applied& applied, const Units& rests_on, Done done);
   void answer_reached(Instant now);
 
   // Rounds, and the jobs that continue after them.
@@ -167,7 +170,7 @@ class Coordinator {
 
   Parts parts_;
   ShardChoice choice_;
-  const ExecutorChoice executors_;
+  ExecutorChoice executors_;
   const Decider* decider_ = nullptr;
   bool storage_full_ = false;
   bool swamped_ = false;

@@ -32,6 +32,13 @@ namespace quipu {
 
 inline constexpr std::string_view kDecidedApart = "no node that is up keeps all of these counters";
 
+inline constexpr std::string_view kOtherKind = "the key has a counter of another kind";
+
+// Why a change of this shard is of the wrong type: kOtherKind and which, or the kind that the
+// counter's namespace fixes. For people. REQUIRES: what the key has of other kinds is in memory.
+[[nodiscard]] std::string why_wrong_type(const Executor& executor, const ShardRef& ref,
+                                         const Placement& placement);
+
 // One counter, for the time of a decision. Each change answers at once: not ok, nothing was
 // changed by it.
 class Decision {
@@ -48,6 +55,7 @@ class Decision {
     bool exists = false;
     std::optional<std::int64_t> total;  // nullopt: it has left the range of a number
     Wall ends{};                        // 0: never
+    Kind kind = Kind::sum;              // of another kind, `total` is 0
   };
   [[nodiscard]] Held held() const;
   // nullopt: this node's clock is not trusted.
@@ -57,7 +65,8 @@ class Decision {
 
   Code add(std::int64_t amount);
   Code set(const NewValue& wanted);
-  // Wall{}: it has no end any more. What has passed ends it at once.
+  // These two are for the key's counters of all kinds.
+  // Wall{}: they have no end any more. What has passed ends them at once.
   Code expire(Wall at);
   Code reset();
 
@@ -68,6 +77,9 @@ class Decision {
 
  private:
   [[nodiscard]] bool forbidden() const;
+  Code apply_to_all_kinds(OpKind kind, std::int64_t amount);
+  // Of a counter of another kind, if the key has one and no sum; else the sum's.
+  [[nodiscard]] ShardKey first() const;
 
   Executor& executor_;
   const WallClock& clock_;

@@ -2,17 +2,34 @@
 
 #include <algorithm>
 
+#include "storage/kinds/parts.h"
+
 namespace quipu {
 
 Partition ExecutorChoice::partition_of(std::string_view key) const {
   return executor_.map().place({key, 0}).partition();
 }
 
-// Nothing: its namespace does not decide at home, or no owner is up.
+bool ExecutorChoice::has_shares(std::string_view key) const {
+  const ShardRef sum{key, 0};
+  const Placement placement = executor_.map().place(sum);
+  const SentHome& sent = lately_[placement.hash % lately_.size()];
+  if (sent.hash == placement.hash && executor_.now() < sent.until) {
+    // Where it holds a sum by now, that counter has ended since.
+    const ShardMap& map = executor_.map();
+    const Entry* const held = map.resident(placement, sum) ? map.find(placement, sum) : nullptr;
+    if (held == nullptr || !held->shows_counter(executor_.date())) return true;
+  }
+  const auto other = executor_.other_kind(sum, placement);
+  return other && changes_at_home(other->first.shard);
+}
+
+// Nothing: it is not decided about at home, or no owner is up.
 std::optional<MemberIndex> ExecutorChoice::home_of(std::string_view key,
                                                    Partition partition) const {
   const NamespaceTable& namespaces = executor_.namespaces();
-  if (!namespaces.by_operation() || !namespaces.decides_at_home(key)) return std::nullopt;
+  const bool by_namespace = namespaces.by_operation() && namespaces.decides_at_home(key);
+  if (!by_namespace && !has_shares(key)) return std::nullopt;
   return view_.home(partition);
 }
 

@@ -3,17 +3,23 @@
 //   an add, a reset, …     this node if it owns the shard, else another owner that is up
 //   in a namespace with    the counter's home: the first owner that is up, in the order of the
 //   `decide = home`        owner table
+//   a key that has a       the same: only the home is sure to have what was just counted
+//   counter with shares    (storage/kinds/kind.h)
 //   several counters       an owner of all of them
 //
 // An owner that is full, or not in sync, is passed over. Two members may disagree about who is up,
 // and so choose differently.
 #pragma once
 
+#include <array>
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "cluster/membership/view.h"
+#include "protocol/instant.h"
 #include "storage/executor.h"
 
 namespace quipu {
@@ -25,6 +31,15 @@ class ExecutorChoice {
 
   // Nothing: no owner is up.
   [[nodiscard]] std::optional<MemberIndex> of(std::string_view key, Partition partition) const;
+  // For a kind with shares: the home if there is one, else another owner.
+  [[nodiscard]] std::optional<MemberIndex> home_or_other(Partition partition) const {
+    const auto home = view_.home(partition);
+    return home ? home : view_.owner_with_room(partition);
+  }
+  // A change of such a kind goes there now. This node hears of it after a gossip interval or two.
+  void note_home(const Placement& counter) {
+    lately_[counter.hash % lately_.size()] = {counter.hash, executor_.now() + kUnheard};
+  }
   // For one op about several counters; `first` is one of them. If some are decided about at
   // their homes, this is the home of the first such counter whose home is up: then all members send
   // the same op to one node. Nothing: that node, or every node that is up, lacks one of the
@@ -35,10 +50,19 @@ class ExecutorChoice {
  private:
   [[nodiscard]] Partition partition_of(std::string_view key) const;
   [[nodiscard]] std::optional<MemberIndex> home_of(std::string_view key, Partition partition) const;
+  [[nodiscard]] bool has_shares(std::string_view key) const;
   [[nodiscard]] bool keeps(MemberIndex member, std::span<const std::string_view> keys) const;
+
+  // Longer than it takes to hear of a change that was sent home.
+  static constexpr Duration kUnheard = std::chrono::seconds(1);
+  struct SentHome {
+    std::uint64_t hash = 0;  // of the counter's first shard
+    Instant until{};
+  };
 
   const View& view_;
   const Executor& executor_;
+  std::array<SentHome, 1024> lately_{};  // of each slot the last
 };
 
 }  // namespace quipu

@@ -1,5 +1,5 @@
-// change.h: an add, an expire, or a reset of one shard, on its way. It is in exactly one list,
-// and the list shows how far it is.
+// change.h: a change of one shard on its way: an add, an apply, an expire or a reset. It is in
+// exactly one list, and the list shows how far it is.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,12 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cluster/client/effects.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
+#include "protocol/item_words.h"
 
 namespace quipu {
 
@@ -20,11 +22,15 @@ struct ClientChange {
   std::uint64_t ticket = 0;  // for the journal
   OpKind kind = OpKind::add;
   std::string key;
-  std::optional<ShardIndex> only;   // for a reset or an expire; an add goes to any shard,
+  // For an apply. Without words, these are made from the items, once the cluster's placement key is
+  // known. Then the items are dropped.
+  std::string words;
+  std::vector<Item> items;
+  std::optional<ShardIndex> only;   // for all but an add, which goes to any shard,
   Affinity affinity{};              // or to this affinity's
   std::int64_t amount = 0;          // as in Op
-  std::chrono::milliseconds ttl{};  // for an add: as Op::ttl_ms
-  std::int64_t at_ms = 0;           // for an add or a reset: as in Op
+  std::chrono::milliseconds ttl{};  // for an add or an apply: as Op::ttl_ms
+  std::int64_t at_ms = 0;           // for all but an expire: as in Op
   Ack ack = Ack::disk;
   Instant deadline{};
 

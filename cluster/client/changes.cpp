@@ -7,6 +7,7 @@
 #include "cluster/retry/retry_action.h"
 #include "protocol/check.h"
 #include "protocol/message_codec.h"
+#include "protocol/shard_number.h"
 
 namespace quipu {
 namespace {
@@ -138,9 +139,19 @@ void ClientChanges::open_session(Instant now, RemoteExecutor& at, ClientEffects&
   encode(effects.frames(*link_), op);
 }
 
+// An apply needs words. A cluster that is not founded has no salt to make them with.
+bool ClientChanges::has_words(ClientChange& change) const {
+  if (change.kind != OpKind::apply || !change.words.empty()) return true;
+  if (!directory_.founded()) return false;
+  change.words = words_to_add(kind_of(*change.only), directory_.placement_key(), change.items);
+  change.items = {};
+  return true;
+}
+
 // REQUIRES: a link, and a token.
 void ClientChanges::send(Instant now, Entry entry, ClientEffects& effects) {
   QUIPU_CHECK(link_.has_value(), "a change is sent while a node is connected", entry->id);
+  if (!has_words(*entry)) return rest(now, entry);
   RemoteExecutor& to = executor(entry->token.store);
   ++entry->sends;
   entry->token.floor = to.floor(entry->token);
@@ -148,6 +159,7 @@ void ClientChanges::send(Instant now, Entry entry, ClientEffects& effects) {
   op.id = entry->id;
   op.kind = entry->kind;
   op.key = entry->key;
+  op.words = entry->words;
   op.shard = entry->shard;
   op.amount = entry->amount;
   op.ack = entry->ack;
@@ -183,7 +195,7 @@ bool ClientChanges::on_done(Instant now, const Done& done, ClientEffects& effect
     directory_.learn_usable(now, entry->key, done.usable);
   executor(entry->token.store).on_answered(now);
   // An executor that does not know a shard yet refuses it, but only for now.
-  const bool unheard_of = done.code == Code::invalid_argument && entry->shard > 0;
+  const bool unheard_of = done.code == Code::invalid_argument && index_of(entry->shard) > 0;
   if (unheard_of) {
     directory_.forget_usable(entry->key);
     if (entry->affinity != Affinity{}) entry->only = 0;  // perhaps of an unfinished raise
@@ -435,9 +447,11 @@ void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffect
   const Token token = entry->token;
   // A later client may still retry it. Then no floor may pass its number.
   const bool open = settings_.journaled && status.code() == Code::in_doubt;
-  // Refused for good with this token. With another one, a later client may be luckier.
-  const auto kind = status.code() == Code::undefined_namespace ? ClientJournalEntry::Kind::unbound
-                                                               : ClientJournalEntry::Kind::settled;
+  // Refused for good with this token. With another one, a later client may be luckier: the
+  // namespace was defined meanwhile, or the counter of another kind was reset.
+  const bool curable =
+      status.code() == Code::undefined_namespace || status.code() == Code::wrong_type;
+  const auto kind = curable ? ClientJournalEntry::Kind::unbound : ClientJournalEntry::Kind::settled;
   if (token.store != StoreId{} && !open) note(*entry, kind, status.code(), effects);
   effects.complete(entry->call, std::move(status), total);
   const std::size_t erased = by_id_.erase(entry->id);

@@ -1,4 +1,4 @@
-// changes.h: adds, resets and expires on their way to an executor, each exactly once.
+// changes.h: adds, applies, resets and expires on their way to an executor, each exactly once.
 //
 //   unassigned ──choose──▶ executor's queue ──session has room──▶ sent ──Done──▶ finished
 //        ▲                       │ suspected                     │   ▲
@@ -99,6 +99,7 @@ class ClientChanges {
   void flush(Instant now, RemoteExecutor& to, ClientEffects& effects);
   void open_session(Instant now, RemoteExecutor& at, ClientEffects& effects);
   void send(Instant now, Entry entry, ClientEffects& effects);
+  [[nodiscard]] bool has_words(ClientChange& change) const;
   void rest(Instant now, Entry entry);
   void wake(Instant now, ClientEffects& effects);
   void expire(Instant now, ClientEffects& effects);

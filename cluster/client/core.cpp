@@ -4,10 +4,15 @@
 #include <utility>
 
 #include "protocol/check.h"
+#include "protocol/item_words.h"
 #include "protocol/namespace.h"
+#include "protocol/shard_number.h"
 
 namespace quipu {
 namespace {
+
+constexpr const char* kNoPlacement =
+    "no founded cluster was reached yet, so no item can be asked about: ask again";
 
 constexpr Duration kLongest = std::chrono::hours(24);
 
@@ -51,11 +56,28 @@ bool ClientCore::admit(CallId call, const std::string& key, Duration timeout,
 }
 
 void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& effects) {
+  submit_new(now, call, std::move(change), OpKind::add, effects);
+}
+
+void ClientCore::apply(Instant now, CallId call, Change change, ClientEffects& effects) {
+  QUIPU_CHECK(change.counter != Kind::sum, "sums have adds", change.key);
+  std::string why = objection(change.counter, change.items);
+  if (change.words.size() > kMaxDecisionWords) why = "a change has at most 256 KiB of words";
+  if (!why.empty()) return effects.complete(call, Status(Code::invalid_argument, std::move(why)));
+  submit_new(now, call, std::move(change), OpKind::apply, effects);
+}
+
+void ClientCore::submit_new(Instant now, CallId call, Change change, OpKind kind,
+                            ClientEffects& effects) {
   if (!admit(call, change.key, change.timeout, effects)) return;
   if (change.ttl < change.ttl.zero() || change.ttl > kMaxTtl)
     return effects.complete(call, Status(Code::invalid_argument, kImpossibleTtl));
   ClientChange add;
   add.call = call;
+  add.kind = kind;
+  add.words = std::move(change.words);
+  add.items = std::move(change.items);
+  if (kind == OpKind::apply) add.only = shard_of(change.counter);
   add.key = std::move(change.key);
   add.amount = change.amount;
   add.ack = change.ack;
@@ -80,7 +102,7 @@ void ClientCore::expire(Instant now, CallId call, Change change, ClientEffects& 
   expire.call = call;
   expire.kind = OpKind::expire;
   expire.key = std::move(change.key);
-  expire.only = 0;
+  expire.only = shard_of(change.counter);
   expire.amount = change.amount;
   expire.ack = change.ack;
   expire.deadline = deadline_of(now, change.timeout);
@@ -164,6 +186,33 @@ void ClientCore::range(Instant now, CallId call, RangeRequest request, Duration 
       request, effects);
 }
 
+void ClientCore::query(Instant now, CallId call, Query request, std::span<const std::string> items,
+                       Duration timeout, ClientEffects& effects) {
+  std::string objection, words;
+  if (request.keys.empty() || request.keys.size() > kMaxReadKeys)
+    objection = "a query is of 1 to 1024 keys";
+  for (const std::string_view key : request.keys) {
+    if (objection.empty()) objection = objection_to(key);
+  }
+  if (items.size() > most_items(request.kind))
+    objection =
+        "one call asks about at most " + std::to_string(most_items(request.kind)) + " items";
+  if (!objection.empty())
+    return effects.complete(call, Status(Code::invalid_argument, std::move(objection)));
+  if (!items.empty() && !directory_.founded())
+    return effects.complete(call, Status(Code::unavailable, kNoPlacement));
+  if (!items.empty()) {
+    words = question_about(request.kind, directory_.placement_key(), items);
+    request.words = words;
+  }
+  if (!may_ask(call, timeout, effects)) return;
+  request.id = questions_.next_id();
+  request.timeout_ms = server_timeout(timeout, timeout);
+  ask(now,
+      {.kind = ClientQuestions::Kind::query, .call = call, .deadline = deadline_of(now, timeout)},
+      request, effects);
+}
+
 void ClientCore::list(Instant now, CallId call, const Listing& listing, ClientEffects& effects) {
   if (listing.prefix.size() > kMaxKey) {
     effects.complete(call, Status(Code::invalid_argument, "a prefix has at most 512 bytes"));
@@ -190,6 +239,8 @@ void ClientCore::namespaces(Instant now, CallId call, NamespaceRequest request, 
   const bool sets_late_alone = request.action == NamespaceAction::set && alone.tiers.empty() &&
                                alone.late > std::chrono::milliseconds(0) && alone.late <= kMaxTtl;
   if (sets_late_alone) alone.late.reset();
+  // Nor does a set change what is fixed. The node says so.
+  if (request.action == NamespaceAction::set) alone.kind.reset(), alone.precision.reset();
   if (std::string why = objection(request.name, alone); !why.empty())
     return effects.complete(call, Status(Code::invalid_argument, std::move(why)));
   if (!may_ask(call, timeout, effects)) return;
@@ -215,6 +266,17 @@ void ClientCore::config(Instant now, CallId call, Duration timeout, ClientEffect
 
 void ClientCore::reset(Instant now, CallId call, const Change& change, ClientEffects& effects) {
   if (!admit(call, change.key, change.timeout, effects)) return;
+  if (change.counter != Kind::sum) {  // it has one shard
+    ClientChange reset;
+    reset.call = call;
+    reset.kind = OpKind::reset;
+    reset.key = change.key;
+    reset.only = shard_of(change.counter);
+    reset.ack = change.ack;
+    reset.at_ms = change.at_ms;
+    reset.deadline = deadline_of(now, change.timeout);
+    return submit(now, std::move(reset), effects);
+  }
   const CallId part = resets_.begin({.call = call,
                                      .key = change.key,
                                      .ack = change.ack,
@@ -238,10 +300,11 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   QUIPU_CHECK(values == nullptr || values->values.size() == 1,
               "a question about one key has one answer", part);
   const Value* value = values == nullptr ? nullptr : &values->values.front();
+  const bool other_kind = value != nullptr && value->code == Code::wrong_type;
   Status failed;
   if (value == nullptr) {
     failed = std::get<Status>(answer);
-  } else if (value->code != Code::ok && value->code != Code::out_of_range) {
+  } else if (value->code != Code::ok && value->code != Code::out_of_range && !other_kind) {
     failed = Status(value->code, value->detail);
   }
   if (!failed.ok()) {
@@ -256,7 +319,10 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
     reset->ack = value->ack.value_or(Ack::disk);
     if (reset->ack == Ack::quorum) return ask_shards(now, part, *reset, effects);
   }
-  reset->parts = reset->open = std::clamp<ShardIndex>(value->shards, 1, kMaxShards);
+  // A counter of another kind has one shard.
+  reset->parts = reset->open =
+      other_kind ? ShardIndex{1} : std::clamp<ShardIndex>(value->shards, 1, kMaxShards);
+  const Kind kind = other_kind ? value->kind : Kind::sum;
   if (in_flight() + reset->parts > settings_.max_in_flight) {
     const Status full(Code::overloaded, "too many calls are waiting in this client");
     if (auto done = resets_.fail(part, full)) effects.completions.push_back(std::move(*done));
@@ -271,7 +337,7 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   change.deadline = reset->deadline;
   const auto parts = static_cast<ShardIndex>(reset->parts);
   for (ShardIndex shard = 0; shard < parts; ++shard) {
-    change.only = shard;
+    change.only = shard_of(kind, shard);
     changes_.submit(now, change, effects);
   }
 }
@@ -364,6 +430,10 @@ void ClientCore::on_data(Instant now, ConnectionId connection, FrameType type, P
     Result<Keys> keys = decode_keys(payload);
     understood = keys.ok();
     if (keys.ok()) questions_.on_keys(now, std::move(*keys), effects);
+  } else if (type == FrameType::query_reply) {
+    Result<QueryReply> reply = decode_query_reply(payload);
+    understood = reply.ok();
+    if (reply.ok()) questions_.on_query(now, std::move(*reply), effects);
   } else if (type == FrameType::range_reply) {
     Result<RangeReply> reply = decode_range_reply(payload);
     understood = reply.ok();

@@ -2,7 +2,7 @@
 // Each add counts exactly once, through any node.
 //
 //   links ── which node to connect to    directory ── which executor for a change
-//   changes ── adds, resets, expires     questions ── reads, and all else that is repeatable
+//   changes ── adds, applies, resets, …   questions ── reads, and all else that is repeatable
 //   resets ── a counter's reset, of all its shards
 //
 // After each call: do the effects, then arm one timer at deadline().
@@ -41,13 +41,20 @@ class ClientCore {
     Duration timeout{};
     Affinity affinity{};              // for an add
     std::chrono::milliseconds ttl{};  // for an add: as AddOptions::ttl
-    std::int64_t at_ms = 0;           // for an add or a reset: as Op::at_ms
-    // For an add, with ClientSettings::journaled. `bound`: an earlier client may have sent it so.
-    // Its floor must be the lowest number of the session that is still bound.
+    std::int64_t at_ms = 0;           // for an add, an apply or a reset: as Op::at_ms
+    // The kind of the counter. A reset of a sum resets a counter of any kind.
+    Kind counter = Kind::sum;
+    // For an apply: its words, or else the items to make them from.
+    std::string words{};
+    std::vector<Item> items{};
+    // For an add or an apply, with ClientSettings::journaled. `bound`: an earlier client may have
+    // sent it so. Its floor must be the lowest number of the session that is still bound.
     std::uint64_t ticket = 0;
     std::optional<ClientBinding> bound{};
   };
   void add(Instant now, CallId call, Change change, ClientEffects& effects);
+  // Changes a counter that is no sum.
+  void apply(Instant now, CallId call, Change change, ClientEffects& effects);
   void reset(Instant now, CallId call, const Change& change, ClientEffects& effects);
   void expire(Instant now, CallId call, Change change, ClientEffects& effects);
   void raise(Instant now, CallId call, const Change& change, ClientEffects& effects);
@@ -60,6 +67,9 @@ class ClientCore {
   // `request`: its id and timeout are set here.
   void range(Instant now, CallId call, RangeRequest request, Duration timeout,
              ClientEffects& effects);
+  // `request`: its id and timeout are set here, and its words if the question is about items.
+  void query(Instant now, CallId call, Query request, std::span<const std::string> items,
+             Duration timeout, ClientEffects& effects);
   struct Listing {
     std::string prefix;
     std::uint32_t cursor = 0;  // as in List
@@ -108,6 +118,7 @@ class ClientCore {
   [[nodiscard]] static std::string objection_to(std::string_view key);
   [[nodiscard]] bool may_ask(CallId call, Duration timeout, ClientEffects& effects);
   [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects) const;
+  void submit_new(Instant now, CallId call, Change change, OpKind kind, ClientEffects& effects);
   void submit(Instant now, ClientChange change, ClientEffects& effects);
   template <class Request>
   void ask(Instant now, ClientQuestions::Question question, const Request& request,

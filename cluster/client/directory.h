@@ -44,6 +44,7 @@ class ClientDirectory {
   [[nodiscard]] bool known() const { return owners_.replication() != 0; }
   // The connected node's cluster is founded. Before, no counter has a place.
   [[nodiscard]] bool founded() const { return placement_key_ != HashKey{}; }
+  [[nodiscard]] HashKey placement_key() const { return placement_key_; }
   // Why it is not founded, with the members that it waits for. REQUIRES: known()
   [[nodiscard]] std::string founding() const;
 

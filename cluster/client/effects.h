@@ -27,9 +27,9 @@ struct RequestIds {
   std::uint64_t take() { return ++last; }
 };
 
-// A change ends in a Status. A read, a range, a list, a request about namespaces and a question for
-// the config end in their answer, or in a Status that is not ok.
-using ClientAnswer = std::variant<Status, Values, RangeReply, Keys, NamespaceReply,
+// A change ends in a Status. A read, a query, a range, a list, a request about namespaces and a
+// question for the config end in their answer, or in a Status that is not ok.
+using ClientAnswer = std::variant<Status, Values, QueryReply, RangeReply, Keys, NamespaceReply,
                                   std::shared_ptr<const ConfigReply>>;
 
 struct ClientEffects {

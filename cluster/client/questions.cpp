@@ -48,6 +48,14 @@ void ClientQuestions::on_values(Instant now, Values values, ClientEffects& effec
   }
 }
 
+void ClientQuestions::on_query(Instant now, QueryReply reply, ClientEffects& effects) {
+  const Entry entry = find(reply.id, Kind::query);
+  if (entry == asks_.end()) return;
+  if (retry_action(reply.code, 1) == RetryAction::complete)
+    return finish(entry, std::move(reply), effects);
+  refuse(now, entry->second, std::move(reply));
+}
+
 // A list that stopped before its end says where. That is an answer, too.
 void ClientQuestions::on_keys(Instant now, Keys keys, ClientEffects& effects) {
   const Entry entry = find(keys.id, Kind::list);

@@ -1,4 +1,4 @@
-// questions.h: requests that may be executed any number of times: reads, lists, raises,
+// questions.h: requests that may be executed any number of times: reads, queries, lists, raises,
 // questions for the config, and requests about namespaces.
 //
 //   asked ──answer──▶ finished        every new link: asked again, the same bytes
@@ -26,7 +26,16 @@ class ClientQuestions {
   ClientQuestions(const ClientSettings& settings, const ClientLinks& links, RequestIds& ids)
       : settings_(settings), links_(links), ids_(ids) {}
 
-  enum class Kind : std::uint8_t { raise, read, range, list, config, namespaces, namespace_change };
+  enum class Kind : std::uint8_t {
+    raise,
+    read,
+    query,
+    range,
+    list,
+    config,
+    namespaces,
+    namespace_change
+  };
   struct Question {
     Kind kind{};
     CallId call{};
@@ -40,6 +49,7 @@ class ClientQuestions {
   // If they answer nothing that is open here, nothing happens.
   void on_done(Instant now, const Done& done, ClientEffects& effects);
   void on_values(Instant now, Values values, ClientEffects& effects);
+  void on_query(Instant now, QueryReply reply, ClientEffects& effects);
   void on_keys(Instant now, Keys keys, ClientEffects& effects);
   void on_range(Instant now, RangeReply reply, ClientEffects& effects);
   void on_config(const ConfigReply& reply, ClientEffects& effects);

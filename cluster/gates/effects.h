@@ -21,8 +21,8 @@ enum class LinkId : std::uint64_t {};
 // The asker: a client connection, or a call of the embedding program.
 enum class ClientId : std::uint64_t {};
 
-using Answer = std::variant<Done, Values, Keys, KeyCount, NamespaceReply,
-                            RangeReply>;  // carries the asker's id
+using Answer = std::variant<Done, Values, Keys, KeyCount, NamespaceReply, RangeReply,
+                            QueryReply>;  // carries the asker's id
 
 // An answer that is known at once, but may be sent only when `after` is durable:
 // Effects::released says so.

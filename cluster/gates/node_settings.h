@@ -38,6 +38,7 @@ struct NodeSettings {
   std::size_t pending_operations = 65'536;           // that wait for a peer; beyond: overloaded
   std::size_t pending_read_bytes = 16u << 20;        // of waiting reads; beyond: overloaded
   std::size_t rollup_shards = 65'536;                // cached totals of shards held elsewhere
+  std::size_t question_bytes = 8u << 20;             // cached answers about other owners' counters
   // For records that are not durable, including the open one, and for answers that wait for
   // them. Beyond this, clients are not read.
   std::size_t unsynced_bytes = 8u << 20;
@@ -50,7 +51,8 @@ struct NodeSettings {
   // A clock is trusted within this distance of the members' median.
   Duration clock_skew = std::chrono::seconds(1);
   // A started node serves changes only after its first comparison of clocks, or after this time.
-  // Otherwise clients that ignore refusals would leave counters without the end that they gave them.
+  // Otherwise clients that ignore refusals would leave counters without the end that they gave
+  // them.
   Duration clock_wait{};
   // The reactors of this node. They have one clock, so it proves nothing to compare them.
   std::vector<MemberIndex> same_clock;

@@ -94,6 +94,8 @@ struct PeerTraits<Collected> : PlainPeerTraits<Collected> {
   static void call_stale(Collected& answer) {
     answer.code = Code::stale_config;
     answer.states = Delta{};
+    answer.hashes.clear();  // they are about these states
+    answer.others.clear();
   }
 };
 

@@ -21,13 +21,17 @@ bool StoreIdentity::confirmed_by_owners(Partition partition) const {
                      [this](MemberIndex owner) { return confirmed_[owner]; });
 }
 
-// Also after the store has settled: then tokens of the partition can be answered again.
+// Also after the store has settled: then tokens of the partition can be answered again, and it goes
+// on under its old actor.
 void StoreIdentity::on_confirmed(MemberIndex owner) {
   if (confirmed_[owner]) return;
   QUIPU_CHECK(owner != view_.self(), "another member confirms this store", owner);
   confirmed_[owner] = true;
-  for (const Partition partition : Partitions::all())
-    executor_.set_confirmed(partition, confirmed_by_owners(partition));
+  for (const Partition partition : Partitions::all()) {
+    const bool confirmed = confirmed_by_owners(partition);
+    executor_.set_confirmed(partition, confirmed);
+    if (confirmed) executor_.take_actor_back(partition);
+  }
 }
 
 void StoreIdentity::settle(Instant now) {
@@ -39,9 +43,9 @@ void StoreIdentity::settle(Instant now) {
   for (const Partition partition : Partitions::all()) {
     const bool confirmed = confirmed_by_owners(partition);
     executor_.set_confirmed(partition, confirmed);
-    if (!confirmed) executor_.forget_actor(partition);
+    if (!confirmed) executor_.set_actor_aside(partition);
     QUIPU_CHECK(confirmed || !executor_.has_actor(partition),
-                "an actor that may have lost adds is not used again", partition);
+                "an actor that may have lost adds is not used", partition);
   }
 }
 

@@ -5,7 +5,8 @@
 //
 // An owner confirms a start when it has welcomed it and its version vector has nothing of this
 // store that the store itself lacks. If every other owner of a partition confirmed, the
-// partition keeps its actor. Else it draws a new one, since the last adds may be lost.
+// partition keeps its actor. Else it draws another one, since the last adds may be lost, and
+// goes back to its own once the last owner confirms.
 //
 // Invariants: an actor is never used again after its state was lost or rolled back. Nothing
 // is executed before the store is settled, or after it was abandoned.

@@ -37,7 +37,14 @@ bool View::majority_has_room(Partition partition) const {
   return count_up(partition, true) >= majority();
 }
 
+// One of its own zone first: that is another reactor of this node, or is near it. So what a client
+// changed through this node shows at once.
 std::optional<MemberIndex> View::next_live_owner(Partition partition) const {
+  const std::string& zone = config_.members[self_].zone;
+  for (const MemberIndex owner : owners(partition)) {
+    const bool near = !zone.empty() && config_.members[owner].zone == zone;
+    if (near && owner != self_ && up(owner)) return owner;
+  }
   for (const MemberIndex owner : owners(partition)) {
     if (owner != self_ && up(owner)) return owner;
   }

@@ -70,6 +70,11 @@ class View {
   // The first owner that is up, in sync and has room, in the order of the owner table: all nodes
   // name the same, unless they disagree about that. Nothing if there is none.
   [[nodiscard]] std::optional<MemberIndex> home(Partition partition) const;
+  // The owner that answers if one suffices. `by_home`: its home, if it has one.
+  [[nodiscard]] std::optional<MemberIndex> answers_first(Partition partition, bool by_home) const {
+    const std::optional<MemberIndex> at_home = by_home ? home(partition) : std::nullopt;
+    return at_home ? at_home : live_owner(partition);
+  }
   // For people.
   [[nodiscard]] std::string owner_names(Partition partition) const;
   // The start of that member that this node accepted last.

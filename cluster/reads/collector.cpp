@@ -64,6 +64,7 @@ RoundId Collector::start(Round round, Then then) {
   round.askers.push_back(std::move(then));
   for (std::size_t i = 0; i < round.shards.size(); ++i) {
     round.work[i].partition = executor_.map().place(round.shards[i]).partition();
+    round.work[i].by_home = changes_at_home(round.shards[i].shard);
   }
   pursue(id, rounds_.emplace(id, std::move(round)).first->second);
   advance(id);
@@ -74,8 +75,12 @@ RoundId Collector::start(Round round, Then then) {
 void Collector::begin(Round& round, Phase phase) {
   round.phase = phase;
   round.unresolved = 0;
-  for (Shard& shard : round.work) {
+  for (std::size_t i = 0; i < round.work.size(); ++i) {
+    Shard& shard = round.work[i];
     shard.holders = shard.asked = shard.refused = {};
+    shard.by_hash = phase == Phase::collecting && !is_sum(round.shards[i].shard);
+    shard.hashes.clear();
+    shard.agreed.reset();
     shard.resolved = phase == Phase::writing && shard.answered && shard.identical;
     if (!shard.resolved) ++round.unresolved;
   }
@@ -122,17 +127,25 @@ bool Collector::wants(const Round& round, const Shard& shard, MemberIndex member
   const OwnerSet one = only(shard, member);
   if (shard.resolved || one.empty() || shard.asked.meets(one) || shard.holders.meets(one))
     return false;
+  if (shard.by_hash) return !told_hashes(shard).meets(one);
+  if (shard.agreed) return to_be_asked(shard) == member;
   if (round.phase != Phase::one) return true;
-  return shard.asked.empty() ? view_.live_owner(shard.partition) == member : round.slow;
+  if (!shard.asked.empty()) return round.slow;
+  return view_.answers_first(shard.partition, shard.by_home) == member;
 }
 
 void Collector::pursue(RoundId id, Round& round) {
   for (MemberIndex member = 0; member < view_.size(); ++member) {
     if (!view_.up(member)) continue;
-    std::vector<std::size_t> wanted;
+    std::vector<std::size_t> wanted, by_hash;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < round.work.size(); ++i) {
       if (!wants(round, round.work[i], member)) continue;
+      if (round.work[i].by_hash) {
+        by_hash.push_back(i);
+        if (by_hash.size() == kShardsPerAsk) ask(id, round, member, std::exchange(by_hash, {}));
+        continue;
+      }
       wanted.push_back(i);
       bytes += state_bytes(round.shards[i], round.work[i].state);
       if (wanted.size() < kShardsPerAsk && bytes < kBytesPerAsk) continue;
@@ -140,6 +153,7 @@ void Collector::pursue(RoundId id, Round& round) {
       bytes = 0;
     }
     if (!wanted.empty()) ask(id, round, member, std::move(wanted));
+    if (!by_hash.empty()) ask(id, round, member, std::move(by_hash));
   }
 }
 
@@ -148,7 +162,10 @@ void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<st
               member, shards.size());
   const std::uint64_t number = next_id_++;
   // A round in mode one may accept any owner.
-  Collect collect{number, round.phase == Phase::one ? Fence{} : view_.fence(), {}};
+  Collect collect{number,
+                  round.phase == Phase::one ? Fence{} : view_.fence(),
+                  {},
+                  round.work[shards.front()].by_hash};
   WriteBack write{number, view_.fence(), Delta{}, {}};
   for (const std::size_t i : shards) {
     round.work[i].asked |= only(round.work[i], member);
@@ -161,7 +178,7 @@ void Collector::ask(RoundId id, Round& round, MemberIndex member, std::vector<st
   // States of other writers are passed on, and so is the version vector for them.
   write.states.versions = round.versions;
   write.boots = round.boots;
-  asks_[number] = Ask{id, round.phase, member, std::move(shards)};
+  asks_[number] = Ask{id, round.phase, member, std::move(shards), collect.hashes};
   if (round.phase == Phase::writing) {
     out_.send(member, std::move(write));
   } else {
@@ -197,10 +214,9 @@ void Collector::forget_answered_asks() {
   }
 }
 
-void Collector::count(Shard& shard, Round& round, MemberIndex member) {
-  QUIPU_CHECK(!only(shard, member).empty(), "only owners count towards a majority", member,
-              shard.partition);
-  shard.holders |= only(shard, member);
+void Collector::count(Shard& shard, Round& round, OwnerSet holders) {
+  QUIPU_CHECK(!holders.empty(), "only owners count towards a majority", shard.partition);
+  shard.holders |= holders;
   const bool enough = round.phase == Phase::one || shard.holders.size() >= view_.majority();
   if (shard.resolved || !enough) return;
   QUIPU_CHECK(round.unresolved > 0, "each shard is resolved once", round.unresolved);
@@ -211,20 +227,81 @@ void Collector::count(Shard& shard, Round& round, MemberIndex member) {
 // False: together they exceed the limit of a node. An end that is realized here must be written
 // back, too: a slower clock would show later what this read calls ended.
 bool Collector::take_answer(Shard& shard, const DeltaEntry& entry) const {
-  ShardState theirs{
-      {entry.cells.begin(), entry.cells.end()}, entry.shard_count, entry.usable_shards, entry.life};
+  ShardState theirs{{entry.cells.begin(), entry.cells.end()},
+                    entry.shard_count,
+                    entry.usable_shards,
+                    entry.life,
+                    {entry.parts.begin(), entry.parts.end()}};
   ShardState joined = shard.state;
   if (theirs.life != Life{} || joined.life != Life{}) {
     const Wall ended = theirs.life.ended;
     const bool realized = realize_both(joined, theirs, executor_.date());
     if (realized || theirs.life.ended != ended) shard.identical = false;
   }
-  merge(joined, theirs);
-  if (joined.cells.size() > kMaxCells) return false;
+  merge(joined, as_entry(entry.ref, theirs));
+  if (joined.cells.size() > kMaxCells || !has_room(joined.parts)) return false;
   if (shard.answered && theirs != shard.state) shard.identical = false;
   shard.state = std::move(joined);
   shard.answered = true;
   return true;
+}
+
+// ---- hashes of bodies ----
+
+OwnerSet Collector::told_hashes(const Shard& shard) const {
+  OwnerSet told{};
+  for (const auto& [hash, owners] : shard.hashes) told |= owners;
+  return told;
+}
+
+void Collector::take_hash(Shard& shard, const Hash128& hash, MemberIndex from) {
+  const OwnerSet one = only(shard, from);
+  if (one.empty() || told_hashes(shard).meets(one)) return;
+  const auto same = std::ranges::find(shard.hashes, hash, &std::pair<Hash128, OwnerSet>::first);
+  if (same == shard.hashes.end()) {
+    shard.hashes.emplace_back(hash, one);
+  } else {
+    same->second |= one;
+  }
+}
+
+// Once a majority has answered, by a hash or with a small state.
+void Collector::weigh_hashes(Shard& shard) const {
+  if (!shard.by_hash || shard.resolved) return;
+  OwnerSet told = shard.holders;
+  told |= told_hashes(shard);
+  if (told.size() < view_.majority()) return;
+  shard.by_hash = false;
+  for (const auto& [hash, owners] : shard.hashes) {
+    if (shard.holders.empty() && owners.size() >= view_.majority()) shard.agreed = {hash, owners};
+  }
+  shard.hashes.clear();
+  shard.asked = {};
+}
+
+// This node, if it is one of those that agree: then no state travels.
+MemberIndex Collector::to_be_asked(const Shard& shard) const {
+  MemberIndex first = view_.self();
+  if (shard.agreed->second.meets(only(shard, first))) return first;
+  for (const MemberIndex owner : view_.owners(shard.partition)) {
+    if (view_.up(owner) && shard.agreed->second.meets(only(shard, owner))) return owner;
+  }
+  return first;  // none is up: the next interval asks all
+}
+
+void Collector::take_state(Round& round, std::size_t i, const DeltaEntry& entry, MemberIndex from) {
+  Shard& shard = round.work[i];
+  if (!take_answer(shard, entry)) return;
+  OwnerSet holders = only(shard, from);
+  if (shard.agreed) {
+    // Else it has changed since: that is news, and the others are asked, too.
+    const ShardState state{{}, 1, 1, entry.life, {entry.parts.begin(), entry.parts.end()}};
+    const bool same =
+        hash_state(executor_.map().placement_key(), entry.ref, state) == shard.agreed->first;
+    if (same) holders |= shard.agreed->second;
+    shard.agreed.reset();
+  }
+  if (!holders.empty()) count(shard, round, holders);
 }
 
 void Collector::on_collected(MemberIndex from, const Collected& answer) {
@@ -233,16 +310,24 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
   Round& round = rounds_.at(ask->round);
   if (answer.code != Code::ok || answer.states.size() > ask->shards.size()) return;
   std::size_t next = 0;
+  auto hash = answer.hashes.begin();
+  auto other = answer.others.begin();
   answer.states.for_each([&](const DeltaEntry& entry) {
-    const std::size_t i = ask->shards[next++];
+    const std::size_t place = next++, i = ask->shards[place];
     Shard& shard = round.work[i];
+    const bool hashed = hash != answer.hashes.end() && hash->shard == place;
+    const Hash128 told = hashed ? (hash++)->hash : Hash128{};
+    if (other != answer.others.end() && other->shard == place) shard.other = *other++;
     const bool filled =
         !std::binary_search(answer.unfilled.begin(), answer.unfilled.end(), shard.partition);
     if (shard.resolved || entry.ref != ShardRef(round.shards[i]) ||
         (round.phase != Phase::one && !filled))
       return;
-    if (take_answer(shard, entry)) count(shard, round, from);
+    if (!hashed) return take_state(round, i, entry, from);
+    if (shard.by_hash) take_hash(shard, told, from);
   });
+  for (const std::size_t i : ask->shards) weigh_hashes(round.work[i]);
+  if (ask->by_hash) pursue(ask->round, round);
   if (std::find(round.boots.begin(), round.boots.end(), answer.boot) == round.boots.end())
     round.boots.push_back(answer.boot);
   merge_versions(round.versions, answer.states.versions);
@@ -260,8 +345,9 @@ void Collector::on_written(MemberIndex from, const WrittenBack& answer) {
     if (answer.code != Code::ok) {
       shard.refused |= only(shard, from);
     } else if (!std::binary_search(answer.unfilled.begin(), answer.unfilled.end(),
-                                   shard.partition)) {
-      count(shard, round, from);
+                                   shard.partition) &&
+               !only(shard, from).empty()) {
+      count(shard, round, only(shard, from));
     }
   }
   advance(ask->round);
@@ -297,6 +383,7 @@ void Collector::finish(RoundId id, Code code) {
   done.code = code;
   for (Shard& shard : round.work) {
     done.missing.push_back(!shard.resolved);
+    done.others.push_back(shard.other);
     done.states.push_back(std::move(shard.state));
   }
   done.shards = std::move(round.shards);
@@ -372,7 +459,10 @@ void Collector::on_tick(Instant now) {
     } else {
       round.slow = std::exchange(round.ticked, true);
       if (writes_in_vain(round) || has_what_is_old(now, round)) begin_anew(now, round);
-      for (Shard& shard : round.work) shard.refused = {};
+      for (Shard& shard : round.work) {
+        shard.refused = {};
+        shard.agreed.reset();  // that owner was silent: all are asked
+      }
       pursue(id, round);
     }
   }

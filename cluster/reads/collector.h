@@ -14,6 +14,9 @@
 // sync. Owners without a complete, useful answer are asked again each interval until the
 // deadline. When our own fence changes, everything is asked again.
 //
+// Of states with bodies, a majority is asked for hashes first. If a majority has the same hash, one
+// of them is asked for the state, this node if it is one. Else all are asked for their states.
+//
 // A write-back names the starts that answered. If replicas refuse it because one of these has
 // ended, and no majority is left, the round collects again.
 #pragma once
@@ -49,7 +52,8 @@ class Collector {
     std::vector<ShardKey> shards;
     std::vector<ShardState> states;
     std::vector<bool> missing;
-    std::vector<VersionEntry> versions;  // of the stores that wrote these states
+    std::vector<std::optional<OtherKind>> others;  // what some owner has in place of the shard
+    std::vector<VersionEntry> versions;            // of the stores that wrote these states
     // mode one: the worst of the answering nodes' own views, as of the time of asking
     Instant asked{};
     std::uint32_t age_ms = 0;
@@ -80,13 +84,19 @@ class Collector {
   enum class Phase { one, collecting, writing };
   struct Shard {
     Partition partition{};
-    ShardState state;  // the join so far
+    bool by_home = false;  // its changes go to the counter's home, so that knows them first
+    ShardState state;      // the join so far
     bool answered = false;
     bool identical = true;  // all counted answers were the same
     OwnerSet holders{};     // answered, or hold the join
     OwnerSet asked{};       // have an ask outstanding
     OwnerSet refused{};     // took no write in this interval
     bool resolved = false;
+    std::optional<OtherKind> other;
+    // Of a state with bodies, in mode majority:
+    bool by_hash = false;  // hashes are asked for, and these came
+    std::vector<std::pair<Hash128, OwnerSet>> hashes;
+    std::optional<std::pair<Hash128, OwnerSet>> agreed;  // then one of these owners is asked
   };
   struct Round {
     Phase phase = Phase::collecting;
@@ -109,6 +119,7 @@ class Collector {
     Phase phase{};  // answers to questions of an earlier phase are ignored
     MemberIndex member = 0;
     std::vector<std::size_t> shards;  // positions in the round
+    bool by_hash = false;
   };
   using Rounds = std::map<RoundId, Round>;
 
@@ -121,7 +132,12 @@ class Collector {
   }
   std::optional<Ask> take_ask(std::uint64_t id, MemberIndex from);
   void forget_answered_asks();
-  void count(Shard& shard, Round& round, MemberIndex member);
+  void count(Shard& shard, Round& round, OwnerSet holders);
+  [[nodiscard]] OwnerSet told_hashes(const Shard& shard) const;
+  void take_hash(Shard& shard, const Hash128& hash, MemberIndex from);
+  void weigh_hashes(Shard& shard) const;
+  void take_state(Round& round, std::size_t i, const DeltaEntry& entry, MemberIndex from);
+  [[nodiscard]] MemberIndex to_be_asked(const Shard& shard) const;
   [[nodiscard]] bool take_answer(Shard& shard, const DeltaEntry& entry) const;
   void advance(RoundId id);
   void begin(Round& round, Phase phase);

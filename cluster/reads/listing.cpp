@@ -39,13 +39,13 @@ using EntryIterator = std::vector<const Entry*>::const_iterator;
 // Lists the leaf at `at`, and moves `at` behind it. A leaf has more keys than an answer may hold
 // only if someone aimed them there, as any client can. The last of these keys are left out,
 // rather than let the answer outgrow its frame.
-std::vector<std::string> names_in_leaf(EntryIterator& at, EntryIterator end,
-                                       std::string_view prefix, const std::optional<Wall>& date) {
-  std::vector<std::string> names;
+std::vector<ShardKey> names_in_leaf(EntryIterator& at, EntryIterator end, std::string_view prefix,
+                                    const std::optional<Wall>& date) {
+  std::vector<ShardKey> names;
   for (const std::uint8_t leaf = (*at)->leaf(); at != end && (*at)->leaf() == leaf; ++at) {
-    const std::string_view key = (*at)->ref().key;
-    const bool told = (*at)->shows_counter(date) && key.starts_with(prefix);
-    if (told && names.size() < kMaxListKeys) names.emplace_back(key);
+    const ShardRef ref = (*at)->ref();
+    const bool told = (*at)->shows_counter(date) && ref.key.starts_with(prefix);
+    if (told && names.size() < kMaxListKeys) names.push_back({std::string(ref.key), ref.shard});
   }
   return names;
 }
@@ -75,7 +75,8 @@ void Listing::advance(Walk walk) {
   QUIPU_CHECK(walk.cursor <= found.next && found.next <= kListEnd,
               "a list goes on behind its cursor", walk.cursor, found.next);
   walk.cursor = found.next;
-  if (!found.keys.empty() || walk.cursor >= walk.end) return answer(walk, std::move(found.keys));
+  if (!found.keys.empty() || walk.cursor >= walk.end)
+    return answer(walk, std::move(found.keys), std::move(found.kinds));
   wait(std::move(walk));
 }
 
@@ -83,7 +84,7 @@ void Listing::advance(Walk walk) {
 // while they fit.
 Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
                              std::uint32_t limit) const {
-  Found found{{}, cursor};
+  Found found{{}, cursor, {}};
   const std::optional<Wall> date = executor_.date();
   std::vector<const Entry*> entries;
   while (found.next < end && can_tell(found.next)) {
@@ -98,12 +99,15 @@ Listing::Found Listing::held(std::string_view prefix, std::uint32_t cursor, std:
     for (EntryIterator at = entries.begin(); at != entries.end();) {
       const std::uint32_t leaf = raw(partition) * std::uint32_t{kLeaves} + (*at)->leaf();
       if (leaf >= told) break;
-      std::vector<std::string> names = names_in_leaf(at, entries.end(), prefix, date);
+      std::vector<ShardKey> names = names_in_leaf(at, entries.end(), prefix, date);
       if (!found.keys.empty() && found.keys.size() + names.size() > limit) {
         found.next = leaf;
         return found;
       }
-      std::move(names.begin(), names.end(), std::back_inserter(found.keys));
+      for (ShardKey& name : names) {
+        found.kinds.push_back(kind_of(name.shard));
+        found.keys.push_back(std::move(name.key));
+      }
     }
     found.next = told;
   }
@@ -169,13 +173,13 @@ void Listing::ask(Walks::iterator at) {
     out_.send(owner, ListPart{at->first, walk.prefix, walk.cursor, walk.limit});
     return;
   }
-  if (walk.asked.empty() && walk.cursor > walk.begin) answer(take(at), {});
+  if (walk.asked.empty() && walk.cursor > walk.begin) answer(take(at), {}, {});
 }
 
 void Listing::on_list_part(MemberIndex from, const ListPart& ask) {
   Found found = held(ask.prefix, ask.cursor, end_of_call(ask.cursor),
                      std::clamp<std::uint32_t>(ask.limit, 1, kMaxListKeys));
-  out_.send(from, ListedPart{ask.id, std::move(found.keys), found.next});
+  out_.send(from, ListedPart{ask.id, std::move(found.keys), found.next, std::move(found.kinds)});
 }
 
 // A peer may send anything. Only keys that lie behind the cursor, in partitions that it owns,
@@ -186,13 +190,15 @@ bool Listing::sound(const Walk& walk, MemberIndex from, const ListedPart& answer
     if (!view_.owns(from, partition_at(at))) return false;
   }
   std::uint32_t place = walk.cursor;
-  std::string_view last;
-  for (const std::string& key : answer.keys) {
-    const std::uint32_t here = place_of(executor_.map().place({key, 0}));
-    const bool behind = here > place || (here == place && key > last);
-    if (!behind || here >= answer.next || !key.starts_with(walk.prefix)) return false;
+  ShardRef last{"", 0};
+  for (std::size_t i = 0; i < answer.keys.size(); ++i) {
+    const Kind kind = answer.kinds.empty() ? Kind::sum : answer.kinds[i];
+    const ShardRef first{answer.keys[i], shard_of(kind)};
+    const std::uint32_t here = place_of(executor_.map().place(first));
+    const bool behind = here > place || (here == place && first > last);
+    if (!behind || here >= answer.next || !first.key.starts_with(walk.prefix)) return false;
     place = here;
-    last = key;
+    last = first;
   }
   return true;
 }
@@ -210,7 +216,7 @@ void Listing::on_listed_part(MemberIndex from, const ListedPart& told) {
   }
   Walk walk = take(at);
   walk.cursor = told.next;
-  if (!told.keys.empty() || walk.cursor >= walk.end) return answer(walk, told.keys);
+  if (!told.keys.empty() || walk.cursor >= walk.end) return answer(walk, told.keys, told.kinds);
   advance(std::move(walk));
 }
 
@@ -242,15 +248,17 @@ void Listing::on_tick(Instant now) {
 
 // ---- answers ----
 
-void Listing::answer(const Walk& walk, std::vector<std::string> keys) {
+void Listing::answer(const Walk& walk, std::vector<std::string> keys, std::vector<Kind> kinds) {
   QUIPU_CHECK(walk.begin <= walk.cursor && walk.cursor <= kListEnd,
               "a list ends no earlier than it begins", walk.begin, walk.cursor);
-  out_.answer(walk.client, Keys{walk.id, std::move(keys), walk.cursor});
+  out_.answer(
+      walk.client,
+      Keys{.id = walk.id, .keys = std::move(keys), .next = walk.cursor, .kinds = std::move(kinds)});
 }
 
 // Not if the walk is already further: then its own position is the answer.
 void Listing::refuse(const Walk& walk, Code code, std::string why) {
-  if (walk.cursor > walk.begin) return answer(walk, {});
+  if (walk.cursor > walk.begin) return answer(walk, {}, {});
   out_.answer(walk.client, Keys{walk.id, {}, walk.cursor, code, std::move(why)});
 }
 

@@ -67,6 +67,7 @@ class Listing {
   struct Found {
     std::vector<std::string> keys;
     std::uint32_t next = 0;
+    std::vector<Kind> kinds;  // of the keys
   };
   [[nodiscard]] Found held(std::string_view prefix, std::uint32_t cursor, std::uint32_t end,
                            std::uint32_t limit) const;
@@ -78,7 +79,7 @@ class Listing {
   void wait(Walk walk);
   void ask(Walks::iterator at);
   [[nodiscard]] Walk take(Walks::iterator at);
-  void answer(const Walk& walk, std::vector<std::string> keys);
+  void answer(const Walk& walk, std::vector<std::string> keys, std::vector<Kind> kinds);
   void refuse(const Walk& walk, Code code, std::string why);
 
   const View& view_;

@@ -113,4 +113,19 @@ Result<RangePlan> plan_range(const NamespaceDefinition& definition, const RangeR
   return plan;
 }
 
+bool counted_nothing(const std::vector<std::int64_t>& counts) {
+  return std::ranges::all_of(counts, [](std::int64_t count) { return count == 0; });
+}
+
+// A later add is dated by a clock that may be behind this one: both are near the median, and this
+// one may stand still where it was set back. Or the add says itself when it happened.
+Wall settled_until(const Executor& executor, const NodeSettings& settings, std::string_view key,
+                   Instant now, Instant as_of) {
+  const std::optional<Wall> date = executor.date(now);
+  if (!date) return {};
+  const Wall::duration late = executor.namespaces().longest_late(key);
+  return std::max(Wall{}, *date - std::chrono::ceil<Wall::duration>(now - as_of) -
+                              std::chrono::ceil<Wall::duration>(3 * settings.clock_skew) - late);
+}
+
 }  // namespace quipu

@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <vector>
 
+#include "cluster/gates/node_settings.h"
 #include "protocol/client_messages.h"
 #include "protocol/namespace.h"
 #include "quipu/status.h"
+#include "storage/executor.h"
 
 namespace quipu {
 
@@ -33,5 +35,17 @@ struct RangePlan {
 // `now`: the node's date. invalid_argument: the question has no answer; the text says why.
 [[nodiscard]] Result<RangePlan> plan_range(const NamespaceDefinition& definition,
                                            const RangeRequest& request, Wall now);
+
+// Where nothing of the kind was counted, and the key has a counter of another one: 0 would look as
+// if nothing had been counted at all.
+inline constexpr const char* kRangeOfOtherKind =
+    "the key has a counter of another kind: the range of a `distinct` is asked for with UNION "
+    "(--union), that of a sum without";
+[[nodiscard]] bool counted_nothing(const std::vector<std::int64_t>& counts);
+
+// Windows that end before it do not change any more, if their states are no older than `as_of`.
+// Wall{}: unknown.
+[[nodiscard]] Wall settled_until(const Executor& executor, const NodeSettings& settings,
+                                 std::string_view key, Instant now, Instant as_of);
 
 }  // namespace quipu

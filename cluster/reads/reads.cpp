@@ -16,7 +16,17 @@ Piece from_round(const Collector::Finished& finished, std::size_t i, const Shard
   piece.as_of = finished.asked - std::chrono::milliseconds(piece.age_unknown ? 0 : finished.age_ms);
   piece.complete = finished.complete && !piece.missing;
   if (in_force(state.life)) piece.ends = state.life.at;
+  if (!piece.total.exists) piece.other = finished.others[i];
   return piece;
+}
+
+// The key of a sum that does not exist has a counter of another kind.
+void tell_kind(Value& value, const OtherKind& other) {
+  value.code = Code::wrong_type;
+  value.detail = std::string("the key has a counter of the kind ") + name_of(other.kind);
+  value.kind = other.kind;
+  value.exists = true;
+  value.ends = other.ends;
 }
 
 }  // namespace
@@ -80,6 +90,12 @@ Value Reads::value(Instant now, ReadLevel level, ShardIndex shards, PieceOf piec
     value.age_ms = std::max(value.age_ms, age);
   }
   value.exists = sum.exists;
+  if (const Piece& first = piece_of(0);
+      !sum.exists && shards == 1 && first.other && !has_ended(now, first.other->ends)) {
+    tell_kind(value, *first.other);
+    if (value.ends != Wall{}) value.expires_in_ms = expires_in(now, value.ends);
+    return value;
+  }
   const auto narrowed = narrow(sum.sum);
   if (!narrowed) {
     value.code = Code::out_of_range;
@@ -115,6 +131,7 @@ void Reads::read_now(Instant now, std::span<const std::string_view> keys,
       ended = has_ended(now, ends);
     }
     const Total total = entry == nullptr || ended ? Total{} : entry->total();
+    if (!total.exists && map.kinds(placement.partition()) != 0) return;
     const auto sum = narrow(total.sum);
     if (!sum) return;
     told = absent;
@@ -135,11 +152,11 @@ ReadLevel Reads::level_of(std::string_view key) const {
   return executor_.namespaces().policy_of(key).read.value_or(ReadLevel::local);
 }
 
-ReadLevel Reads::level_of(const Read& read) const {
-  if (read.level != ReadLevel::by_default) return read.level;
+ReadLevel Reads::level_of(ReadLevel level, std::span<const std::string_view> keys) const {
+  if (level != ReadLevel::by_default) return level;
   ReadLevel strongest = ReadLevel::local;
   if (!executor_.namespaces().by_operation()) return strongest;
-  for (const std::string_view key : read.keys) strongest = std::max(strongest, level_of(key));
+  for (const std::string_view key : keys) strongest = std::max(strongest, level_of(key));
   return strongest;
 }
 
@@ -218,7 +235,7 @@ void Reads::on_range(Instant now, ClientId client, const RangeRequest& request, 
   advance(now, at);
 }
 
-// From this node's memory, if it has all of it.
+// From this node's memory, if it has all of it, and the key no counter of another kind.
 bool Reads::answer_range_now(Instant now, ClientId client, const RangeRequest& request,
                              const RangePlan& plan) {
   const ShardMap& map = executor_.map();
@@ -227,6 +244,7 @@ bool Reads::answer_range_now(Instant now, ClientId client, const RangeRequest& r
   if (!answers_itself(placement) || !map.resident(placement, first)) return false;
   const Entry* const counter = map.find(placement, first);
   if (counter != nullptr && counter->is_spread()) return false;
+  if (executor_.other_kind(first, placement)) return false;
   Piece piece = held(now, freshness_.age(now), nullptr);
   piece.complete = piece.complete && view_.in_quorum(placement.partition());
   bool resident = true;
@@ -268,13 +286,7 @@ RangeReply Reads::range(Instant now, std::string_view key, ReadLevel level, Shar
     if (!count) return refused(0, Code::out_of_range, "a count is outside the signed 64-bit range");
     reply.counts.push_back(*count);
   }
-  // A later add is dated by a clock that may be behind this one: both are near the median, and
-  // this one may stand still where it was set back. Or the add says itself when it happened.
-  const Wall::duration late = executor_.namespaces().longest_late(key);
-  const std::optional<Wall> date = executor_.date(now);
-  const Wall settled = date.value_or(Wall{}) - std::chrono::ceil<Wall::duration>(now - as_of) -
-                       std::chrono::ceil<Wall::duration>(3 * settings_.clock_skew) - late;
-  if (known && date) reply.settled_until = std::max(Wall{}, settled);
+  if (known) reply.settled_until = settled_until(executor_, settings_, key, now, as_of);
   return reply;
 }
 
@@ -363,10 +375,15 @@ void Reads::finish(Operation& operation, Instant now) {
     return out_.answer(operation.client, std::move(values));
   }
   const std::string& key = operation.keys[0];
-  const ShardIndex shards = operation.pieces.at({key, 0}).shard_count;
+  const Piece& first = operation.pieces.at({key, 0});
+  const ShardIndex shards = first.shard_count;
   RangeReply reply =
       range(now, key, operation.level, shards, *operation.range,
             [&](const ShardKey& window) -> const Piece& { return operation.pieces.at(window); });
+  const bool is_other = !first.total.exists && shards == 1 && first.other &&
+                        !has_ended(now, first.other->ends) && reply.code == Code::ok;
+  if (is_other && counted_nothing(reply.counts))
+    reply = refused(0, Code::wrong_type, kRangeOfOtherKind);
   reply.id = operation.id;
   out_.answer(operation.client, std::move(reply));
 }
@@ -426,12 +443,21 @@ std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
   if (answers_itself(placement)) {
     // For states in the store alone it asks itself, like another owner.
     if (!map.resident(placement, shard)) return std::nullopt;
+    const std::vector<ShardKey> others = map.under_other_kinds(shard, placement);
+    if (std::ranges::any_of(
+            others, [&](const ShardKey& one) { return !map.resident(map.place(one), one); }))
+      return std::nullopt;
     Piece piece = held(now, freshness_.age(now), map.find(placement, shard));
+    if (!piece.total.exists && !others.empty()) {
+      if (const auto other = executor_.other_kind(shard, placement))
+        piece.other = {0, kind_of(other->first.shard), other->ends};
+    }
     piece.complete = piece.complete && view_.in_quorum(placement.partition());
     return piece;
   }
   if (operation.level == ReadLevel::fresh) return std::nullopt;
-  return cache_.read(now, shard);
+  const Piece* const cached = cache_.read(now, shard);
+  return cached == nullptr ? std::nullopt : std::optional(*cached);
 }
 
 // True if all pieces of this phase are there. Otherwise it waits for rounds, or has failed.
@@ -505,7 +531,7 @@ void Reads::on_finished(Instant now, Collector::Mode mode, const Collector::Fini
     const Placement placement = executor_.map().place(shard);
     if (mode == Collector::Mode::one && executor_.map().read(placement, shard, own)) {
       realize_both(state, own, executor_.date(now));
-      merge(state, own);
+      merge(state, as_entry(shard, own));
     }
     const Piece piece = from_round(finished, i, state);
     if (cache_.asking(shard) == finished.round) cache_.on_answered(now, shard, piece);
@@ -533,8 +559,8 @@ std::optional<ShardIndex> Reads::usable(Instant now, std::string_view key) {
   const Placement placement = executor_.map().place(shard);
   if (!executor_.map().resident(placement, shard)) return std::nullopt;
   if (view_.owned(placement.partition())) return executor_.map().usable(placement, shard);
-  const auto piece = cache_.read(now, shard);
-  if (!piece || piece->missing) return std::nullopt;
+  const Piece* const piece = cache_.read(now, shard);
+  if (piece == nullptr || piece->missing) return std::nullopt;
   return piece->usable_shards;
 }
 

@@ -30,12 +30,12 @@ class Reads {
   Reads(const View& view, const Executor& executor, Outbound& out, Collector& collector,
         const Freshness& freshness, const NodeSettings& settings);
 
-  // `level`: that of level_of(read).
+  // `level`: that of level_of().
   void on_read(Instant now, ClientId client, const Read& read, ReadLevel level);
   // Answered by one RangeReply. REQUIRES: the node knows the date.
   void on_range(Instant now, ClientId client, const RangeRequest& request, ReadLevel level);
   // A read that names no level has the highest that the namespaces of its keys say.
-  [[nodiscard]] ReadLevel level_of(const Read& read) const;
+  [[nodiscard]] ReadLevel level_of(ReadLevel level, std::span<const std::string_view> keys) const;
   [[nodiscard]] ReadLevel level_of(std::string_view key) const;
   // At `local`, the values that are in this node's memory. For the other keys Value::shards is
   // 0, and nothing else is set: ask on_read for them.

@@ -9,9 +9,23 @@
 namespace quipu {
 namespace {
 
-// A message and a list have all definitions that a table may hold, and the default one. Each takes
-// less than 240 bytes beside its name.
+// A list has all policies that a table may hold, and that of the default namespace. Each takes less
+// than 240 bytes beside its name.
 static_assert((NamespaceTable::kMostHeld + 1) * (kMaxNamespaceName + 240) < kMaxFrame);
+
+// Each definition of a message between members takes less than 600 bytes beside its name.
+static_assert(kMaxDefinitions * (kMaxNamespaceName + 600) < kMaxFrame);
+
+constexpr const char* kFixed =
+    "the kind of a namespace's counters, and their precision, are fixed when it is created: no set "
+    "changes or unsets them";
+
+// Whether a set names another kind or precision than there is.
+bool changes_kind(const NamespaceRequest& set, const NamespacePolicy& shown) {
+  using Request = NamespaceRequest;
+  return ((set.fields & Request::kKind) != 0 && set.policy.kind != shown.kind) ||
+         ((set.fields & Request::kPrecision) != 0 && set.policy.precision != shown.precision);
+}
 
 std::string quoted(std::string_view name) { return " '" + std::string(name) + "'"; }
 
@@ -40,15 +54,20 @@ Status NamespaceSync::check(const NamespaceRequest& request,
     return invalid(std::move(why));
   const NamespaceTable& table = executor_.namespaces();
   const NamespaceDefinition* const held = table.find(name);
+  const NamespacePolicy shown = held == nullptr ? NamespacePolicy{} : shown_policy(*held);
   const bool exists = name.empty() || (held != nullptr && is_defined(*held));
   // A client may send a request again when it has lost the answer.
-  const bool again = held != nullptr && held->policy == request.policy;
+  const bool again = held != nullptr && shown == request.policy;
+  const bool same_kind =
+      request.policy.kind == shown.kind && request.policy.precision == shown.precision;
   if (request.action == Action::create && name.empty())
     return invalid("the default namespace exists: set changes it");
   if (request.action == Action::create && exists && !again)
-    return invalid("the namespace" + quoted(name) + " exists with other settings: set changes it");
+    return invalid("the namespace" + quoted(name) +
+                   " exists with other settings: " + (same_kind ? "set changes it" : kFixed));
   if (request.action == Action::set && !exists)
     return invalid("there is no namespace" + quoted(name) + ": create it");
+  if (request.action == Action::set && changes_kind(request, shown)) return invalid(kFixed);
   if (request.action == Action::drop && held == nullptr && !name.empty())
     return invalid("there is no namespace" + quoted(name));
   if (request.action == Action::drop && name.empty())
@@ -79,10 +98,15 @@ NamespaceDefinition NamespaceSync::changed(Wall wall, const NamespaceRequest& re
   using Request = NamespaceRequest;
   switch (request.action) {
     case NamespaceAction::create:
+      if (request.policy.kind && !fixed_kind(before)) {
+        definition.fixed.push_back(
+            {stamp, *request.policy.kind, request.policy.precision.value_or(0)});
+      }
       definition.policy = request.policy;
       definition.changed = stamp;
       break;
     case NamespaceAction::set:
+      definition.policy = shown_policy(before);
       if ((request.fields & Request::kAck) != 0) definition.policy.ack = request.policy.ack;
       if ((request.fields & Request::kRead) != 0) definition.policy.read = request.policy.read;
       if ((request.fields & Request::kShards) != 0)
@@ -153,7 +177,7 @@ std::vector<Namespace> NamespaceSync::defined() const {
   std::vector<Namespace> list;
   if (executor_.namespaces().find({}) == nullptr) list.emplace_back();  // the default one
   for (const auto& [name, definition] : executor_.namespaces().all()) {
-    if (is_defined(definition)) list.push_back({name, definition.policy});
+    if (is_defined(definition)) list.push_back({name, shown_policy(definition)});
   }
   return list;
 }
@@ -180,12 +204,14 @@ void NamespaceSync::on_heartbeat(Instant now, MemberIndex from, const Hash128& s
   told_[from] = sum;
   if (sum == sum_) return finish_waits();
   if (!pending_.empty() || now < send_from_[from]) return;
-  Namespaces message;
-  for (const auto& [name, definition] : executor_.namespaces().all())
-    message.definitions.push_back(definition);
-  if (message.definitions.empty()) return;
+  if (executor_.namespaces().all().empty()) return;
   send_from_[from] = now + settings_.gossip_interval;
-  out_.send(from, std::move(message));
+  Namespaces message;
+  for (const auto& [name, definition] : executor_.namespaces().all()) {
+    message.definitions.push_back(definition);
+    if (message.definitions.size() == kMaxDefinitions) out_.send(from, std::exchange(message, {}));
+  }
+  if (!message.definitions.empty()) out_.send(from, std::move(message));
 }
 
 void NamespaceSync::on_definitions(const Namespaces& told) {

@@ -4,6 +4,10 @@
 //               ▲                  │
 //               └──── relink ──────┘
 //
+// Of a shard with bodies it knows the units that changed, and only these are sent. A frame has all
+// units that no ack has confirmed, also those of earlier frames. So an ack means the same for every
+// shard: the peer has all that was pushed of it up to that frame.
+//
 // A shard is in it once, and its state is read when it is sent. So a hot counter takes one
 // entry no matter how often it changes. Frames are acked one by one, never cumulatively: a
 // later ack must not hide the loss of an earlier frame.
@@ -16,18 +20,26 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "cluster/replication/placed_shard.h"
 #include "protocol/check.h"
+#include "protocol/shard_number.h"
+#include "storage/kinds/units.h"
 #include "storage/number_table.h"
 
 namespace quipu {
 
 class Outbox {
  public:
+  // The room for the units that it remembers.
+  static constexpr std::size_t kMostUnitBytes = std::size_t{8} << 20;
+
   struct Item : PlacedShard {
     Commit since;  // the first of its changes that the peer may not have
+    // What changed of its bodies. Null: all, or it is a sum.
+    std::unique_ptr<Units> units;
     Item(const PlacedRef& of, Commit commit) : PlacedShard(of), since(commit) {}
   };
 
@@ -38,8 +50,12 @@ class Outbox {
                 limit, max_frames);
   }
 
-  // False: it was full and is now empty. The peer lost everything that it held.
-  [[nodiscard]] bool push(const PlacedRef& shard, Commit since);
+  Outbox(Outbox&&) noexcept = default;
+  Outbox& operator=(Outbox&&) noexcept = default;
+
+  // False: it was full and is now empty. The peer lost everything that it held. `units`: of its
+  // bodies, those that changed; null: all. It is all, too, once the outbox has kMostUnitBytes.
+  [[nodiscard]] bool push(const PlacedRef& shard, Commit since, const Units* units = nullptr);
   // Prefetches the memory that push() of the shard will use.
   void prefetch(const Placement& placement) const { names_.prefetch(placement.hash); }
 
@@ -52,6 +68,8 @@ class Outbox {
     QUIPU_CHECK(i < waiting_.size(), "a frame shows only what waits", i, waiting_.size());
     return waiting_[i];
   }
+  // What the next frame must have of that shard, which has bodies.
+  [[nodiscard]] Units next_units(std::size_t i) const;
   // The frame has the first `count`, as of the sealed commit `as_of`. REQUIRES: can_take(), and
   // at least one shard.
   void take(std::size_t count, Commit as_of);
@@ -80,11 +98,26 @@ class Outbox {
   [[nodiscard]] bool reached(Commit commit) const {
     return !any([commit](const Item& item) { return item.since <= commit; });
   }
+  // Takes at most kMostUnitBytes.
+  [[nodiscard]] std::size_t unit_bytes() const { return unit_bytes_; }
   [[nodiscard]] bool empty() const { return waiting_.empty() && frames_.empty(); }
   [[nodiscard]] std::size_t size() const { return waiting_.size() + in_flight_; }
+  // For what can wait: half of it stays free for what cannot.
+  [[nodiscard]] std::size_t room() const {
+    return (limit_ + 1) / 2 - std::min((limit_ + 1) / 2, size());
+  }
 
  private:
+  // Of a shard with bodies: what frames in flight have of it, and how many of them do.
+  struct Flying {
+    Units units;
+    std::size_t frames = 0;
+  };
+
   [[nodiscard]] Item* find(const PlacedRef& shard);
+  void add_units(Item& item, const Units* units);
+  void count_units(Item& item, std::size_t before);
+  void land(const Item& item);
 
   // The states of one frame are read back from the store first (Residency): this is the limit.
   static constexpr std::size_t kFrameItems = 4096;
@@ -97,6 +130,8 @@ class Outbox {
   NumberTable names_;                      // by shard
   std::map<std::uint64_t, Acked> frames_;  // in flight, by number
   std::size_t in_flight_ = 0;              // items in them
+  std::map<ShardKey, Flying> flying_;
+  std::size_t unit_bytes_ = 0;  // of all items and flights
 };
 
 }  // namespace quipu

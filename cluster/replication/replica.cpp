@@ -3,11 +3,11 @@
 #include "cluster/membership/version_vector.h"
 #include "cluster/replication/state_size.h"
 #include "protocol/check.h"
+#include "storage/kinds/parts.h"
 
 namespace quipu {
 namespace {
 
-static_assert(2 * kMaxStateBytes < kMaxStatesBytes, "one of what was asked always fits");
 static_assert(kPullBytes + kMaxStateBytes < kMaxStatesBytes);
 
 constexpr std::size_t kDigestBytes = 48;  // of a shard, beside its key
@@ -22,9 +22,22 @@ void Replica::on_collect(Instant now, MemberIndex from, const Collect& ask) {
   std::vector<Partition> partitions;
   for (const ShardKey& shard : ask.shards) {
     executor_.map().read(shard, state);
-    if (answer.states.bytes() + state_bytes(shard, state) > kMaxStatesBytes) break;
+    const Placement placement = executor_.map().place(shard);
+    const auto place = static_cast<std::uint32_t>(partitions.size());
+    const bool shows = shows_counter(shard, state);
+    std::optional<StateHash> hash;
+    if (ask.hashes && bytes_of(state.parts) > kSmallBodies) {
+      hash = {place, hash_state(executor_.map().placement_key(), shard, state)};
+      state = {};
+    }
+    const std::size_t bytes = answer.states.bytes() + state_bytes(shard, state);
+    if (!answer.states.empty() && bytes > kUsualStatesBytes) break;
     answer.states.push(shard, state);
-    partitions.push_back(executor_.map().place(shard).partition());
+    if (hash) answer.hashes.push_back(*hash);
+    partitions.push_back(placement.partition());
+    if (shows) continue;
+    if (const auto other = executor_.other_kind(shard, placement))
+      answer.others.push_back({place, kind_of(other->first.shard), other->ends});
   }
   QUIPU_CHECK(answer.states.bytes() <= kMaxStatesBytes, "an answer fits its frame",
               answer.states.bytes());

@@ -7,6 +7,7 @@
 #include "cluster/membership/version_vector.h"
 #include "cluster/replication/state_size.h"
 #include "protocol/check.h"
+#include "storage/kinds/parts.h"
 
 namespace quipu {
 namespace {
@@ -31,12 +32,13 @@ Replicator::Replicator(const View& view, Executor& executor, Outbound& out, Quor
 }
 
 template <class Urgent>
-void Replicator::push_to_owners(const PlacedRef& shard, Commit since, Urgent urgent) {
+void Replicator::push_to_owners(const PlacedRef& shard, Commit since, const Units* units,
+                                Urgent urgent) {
   const Partition partition = shard.placement.partition();
   if (!view_.owned(partition)) foreign_.insert(partition);
   for (const MemberIndex owner : view_.owners(partition)) {
     if (owner == view_.self()) continue;
-    push(owner, shard, since);
+    push(owner, shard, since, units);
     peers_[owner].urgent = peers_[owner].urgent || urgent();
   }
 }
@@ -60,7 +62,12 @@ void Replicator::on_sealed(const Sealed& sealed) {
   });
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (i + kAhead < shards.size()) prefetch(shards[i + kAhead].placement);
-    push_to_owners(shards[i], sealed.commit, [&] { return waits_.waits_for(shards[i]); });
+    const auto units =
+        is_sum(shards[i].shard.shard)
+            ? sealed.units.end()
+            : sealed.units.find({std::string(shards[i].shard.key), shards[i].shard.shard});
+    push_to_owners(shards[i], sealed.commit, units == sealed.units.end() ? nullptr : &units->second,
+                   [&] { return waits_.waits_for(shards[i]); });
   }
 }
 
@@ -69,16 +76,18 @@ void Replicator::prefetch(const Placement& placement) const {
     peers_[owner].outbox.prefetch(placement);
 }
 
-void Replicator::offer(const ShardRef& ref) {
-  push_to_owners({ref, executor_.map().place(ref)}, executor_.covering(), [] { return true; });
+void Replicator::offer(const ShardRef& ref, const Units* units) {
+  push_to_owners({ref, executor_.map().place(ref)}, executor_.covering(), units,
+                 [] { return true; });
 }
 
 // Operations that wait for a lost shard may still be answered by the other owners. Otherwise
 // they are in doubt at their deadline.
-void Replicator::push(MemberIndex member, const PlacedRef& shard, Commit since) {
+void Replicator::push(MemberIndex member, const PlacedRef& shard, Commit since,
+                      const Units* units) {
   QUIPU_CHECK(member != view_.self(), "a node keeps no outbox for itself", member);
   Peer& peer = peers_[member];
-  if (peer.outbox.push(shard, since)) return;
+  if (peer.outbox.push(shard, since, units)) return;
   ++peer.lost_epoch;
   ++counts_.outboxes_lost;
 }
@@ -99,7 +108,7 @@ void Replicator::send_frames(MemberIndex member) {
   while (peers_[member].outbox.can_take() && bring_back(member)) {
     Outbox& outbox = peers_[member].outbox;
     DeltaFrame message{outbox.next_number(), view_.fence(), Delta(as_of)};
-    outbox.take(show(outbox, message.delta), as_of);
+    outbox.take(show(peers_[member], message.delta), as_of);
     QUIPU_CHECK(!executor_.has_open(), "a frame shows sealed states only", as_of);
     QUIPU_CHECK(message.delta.bytes() <= kMaxStatesBytes, "the states of a message fit its frame",
                 member, message.delta.bytes());
@@ -111,8 +120,12 @@ void Replicator::send_frames(MemberIndex member) {
 
 // Fills a frame with waiting shards; returns how many. It prefetches memory in groups.
 // ShardMap::for_each_fetched() would not stop, and would compute the places again.
-std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
+// Of bodies it shows the units that changed, if the peer has the rest: it has repaired all that was
+// lost on the way, and the rest was acked.
+std::size_t Replicator::show(const Peer& peer, Delta& delta) const {
   constexpr std::size_t kGroup = 16;
+  const Outbox& outbox = peer.outbox;
+  const bool has_rest = peer.pulled_epoch >= peer.lost_epoch;
   const ShardMap& map = executor_.map();
   std::array<Placement, kGroup> group;
   ShardState state;
@@ -123,8 +136,14 @@ std::size_t Replicator::show(const Outbox& outbox, Delta& delta) const {
     for (std::size_t i = 0; i < size; ++i) group[i] = outbox.next_item(shown + i).placement;
     map.prefetch(std::span(group).first(size));
     for (std::size_t i = 0; i < size && room(); ++i) {
-      const ShardKey& shard = outbox.next_item(shown++).shard;
-      if (map.read(group[i], shard, state)) delta.push(shard, state);
+      const ShardKey& shard = outbox.next_item(shown).shard;
+      const bool held = map.read(group[i], shard, state);
+      if (held && !is_sum(shard.shard) && has_rest) {
+        if (const Units units = outbox.next_units(shown); !units.all())
+          state.parts = extract_parts(kind_of(shard.shard), state.parts, units.some());
+      }
+      if (held) delta.push(shard, state);
+      ++shown;
       bytes += state_bytes(shard, state);
     }
   }

@@ -19,6 +19,7 @@
 #include "cluster/membership/view.h"
 #include "cluster/replication/outbox.h"
 #include "cluster/replication/quorum_waits.h"
+#include "storage/kinds/units.h"
 
 namespace quipu {
 
@@ -30,8 +31,8 @@ class Replicator {
 
   // A record was sealed: its local changes go to the owners.
   void on_sealed(const Sealed& sealed);
-  // A peer must have this shard's state even if it did not change now.
-  void offer(const ShardRef& ref);
+  // The owners must have this shard's state, or these units of it, even if it did not change now.
+  void offer(const ShardRef& ref, const Units* units = nullptr);
 
   // Sends what may be sent. `urgent`: only if an operation waits for it.
   enum class Flush { urgent, all };
@@ -50,6 +51,8 @@ class Replicator {
   // ---- questions of Freshness ----
   // Whether the member has everything that was held here at that commit.
   [[nodiscard]] bool reached(MemberIndex member, Commit commit) const;
+  // For how many more shards its outbox has room, of those that can wait.
+  [[nodiscard]] std::size_t room(MemberIndex member) const { return peers_[member].outbox.room(); }
   [[nodiscard]] std::uint64_t lost_epoch(MemberIndex member) const {
     return peers_[member].lost_epoch;
   }
@@ -76,12 +79,12 @@ class Replicator {
 
   void offer_foreign();
   void prefetch(const Placement& placement) const;
-  void push(MemberIndex member, const PlacedRef& shard, Commit since);
+  void push(MemberIndex member, const PlacedRef& shard, Commit since, const Units* units = nullptr);
   // `urgent()` is called only if it makes a difference.
   template <class Urgent>
-  void push_to_owners(const PlacedRef& shard, Commit since, Urgent urgent);
+  void push_to_owners(const PlacedRef& shard, Commit since, const Units* units, Urgent urgent);
   void send_frames(MemberIndex member);
-  [[nodiscard]] std::size_t show(const Outbox& outbox, Delta& delta) const;
+  [[nodiscard]] std::size_t show(const Peer& peer, Delta& delta) const;
   bool bring_back(MemberIndex member);
   [[nodiscard]] bool settled(Partition partition) const;
 

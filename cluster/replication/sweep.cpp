@@ -1,6 +1,7 @@
 #include "cluster/replication/sweep.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace quipu {
 namespace {
@@ -77,12 +78,13 @@ Executor::Settled Sweep::settled(Instant now, Wall date, Partition partition) co
   if (!view_.owned(partition) || std::ranges::any_of(view_.owners(partition), is_away)) return {};
   const Offer& offer = offers_[raw(partition)];
   Executor::Settled settled;
-  settled.can_offer = true;
+  settled.room = std::numeric_limits<std::size_t>::max();
   settled.lost = offer.losses != losses(partition);
   settled.offered = offer.as_of != Commit{};
   for (const MemberIndex owner : view_.owners(partition)) {
-    if (owner != view_.self())
-      settled.offered = settled.offered && replicator_.reached(owner, offer.as_of);
+    if (owner == view_.self()) continue;
+    settled.offered = settled.offered && replicator_.reached(owner, offer.as_of);
+    settled.room = std::min(settled.room, replicator_.room(owner));
   }
   if (const auto age = freshness_.age(now).age)
     settled.heard_until = date - std::chrono::ceil<Wall::duration>(*age);

@@ -12,6 +12,7 @@ RetryAction retry_action(Code code, std::size_t sends) {
     case Code::invalid_argument:
     case Code::out_of_range:
     case Code::token_reused:
+    case Code::wrong_type:           // noted with the token
     case Code::undefined_namespace:  // noted with the token
       return RetryAction::complete;
     case Code::token_expired:

@@ -8,12 +8,12 @@
 namespace quipu {
 namespace {
 
-struct Unit {
+struct Suffix {
   std::string_view name;
   std::int64_t ms;
 };
-constexpr Unit kUnits[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000},
-                           {"s", 1'000},      {"ms", 1},        {"", 1'000}};
+constexpr Suffix kUnits[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000},
+                             {"s", 1'000},      {"ms", 1},        {"", 1'000}};
 
 }  // namespace
 
@@ -33,7 +33,7 @@ std::optional<std::chrono::milliseconds> to_duration(std::string_view text,
 
 std::string to_text(std::chrono::milliseconds duration) {
   QUIPU_CHECK(duration.count() >= 0, "a duration for people is not negative", duration.count());
-  const Unit* unit = kUnits;
+  const Suffix* unit = kUnits;
   while (duration.count() % unit->ms != 0) ++unit;  // ends at ms
   return std::to_string(duration.count() / unit->ms).append(unit->name);
 }

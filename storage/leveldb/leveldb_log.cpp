@@ -13,14 +13,18 @@ constexpr std::size_t kBlock = 32768;
 constexpr std::size_t kFragmentHeader = 7;
 constexpr std::size_t kTypeAt = 6;
 
-enum class Type : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
+enum class FragmentType : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
 
 struct Fragment {
-  Type type;
+  FragmentType type;
   std::string_view payload;
 
-  [[nodiscard]] bool begins() const { return type == Type::full || type == Type::first; }
-  [[nodiscard]] bool ends() const { return type == Type::full || type == Type::last; }
+  [[nodiscard]] bool begins() const {
+    return type == FragmentType::full || type == FragmentType::first;
+  }
+  [[nodiscard]] bool ends() const {
+    return type == FragmentType::full || type == FragmentType::last;
+  }
 };
 
 std::uint32_t byte(std::string_view bytes, std::size_t at) {
@@ -43,7 +47,7 @@ std::optional<Fragment> fragment_at(std::string_view bytes, std::size_t at) {
   if (type < 1 || type > 4 || kFragmentHeader + length > room.size()) return std::nullopt;
   const std::string_view guarded = room.substr(kTypeAt, 1 + length);
   if (little_endian(room.substr(0, 4)) != masked_crc32c(guarded)) return std::nullopt;
-  return Fragment{Type{static_cast<std::uint8_t>(type)}, guarded.substr(1)};
+  return Fragment{FragmentType{static_cast<std::uint8_t>(type)}, guarded.substr(1)};
 }
 
 std::size_t skip_trailer(std::size_t at) {

@@ -341,6 +341,9 @@ void HandDriven::perform(MemberIndex index, Effects& effects) {
     } else if (const auto* range = std::get_if<RangeReply>(&reply.answer)) {
       if (!ranged_.emplace(range->id, *range).second)
         throw std::runtime_error("a range was answered twice");
+    } else if (const auto* query = std::get_if<QueryReply>(&reply.answer)) {
+      if (!queried_.emplace(query->id, *query).second)
+        throw std::runtime_error("a query was answered twice");
     } else if (const auto* changed = std::get_if<NamespaceReply>(&reply.answer)) {
       if (!namespaces_.emplace(changed->id, *changed).second)
         throw std::runtime_error("a change of a namespace was answered twice");

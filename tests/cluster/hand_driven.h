@@ -128,6 +128,8 @@ class HandDriven {
   [[nodiscard]] std::optional<Keys> keys(std::uint64_t id) const;
   [[nodiscard]] std::optional<KeyCount> sized(std::uint64_t id) const;
   [[nodiscard]] std::optional<NamespaceReply> namespaces_reply(std::uint64_t id) const;
+  std::uint64_t query(MemberIndex node, Query query);
+  [[nodiscard]] std::optional<QueryReply> queried(std::uint64_t id) const;
   std::uint64_t range(MemberIndex node, RangeRequest request);
   [[nodiscard]] std::optional<RangeReply> ranged(std::uint64_t id) const;
   // A session at `executor`, asked of `node`; the token of its number 1.
@@ -215,6 +217,7 @@ class HandDriven {
   std::map<std::uint64_t, KeyCount> sized_;
   std::map<std::uint64_t, NamespaceReply> namespaces_;
   std::map<std::uint64_t, RangeReply> ranged_;
+  std::map<std::uint64_t, QueryReply> queried_;
 };
 
 // More nodes than owners: some own nothing of a given key.

@@ -130,6 +130,20 @@ std::uint64_t HandDriven::range(MemberIndex node, RangeRequest request) {
   return request.id;
 }
 
+std::uint64_t HandDriven::query(MemberIndex node, Query query) {
+  query.id = next_id_++;
+  Effects effects;
+  nodes_[node].core->on_query(now_, ClientId{1}, query, effects);
+  perform(node, effects);
+  run();
+  return query.id;
+}
+
+std::optional<QueryReply> HandDriven::queried(std::uint64_t id) const {
+  const auto at = queried_.find(id);
+  return at == queried_.end() ? std::nullopt : std::optional(at->second);
+}
+
 std::optional<RangeReply> HandDriven::ranged(std::uint64_t id) const {
   const auto at = ranged_.find(id);
   return at == ranged_.end() ? std::nullopt : std::optional(at->second);

@@ -2,6 +2,7 @@
 //
 //   KEY [new | below N] add N [for MS]    adds; a counter without an end gets one in MS
 //   KEY [new | below N] set N [for MS]    sets the value, and its end
+//   KEY reset
 //
 // The reply is the new total, "0 no" if the condition is not met, or "0 refused" and the reason.
 // Several commands, with "; " between them, are one decision, and so are their replies.
@@ -65,6 +66,7 @@ class WordDecider final : public Decider {
     if (in >> rest) in >> ms;
     const Wall::duration ttl = std::chrono::milliseconds(ms);
     Code code = Code::invalid_argument;
+    if (verb == "reset") code = on.reset();
     if (verb == "set") code = on.set({.value = number, .ttl = ttl});
     if (verb == "add") {
       const auto from = on.lives_from();

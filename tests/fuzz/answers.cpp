@@ -5,10 +5,10 @@
 namespace quipu::fuzz {
 namespace {
 
-Code some_code(Bytes& bytes) { return bytes.below(4) != 0 ? Code::ok : Code{bytes.byte()}; }
+Code likely_code(Bytes& bytes) { return bytes.below(4) != 0 ? Code::ok : Code{bytes.byte()}; }
 
 PeerMessage answer(const DeltaFrame& asked, Bytes& bytes, const Known&) {
-  return DeltaAck{some_code(bytes), {asked.number}, {}};
+  return DeltaAck{likely_code(bytes), {asked.number}, {}};
 }
 
 PeerMessage answer(const Heartbeat& asked, Bytes& bytes, const Known&) {
@@ -22,7 +22,7 @@ PeerMessage answer(const Forward& asked, Bytes& bytes, const Known& known) {
   for (const Op& op : asked.ops) {
     Done& done = answer.done.emplace_back();
     done.id = op.id;
-    done.code = some_code(bytes);
+    done.code = likely_code(bytes);
     done.usable = static_cast<ShardIndex>(bytes.below(3));
     if (op.kind != OpKind::open_session || bytes.below(8) == 0) continue;
     done.store = op.token.store;
@@ -35,7 +35,7 @@ PeerMessage answer(const Forward& asked, Bytes& bytes, const Known& known) {
 PeerMessage answer(const Collect& asked, Bytes& bytes, const Known& known) {
   Collected answer;
   answer.id = asked.id;
-  answer.code = some_code(bytes);
+  answer.code = likely_code(bytes);
   const bool strange = bytes.below(8) == 1;
   if (!strange) answer.boot = known.boots.front();
   for (const ShardKey& shard : asked.shards) {
@@ -48,7 +48,7 @@ PeerMessage answer(const Collect& asked, Bytes& bytes, const Known& known) {
 }
 
 PeerMessage answer(const WriteBack& asked, Bytes& bytes, const Known&) {
-  return WrittenBack{asked.id, some_code(bytes), {}};
+  return WrittenBack{asked.id, likely_code(bytes), {}};
 }
 
 PeerMessage answer(const Pull& asked, Bytes& bytes, const Known& known) {

@@ -39,7 +39,7 @@ ShardState some_state(Bytes& bytes) {
 }
 
 ShardState joined(ShardState into, const ShardState& from) {
-  merge(into, from);
+  merge(into, as_entry(kRef, from));
   return into;
 }
 
@@ -86,9 +86,9 @@ void check_laws(const ShardState& a, const ShardState& b, const ShardState& c) {
   check(joined(ab, c) == joined(a, joined(b, c)), "merge is associative");
   check(joined(a, a) == a && joined(ab, b) == ab, "merge is idempotent");
   ShardState into = ab;
-  check(!merge(into, a).changed, "what is held already changes nothing");
+  check(!merge(into, as_entry(kRef, a)).changed, "what is held already changes nothing");
   into = a;
-  check(merge(into, b).changed == (into != a), "a change is told");
+  check(merge(into, as_entry(kRef, b)).changed == (into != a), "a change is told");
   check(hash_state(kKey, kRef, ab) == hash_state(kKey, kRef, joined(b, a)), "digests agree");
   check((hash_state(kKey, kRef, a) == hash_state(kKey, kRef, b)) ==
             (a == b || (is_spent(a) && is_spent(b))),

@@ -12,10 +12,11 @@ namespace {
 constexpr MemberIndex kSelf = 0;
 constexpr BootId kPeerBoot{77};
 // As Asked::keys, what no read has.
-constexpr std::size_t kKeys = kMaxReadKeys + 2;
+constexpr std::size_t kList = kMaxReadKeys + 2;
 constexpr std::size_t kSized = kMaxReadKeys + 3;
 constexpr std::size_t kNamespaces = kMaxReadKeys + 4;
 constexpr std::size_t kRange = kMaxReadKeys + 5;
+constexpr std::size_t kQuery = kMaxReadKeys + 6;
 
 StoreId store_of(MemberIndex member) { return StoreId{1000u + member}; }
 
@@ -81,6 +82,7 @@ NodeSettings Node::settings() {
   settings.pending_operations = 24;
   settings.pending_read_bytes = 16384;
   settings.rollup_shards = 4;
+  settings.question_bytes = 1'000;
   settings.unsynced_bytes = 4096;
   settings.backlog_bytes = 8192;
   settings.tokens = {.window = 4, .sessions = 3};
@@ -182,7 +184,7 @@ bool Node::client_frame(const FrameDecoder::Frame& frame, std::vector<Op>& ops) 
     case FrameType::list: {
       const Result<List> list = decode_list(frame.payload);
       if (!list.ok()) return false;
-      owed_.push_back({list->id, kKeys});
+      owed_.push_back({list->id, kList});
       Effects effects;
       core_->on_list(now_, client_id_, *list, effects);
       perform(effects);
@@ -212,6 +214,15 @@ bool Node::client_frame(const FrameDecoder::Frame& frame, std::vector<Op>& ops) 
       owed_.push_back({request->id, kRange});
       Effects effects;
       core_->on_range(now_, client_id_, *request, effects);
+      perform(effects);
+      return true;
+    }
+    case FrameType::query: {
+      const Result<Query> query = decode_query(frame.payload);
+      if (!query.ok()) return false;
+      owed_.push_back({query->id, kQuery});
+      Effects effects;
+      core_->on_query(now_, client_id_, *query, effects);
       perform(effects);
       return true;
     }
@@ -252,12 +263,14 @@ void Node::take_answer(const Effects::Reply& reply) {
   const bool listed = std::holds_alternative<Keys>(reply.answer);
   const bool sized = std::holds_alternative<KeyCount>(reply.answer);
   const bool ranged = std::holds_alternative<RangeReply>(reply.answer);
+  const bool queried = std::holds_alternative<QueryReply>(reply.answer);
   const std::uint64_t id = std::visit([](const auto& answer) { return answer.id; }, reply.answer);
   const std::size_t keys = done != nullptr     ? 0
                            : values != nullptr ? values->values.size() + 1
-                           : listed            ? kKeys
+                           : listed            ? kList
                            : sized             ? kSized
                            : ranged            ? kRange
+                           : queried           ? kQuery
                                                : kNamespaces;
   const auto at = std::find_if(owed_.begin(), owed_.end(), [&](const Asked& asked) {
     return asked.id == id && asked.keys == keys;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <set>
 
 #include "cluster/client/settings.h"
+#include "protocol/shard_number.h"
+#include "storage/kinds/distinct.h"
 #include "storage/stored_keys.h"
 
 namespace quipu::sim {
@@ -24,6 +27,7 @@ void Aftermath::check() {
   if (!trace_.failure()) check_clocks();
   if (!trace_.failure()) check_it_works();
   if (!trace_.failure()) check_staleness();
+  if (!trace_.failure()) check_staleness_of_elements();
   if (!trace_.failure() && world_.ends_) check_strong_ends();
 }
 
@@ -87,6 +91,19 @@ std::string Aftermath::who_is_crowded() const {
   return {};
 }
 
+// Nothing, or who counts under another actor than its disk has.
+std::string Aftermath::who_has_another_actor() const {
+  for (const SimNode* node : nodes_) {
+    for (const Partition partition : Partitions::all()) {
+      const ActorId actor = node->core()->executor().actor(partition);
+      if (actor != ActorId{} && actor != world_.oracle_.own_actor(node->member(), partition))
+        return node->name() + " has another actor than its disk, in partition " +
+               std::to_string(raw(partition));
+    }
+  }
+  return {};
+}
+
 void Aftermath::check_converged() {
   const Instant healed = time_.now();
   const auto left = [&] { return healed + seconds(30) - time_.now(); };
@@ -126,9 +143,14 @@ void Aftermath::check_converged() {
     fail(Invariant::owners_agree_after_healing, who_differs());
   if (!world_.wait_for(seconds(15), kStep, [this] { return who_is_crowded().empty(); }))
     fail(Invariant::bounded, who_is_crowded());
+  const auto under_their_actors = [this] { return who_has_another_actor().empty(); };
+  if (!world_.wait_for(seconds(5), kStep, under_their_actors))
+    fail(Invariant::actor_comes_back, who_has_another_actor());
   nemesis_.check_identities();
   if (!trace_.failure() && world_.transactions_) check_transactions();
   if (!trace_.failure() && world_.homes_) check_homes();
+  if (!trace_.failure() && world_.elements_) check_elements();
+  if (!trace_.failure() && world_.items_) check_items();
   if (!trace_.failure() && world_.windows_) check_windows();
   if (!trace_.failure() && world_.ends_) check_ends();
   if (!trace_.failure()) check_totals();
@@ -203,6 +225,27 @@ void Aftermath::check_homes() {
   }
 }
 
+void Aftermath::check_elements() {
+  ElementClients& clients = *world_.elements_;
+  clients.ask_all();
+  if (!world_.wait_for(seconds(5), kStep, [&] { return clients.waiting() == 0; }))
+    return fail(Invariant::every_call_ends, "a query of elements has no answer");
+  // An owner of which one differs gets the join with the write-back of the query, or soon after it.
+  std::string wrong;
+  const auto right = [&] { return (wrong = clients.what_is_wrong()).empty(); };
+  if (!world_.wait_for(seconds(2), kStep, right)) fail(Invariant::distinct_is_exact, wrong);
+}
+
+void Aftermath::check_items() {
+  ItemClients& clients = *world_.items_;
+  clients.ask_all();
+  if (!world_.wait_for(seconds(5), kStep, [&] { return clients.waiting() == 0; }))
+    return fail(Invariant::every_call_ends, "a query about items has no answer");
+  std::string wrong;
+  const auto right = [&] { return (wrong = clients.what_is_wrong()).empty(); };
+  if (!world_.wait_for(seconds(2), kStep, right)) fail(Invariant::items_count_once, wrong);
+}
+
 void Aftermath::check_windows() {
   WindowsClients& clients = *world_.windows_;
   if (!clients.defined()) return;
@@ -248,6 +291,19 @@ std::string Aftermath::key_of(const SimNode& owner, std::string_view name) const
     const Partition home = Placement{world_.oracle_.placement(), {key, 0}}.partition();
     if (config_.owners.owns(owner.member(), home)) return key;
   }
+}
+
+// More of the key's partition than a small outbox has room for.
+std::vector<std::string> Aftermath::keys_beside(const std::string& key) const {
+  const auto partition_of = [this](const std::string& name) {
+    return Placement{world_.oracle_.placement(), {name, 0}}.partition();
+  };
+  std::vector<std::string> keys;
+  for (int i = 0; keys.size() < 4; ++i) {
+    std::string beside = std::string(kEndsPrefix) + "beside:" + std::to_string(i);
+    if (partition_of(beside) == partition_of(key)) keys.push_back(std::move(beside));
+  }
+  return keys;
 }
 
 // An add right after an end counts, although the clock of its node may be behind that end.
@@ -350,13 +406,20 @@ void Aftermath::check_absence() {
       !change(here, {.key = anew, .amount = 1, .ttl_ms = 3000, .ack = Ack::quorum}) ||
       !change(away, {.key = anew, .amount = 16, .ttl_ms = 3000, .ack = Ack::quorum}))
     return;
+  std::vector<std::string> to_end{endless, late};
+  if (world_.options_.has(Knob::small_outbox)) {
+    for (std::string& key : keys_beside(endless)) {
+      if (!change(here, {.key = key, .amount = 1, .ack = Ack::quorum})) return;
+      to_end.push_back(std::move(key));
+    }
+  }
   world_.run_for(seconds(2));  // until it has them, too
   away.crash();
   world_.run_for(seconds(1));
   const auto soon = [&] {
     return (here.true_wall() + milliseconds(300)).time_since_epoch().count();
   };
-  for (const std::string& key : {endless, late}) {
+  for (const std::string& key : to_end) {
     if (!change(here, {.key = key, .amount = soon(), .kind = OpKind::expire})) return;
     world_.ends_->watch(key);
   }
@@ -406,10 +469,16 @@ void Aftermath::check_absence() {
   world_.ends_->watch(anew);
   EndsClients& clients = *world_.ends_;
   const bool evicts = world_.options_.has(Knob::small_memory);
+  // What is in the store alone is not shown, so it must also be what the other owners have.
   const auto gone = [&] {
-    return clients.who_shows().empty() && (evicts || clients.who_holds().empty());
+    return who_differs().empty() && clients.who_shows().empty() &&
+           (evicts || clients.who_holds().empty());
   };
-  if (world_.wait_for(seconds(30), kStep, gone)) world_.run_for(seconds(3));
+  if (world_.wait_for(seconds(30), kStep, gone)) {
+    world_.run_for(seconds(3));  // they may forget it one after the other
+  } else if (const std::string who = who_differs(); !who.empty()) {
+    return fail(Invariant::owners_agree_after_healing, "after a node was away, " + who);
+  }
   if (const std::string shown = clients.who_shows(); !shown.empty())
     return fail(Invariant::ended_stays_ended, "after a node was away, " + shown);
   if (const std::string held = clients.who_holds(); !held.empty() && !evicts)
@@ -518,7 +587,8 @@ void Aftermath::check_lists() {
   }
   std::erase_if(told, [](const std::string& key) {
     return key.starts_with(kWindowsPrefix) || key.starts_with(kTogetherPrefix) ||
-           key.starts_with(kHomesPrefix);
+           key.starts_with(kHomesPrefix) || key.starts_with(kElementsPrefix) ||
+           key.starts_with(kItemsPrefix);
   });
   if (!told.empty())
     fail(Invariant::lists_are_whole,
@@ -670,6 +740,52 @@ void Aftermath::check_ages() {
     for (SimNode* node : nodes_) {
       const auto value = node->answer();
       if (value && value->code == Code::ok) check(*node, *value, kOthersAge);
+    }
+  }
+}
+
+// The same of another kind, whose answers are cached where others own the counter.
+void Aftermath::check_staleness_of_elements() {
+  constexpr std::size_t kRounds = 20;
+  const std::string key = std::string(kElementsPrefix) + "late";
+  const std::uint64_t element = 7;
+  const std::string words = distinct::words_of({&element, 1});
+  // Shared, since an answer may come after this check.
+  const auto replies = std::make_shared<std::vector<std::optional<QueryReply>>>(nodes_.size());
+  const auto ask_all = [&] {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      (*replies)[i].reset();
+      nodes_[i]->ask(
+          Query{.level = ReadLevel::local, .timeout_ms = 1000, .keys = {key}},
+          [replies, i](const Answer& answer) { (*replies)[i] = std::get<QueryReply>(answer); });
+    }
+  };
+  ask_all();
+  world_.run_for(seconds(1));
+  const auto added = std::make_shared<std::optional<Code>>();
+  nodes_[ledger_.size() % nodes_.size()]->ask(
+      Op{.key = key,
+         .words = words,
+         .timeout_ms = 1000,
+         .shard = shard_of(Kind::distinct),
+         .kind = OpKind::apply,
+         .ack = Ack::disk},
+      [added](const Answer& answer) { *added = std::get<Done>(answer).code; });
+  world_.wait_for(seconds(2), milliseconds(5), [&] { return added->has_value(); });
+  if (*added != Code::ok) return;  // too little room for what waits
+  world_.run_for(kOthersAge);
+  for (std::size_t round = 0; round < kRounds && !trace_.failure(); ++round) {
+    ask_all();
+    world_.run_for(milliseconds(47));
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const std::optional<QueryReply>& reply = (*replies)[i];
+      if (!reply || reply->code != Code::ok) continue;
+      const auto count = distinct::count(reply->reply);
+      if (count == 1 && milliseconds(reply->age_ms) <= kOthersAge) continue;
+      fail(Invariant::staleness_is_bounded,
+           nodes_[i]->name() + " counts " + std::to_string(count.value_or(0)) + " elements of " +
+               key + ", " + std::to_string(reply->age_ms) +
+               " ms old, though one was acked before that, and nothing fails");
     }
   }
 }

@@ -39,10 +39,13 @@ class Aftermath {
   [[nodiscard]] std::string who_differs() const;
   [[nodiscard]] std::string who_keeps_what_it_gave_up() const;
   [[nodiscard]] std::string who_is_crowded() const;
+  [[nodiscard]] std::string who_has_another_actor() const;
   void check_converged();
   void check_namespaces();
   void check_transactions();
   void check_homes();
+  void check_elements();
+  void check_items();
   void check_windows();
   void check_ends();
   void check_absence();
@@ -50,6 +53,7 @@ class Aftermath {
   void check_strong_ends();
   [[nodiscard]] std::optional<std::int64_t> strong_total(SimNode& node, const std::string& key);
   void check_new_life();
+  [[nodiscard]] std::vector<std::string> keys_beside(const std::string& key) const;
   [[nodiscard]] std::string key_of(const SimNode& owner, std::string_view name) const;
   [[nodiscard]] bool change(SimNode& node, Op op);
   void check_totals();
@@ -62,6 +66,7 @@ class Aftermath {
   void check_plain_adds();
   void check_staleness();
   void check_ages();
+  void check_staleness_of_elements();
   void check_big_sums();
   void fail(Invariant invariant, std::string what) { world_.fail(invariant, std::move(what)); }
 

@@ -7,17 +7,34 @@
 // Half of the adds are decisions (cluster/changes/decision.h): an add and its deadline, or a new
 // value.
 //
-// The i-th add of a counter adds 4^i, as on the ledger's witness keys: a total shows which adds are
-// in it. The checks know nothing of births and merges. They follow from when an add was asked and
+// Where the seed has elements, half of the counters are no sums, and no decisions are about these.
+// Half of their adds have a token, and go through two nodes. Births of bodies are rounded down, so
+// what a node adds that has not heard of an end may count into the life that ended, for up to 2 s.
+//
+// In half of these seeds, further counters of the kind `distinct` begin anew in one moment: an add,
+// a reset and an add at one owner. Nothing else changes them meanwhile, so the second add must
+// last.
+//
+// The i-th add adds 4^i, as on the ledger's witness keys: a total shows which adds are in it.
+//
+//   sum               the total
+//   frequency, top    the count of their one item. Its cells soon take more than 32 bits
+//   distinct          the i-th add adds an element with a register of its own. The checks see a
+//                     body as a total that has these digits
+//
+// The checks know nothing of births and merges. They follow from when an add was asked and
 // answered, and from how far apart two trusted clocks can be.
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "quipu/kind.h"
 #include "tests/simulator/actor_watch.h"
+#include "tests/simulator/elements.h"
 #include "tests/simulator/ledger.h"
 #include "tests/simulator/node.h"
 #include "tests/simulator/options.h"
@@ -36,7 +53,9 @@ class EndsClients {
   // Until stop().
   void work();
   void stop() { stopped_ = true; }
-  [[nodiscard]] std::size_t counters() const { return keys_.size(); }
+  [[nodiscard]] std::size_t counters() const { return keys_.size() + again_.size(); }
+  // Those of the kind `distinct`.
+  [[nodiscard]] std::vector<std::string> keys_of_elements() const;
 
   // ---- once nothing fails any more ----
   // Gives every counter that has none a deadline, in a moment.
@@ -59,6 +78,8 @@ class EndsClients {
     Instant acked = kNever;  // at quorum
     Instant shown = kNever;  // by a strong read
     Instant gone = kNever;   // by a later one
+    // How often it was sent, how often it was answered, and with a refusal.
+    std::size_t sent = 1, answered = 0, refusals = 0;
   };
   struct Key {
     std::string name;
@@ -67,11 +88,27 @@ class EndsClients {
     Wall watched{};  // the deadline that was watched last
     std::vector<Add> adds;
     Instant since{};  // for one that is only watched
+    Kind kind = Kind::sum;
+    [[nodiscard]] bool is_sum() const { return kind == Kind::sum; }
+    [[nodiscard]] ShardRef ref() const { return {name, shard_of(kind)}; }
     [[nodiscard]] bool lives() const { return ttl != Duration::zero(); }
+  };
+
+  struct Session {  // with an executor
+    Serial serial{};
+    std::uint64_t next = 1;
   };
 
   void act();
   void add(std::size_t key);
+  void begin_in_slices(const Key& key, SimNode& node);
+  void open_again();
+  void begin_again(const Key& key, SimNode& node);
+  [[nodiscard]] bool executes(const SimNode& node, const Key& key) const;
+  [[nodiscard]] Token token(const Key& key);
+  // That was just acked at quorum. Nothing, or who has not got it, though it must.
+  [[nodiscard]] std::string who_lacks(const Key& key, std::size_t digit) const;
+  void on_added(std::size_t key, std::size_t digit, Ack ack, const Done& done);
   [[nodiscard]] SimNode* not_owner_of(const Key& key, SimNode* other);
   [[nodiscard]] std::string decision(const Key& key, std::int64_t amount);
   void change(std::size_t key);
@@ -79,6 +116,10 @@ class EndsClients {
   void read(std::size_t key, SimNode& node, ReadLevel level);
   void watch_the_end(std::size_t key, Wall deadline);
   void expire(std::size_t key, SimNode& node, Wall at, Ack ack);
+  void query(std::size_t key, SimNode& node, ReadLevel level);
+  [[nodiscard]] static std::int64_t digits_of(const Key& key, const std::string& body);
+  [[nodiscard]] static std::int64_t total_in(const Key& key, const std::string& reply);
+  [[nodiscard]] Duration apart_for(const Key& key) const;
   void check(std::size_t key, const SimNode& node, ReadLevel level, const Value& value,
              Instant begun, bool trusted);
   [[nodiscard]] Instant ended(const Key& key, std::size_t digit) const;
@@ -95,9 +136,15 @@ class EndsClients {
   const Options& options_;
   Random random_;
   Random decisions_;
+  Random kind_draws_;
+  Random again_draws_;
+  Random slice_draws_;
+  const bool begins_again_;
   Duration apart_{};  // the most between two trusted clocks
   std::deque<Key> keys_;
+  std::deque<Key> again_;  // until the end, when they are among the others
   ActorWatch actors_;
+  std::map<StoreId, Session> sessions_;
   std::size_t unended_ = 0;
   bool stopped_ = false;
 };

@@ -22,7 +22,7 @@ using Definitions = NamespaceTable::Definitions;
 // On that disk, as a start would find them.
 Definitions at_rest(const SimNode& node) {
   Definitions found;
-  const auto [from, to] = stored::all(stored::Kind::name_space);
+  const auto [from, to] = stored::all(stored::Type::name_space);
   const auto& durable = node.disk().bytes().durable;
   for (auto at = durable.lower_bound(from); at != durable.end() && at->first < to; ++at) {
     NamespaceDefinition definition = decode_namespace(at->first, at->second).value();

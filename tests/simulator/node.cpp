@@ -606,6 +606,15 @@ void SimNode::ask(RangeRequest range, Ended ended) {
   perform(effects);
 }
 
+void SimNode::ask(Query query, Ended ended) {
+  if (!running() || asleep_) return;
+  query.id = next_id_++;
+  asked_others_.emplace(query.id, std::move(ended));
+  Effects effects;
+  core_->on_query(clock_.now(), kOther, query, effects);
+  perform(effects);
+}
+
 std::optional<Value> SimNode::answer() const {
   const auto* const values = told_ ? std::get_if<Values>(&*told_) : nullptr;
   if (values == nullptr) return std::nullopt;

@@ -102,6 +102,7 @@ class SimNode {
   void ask(Op op, Ended ended);
   void ask(Read read, Ended ended);
   void ask(RangeRequest range, Ended ended);
+  void ask(Query query, Ended ended);
   [[nodiscard]] std::size_t asked_namespaces() const { return asked_namespaces_.size(); }
   [[nodiscard]] std::size_t asked_others() const { return asked_others_.size(); }
   [[nodiscard]] const std::optional<Answer>& told() const { return told_; }

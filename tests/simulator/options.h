@@ -69,6 +69,7 @@ enum class Knob : std::uint8_t {
   windows,
   transactions,
   homes,
+  elements,
   count_  // how many there are
 };
 
@@ -76,7 +77,9 @@ struct KnobInfo {
   Knob knob;
   std::string_view name;
   std::string_view meaning;
-  unsigned percent;  // the part of the seeds that have it on
+  unsigned percent;   // the part of the seeds that have it on
+  unsigned more = 0;  // … and of the others, drawn later
+  [[nodiscard]] unsigned share() const { return percent + (100 - percent) * more / 100; }
 };
 [[nodiscard]] std::span<const KnobInfo> knobs();
 

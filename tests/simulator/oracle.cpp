@@ -1,6 +1,7 @@
 #include "tests/simulator/oracle.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <variant>
@@ -8,8 +9,10 @@
 #include "protocol/state_codec.h"
 #include "storage/lattice.h"
 #include "storage/stored_keys.h"
+#include "tests/simulator/elements.h"
 #include "tests/simulator/ends.h"
 #include "tests/simulator/homes.h"
+#include "tests/simulator/items.h"
 #include "tests/simulator/reference.h"
 #include "tests/simulator/transactions.h"
 #include "tests/simulator/windows.h"
@@ -17,9 +20,11 @@
 namespace quipu::sim {
 
 std::string tell(const Op& op) {
-  static constexpr const char* kKinds[] = {"add", "reset", "raise", "open session", "expire"};
-  std::string text =
-      std::to_string(op.id) + ":" + kKinds[static_cast<int>(op.kind)] + " " + std::string(op.key);
+  static constexpr std::array kKinds{"add",    "reset",  "raise", "open session",
+                                     "expire", "decide", "apply"};
+  static_assert(kKinds.size() == static_cast<std::size_t>(OpKind::apply) + 1);
+  std::string text = std::to_string(op.id) + ":" + kKinds[static_cast<std::size_t>(op.kind)] + " " +
+                     std::string(op.key);
   if (op.shard != kAnyShard) text += "/" + std::to_string(op.shard);
   if (op.token.number != 0)
     text += " token " + std::to_string(raw(op.token.serial) % 1000) + "." +
@@ -37,7 +42,8 @@ namespace {
 // may show. And the records of a transaction go to the disk as one.
 bool ends(ShardRef shard) {
   return shard.key.starts_with(kEndsPrefix) || shard.key.starts_with(kWindowsPrefix) ||
-         shard.key.starts_with(kTogetherPrefix) || shard.key.starts_with(kHomesPrefix);
+         shard.key.starts_with(kTogetherPrefix) || shard.key.starts_with(kHomesPrefix) ||
+         shard.key.starts_with(kElementsPrefix) || shard.key.starts_with(kItemsPrefix);
 }
 
 std::string name(ShardRef shard) {

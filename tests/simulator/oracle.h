@@ -98,6 +98,8 @@ class Oracle {
   [[nodiscard]] std::string who_differs(const std::string& key) const;
   // The counter exists for any owner in sync.
   [[nodiscard]] bool exists_for_all(const std::string& key) const;
+  // As its disk has it. 0: none.
+  [[nodiscard]] ActorId own_actor(MemberIndex node, Partition partition) const;
 
  private:
   struct HashName {
@@ -125,7 +127,6 @@ class Oracle {
   void check_actors(MemberIndex node, const Delta& delta);
   void check_goes_on(MemberIndex node, Partition partition, ActorId actor);
   [[nodiscard]] Commit reached(MemberIndex node, ShardRef shard, ActorId actor) const;
-  [[nodiscard]] ActorId own_actor(MemberIndex node, Partition partition) const;
   void check_versions(MemberIndex node);
   void check_given_up(MemberIndex node, const ShardRef& shard);
   void check_usable(ShardRef shard, ShardIndex usable);

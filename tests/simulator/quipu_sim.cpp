@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   }
   if (arguments.knobs) {
     for (const KnobInfo& knob : knobs()) {
-      std::cout << knob.name << ": " << knob.meaning << " (" << knob.percent << "% of seeds)\n";
+      std::cout << knob.name << ": " << knob.meaning << " (" << knob.share() << "% of seeds)\n";
     }
     return 0;
   }

@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 46> kInvariants = {{
+constexpr std::array<InvariantInfo, 49> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -61,6 +61,7 @@ constexpr std::array<InvariantInfo, 46> kInvariants = {{
      "an add to a counter that ends counts in one life, once, and until its end"},
     {"purged_is_gone", "what has ended is soon in no memory, on no disk and in no list"},
     {"actor_is_kept", "while no disk loses anything, an executor goes on under its actor"},
+    {"actor_comes_back", "once all owners confirmed it, a store counts under the actor on its disk"},
     {"doubtful_clock_dates_nothing",
      "a node that does not trust its clock changes nothing that ends"},
     {"one_window_per_tier", "an add counts in one window of each tier, that of its time"},
@@ -68,6 +69,11 @@ constexpr std::array<InvariantInfo, 46> kInvariants = {{
     {"transactions_are_whole", "all that a transaction changes survives a crash, or nothing"},
     {"decided_at_home",
      "what is decided at home is decided there, so no limit is exceeded while the home stays"},
+    {"distinct_is_exact",
+     "a counter of elements has each register of those acknowledged, and no other than of those "
+     "sent"},
+    {"items_count_once",
+     "an increment of an item is in its counter once, if it was acknowledged, and never twice"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},
     {"no_crash", "no node meets what it cannot handle, and no check fails"},
 }};

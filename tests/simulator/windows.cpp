@@ -67,6 +67,14 @@ void WindowsClients::define() {
            {[](const NamespaceTable&) {}, [](const NamespaceReply&) {}});
 }
 
+// On a full disk it may wait, and a crash undoes it until then.
+bool WindowsClients::all_hold_at_rest() const {
+  const std::string name(kWindowsPrefix.substr(0, kWindowsPrefix.size() - 1));
+  return std::ranges::all_of(nodes_, [&name](const SimNode* node) {
+    return node->disk().bytes().durable.contains(stored::namespace_definition(name));
+  });
+}
+
 void WindowsClients::act() {
   if (const std::string who = actors_.who_gave_up(); !who.empty())
     fail(Invariant::actor_is_kept, who);
@@ -90,6 +98,7 @@ void WindowsClients::add(std::size_t at, SimNode& node, Ack ack, std::function<v
   const std::size_t digit = key.adds.size();
   const Wall begun = true_wall();
   key.adds.push_back({.begun = begun, .latest = begun + kWindowLatest});
+  at_rest_ = at_rest_ || all_hold_at_rest();
   Op op{.key = key.name, .amount = std::int64_t{1} << (2 * digit), .kind = OpKind::add};
   op.ack = ack;
   op.timeout_ms = kAskMs;
@@ -98,6 +107,7 @@ void WindowsClients::add(std::size_t at, SimNode& node, Ack ack, std::function<v
     op.at_ms = when.time_since_epoch().count();
     key.adds.back() = {.begun = when, .latest = when, .dated = true};
   }
+  key.adds.back().by_tiers = at_rest_;
   ++shared_.trace.operations["adds in windows"];
   const Partition home = Placement{shared_.oracle.placement(), {key.name, 0}}.partition();
   const bool here = node.core()->view().answers_for(home);
@@ -214,8 +224,9 @@ void WindowsClients::check(std::size_t at, const SimNode& node, ReadLevel level,
     const Add& add = key.adds[digit];
     // A range until now ends by the clock of its node, which may be behind the executor's.
     const Wall end = reply.begin + reply.step * static_cast<std::int64_t>(reply.counts.size());
-    const bool must = level == ReadLevel::strong && add.acked < begun && nothing_lost() &&
-                      kept_at(add, reply.step, true_wall()) && add.latest + off_ < end;
+    const bool must = level == ReadLevel::strong && add.acked < begun && add.by_tiers &&
+                      nothing_lost() && kept_at(add, reply.step, true_wall()) &&
+                      add.latest + off_ < end;
     if (times[digit] == 0 && must)
       return fail(Invariant::one_window_per_tier, what + "none, though it was acked at quorum");
   }

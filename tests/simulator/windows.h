@@ -54,6 +54,7 @@ class WindowsClients {
     Wall begun{}, latest{};  // true time: it was carried out between these
     bool dated = false;      // then it says when: both are that
     bool refused = false;
+    bool by_tiers = false;   // every node had the definition at rest when it was asked
     Instant acked = kNever;  // at quorum
   };
   struct Key {
@@ -62,6 +63,7 @@ class WindowsClients {
   };
 
   void define();
+  [[nodiscard]] bool all_hold_at_rest() const;
   void act();
   void add(std::size_t key, SimNode& node, Ack ack, std::function<void()> then = nullptr);
   void ask(std::size_t key, SimNode& node, ReadLevel level, std::chrono::seconds step,
@@ -94,6 +96,7 @@ class WindowsClients {
   };
   std::map<Step, Settled> settled_;
   bool defined_ = false;
+  bool at_rest_ = false;  // so that no crash undoes it
   bool stopped_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "tests/simulator/world.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "protocol/check.h"
@@ -19,8 +20,9 @@ constexpr std::size_t kRecentKeys = 32, kTurns = 8;  // old keys: one turn in ei
 constexpr std::size_t kCountsOneIn = 4;              // else it lists
 constexpr std::size_t kNewestListed = 16;
 constexpr std::uint32_t kCountMs = 1500;
-constexpr std::size_t kOpenSessions = 64;  // that one record may open: they are kept until then
-constexpr std::size_t kOneEvent = 60'000;  // bytes that one event may add beyond a bound
+constexpr std::size_t kOpenSessions = 64;     // that one record may open: they are kept until then
+constexpr std::uint64_t kBodyDraws = 0x626f;  // so that the other draws of a seed stay as they are
+constexpr std::size_t kOneEvent = 60'000;     // bytes that one event may add beyond a bound
 
 ClusterConfig make_config(const Options& options) {
   std::vector<Member> members;
@@ -36,6 +38,7 @@ ClusterConfig make_config(const Options& options) {
 NodeSettings make_settings(const Options& options) {
   NodeSettings settings;
   settings.repair_interval = seconds(3);
+  settings.question_bytes = 2'000;  // of three answers or so
   if (options.has(Knob::small_outbox)) settings.outbox_shards = 3;
   if (options.has(Knob::small_frames)) {
     settings.frame_bytes = 64;
@@ -72,6 +75,7 @@ World::World(const Options& options, Trace& trace)
     : options_(options),
       trace_(trace),
       random_(options.seed ^ 0x5eedU),
+      body_draws_(options.seed ^ kBodyDraws),
       network_(time_, trace, random_.split(), options_),
       config_(make_config(options)),
       oracle_(time_, trace, config_),
@@ -122,6 +126,9 @@ World::World(const Options& options, Trace& trace)
     windows_.emplace(shared_, nodes_, ledger_, options_);
   if (options_.has(Knob::transactions)) transactions_.emplace(shared_, nodes_, ledger_, options_);
   if (options_.has(Knob::homes)) homes_.emplace(shared_, nodes_, ledger_, options_);
+  // Beside counters that end, these would only make a run longer.
+  if (options_.has(Knob::elements) && !ends_) elements_.emplace(shared_, nodes_, ledger_, options_);
+  if (elements_) items_.emplace(shared_, nodes_, ledger_, options_);
 }
 
 void World::run_for(Duration length) {
@@ -177,6 +184,8 @@ void World::run_whole() {
   if (windows_) windows_->work();
   if (transactions_) transactions_->work();
   if (homes_) homes_->work();
+  if (elements_) elements_->work();
+  if (items_) items_->work();
   nemesis_->on_favoured([this](MemberIndex node, StoreId store) {
     for (auto& client : wire_clients_) client->favour(node, store);
   });
@@ -188,6 +197,8 @@ void World::run_whole() {
   if (windows_) windows_->stop();
   if (transactions_) transactions_->stop();
   if (homes_) homes_->stop();
+  if (elements_) elements_->stop();
+  if (items_) items_->stop();
   sampling_ = false;
   trace_.say(time_.now(), [] { return "*** all faults end"; });
   nemesis_->heal();
@@ -232,10 +243,13 @@ void World::check_bounds() {
     for (const Stat& stat : status.stats) {
       known += stat.name == "quorum_waiting" || stat.name == "sessions" ||
                stat.name == "conflicts" || stat.name == "unsynced_bytes" ||
-               stat.name == "rollup_shards";
+               stat.name == "rollup_shards" || stat.name == "question_cache_bytes";
       if (stat.name == "rollup_shards" && stat.value > shared_.settings.rollup_shards)
         fail(Invariant::bounded,
              node->name() + " keeps the totals of " + std::to_string(stat.value) + " shards");
+      if (stat.name == "question_cache_bytes" && stat.value > shared_.settings.question_bytes)
+        fail(Invariant::bounded,
+             node->name() + " keeps " + std::to_string(stat.value) + " bytes of cached answers");
       if (stat.name == "unsynced_bytes" && stat.value > shared_.settings.backlog_bytes + kOneEvent)
         fail(Invariant::bounded,
              node->name() + " has " + std::to_string(stat.value) + " bytes that are not durable");
@@ -248,7 +262,7 @@ void World::check_bounds() {
       if (stat.name == "conflicts" && stat.value > 0)
         fail(Invariant::one_commit_one_sum, node->name() + " has met conflicting cells");
     }
-    if (known != 5) fail(Invariant::bounded, "the status lacks what is bounded");
+    if (known != 6) fail(Invariant::bounded, "the status lacks what is bounded");
   }
 }
 
@@ -325,10 +339,11 @@ bool World::is_certain(const Count::Certain& counter) const {
 void World::check_told(const Answer& told) {
   std::erase_if(count_.certain, [this](const auto& counter) { return !is_certain(counter); });
   const std::size_t least = count_.certain.size();
-  const std::size_t most = ledger_.keys().size() + (ends_ ? ends_->counters() : 0) +
-                           (windows_ ? windows_->counters() : 0) +
-                           (transactions_ ? transactions_->counters() : 0) +
-                           (homes_ ? homes_->counters() : 0);
+  const std::size_t most =
+      ledger_.keys().size() + (ends_ ? ends_->counters() : 0) +
+      (windows_ ? windows_->counters() : 0) + (transactions_ ? transactions_->counters() : 0) +
+      (homes_ ? homes_->counters() : 0) + (elements_ ? elements_->counters() : 0) +
+      (items_ ? items_->counters() : 0);
   const KeyCount* const sized = std::get_if<KeyCount>(&told);
   if (sized != nullptr && sized->code == Code::ok &&
       (sized->counters > most || sized->counters < least))
@@ -346,19 +361,28 @@ void World::check_told(const Answer& told) {
 
 void World::check_merge() {
   const std::vector<std::string>& keys = ledger_.keys();
-  if (keys.empty()) return;
-  const std::string& key = keys[random_.below(keys.size())];
-  const auto shard = static_cast<ShardIndex>(random_.below(2));
+  if (!keys.empty()) {
+    const std::string& key = keys[random_.below(keys.size())];
+    check_merge(key, static_cast<ShardIndex>(random_.below(2)));
+  }
+  std::vector<std::string> bodies;
+  if (elements_) bodies = elements_->keys();
+  if (ends_) std::ranges::copy(ends_->keys_of_elements(), std::back_inserter(bodies));
+  if (!bodies.empty()) check_merge(bodies[body_draws_.below(bodies.size())], kDistinctShard);
+}
+
+void World::check_merge(const std::string& key, ShardIndex shard) {
+  Random& draws = is_sum(shard) ? random_ : body_draws_;
   ShardState states[3];
   for (ShardState& state : states) {
-    const SimNode& node = *nodes_[random_.below(nodes_.size())];
+    const SimNode& node = *nodes_[draws.below(nodes_.size())];
     if (!node.running()) continue;
     const ShardMap& map = node.core()->executor().map();
     const Placement placement = map.place({key, shard});
     if (map.resident(placement, {key, shard})) map.read(placement, {key, shard}, state);
   }
-  const auto join = [](ShardState a, const ShardState& b) {
-    merge(a, b);
+  const auto join = [&](ShardState a, const ShardState& b) {
+    merge(a, as_entry({key, shard}, b));
     return a;
   };
   const auto& [a, b, c] = states;
@@ -366,6 +390,11 @@ void World::check_merge() {
   if (join(join(a, b), c) != join(a, join(b, c)))
     fail(Invariant::merge_is_a_join, key + ": not associative");
   if (join(a, a) != a) fail(Invariant::merge_is_a_join, key + ": not idempotent");
+  if (!is_sum(shard)) {
+    if (!reference::is_join(join(a, b), a, b))
+      fail(Invariant::merge_is_a_join, key + ": not the greater rank of each register");
+    return;
+  }
   ShardState defined = a;
   (void)reference::join(defined, b);
   if (join(a, b) != defined || total(defined.cells).sum != reference::total(defined))

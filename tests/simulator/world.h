@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulator/elements.h"
 #include "tests/simulator/ends.h"
 #include "tests/simulator/homes.h"
+#include "tests/simulator/items.h"
 #include "tests/simulator/library_client.h"
 #include "tests/simulator/namespaces.h"
 #include "tests/simulator/nemesis.h"
@@ -45,6 +47,7 @@ class World {
   [[nodiscard]] bool everybody_whole() const;
   void sample();
   void check_merge();
+  void check_merge(const std::string& key, ShardIndex shard);
   enum class Which { all, recent_and_some };  // of the keys
   void check_majorities(Which which);
   void check_bounds();
@@ -74,6 +77,7 @@ class World {
   const Options options_;
   Trace& trace_;
   Random random_;
+  Random body_draws_;  // for what is checked of bodies
   Timeline time_;
   Network network_;
   ClusterConfig config_;
@@ -91,6 +95,8 @@ class World {
   std::optional<WindowsClients> windows_;
   std::optional<TransactionClients> transactions_;
   std::optional<HomeClients> homes_;
+  std::optional<ElementClients> elements_;
+  std::optional<ItemClients> items_;
   bool sampling_ = false;
   Count count_;
   std::size_t turn_ = 0;  // the part of the old keys that is checked

@@ -29,7 +29,7 @@ class DatedExecutor : public testing::Test {
   void sweep(Executor& executor) {
     for (std::uint16_t p = 0; p < kPartitions; ++p) {
       if (executor.map().due(Partition{p}) > today_.wall) continue;
-      const Executor::Settled alone{.offered = true, .can_offer = true, .heard_until = today_.wall};
+      const Executor::Settled alone{.offered = true, .room = 100, .heard_until = today_.wall};
       (void)executor.sweep(Partition{p}, alone);
     }
   }

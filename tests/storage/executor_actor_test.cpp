@@ -102,6 +102,55 @@ TEST(Executor, records_all_that_changed_under_an_actor_that_it_then_forgot) {
   EXPECT_EQ(cells_of(record_of(seal(executor).at(0), names)), state(executor, kLikes).cells);
 }
 
+// After an add of 1. Returns that actor.
+ActorId set_aside(Executor& executor, Partition partition) {
+  add(executor, kLikes, 1);
+  (void)seal(executor);
+  const ActorId old = executor.actor(partition);
+  executor.set_actor_aside(partition);
+  return old;
+}
+
+TEST(Executor, sets_an_actor_aside_and_takes_it_back) {
+  Executor executor = fresh_executor(1);
+  const Partition partition = partition_of(executor, kLikes);
+  const std::string name = stored::actor(partition);
+  const ActorId old = set_aside(executor, partition);
+  add(executor, kLikes, 2);
+  EXPECT_NE(executor.actor(partition), old);
+  Sealed sealed = std::move(seal(executor).at(0));
+  EXPECT_EQ(find_put(sealed.batch, name), nullptr) << "the next start asks for the old one again";
+  EXPECT_FALSE(deletes(sealed.batch, name));
+
+  add(executor, kLikes, 3);
+  executor.take_actor_back(partition);
+  EXPECT_EQ(executor.actor(partition), old);
+  add(executor, kLikes, 4);
+  JournalNames names;
+  for (const Sealed& one : seal(executor)) {
+    const Record record = record_of(one, names);
+    ASSERT_EQ(record.delta.size(), 1u) << "by name: an alias means a cell of one actor";
+    EXPECT_EQ(cells_of(record).size(), 1u);
+  }
+  ASSERT_EQ(state(executor, kLikes).cells.size(), 2u);
+  for (const Cell& cell : state(executor, kLikes).cells) EXPECT_EQ(cell.sum, 5);
+
+  executor.take_actor_back(partition);
+  EXPECT_EQ(executor.actor(partition), old) << "there was none";
+}
+
+TEST(Executor, does_not_take_an_actor_back_that_lived_on_elsewhere) {
+  Executor executor = fresh_executor(1);
+  const Partition partition = partition_of(executor, kLikes);
+  const ActorId old = set_aside(executor, partition);
+  executor.merge(said(kLikes, cell_of(raw(old), 7, 12)));
+  EXPECT_TRUE(deletes(seal(executor).at(0).batch, stored::actor(partition)));
+  add(executor, kLikes, 1);
+  executor.take_actor_back(partition);
+  EXPECT_NE(executor.actor(partition), old);
+  EXPECT_NE(find_put(seal(executor).at(0).batch, stored::actor(partition)), nullptr);
+}
+
 TEST(Executor, writes_under_no_old_actor_once_it_became_another_store) {
   Executor executor = fresh_executor(1);
   executor.start(BootId{1});

@@ -315,13 +315,43 @@ TEST_F(Ends, what_was_shown_without_a_deadline_waits_until_all_owners_know_its_e
   };
   EXPECT_EQ(swept({}), 0u) << "it is realized";
   EXPECT_EQ(swept({}), 0u) << "an owner is away";
-  EXPECT_EQ(swept({.can_offer = true}), 1u);
-  EXPECT_EQ(swept({.can_offer = true}), 0u) << "it is on its way";
-  EXPECT_EQ(swept({.lost = true, .can_offer = true}), 1u) << "it was lost on its way";
-  EXPECT_EQ(swept({.offered = true, .can_offer = true}), 0u) << "a member has not spoken since";
+  EXPECT_EQ(swept({.room = 100}), 1u);
+  EXPECT_EQ(swept({.room = 100}), 0u) << "it is on its way";
+  EXPECT_EQ(swept({.lost = true, .room = 100}), 1u) << "it was lost on its way";
+  EXPECT_EQ(swept({.offered = true, .room = 100}), 0u) << "a member has not spoken since";
   EXPECT_TRUE(is_held());
-  EXPECT_EQ(swept({.offered = true, .can_offer = true, .heard_until = kToday + seconds(20)}), 0u);
+  EXPECT_EQ(swept({.offered = true, .room = 100, .heard_until = kToday + seconds(20)}), 0u);
   EXPECT_FALSE(is_held());
+}
+
+TEST_F(Ends, a_sweep_offers_no_more_than_outboxes_have_room_for) {
+  const Partition partition = partition_of(executor_, kLikes);
+  std::vector<std::string> keys;
+  for (int i = 0; keys.size() < 5; ++i) {
+    const std::string key = "likes:" + std::to_string(i);
+    if (partition_of(executor_, {key, 0}) == partition) keys.push_back(key);
+  }
+  for (const std::string& key : keys) {
+    add(executor_, {key, 0}, 1);
+    seal(executor_);
+    expire({key, 0}, kToday + seconds(1));
+  }
+  seal(executor_);
+  pass(seconds(100));
+  const auto swept = [&](Executor::Settled settled) {
+    pass(seconds(2));
+    std::size_t offered = 0;
+    executor_.sweep(partition, settled).for_each([&](const ShardRef&) { ++offered; });
+    return offered;
+  };
+  EXPECT_EQ(swept({}), 0u) << "they are realized";
+  EXPECT_EQ(swept({.room = 3}), 3u);
+  EXPECT_EQ(swept({.room = 1}), 1u);
+  // The rest of what was lost is offered as if it had not been before.
+  EXPECT_EQ(swept({.lost = true, .room = 2}), 2u);
+  EXPECT_EQ(swept({.room = 100}), 3u);
+  EXPECT_EQ(swept({.offered = true, .room = 100, .heard_until = kToday + seconds(200)}), 0u);
+  for (const std::string& key : keys) EXPECT_FALSE(is_held({key, 0}));
 }
 
 // ---- at rest ----
@@ -348,7 +378,7 @@ TEST(EndsAtRest, what_a_checkpoint_put_is_deleted_and_comes_back_only_as_what_ha
   }
   today.wall += seconds(80);
   const Partition partition = partition_of(*executor, kLikes);
-  const Executor::Settled alone{.offered = true, .can_offer = true, .heard_until = today.wall};
+  const Executor::Settled alone{.offered = true, .room = 100, .heard_until = today.wall};
   (void)executor->sweep(partition, alone);
   EXPECT_TRUE(executor->has_open()) << "the delete is due";
   // It is counted again before that delete is written.
@@ -486,7 +516,7 @@ TEST(EndsAtRest, what_was_evicted_is_forgotten_once_it_is_read_back) {
   };
   // Without set_resident: only the shard, so that its leaf still lacks others.
   executor->restore(load_all(store, executor->map().placement_key(), {1, {kLikes}, {}}).value());
-  const Executor::Settled alone{.offered = true, .can_offer = true, .heard_until = today.wall};
+  const Executor::Settled alone{.offered = true, .room = 100, .heard_until = today.wall};
   (void)executor->sweep(partition, alone);
   EXPECT_EQ(executor->map().ledger().size(partition), 0u);
   bring();  // a load that was asked for before the delete is durable

@@ -51,7 +51,7 @@ rc::Gen<ShardState> any_state() {
 }
 
 ShardState join(ShardState a, const ShardState& b) {
-  merge(a, b);
+  merge(a, as_entry(ShardRef{"any", 0}, b));
   return a;
 }
 
@@ -96,7 +96,7 @@ RC_GTEST_PROP(Merge, IsIdempotentAndAbsorbs, ()) {
 RC_GTEST_PROP(Merge, SaysWhetherAnythingChanged, ()) {
   const ShardState a = *any_state(), b = *any_state();
   ShardState merged = a;
-  const bool changed = merge(merged, b).changed;
+  const bool changed = merge(merged, as_entry(ShardRef{"any", 0}, b)).changed;
   RC_ASSERT(changed == (merged != a));
 }
 
@@ -143,7 +143,7 @@ TEST(Merge, FindsTheConflictAmongManyCells) {
   ShardState state{{{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{1}, 1, {}, 0}}, 1, 1};
   const ShardState other{
       {{ActorId{1}, Commit{1}, 1, {}, 0}, {ActorId{2}, Commit{1}, 2, {}, 0}}, 1, 1};
-  EXPECT_TRUE(merge(state, other).conflict);
+  EXPECT_TRUE(merge(state, as_entry(ShardRef{"any", 0}, other)).conflict);
 }
 
 // ---- the value ----

@@ -56,7 +56,7 @@ ShardState any_state() {
 }
 
 ShardState join(ShardState a, const ShardState& b) {
-  merge(a, b);
+  merge(a, as_entry(ShardRef{"any", 0}, b));
   return a;
 }
 ShardState realized(ShardState state, Wall date) {
@@ -86,7 +86,7 @@ RC_GTEST_PROP(Lives, JoinIsIdempotentAndAbsorbs, ()) {
 RC_GTEST_PROP(Lives, MergeSaysWhetherAnythingChanged, ()) {
   const ShardState a = any_state(), b = any_state();
   ShardState merged = a;
-  const Merged told = merge(merged, b);
+  const Merged told = merge(merged, as_entry(ShardRef{"any", 0}, b));
   RC_ASSERT(told.changed == (merged != a));
   RC_ASSERT(!told.conflict);
   const bool outdated =

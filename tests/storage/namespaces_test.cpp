@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,8 @@ static void showValue(const NamespaceDefinition& definition, std::ostream& out) 
   showValue(definition.changed, out << ", changed ");
   out << " (shards " << definition.policy.shards.value_or(0) << ")";
   showValue(definition.dropped, out << ", dropped ");
+  for (const FixedKind& one : definition.fixed)
+    showValue(one.since, out << ", " << name_of(one.kind) << +one.precision << " since ");
   out << "}";
 }
 
@@ -73,7 +77,25 @@ rc::Gen<NamespacePolicy> any_policy() {
                    maybe(rc::gen::element(ReadLevel::local, ReadLevel::fresh, ReadLevel::strong))),
       rc::gen::set(&NamespacePolicy::shards, maybe(rc::gen::element<std::uint16_t>(1, 2, 1024))),
       rc::gen::set(&NamespacePolicy::decide, maybe(rc::gen::element(Decide::local, Decide::home))),
-      rc::gen::set(&NamespacePolicy::strict, maybe(rc::gen::element(false, true))));
+      rc::gen::set(&NamespacePolicy::strict, maybe(rc::gen::element(false, true))),
+      rc::gen::set(&NamespacePolicy::kind, maybe(rc::gen::element(Kind::sum, Kind::distinct))));
+}
+
+rc::Gen<FixedKind> any_fixed() {
+  return rc::gen::build<FixedKind>(
+      rc::gen::set(&FixedKind::since, any_stamp()),
+      rc::gen::set(&FixedKind::kind, rc::gen::element(Kind::sum, Kind::distinct)),
+      rc::gen::set(&FixedKind::precision, rc::gen::element<std::uint8_t>(0, 10, 11, 14)));
+}
+
+// Ascending, and as many as there may be.
+rc::Gen<std::vector<FixedKind>> any_creates() {
+  return rc::gen::map(
+      rc::gen::container<std::set<FixedKind>>(any_fixed()), [](const std::set<FixedKind>& drawn) {
+        const std::size_t extra = drawn.size() - std::min(drawn.size(), kMostFixed);
+        return std::vector<FixedKind>(std::next(drawn.begin(), static_cast<std::ptrdiff_t>(extra)),
+                                      drawn.end());
+      });
 }
 
 // Bytes from outside may be anything: a drop that the policy is older than, too.
@@ -82,6 +104,7 @@ rc::Gen<Definition> any_definition() {
       rc::gen::set(&Definition::name, rc::gen::just(std::string("likes"))),
       rc::gen::set(&Definition::changed, any_stamp()),
       rc::gen::set(&Definition::policy, any_policy()),
+      rc::gen::set(&Definition::fixed, any_creates()),
       rc::gen::set(&Definition::dropped, any_stamp()));
 }
 
@@ -135,6 +158,73 @@ RC_GTEST_PROP(Namespaces, are_defined_if_the_last_change_is_later_than_the_last_
   RC_ASSERT(both.dropped == dropped);
   RC_ASSERT(both.changed == changed);
   if (!is_defined(both)) RC_ASSERT(policy_in_force(both) == NamespacePolicy{});
+}
+
+// Of the creates that no drop voids, and of these the latest ones.
+RC_GTEST_PROP(Namespaces, have_the_kind_of_their_least_create, ()) {
+  const auto versions = *rc::gen::container<std::vector<Definition>>(any_definition());
+  Definition all{.name = "likes"};
+  std::set<FixedKind> creates;
+  for (const Definition& one : versions) {
+    merge(all, one);
+    creates.insert(one.fixed.begin(), one.fixed.end());
+  }
+  std::erase_if(creates, [&](const FixedKind& one) { return one.since <= all.dropped; });
+  while (creates.size() > kMostFixed) creates.erase(creates.begin());
+  if (all.changed <= all.dropped) {
+    RC_ASSERT(fixed_kind(all) == std::nullopt);
+  } else if (!creates.empty()) {
+    RC_ASSERT(fixed_kind(all) == *creates.begin());
+  } else if (all.policy.kind) {
+    RC_ASSERT(fixed_kind(all)->kind == *all.policy.kind);
+    RC_ASSERT(fixed_kind(all)->since == all.changed);
+  } else {
+    RC_ASSERT(fixed_kind(all) == std::nullopt);
+  }
+}
+
+Definition created(std::string name, Stamp when, Kind kind, std::uint8_t precision = 0) {
+  return {.name = std::move(name),
+          .changed = when,
+          .policy = {.kind = kind},
+          .fixed = {{when, kind, precision}}};
+}
+
+TEST(Namespaces, keep_the_kind_that_was_fixed_first_and_the_policy_that_was_set_last) {
+  const Definition first = created("likes", at(1, 2), Kind::distinct, 11);
+  Definition second = created("likes", at(2, 1), Kind::sum);
+  second.policy.ack = Ack::quorum;
+  for (const Definition& held : {join(first, second), join(second, first)}) {
+    EXPECT_EQ(fixed_kind(held), (FixedKind{at(1, 2), Kind::distinct, 11}));
+    EXPECT_EQ(held.policy.ack, Ack::quorum);
+  }
+}
+
+TEST(Namespaces, have_the_kind_of_the_lesser_node_if_the_time_is_the_same) {
+  const Definition one = created("likes", at(1, 1), Kind::distinct);
+  const Definition other = created("likes", at(1, 2), Kind::sum);
+  EXPECT_EQ(fixed_kind(join(one, other))->kind, Kind::distinct);
+  EXPECT_EQ(fixed_kind(join(other, one))->kind, Kind::distinct);
+}
+
+// The drop voids the first create and not the second, in whatever order they are heard of.
+TEST(Namespaces, have_the_kind_of_the_next_create_if_a_drop_voids_the_first_one_alone) {
+  const Definition first = created("likes", at(1), Kind::sum);
+  const Definition next = created("likes", at(3), Kind::distinct, 12);
+  const Definition dropped{.name = "likes", .dropped = at(2)};
+  for (const Definition& held : {join(join(first, next), dropped), join(join(next, dropped), first),
+                                 join(join(first, dropped), next)})
+    EXPECT_EQ(fixed_kind(held), (FixedKind{at(3), Kind::distinct, 12}));
+}
+
+TEST(Namespaces, have_no_kind_after_a_drop) {
+  const Definition before = created("likes", at(1), Kind::distinct, 11);
+  const Definition dropped = join(before, {.name = "likes", .dropped = at(2)});
+  EXPECT_EQ(fixed_kind(dropped), std::nullopt);
+  EXPECT_TRUE(dropped.fixed.empty());
+  const Definition again = join(dropped, defined("likes", at(3)));
+  EXPECT_EQ(fixed_kind(again), std::nullopt) << "it may be created without one";
+  EXPECT_EQ(join(again, before), again);
 }
 
 TEST(Namespaces, take_the_policy_that_was_set_last) {
@@ -260,6 +350,21 @@ TEST(NamespaceTable, knows_whether_any_policy_matters_to_an_operation_or_a_creat
   }
 }
 
+TEST(NamespaceTable, knows_the_kind_of_a_keys_new_counters) {
+  NamespaceTable table;
+  EXPECT_EQ(table.fixed_kind("visitors:1"), std::nullopt);
+  table.merge(created("visitors", at(1), Kind::distinct, 11));
+  EXPECT_EQ(table.fixed_kind("visitors:1"), (FixedKind{at(1), Kind::distinct, 11}));
+  EXPECT_EQ(table.fixed_kind("visitors"), std::nullopt) << "a key without ':'";
+  EXPECT_EQ(table.fixed_kind("likes:1"), std::nullopt);
+  EXPECT_FALSE(table.matter()) << "only an executor that creates a counter looks for it";
+  table.merge({.name = "visitors", .dropped = at(2)});
+  EXPECT_EQ(table.fixed_kind("visitors:1"), std::nullopt);
+  NamespaceTable loaded;
+  loaded.load(created("visitors", at(1), Kind::sum));
+  EXPECT_EQ(loaded.fixed_kind("visitors:1")->kind, Kind::sum);
+}
+
 // ---- the sum ----
 
 TEST(NamespaceTable, has_a_sum_of_its_definitions_in_whatever_order_they_came) {
@@ -336,6 +441,14 @@ TEST(NamespaceTable, has_another_sum_for_each_content) {
   timed[3].policy.late = 1s;
   std::set<Hash128> hashes{hash_of(one)};
   for (const Definition& other : timed) EXPECT_TRUE(hashes.insert(hash_of(other)).second);
+  std::vector<Definition> kinds(6, one);
+  kinds[0].policy.kind = Kind::sum;
+  kinds[1].policy.kind = Kind::distinct;
+  kinds[2].policy.precision = 11;
+  kinds[3].fixed = {{at(2), Kind::distinct, 0}};
+  kinds[4].fixed = {{at(2), Kind::distinct, 11}};
+  kinds[5].fixed = {{at(2), Kind::sum, 0}, {at(2), Kind::distinct, 11}};
+  for (const Definition& other : kinds) EXPECT_TRUE(hashes.insert(hash_of(other)).second);
 }
 
 // A name may contain the byte that ends a field. Here, the name takes the place of a field more.
@@ -426,6 +539,16 @@ TEST(StoredNamespaces, survive_a_restart_once_they_are_sealed) {
   test::write(disk, seal(*executor));
   EXPECT_EQ(held(disk).at("likes").dropped, at(2));
   EXPECT_EQ(held(disk).at("likes").policy, likes.policy) << "its tiers still matter";
+}
+
+TEST(StoredNamespaces, have_their_kind_after_a_restart) {
+  MemoryDisk disk = new_disk();
+  const auto executor = std::move(*start(disk));
+  executor->merge_namespace(created("visitors", at(1), Kind::distinct, 11));
+  test::write(disk, seal(*executor));
+  const auto again = std::move(*start(disk, {}, /*seed=*/8));
+  EXPECT_EQ(again->namespaces().fixed_kind("visitors:1"), (FixedKind{at(1), Kind::distinct, 11}));
+  EXPECT_EQ(again->namespaces().sum(), executor->namespaces().sum());
 }
 
 TEST(StoredNamespaces, outlive_checkpoints_that_cut_the_journal) {

@@ -22,7 +22,7 @@ using States = std::map<ShardKey, ShardState>;
 
 bool at_most(const ShardState& a, const ShardState& b) {
   ShardState joined = b;
-  return !merge(joined, a).changed;
+  return !merge(joined, as_entry(kLikes, a)).changed;
 }
 
 // A change under a token, and what came of it.

@@ -67,7 +67,7 @@ TEST(StoredKeys, GiveBackPartitionsAndCommits) {
 
 TEST(StoredKeys, RefuseWhatIsNone) {
   std::string beyond = shard("a", kMaxShards - 1);
-  beyond.replace(beyond.size() - 2, 2, "\x04\x00"s);  // kMaxShards
+  beyond.replace(beyond.size() - 2, 2, "\x7c\x00"s);  // of a kind that there is not
   for (const std::string& key :
        {""s, "s"s, "s\0\0\0\0\0"s, shard(std::string(kMaxKey, 'x'), 0) + "x", beyond,
         "s\x10\0\0a\0\0"s, "x\0\0\0a\0\0"s}) {
@@ -82,20 +82,21 @@ TEST(StoredKeys, RefuseWhatIsNone) {
   }
 }
 
-TEST(StoredKeys, OfAKindStandInItsRangeAndThoseOfOthersOutside) {
-  using stored::Kind;
-  for (const auto& [key, kind] : std::vector<std::pair<std::string, Kind>>{
-           {stored::meta(), Kind::meta},
-           {stored::actor(Partition{kPartitions - 1}), Kind::actor},
-           {stored::record(Commit{~std::uint64_t{0}}), Kind::record},
-           {shard(std::string(kMaxKey, '\xff'), kMaxShards - 1), Kind::shard},
-           {stored::token(Serial{~std::uint64_t{0}}, kLanes - 1), Kind::token},
-           {stored::namespace_definition(""), Kind::name_space},
-           {stored::namespace_definition(std::string(64, '\xff')), Kind::name_space}}) {
-    for (const Kind other :
-         {Kind::meta, Kind::actor, Kind::record, Kind::shard, Kind::token, Kind::name_space}) {
+TEST(StoredKeys, OfATypeStandInItsRangeAndThoseOfOthersOutside) {
+  using stored::Type;
+  for (const auto& [key, type] : std::vector<std::pair<std::string, stored::Type>>{
+           {stored::meta(), stored::Type::meta},
+           {stored::actor(Partition{kPartitions - 1}), stored::Type::actor},
+           {stored::record(Commit{~std::uint64_t{0}}), stored::Type::record},
+           {shard(std::string(kMaxKey, '\xff'), kMaxShards - 1), stored::Type::shard},
+           {stored::token(Serial{~std::uint64_t{0}}, kLanes - 1), stored::Type::token},
+           {stored::namespace_definition(""), stored::Type::name_space},
+           {stored::namespace_definition(std::string(64, '\xff')), stored::Type::name_space}}) {
+    for (const stored::Type other :
+         {stored::Type::meta, stored::Type::actor, stored::Type::record, stored::Type::shard,
+          stored::Type::token, stored::Type::name_space}) {
       const auto [from, to] = stored::all(other);
-      EXPECT_EQ(from <= key && key < to, kind == other) << static_cast<char>(other);
+      EXPECT_EQ(from <= key && key < to, type == other) << static_cast<char>(other);
     }
   }
 }

@@ -5,6 +5,9 @@
 #include <set>
 #include <string>
 
+#include "protocol/distinct_words.h"
+#include "protocol/frequency_words.h"
+#include "protocol/shard_number.h"
 #include "tests/cluster/hand_driven.h"
 
 namespace quipu::test {
@@ -46,6 +49,74 @@ class Decisions : public ::testing::Test {
 
   HandDriven nodes_;
 };
+
+TEST_F(Decisions, AResetEndsTheCountersOfAllKinds) {
+  const std::string key = nodes_.key_of(1);
+  const std::vector<MemberIndex> owners = nodes_.owners(key);
+  const std::uint64_t hash = 7;
+  const std::string element = distinct::words_of({&hash, 1});
+  const ShardIndex shard = shard_of(Kind::distinct);
+  nodes_.cut_off(owners[0]);
+  (void)nodes_.op(owners[0], {.key = key, .words = element, .shard = shard, .kind = OpKind::apply});
+  (void)nodes_.op(owners[1], {.key = key, .amount = 5, .shard = 0});
+  nodes_.pass(1s);
+  nodes_.connect(owners[0]);
+  nodes_.pass(2s);
+  ASSERT_EQ(nodes_.held(owners[2], key), 5);
+  ASSERT_EQ(nodes_.state(owners[2], key, shard).parts.size(), 1u) << "two nodes made one each";
+  EXPECT_EQ(decide(1, key, "reset"), "0");
+  nodes_.pass(1s);
+  for (const MemberIndex owner : owners) {
+    EXPECT_EQ(nodes_.held(owner, key), 0);
+    EXPECT_TRUE(nodes_.state(owner, key, shard).parts.empty());
+  }
+}
+
+// What was just counted through a node went home, and came back to nobody yet. And what the home
+// does not know to have ended, it would go on with.
+TEST_F(Decisions, AreMadeAtHomeAboutACounterThatCountsThere) {
+  const std::string key = nodes_.key_of(1);
+  const std::vector<MemberIndex> owners = nodes_.owners(key);
+  const frequency::Increment one{7, 5};
+  const std::string words = frequency::words_to_add({&one, 1});
+  const ShardIndex shard = shard_of(Kind::frequency);
+  const auto count = [&] {
+    return nodes_.code(
+        nodes_.op(owners[1], {.key = key, .words = words, .shard = shard, .kind = OpKind::apply}));
+  };
+  const auto total = [&] { return nodes_.state(owners[0], key, shard).parts.size(); };
+  ASSERT_EQ(count(), Code::ok);
+  EXPECT_EQ(decide(owners[1], key, "reset"), "0") << "at once";
+  EXPECT_EQ(decided(owners[0]), 1u);
+  EXPECT_EQ(total(), 0u);
+  ASSERT_EQ(count(), Code::ok);
+  nodes_.pass(1s);
+  EXPECT_EQ(decide(owners[2], key, "reset"), "0") << "it has heard of the counter";
+  EXPECT_EQ(decided(owners[0]), 2u);
+  EXPECT_EQ(total(), 0u);
+  // A sum counts wherever it is asked, and is decided about there.
+  nodes_.pass(1s);
+  nodes_.add(owners[1], key, 5);
+  EXPECT_EQ(decide(owners[1], key, "reset"), "0");
+  EXPECT_EQ(decided(owners[1]), 1u);
+  EXPECT_EQ(nodes_.held(owners[1], key), 0);
+}
+
+// What this node sent home, it hears of soon. Then its own memory tells.
+TEST_F(Decisions, AKeyThatOnceCountedAtHomeIsASumLikeAnyOther) {
+  const std::string key = nodes_.key_of(1);
+  const std::vector<MemberIndex> owners = nodes_.owners(key);
+  const frequency::Increment one{7, 5};
+  const std::string words = frequency::words_to_add({&one, 1});
+  const ShardIndex shard = shard_of(Kind::frequency);
+  ASSERT_EQ(nodes_.code(nodes_.op(
+                owners[1], {.key = key, .words = words, .shard = shard, .kind = OpKind::apply})),
+            Code::ok);
+  EXPECT_EQ(decide(owners[1], key, "reset"), "0");
+  nodes_.pass(2s);
+  ASSERT_EQ(nodes_.code(nodes_.op(owners[1], {.key = key, .amount = 5, .shard = 0})), Code::ok);
+  EXPECT_EQ(nodes_.held(owners[1], key), 5) << "who acknowledges it shows it";
+}
 
 TEST_F(Decisions, AnOwnerDecidesByItself) {
   const std::string key = nodes_.key_of(1);

@@ -1,8 +1,11 @@
 // What a namespace says holds for the counters that have its prefix, and for no others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "protocol/shard_number.h"
+#include "storage/kinds/distinct.h"
 #include "tests/cluster/hand_driven.h"
 
 namespace quipu::test {
@@ -138,6 +141,80 @@ TEST(NamespacePolicy, of_strong_refuses_reads_without_a_quorum) {
   nodes.pass(1s);
   EXPECT_EQ(nodes.value(strong)->code, Code::no_quorum);
   EXPECT_EQ(nodes.value(nodes.read(0, "views:1", ReadLevel::by_default))->code, Code::ok);
+}
+
+// ---- kinds ----
+
+// PFADD with one element.
+std::uint64_t add_element(HandDriven& nodes, MemberIndex node, std::string_view key) {
+  const std::uint64_t hash = 42;
+  const std::string words = distinct::words_of({&hash, 1});
+  return nodes.op(
+      node, {.key = key, .words = words, .shard = shard_of(Kind::distinct), .kind = OpKind::apply});
+}
+
+TEST(NamespaceKind, creates_no_counter_of_another_kind_and_names_its_own) {
+  HandDriven nodes;
+  create(nodes, "visitors", {.kind = Kind::distinct, .precision = 11});
+  create(nodes, "likes", {.kind = Kind::sum});
+  for (const MemberIndex node : nodes.all()) {
+    const auto refused = nodes.done(nodes.add(node, "visitors:1", 1));
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->code, Code::wrong_type);
+    EXPECT_EQ(refused->detail,
+              "the namespace 'visitors' has counters of the kind distinct: its kind was fixed when "
+              "it was created");
+    EXPECT_EQ(nodes.code(add_element(nodes, node, "visitors:1")), Code::ok);
+    const auto of_sums = nodes.done(add_element(nodes, node, "likes:1"));
+    EXPECT_EQ(of_sums->code, Code::wrong_type);
+    EXPECT_NE(of_sums->detail.find("of the kind sum"), std::string::npos) << of_sums->detail;
+    EXPECT_EQ(nodes.code(nodes.add(node, "likes:1", 1)), Code::ok);
+    EXPECT_EQ(nodes.code(nodes.add(node, "visitors", 1)), Code::ok) << "a key without ':'";
+  }
+  EXPECT_EQ(nodes.done(nodes.add(0, "visitors:1", 1))->detail,
+            "the key has a counter of another kind, distinct");
+}
+
+TEST(NamespaceKind, holds_for_adds_that_are_forwarded_and_for_those_with_tokens) {
+  HandDriven nodes(five());
+  create(nodes, "visitors", {.kind = Kind::distinct});
+  std::string key = "visitors:1";
+  for (int i = 2; std::ranges::count(nodes.owners(key), MemberIndex{0}) > 0; ++i)
+    key = "visitors:" + std::to_string(i);
+  const std::uint64_t forwarded = nodes.add(0, key, 1);
+  nodes.pass(100ms);
+  EXPECT_EQ(nodes.code(forwarded), Code::wrong_type);
+  EXPECT_NE(nodes.done(forwarded)->detail.find("of the kind distinct"), std::string::npos);
+  const Token token = nodes.session(0, 0);
+  const std::uint64_t tokened = nodes.add(0, key, 1, {.shard = 0, .token = token});
+  nodes.pass(100ms);
+  EXPECT_EQ(nodes.code(tokened), Code::wrong_type);
+}
+
+TEST(NamespaceKind, leaves_counters_alone_that_existed_before) {
+  HandDriven nodes;
+  ASSERT_EQ(nodes.code(nodes.add(0, "visitors:1", 3)), Code::ok);
+  create(nodes, "visitors", {.kind = Kind::distinct});
+  EXPECT_EQ(nodes.code(nodes.add(0, "visitors:1", 1)), Code::ok);
+  EXPECT_EQ(nodes.total(0, "visitors:1", ReadLevel::local), 4);
+  EXPECT_EQ(nodes.code(add_element(nodes, 0, "visitors:1")), Code::wrong_type);
+  EXPECT_EQ(nodes.code(nodes.reset(0, "visitors:1")), Code::ok);
+  EXPECT_EQ(nodes.code(nodes.add(0, "visitors:1", 1)), Code::wrong_type);
+  EXPECT_EQ(nodes.code(add_element(nodes, 0, "visitors:1")), Code::ok);
+}
+
+// Else an add to one of its shards would not see that the counter is new.
+TEST(NamespaceKind, lets_no_counter_be_spread_unless_it_is_the_sum) {
+  HandDriven nodes;
+  create(nodes, "visitors", {.kind = Kind::distinct});
+  create(nodes, "likes", {.kind = Kind::sum});
+  const auto raise = [&](std::string_view key) {
+    const std::uint64_t id = nodes.op(0, {.key = key, .amount = 4, .kind = OpKind::raise});
+    nodes.pass(1s);
+    return nodes.code(id);
+  };
+  EXPECT_EQ(raise("visitors:1"), Code::wrong_type);
+  EXPECT_EQ(raise("likes:1"), Code::ok);
 }
 
 // ---- strict ----

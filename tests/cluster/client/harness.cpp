@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "protocol/distinct_words.h"
 #include "tests/cluster/frames.h"
 
 namespace quipu {
@@ -118,12 +119,20 @@ void ClientHarness::take_frame(ConnectionId connection, FrameType type, Payload 
     auto op = decode_op(payload);
     ASSERT_TRUE(op.ok()) << op.status().message();
     if (options_.journaled && op->kind != OpKind::open_session) expect_journaled(*op);
-    ops.push_back({connection, *op, std::string(op->key)});
-    ops.back().op.key = {};
+    ops.push_back({connection, *op, std::string(op->key), std::string(op->words)});
+    ops.back().op.key = ops.back().op.words = {};
   } else if (type == FrameType::read) {
     auto read = decode_read(payload);
     ASSERT_TRUE(read.ok()) << read.status().message();
     reads.push_back({connection, read->id, read->level, {read->keys.begin(), read->keys.end()}});
+  } else if (type == FrameType::query) {
+    auto query = decode_query(payload);
+    ASSERT_TRUE(query.ok()) << query.status().message();
+    queries.push_back({connection,
+                       query->id,
+                       query->level,
+                       std::string(query->words),
+                       {query->keys.begin(), query->keys.end()}});
   } else if (type == FrameType::list) {
     auto list = decode_list(payload);
     ASSERT_TRUE(list.ok()) << list.status().message();
@@ -209,8 +218,53 @@ void ClientHarness::add_for(Affinity affinity, std::uint64_t call, const std::st
   perform();
 }
 
-void ClientHarness::reset(std::uint64_t call, const std::string& key, Ack ack) {
-  core.reset(now, CallId{call}, {.key = key, .ack = ack, .timeout = std::chrono::seconds(5)},
+namespace {
+
+std::vector<Item> items_of(std::vector<std::string> names) {
+  std::vector<Item> items;
+  for (std::string& name : names) items.push_back({std::move(name)});
+  return items;
+}
+
+}  // namespace
+
+void ClientHarness::apply(std::uint64_t call, const std::string& key,
+                          std::vector<std::string> elements) {
+  core.apply(now, CallId{call},
+             {.key = key,
+              .timeout = std::chrono::seconds(5),
+              .counter = Kind::distinct,
+              .items = items_of(std::move(elements)),
+              .ticket = call},
+             effects_);
+  perform();
+}
+
+void ClientHarness::apply_bound(std::uint64_t call, const std::string& key,
+                                std::vector<std::string> elements, const ClientBinding& binding) {
+  core.apply(now, CallId{call},
+             {.key = key,
+              .timeout = std::chrono::seconds(5),
+              .counter = Kind::distinct,
+              .items = items_of(std::move(elements)),
+              .ticket = call,
+              .bound = binding},
+             effects_);
+  perform();
+}
+
+void ClientHarness::count_distinct(std::uint64_t call, std::vector<std::string> keys) {
+  core.query(now, CallId{call},
+             {.kind = Kind::distinct,
+              .words = distinct::kCountQuestion,
+              .keys = {keys.begin(), keys.end()}},
+             {}, std::chrono::seconds(5), effects_);
+  perform();
+}
+
+void ClientHarness::reset(std::uint64_t call, const std::string& key, Ack ack, Kind counter) {
+  core.reset(now, CallId{call},
+             {.key = key, .ack = ack, .timeout = std::chrono::seconds(5), .counter = counter},
              effects_);
   perform();
 }
@@ -294,6 +348,13 @@ void ClientHarness::answer_namespaces(const SentNamespaces& request, NamespaceRe
   deliver(request.connection, frame);
 }
 
+void ClientHarness::answer_query(const SentQuery& query, QueryReply reply) {
+  reply.id = query.id;
+  std::string frame;
+  encode(frame, reply);
+  deliver(query.connection, frame);
+}
+
 void ClientHarness::answer_list(const SentList& list, Keys keys) {
   keys.id = list.id;
   std::string frame;
@@ -328,6 +389,7 @@ Sent take_first(std::deque<Sent>& sent) {
 SentOp ClientHarness::take_op() { return take_first(ops); }
 
 SentRead ClientHarness::take_read() { return take_first(reads); }
+SentQuery ClientHarness::take_query() { return take_first(queries); }
 SentList ClientHarness::take_list() { return take_first(lists); }
 SentNamespaces ClientHarness::take_namespaces() { return take_first(namespace_requests); }
 

@@ -1,5 +1,6 @@
 // harness.h: a client core whose cluster the test plays. The core's requests are in `ops`,
-// `reads`, `lists`, `namespace_requests` and `config_asks`, decoded, and the test answers them.
+// `reads`, `queries`, `lists`, `namespace_requests` and `config_asks`, decoded, and the test
+// answers them.
 //
 // Members are n1, n2, …; node i+1 has StoreId{101 + i} and the address "n<i+1>:1".
 #pragma once
@@ -17,14 +18,23 @@ namespace quipu {
 
 struct SentOp {
   ConnectionId connection{};
-  Op op;  // op.key borrows `key`; use that
+  Op op;  // without its key and words; use those below
   std::string key;
+  std::string words;
 };
 
 struct SentRead {
   ConnectionId connection{};
   std::uint64_t id = 0;
   ReadLevel level{};
+  std::vector<std::string> keys;
+};
+
+struct SentQuery {
+  ConnectionId connection{};
+  std::uint64_t id = 0;
+  ReadLevel level{};
+  std::string words;
   std::vector<std::string> keys;
 };
 
@@ -87,7 +97,14 @@ class ClientHarness {
                  std::chrono::milliseconds timeout = std::chrono::seconds(5));
   void add_for(Affinity affinity, std::uint64_t call, const std::string& key,
                std::chrono::milliseconds timeout = std::chrono::seconds(5));
-  void reset(std::uint64_t call, const std::string& key, Ack ack = Ack::disk);
+  // Adds elements to a counter of different ones.
+  void apply(std::uint64_t call, const std::string& key, std::vector<std::string> elements);
+  // The same. An earlier client may have sent it.
+  void apply_bound(std::uint64_t call, const std::string& key, std::vector<std::string> elements,
+                   const ClientBinding& binding);
+  void count_distinct(std::uint64_t call, std::vector<std::string> keys);
+  void reset(std::uint64_t call, const std::string& key, Ack ack = Ack::disk,
+             Kind counter = Kind::sum);
   void expire(std::uint64_t call, const std::string& key, std::int64_t at);
   void raise(std::uint64_t call, const std::string& key, std::int64_t count);
   void read(std::uint64_t call, const std::string& key, ReadLevel level = ReadLevel::local);
@@ -102,6 +119,7 @@ class ClientHarness {
   void answer_session(const SentOp& op, Serial serial);
   void answer_read(const SentRead& read, const Value& value);
   void answer_read(const SentRead& read, std::vector<Value> values);
+  void answer_query(const SentQuery& query, QueryReply reply);
   void answer_list(const SentList& list, Keys keys);
   void answer_namespaces(const SentNamespaces& request, NamespaceReply reply);
 
@@ -110,6 +128,7 @@ class ClientHarness {
   // The same, having answered with a fresh serial if it is an open_session.
   SentOp take_change();
   SentRead take_read();
+  SentQuery take_query();
   SentList take_list();
   SentNamespaces take_namespaces();
 
@@ -122,6 +141,7 @@ class ClientHarness {
 
   std::deque<SentOp> ops;
   std::deque<SentRead> reads;
+  std::deque<SentQuery> queries;
   std::deque<SentList> lists;
   std::deque<SentNamespaces> namespace_requests;
   std::size_t config_asks = 0;

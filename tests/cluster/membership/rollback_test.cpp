@@ -321,6 +321,37 @@ TEST(Restart, WithoutAReachablePeerServesAfterASecondWithFreshActors) {
   for (const MemberIndex node : nodes.all()) EXPECT_EQ(nodes.held(node, "a"), 2);
 }
 
+// However often it starts beside a peer that is down: else each start would leave a cell behind.
+TEST(Restart, ThatItsPeersConfirmLateGoesBackToItsActors) {
+  HandDriven nodes;
+  (void)nodes.add(0, "a", 1);
+  nodes.pass(1s);
+  const std::vector<ActorId> old = actors(nodes.state(0, "a"));
+  for (int start = 0; start < 3; ++start) {
+    nodes.crash(0);
+    nodes.start(0);
+    nodes.pass(1s);
+    for (int i = 0; i < (start == 0 ? 2 : 1); ++i)
+      EXPECT_EQ(nodes.code(nodes.add(0, start == 0 ? "a" : "b", 1)), Code::ok)
+          << "by another actor";
+    if (start < 2) continue;  // the next start comes before its peers do
+    nodes.connect(0);
+    nodes.pass(1s);
+  }
+  const std::vector<Cell> before = nodes.state(0, "a").cells;
+  ASSERT_EQ(before.size(), 2u);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 5)), Code::ok);
+  nodes.pass(1s);
+  const std::vector<Cell> after = nodes.state(0, "a").cells;
+  ASSERT_EQ(after.size(), 2u);
+  for (std::size_t i = 0; i < after.size(); ++i)
+    EXPECT_EQ(after[i].sum - before[i].sum, after[i].actor == old[0] ? 5 : 0);
+  // Its records say whose sums they are.
+  nodes.restart(0);
+  nodes.pass(1s);
+  for (const MemberIndex node : nodes.all()) EXPECT_EQ(nodes.held(node, "a"), 7 + 1);
+}
+
 TEST(Restart, LosesNothingThatWasDurable) {
   HandDriven nodes;
   for (int i = 0; i < 20; ++i)

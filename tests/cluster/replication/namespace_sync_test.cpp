@@ -331,6 +331,117 @@ TEST(DroppedNamespaces, can_be_created_again) {
   for (const MemberIndex node : nodes.all()) EXPECT_EQ(list(nodes, node), expected) << node;
 }
 
+// ---- kinds ----
+
+constexpr NamespacePolicy kDistinctOf11{.kind = Kind::distinct, .precision = 11};
+
+Request set_kind(std::string_view name, std::optional<Kind> kind) {
+  return {.action = Action::set, .name = name, .policy = {.kind = kind}, .fields = Request::kKind};
+}
+
+std::optional<Kind> kind_at(const HandDriven& nodes, MemberIndex node, std::string_view name) {
+  const std::optional<FixedKind> fixed = fixed_kind(*held(nodes, node, name));
+  return fixed ? std::optional(fixed->kind) : std::nullopt;
+}
+
+TEST(NamespaceKinds, are_known_to_all_members_and_shown_by_each) {
+  HandDriven nodes;
+  change(nodes, 0, create("visitors", kDistinctOf11));
+  for (const MemberIndex node : nodes.all()) {
+    EXPECT_EQ(list(nodes, node).at(1), (Namespace{"visitors", kDistinctOf11})) << node;
+    nodes.restart(node);
+    EXPECT_EQ(shown_policy(*held(nodes, node, "visitors")), kDistinctOf11) << "after a restart";
+  }
+}
+
+TEST(NamespaceKinds, are_changed_by_no_set_and_by_no_other_create) {
+  HandDriven nodes;
+  change(nodes, 0, create("visitors", kDistinctOf11));
+  change(nodes, 0, create("likes"));
+  Request precision = set_kind("visitors", Kind::distinct);
+  precision.policy.precision = 12;
+  precision.fields = Request::kPrecision;
+  const struct {
+    const char* story;
+    Request request;
+  } cases[] = {
+      {"another kind", set_kind("visitors", Kind::sum)},
+      {"unset", set_kind("visitors", std::nullopt)},
+      {"another precision", precision},
+      {"no precision", {.action = Action::set, .name = "visitors", .fields = Request::kPrecision}},
+      {"a kind for a namespace that has none", set_kind("likes", Kind::sum)},
+      {"a kind for the default namespace", set_kind("", Kind::sum)},
+      {"created with another kind", create("visitors", {.kind = Kind::sum})},
+      {"created without a kind", create("visitors")},
+      {"created without a precision", create("visitors", {.kind = Kind::distinct})},
+      {"created again with a kind", create("likes", {.kind = Kind::distinct})},
+  };
+  for (const auto& row : cases) {
+    const auto reply = nodes.namespaces_reply(nodes.namespaces(1, row.request));
+    ASSERT_TRUE(reply) << row.story;
+    EXPECT_EQ(reply->code, Code::invalid_argument) << row.story;
+    EXPECT_NE(reply->detail.find("are fixed when it is created"), std::string::npos)
+        << row.story << ": " << reply->detail;
+  }
+  change(nodes, 1, create("visitors", kDistinctOf11));
+  change(nodes, 2, set_kind("visitors", Kind::distinct));
+  EXPECT_EQ(shown_policy(*held(nodes, 0, "visitors")), kDistinctOf11) << "it is the same one";
+}
+
+TEST(NamespaceKinds, stay_when_other_settings_change) {
+  HandDriven nodes;
+  change(nodes, 0, create("visitors", kDistinctOf11));
+  change(nodes, 1,
+         {.action = Action::set,
+          .name = "visitors",
+          .policy = {.ack = Ack::quorum},
+          .fields = Request::kAck});
+  NamespacePolicy expected = kDistinctOf11;
+  expected.ack = Ack::quorum;
+  for (const MemberIndex node : nodes.all())
+    EXPECT_EQ(shown_policy(*held(nodes, node, "visitors")), expected) << node;
+}
+
+TEST(NamespaceKinds, are_those_of_the_first_of_two_creates_that_had_not_heard_of_each_other) {
+  for (const bool first_at_0 : {false, true}) {
+    HandDriven nodes;
+    nodes.cut_off(0);
+    const Request distinct = create("visitors", {.ack = Ack::quorum, .kind = Kind::distinct});
+    const Request sums = create("visitors", {.kind = Kind::sum});
+    (void)nodes.namespaces(first_at_0 ? 0 : 1, distinct, 1'800'000'000'000);
+    (void)nodes.namespaces(first_at_0 ? 1 : 0, sums, 1'800'000'000'001);
+    nodes.pass(1s);
+    nodes.connect(0);
+    nodes.pass(1s);
+    for (const MemberIndex node : nodes.all()) {
+      EXPECT_EQ(kind_at(nodes, node, "visitors"), Kind::distinct) << node;
+      EXPECT_EQ(shown_policy(*held(nodes, node, "visitors")).ack, std::nullopt)
+          << "the rest is of the last change";
+    }
+  }
+}
+
+TEST(NamespaceKinds, end_with_a_drop) {
+  HandDriven nodes;
+  change(nodes, 0, create("visitors", {.kind = Kind::distinct}));
+  change(nodes, 1, drop("visitors"));
+  for (const MemberIndex node : nodes.all())
+    EXPECT_EQ(kind_at(nodes, node, "visitors"), std::nullopt);
+  change(nodes, 2, create("visitors", {.kind = Kind::sum}));
+  for (const MemberIndex node : nodes.all())
+    EXPECT_EQ(kind_at(nodes, node, "visitors"), Kind::sum) << node;
+}
+
+TEST(NamespaceKinds, stay_where_a_later_change_had_not_heard_of_a_drop) {
+  HandDriven nodes;
+  change(nodes, 0, create("visitors", kDistinctOf11));
+  change_apart(nodes, drop("visitors"), set_shards("visitors", 1));
+  NamespacePolicy expected = kDistinctOf11;
+  expected.shards = 1;
+  for (const MemberIndex node : nodes.all())
+    EXPECT_EQ(shown_policy(*held(nodes, node, "visitors")), expected) << node;
+}
+
 // ---- lists ----
 
 TEST(NamespaceList, has_the_default_one_and_all_others_by_name) {
@@ -370,6 +481,13 @@ TEST(NamespaceChanges, that_are_wrong_are_refused_and_change_nothing) {
       {"an end beside shards",
        {.action = Action::set, .name = "likes", .policy = {.ttl = 1s}, .fields = Request::kTtl},
        "set ttl or shards, not both"},
+      {"shards of another kind than sums",
+       create("other", policy({.shards = 2, .kind = Kind::distinct})),
+       "set shards or another kind"},
+      {"a precision of sums", create("other", policy({.kind = Kind::sum, .precision = 11})),
+       "only counters of the kind distinct"},
+      {"no such precision", create("other", policy({.kind = Kind::distinct, .precision = 17})),
+       "10 to 16"},
       {"strict elsewhere", create("other", policy({.strict = true})), "only the default"},
   };
   const Hash128 before = nodes.core(0).executor().namespaces().sum();
@@ -496,6 +614,25 @@ TEST(NamespaceMembers, with_a_new_disk_get_all_definitions) {
   nodes.start(2);
   nodes.connect(2);
   nodes.pass(2s);
+  EXPECT_EQ(nodes.core(2).executor().namespaces().all(),
+            nodes.core(0).executor().namespaces().all());
+}
+
+// More than one message holds.
+TEST(NamespaceMembers, send_thousands_of_definitions) {
+  HandDriven nodes;
+  nodes.cut_off(2);
+  for (const MemberIndex node : {MemberIndex{0}, MemberIndex{1}}) {
+    nodes.cut_off(node);
+    for (std::size_t i = 0; i < kMaxNamespaces; ++i) {
+      const std::string name = "n" + std::to_string(node) + "/" + std::to_string(i);
+      (void)nodes.namespaces(node, create(name, kDistinctOf11));
+    }
+    nodes.pass(500ms);
+  }
+  nodes.connect_all();
+  nodes.pass(3s);
+  EXPECT_EQ(nodes.core(2).executor().namespaces().named(), 2 * kMaxNamespaces);
   EXPECT_EQ(nodes.core(2).executor().namespaces().all(),
             nodes.core(0).executor().namespaces().all());
 }

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/shard_number.h"
+
 namespace quipu::test {
 namespace {
 
@@ -126,6 +128,62 @@ RC_GTEST_PROP(Outbox, is_a_list_of_shards_each_of_them_once, ()) {
     const Commit some{1 + which % commit};
     RC_ASSERT(outbox.reached(some) == model.reached(some));
   }
+}
+
+// `count` units of a large body.
+Units some_units(Unit first, Unit count) {
+  Units units;
+  units.are_of(std::size_t{4} << 20);
+  for (Unit unit = first; unit < first + count; ++unit) units.add(unit);
+  return units;
+}
+
+PlacedRef placed_body(std::size_t number) {
+  static std::vector<std::string> keys(64);
+  std::string& key = keys[number];
+  key = "k" + std::to_string(number);
+  return {{key, shard_of(Kind::frequency)}, Placement(number * 0x9e3779b97f4a7c15)};
+}
+
+// What it forgets of them, it sends as a whole.
+RC_GTEST_PROP(Outbox, remembers_units_within_its_bound, ()) {
+  Outbox outbox(1000, 3, 7);
+  std::map<std::string, std::vector<Unit>> missing;  // what no frame has that is in flight
+  std::vector<std::uint64_t> flying;
+  for (int step = 0; step < 60; ++step) {  // some push more than the bound
+    const int what = *rc::gen::inRange(0, 10);
+    if (what < 6) {
+      const PlacedRef shard = placed_body(*rc::gen::inRange<std::size_t>(0, 64));
+      const Unit first = *rc::gen::inRange<Unit>(0, 1'000'000);
+      const Units units = some_units(first, *rc::gen::inRange<Unit>(1, 200'000));
+      RC_ASSERT(outbox.push(shard, Commit{1}, &units));
+      missing[std::string(shard.shard.key)].push_back(first);
+    } else if (what < 8 && outbox.can_take()) {
+      const std::size_t count = *rc::gen::inRange<std::size_t>(1, outbox.next_size() + 1);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Units units = outbox.next_units(i);
+        for (const Unit unit : missing[outbox.next_item(i).shard.key])
+          RC_ASSERT(units.all() || std::ranges::binary_search(units.some(), unit));
+      }
+      flying.push_back(outbox.next_number());
+      outbox.take(count, Commit{1});
+    } else if (what == 8 && !flying.empty()) {
+      for (const Outbox::Item& item : outbox.acked(flying.back()).items)
+        missing[item.shard.key].clear();
+      flying.pop_back();
+    } else if (what == 9) {
+      outbox.relink();
+      flying.clear();
+    }
+    RC_ASSERT(outbox.unit_bytes() <= Outbox::kMostUnitBytes);
+  }
+  outbox.relink();
+  while (outbox.can_take()) {
+    const std::uint64_t number = outbox.next_number();
+    outbox.take(outbox.next_size(), Commit{1});
+    static_cast<void>(outbox.acked(number));
+  }
+  RC_ASSERT(outbox.unit_bytes() == 0);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using testing::UnorderedElementsAre;
 
 const std::string kDisk = ForgettingEnv::kRoot;
 
-leveldb::Status write(leveldb::Env& env, const std::string& name, const std::string& bytes) {
+leveldb::Status write_file(leveldb::Env& env, const std::string& name, const std::string& bytes) {
   return leveldb::WriteStringToFile(&env, bytes, name);
 }
 
@@ -32,12 +32,12 @@ std::vector<std::string> names(leveldb::Env& env) {
 
 TEST(ScratchEnv, ShowsTheDiskAndWhatWasWrittenOverItAndChangesNothingThere) {
   ForgettingEnv disk;
-  ASSERT_TRUE(write(disk, kDisk + "/a", "1").ok());
-  ASSERT_TRUE(write(disk, kDisk + "/b", "2").ok());
-  ASSERT_TRUE(write(disk, kDisk + "/c", "3").ok());
+  ASSERT_TRUE(write_file(disk, kDisk + "/a", "1").ok());
+  ASSERT_TRUE(write_file(disk, kDisk + "/b", "2").ok());
+  ASSERT_TRUE(write_file(disk, kDisk + "/c", "3").ok());
   ScratchEnv scratch(disk, 1000);
-  ASSERT_TRUE(write(scratch, kDisk + "/a", "one").ok());
-  ASSERT_TRUE(write(scratch, kDisk + "/d", "four").ok());
+  ASSERT_TRUE(write_file(scratch, kDisk + "/a", "one").ok());
+  ASSERT_TRUE(write_file(scratch, kDisk + "/d", "four").ok());
   ASSERT_TRUE(scratch.RemoveFile(kDisk + "/b").ok());
   ASSERT_TRUE(scratch.RenameFile(kDisk + "/d", kDisk + "/c").ok());
   EXPECT_EQ(read(scratch, kDisk + "/a"), "one");
@@ -58,18 +58,18 @@ TEST(ScratchEnv, ShowsTheDiskAndWhatWasWrittenOverItAndChangesNothingThere) {
 TEST(ScratchEnv, IsFullBeyondItsRoomAndHasItBackFromWhatIsRemovedOrReplaced) {
   ForgettingEnv disk;
   ScratchEnv scratch(disk, 10);
-  EXPECT_TRUE(write(scratch, kDisk + "/a", "12345").ok());
-  EXPECT_TRUE(is_out_of_space(write(scratch, kDisk + "/b", "123456")));
-  EXPECT_TRUE(write(scratch, kDisk + "/b", "12345").ok());
+  EXPECT_TRUE(write_file(scratch, kDisk + "/a", "12345").ok());
+  EXPECT_TRUE(is_out_of_space(write_file(scratch, kDisk + "/b", "123456")));
+  EXPECT_TRUE(write_file(scratch, kDisk + "/b", "12345").ok());
   EXPECT_TRUE(scratch.RemoveFile(kDisk + "/a").ok());
-  EXPECT_TRUE(write(scratch, kDisk + "/c", "12345").ok());
+  EXPECT_TRUE(write_file(scratch, kDisk + "/c", "12345").ok());
   EXPECT_TRUE(scratch.RenameFile(kDisk + "/c", kDisk + "/b").ok());
-  EXPECT_TRUE(write(scratch, kDisk + "/b", "1234567890").ok());
+  EXPECT_TRUE(write_file(scratch, kDisk + "/b", "1234567890").ok());
 }
 
 TEST(ScratchEnv, DoesNothingElseToTheDisk) {
   ForgettingEnv disk;
-  ASSERT_TRUE(write(disk, kDisk + "/a", "1").ok());
+  ASSERT_TRUE(write_file(disk, kDisk + "/a", "1").ok());
   ScratchEnv scratch(disk, 1000);
   leveldb::WritableFile* file = nullptr;
   EXPECT_FALSE(scratch.NewAppendableFile(kDisk + "/a", &file).ok());
