@@ -19,6 +19,9 @@ ClientCore::Change to_change(CounterChange&& change) {
           .affinity = change.affinity,
           .ttl = change.ttl,
           .at_ms = change.at_ms,
+          .counter = change.counter,
+          .words = std::move(change.words),
+          .items = std::move(change.items),
           .ticket = change.ticket,
           .bound = change.bound == nullptr ? std::nullopt : std::optional(*change.bound)};
 }
@@ -150,6 +153,11 @@ void ClientThread::give(CounterCall&& given) {
                        .timeout = std::min(wanted.timeout, kLongestTimeout)},
                       effects_);
   }
+  if (const auto* query = std::get_if<QueryCall>(&call)) {
+    const QueryQuestion& ask = query->question;
+    return core_.query(now, id, ask.request(0, 0), ask.items,
+                       std::min(ask.timeout, kLongestTimeout), effects_);
+  }
   if (const auto* range = std::get_if<RangeCall>(&call)) {
     const RangeQuestion& ask = range->question;
     return core_.range(now, id, ask.request(0, 0), std::min(ask.timeout, kLongestTimeout),
@@ -173,6 +181,8 @@ void ClientThread::give(CounterCall&& given) {
 
 void ClientThread::change(Instant now, CallId id, CounterChange&& change) {
   switch (change.kind) {
+    case OpKind::apply:
+      return core_.apply(now, id, to_change(std::move(change)), effects_);
     case OpKind::reset:
       return core_.reset(now, id, to_change(std::move(change)), effects_);
     case OpKind::expire:
@@ -264,6 +274,8 @@ void ClientThread::complete(ClientEffects::Completion completion) {
     answer(call, std::move(*ended), completion.total);
   } else if (const auto* values = std::get_if<Values>(&completion.answer)) {
     answer(call, *values);
+  } else if (auto* query = std::get_if<QueryReply>(&completion.answer)) {
+    answer(call, std::move(*query));
   } else if (auto* range = std::get_if<RangeReply>(&completion.answer)) {
     answer(call, std::move(*range));
   } else if (auto* keys = std::get_if<Keys>(&completion.answer)) {

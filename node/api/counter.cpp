@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "node/api/call_forms.h"
+#include "node/api/call_parts.h"
+#include "node/api/range_calls.h"
 #include "node/base/clock.h"
 #include "node/cores/counter_backend.h"
 #include "protocol/affinity.h"
 
 namespace quipu {
 namespace {
-
-constexpr auto kLongestSpan = std::chrono::duration_cast<std::chrono::seconds>(kMaxTtl);
 
 CounterChange addition(const std::string& key, std::int64_t amount, AddOptions options) {
   return {.kind = OpKind::add,
@@ -23,54 +23,16 @@ CounterChange addition(const std::string& key, std::int64_t amount, AddOptions o
           .timeout = options.timeout,
           .affinity = affinity_of(options.affinity),
           .ttl = options.ttl,
-          .at_ms = moment_of(options)};
+          .at_ms = moment_of(options.at)};
 }
 
-CounterChange change(OpKind kind, const std::string& key, std::int64_t amount,
-                     ChangeOptions options) {
-  return {
-      .kind = kind, .key = key, .amount = amount, .ack = options.ack, .timeout = options.timeout};
-}
-
-// An end before 1970, too, is in the past. 0 would mean that there is none.
 CounterChange end_at(const std::string& key, std::chrono::system_clock::time_point when,
                      ChangeOptions options) {
-  const auto ms = std::chrono::floor<std::chrono::milliseconds>(when.time_since_epoch()).count();
-  return change(OpKind::expire, key, std::max<std::int64_t>(1, ms), options);
+  return change_of(Kind::sum, OpKind::expire, key, end_of(when), options);
 }
 
 CounterChange no_end(const std::string& key, ChangeOptions options) {
-  return change(OpKind::expire, key, 0, options);
-}
-
-// Beyond what a node takes, it is refused there.
-Wall wall_of(std::chrono::system_clock::time_point time) {
-  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch());
-  return std::clamp(Wall{ms}, Wall{}, kLatestDate);
-}
-
-RangeQuestion range_question(const std::string& key, std::chrono::seconds step,
-                             ReadOptions options) {
-  // No step is longer than all time.
-  step = std::clamp<std::chrono::seconds>(step, std::chrono::seconds(0), kLongestSpan);
-  return {.key = key, .step = step, .level = options.level, .timeout = options.timeout};
-}
-
-RangeQuestion between(const std::string& key, std::chrono::system_clock::time_point from,
-                      std::chrono::system_clock::time_point to, std::chrono::seconds step,
-                      ReadOptions options) {
-  RangeQuestion ask = range_question(key, step, options);
-  ask.from = wall_of(from);
-  ask.to = wall_of(to);
-  return ask;
-}
-
-// A span below 1 s is refused as an empty range, which it is.
-RangeQuestion until_now(const std::string& key, std::chrono::seconds span,
-                        std::chrono::seconds step, ReadOptions options) {
-  RangeQuestion ask = range_question(key, step, options);
-  ask.last = std::clamp<std::chrono::seconds>(span, std::chrono::seconds(0), kLongestSpan);
-  return ask;
+  return change_of(Kind::sum, OpKind::expire, key, 0, options);
 }
 
 Result<Rate> rate_of(const Result<Range>& range) {
@@ -85,22 +47,6 @@ Result<Rate> rate_of(const Result<Range>& range) {
 
 CounterQuestion question(const std::string& key, ReadOptions options) {
   return {.key = key, .level = options.level, .timeout = options.timeout};
-}
-
-constexpr auto as_answer = [](Status why) { return why; };
-
-// The caller holds the backend: the Counter may go while its call waits.
-Status change_and_wait(const std::shared_ptr<CounterBackend> backend, CounterChange change) {
-  return wait_for<Status>(
-      *backend, change.timeout, 1,
-      [&](ChangeCall::Done done) { backend->submit(std::move(change), std::move(done)); },
-      as_answer);
-}
-
-std::future<Status> change_async(CounterBackend& backend, CounterChange change) {
-  return future_of<Status>(
-      backend, [&](ChangeCall::Done done) { backend.submit(std::move(change), std::move(done)); },
-      as_answer);
 }
 
 // ---- add_and_read ----
@@ -130,26 +76,9 @@ void add_and_tell(const std::shared_ptr<CounterBackend>& backend, CounterChange 
   backend->begin(ChangeCall(std::move(change), std::move(added), total.get()));
 }
 
-// ---- range and rate ----
+// ---- rate ----
 
-using RangeDone = std::function<void(Result<Range>)>;
 using RateDone = std::function<void(Result<Rate>)>;
-
-void begin_range(CounterBackend& backend, RangeQuestion ask, RangeDone done) {
-  backend.begin(RangeCall{std::move(ask), callable(std::move(done))});
-}
-
-Result<Range> range_and_wait(const std::shared_ptr<CounterBackend> backend, RangeQuestion ask) {
-  return wait_for<Result<Range>>(
-      *backend, ask.timeout, 1,
-      [&](RangeDone done) { begin_range(*backend, std::move(ask), std::move(done)); }, as_answer);
-}
-
-std::future<Result<Range>> range_in_future(CounterBackend& backend, RangeQuestion ask) {
-  return future_of<Result<Range>>(
-      backend, [&](RangeDone done) { begin_range(backend, std::move(ask), std::move(done)); },
-      as_answer);
-}
 
 void begin_rate(CounterBackend& backend, RangeQuestion ask, RateDone done) {
   ask.only_past = true;
@@ -208,15 +137,16 @@ std::future<Result<Reading>> Counter::read_async(ReadOptions options) {
 }
 
 Status Counter::reset(ChangeOptions options) {
-  return change_and_wait(backend_, change(OpKind::reset, key_, 0, options));
+  return change_and_wait(backend_, change_of(Kind::sum, OpKind::reset, key_, 0, options));
 }
 
 void Counter::reset(ChangeOptions options, std::function<void(Status)> done) {
-  backend_->submit(change(OpKind::reset, key_, 0, options), callable(std::move(done)));
+  backend_->submit(change_of(Kind::sum, OpKind::reset, key_, 0, options),
+                   callable(std::move(done)));
 }
 
 std::future<Status> Counter::reset_async(ChangeOptions options) {
-  return change_async(*backend_, change(OpKind::reset, key_, 0, options));
+  return change_async(*backend_, change_of(Kind::sum, OpKind::reset, key_, 0, options));
 }
 
 using TimePoint = std::chrono::system_clock::time_point;
@@ -249,44 +179,44 @@ std::future<Status> Counter::persist_async(ChangeOptions options) {
 
 Result<Range> Counter::range(TimePoint from, TimePoint to, std::chrono::seconds step,
                              ReadOptions options) {
-  return range_and_wait(backend_, between(key_, from, to, step, options));
+  return range_and_wait(backend_, between(Kind::sum, key_, from, to, step, options));
 }
 
 void Counter::range(TimePoint from, TimePoint to, std::chrono::seconds step, ReadOptions options,
                     RangeDone done) {
-  begin_range(*backend_, between(key_, from, to, step, options), std::move(done));
+  begin_range(*backend_, between(Kind::sum, key_, from, to, step, options), std::move(done));
 }
 
 std::future<Result<Range>> Counter::range_async(TimePoint from, TimePoint to,
                                                 std::chrono::seconds step, ReadOptions options) {
-  return range_in_future(*backend_, between(key_, from, to, step, options));
+  return range_in_future(*backend_, between(Kind::sum, key_, from, to, step, options));
 }
 
 Result<Range> Counter::last(std::chrono::seconds span, std::chrono::seconds step,
                             ReadOptions options) {
-  return range_and_wait(backend_, until_now(key_, span, step, options));
+  return range_and_wait(backend_, until_now(Kind::sum, key_, span, step, options));
 }
 
 void Counter::last(std::chrono::seconds span, std::chrono::seconds step, ReadOptions options,
                    RangeDone done) {
-  begin_range(*backend_, until_now(key_, span, step, options), std::move(done));
+  begin_range(*backend_, until_now(Kind::sum, key_, span, step, options), std::move(done));
 }
 
 std::future<Result<Range>> Counter::last_async(std::chrono::seconds span, std::chrono::seconds step,
                                                ReadOptions options) {
-  return range_in_future(*backend_, until_now(key_, span, step, options));
+  return range_in_future(*backend_, until_now(Kind::sum, key_, span, step, options));
 }
 
 Result<Rate> Counter::rate(std::chrono::seconds span, ReadOptions options) {
   const std::shared_ptr<CounterBackend> backend = backend_;
-  RangeQuestion ask = until_now(key_, span, {}, options);
+  RangeQuestion ask = until_now(Kind::sum, key_, span, {}, options);
   return wait_for<Result<Rate>>(
       *backend, ask.timeout, 1,
       [&](RateDone done) { begin_rate(*backend, std::move(ask), std::move(done)); }, as_answer);
 }
 
 void Counter::rate(std::chrono::seconds span, ReadOptions options, RateDone done) {
-  begin_rate(*backend_, until_now(key_, span, {}, options), std::move(done));
+  begin_rate(*backend_, until_now(Kind::sum, key_, span, {}, options), std::move(done));
 }
 
 std::future<Result<Rate>> Counter::rate_async(std::chrono::seconds span, ReadOptions options) {
@@ -295,7 +225,7 @@ std::future<Result<Rate>> Counter::rate_async(std::chrono::seconds span, ReadOpt
 }
 
 Status Counter::raise_shards(std::uint16_t count, ChangeOptions options) {
-  return change_and_wait(backend_, change(OpKind::raise, key_, count, options));
+  return change_and_wait(backend_, change_of(Kind::sum, OpKind::raise, key_, count, options));
 }
 
 }  // namespace quipu

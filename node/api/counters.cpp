@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "node/api/call_forms.h"
+#include "node/api/distinct_calls.h"
 #include "node/api/namespaces.h"
 #include "node/base/clock.h"
 #include "node/base/version.h"
@@ -63,7 +64,7 @@ void begin_adds(CounterBackend& backend, std::vector<Addition> items, const AddO
                       .timeout = options.timeout,
                       .affinity = affinity,
                       .ttl = options.ttl,
-                      .at_ms = moment_of(options)};
+                      .at_ms = moment_of(options.at)};
     calls.emplace_back(
         ChangeCall(std::move(add), [all, i](Status status) { all->answer(i, std::move(status)); }));
   }
@@ -133,7 +134,9 @@ void begin_change(CounterBackend& backend, NamespaceAction action, Namespace def
                              .name = std::move(definition.name),
                              .policy = definition.policy,
                              .fields = Request::kAck | Request::kRead | Request::kShards |
-                                       Request::kTtl | Request::kDecide | Request::kStrict,
+                                       Request::kTtl | Request::kDecide | Request::kTiers |
+                                       Request::kLate | Request::kStrict | Request::kKind |
+                                       Request::kPrecision,
                              .timeout = timeout};
   backend.begin(NamespaceCall{std::move(question), [done = std::move(done)](NamespaceReply reply) {
                                 done({.status = Status(reply.code, std::move(reply.detail)),
@@ -209,7 +212,37 @@ const std::shared_ptr<CounterBackend>& Counters::backend(std::string_view key) c
 
 Counter Counters::counter(std::string key) {
   const std::shared_ptr<CounterBackend>& of_key = backend(key);
-  return CounterBackend::make_counter(of_key, std::move(key));
+  return CounterBackend::make<Counter>(of_key, std::move(key));
+}
+
+Distinct Counters::distinct(std::string key) {
+  const std::shared_ptr<CounterBackend>& of_key = backend(key);
+  return CounterBackend::make<Distinct>(of_key, std::move(key));
+}
+
+Frequency Counters::frequency(std::string key) {
+  const std::shared_ptr<CounterBackend>& of_key = backend(key);
+  return CounterBackend::make<Frequency>(of_key, std::move(key));
+}
+
+Top Counters::top(std::string key) {
+  const std::shared_ptr<CounterBackend>& of_key = backend(key);
+  return CounterBackend::make<Top>(of_key, std::move(key));
+}
+
+Result<DistinctReading> Counters::count_distinct(std::vector<std::string> keys,
+                                                 ReadOptions options) {
+  return count_and_wait(backends_.front(), std::move(keys), options);
+}
+
+void Counters::count_distinct(std::vector<std::string> keys, ReadOptions options,
+                              DistinctDone done) {
+  begin_count(*backends_.front(), std::move(keys), options, callable(std::move(done)));
+}
+
+std::future<Result<DistinctReading>> Counters::count_distinct_async(std::vector<std::string> keys,
+                                                                    ReadOptions options) {
+  return count_in_future(*backends_.front(), std::move(keys), options);
 }
 
 std::string_view Counters::version() { return kVersion; }

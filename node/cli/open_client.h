@@ -26,7 +26,7 @@ class OpenClient {
   OpenClient& operator=(const OpenClient&) = delete;
 
   [[nodiscard]] Counter counter(std::string key) const {
-    return CounterBackend::make_counter(thread_, std::move(key));
+    return CounterBackend::make<Counter>(thread_, std::move(key));
   }
   [[nodiscard]] ClientThread& thread() const { return *thread_; }
 

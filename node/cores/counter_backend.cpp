@@ -31,6 +31,9 @@ void refuse_call(const ReadCall& call, const Status& why) { call.done(why); }
 void refuse_call(const ReadManyCall& call, const Status& why) {
   call.done(std::vector<Result<Reading>>(call.keys.size(), why));
 }
+void refuse_call(const QueryCall& call, const Status& why) {
+  call.done({.code = why.code(), .detail = std::string(why.detail())});
+}
 void refuse_call(const RangeCall& call, const Status& why) { call.done(why); }
 void refuse_call(const ListCall& call, const Status& why) {
   call.done(stopped_at(call.question.cursor, why));
@@ -47,9 +50,9 @@ void refuse_wrong(const CounterCall& call) {
 
 }  // namespace
 
-std::int64_t moment_of(const AddOptions& options) {
-  if (!options.at) return 0;
-  const auto since_1970 = options.at->time_since_epoch();
+std::int64_t moment_of(const std::optional<std::chrono::system_clock::time_point>& at) {
+  if (!at) return 0;
+  const auto since_1970 = at->time_since_epoch();
   return std::max<std::int64_t>(1,
                                 std::chrono::floor<std::chrono::milliseconds>(since_1970).count());
 }
@@ -84,6 +87,11 @@ void answer(const CounterCall& call, const Values& values) {
   readings.reserve(values.values.size());
   for (const Value& value : values.values) readings.push_back(to_reading(value));
   std::get<ReadManyCall>(call).done(std::move(readings));
+}
+
+void answer(const CounterCall& call, QueryReply reply) {
+  const auto* const asked = std::get_if<QueryCall>(&call);
+  asked != nullptr ? asked->done(std::move(reply)) : refuse_wrong(call);
 }
 
 void answer(const CounterCall& call, RangeReply reply) {

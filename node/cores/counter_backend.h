@@ -22,32 +22,55 @@
 #include "cluster/client/journal.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
+#include "protocol/item_words.h"
 #include "quipu/counters.h"
 
 namespace quipu {
 
 // A change of a Counter. Owns its key.
 struct CounterChange {
-  OpKind kind = OpKind::add;  // add, reset, raise or expire
+  OpKind kind = OpKind::add;  // add, apply, reset, raise or expire
   std::string key{};
   std::int64_t amount = 0;  // for an add; a raise: how many shards; an expire: as in Op
   Ack ack = Ack::disk;
   std::chrono::milliseconds timeout{5000};
   Affinity affinity{};              // for an add
-  std::chrono::milliseconds ttl{};  // for an add: as AddOptions::ttl
-  std::int64_t at_ms = 0;           // for an add or a reset: as in Op
-  // For an add through a client with a journal (cluster/client/journal.h).
+  std::chrono::milliseconds ttl{};  // for an add or an apply: as AddOptions::ttl
+  std::int64_t at_ms = 0;           // for an add, an apply or a reset: as in Op
+  // The kind of the counter. A reset of a sum resets a counter of any kind.
+  Kind counter = Kind::sum;
+  // For an apply: its words, or else the items that they are made from, on the backend's thread.
+  // Only there is the cluster's placement key known.
+  std::string words{};
+  std::vector<Item> items{};
+  // For an add or an apply through a client with a journal (cluster/client/journal.h).
   std::uint64_t ticket = 0;
   const ClientBinding* bound = nullptr;  // null: new; borrowed until the call is done
 };
 
 // AddOptions::at, as Op::at_ms. A time before 1970 was too long ago, as is 1 ms after it.
-[[nodiscard]] std::int64_t moment_of(const AddOptions& options);
+[[nodiscard]] std::int64_t moment_of(
+    const std::optional<std::chrono::system_clock::time_point>& at);
 
 struct CounterQuestion {
   std::string key{};
   ReadLevel level = ReadLevel::local;
   std::chrono::milliseconds timeout{5000};
+};
+
+// About the bodies of counters of one kind.
+struct QueryQuestion {
+  Kind kind{};
+  std::string words{};               // the question, or else it is about …
+  std::vector<std::string> items{};  // … these, and its words are made as those of a change
+  std::vector<std::string> keys{};
+  ReadLevel level = ReadLevel::by_default;
+  std::chrono::milliseconds timeout{5000};
+
+  // Borrows.
+  [[nodiscard]] Query request(std::uint64_t id, std::uint32_t timeout_ms) const {
+    return {id, kind, level, timeout_ms, words, {keys.begin(), keys.end()}};
+  }
 };
 
 struct RangeQuestion {
@@ -59,10 +82,11 @@ struct RangeQuestion {
   std::chrono::seconds step{};
   ReadLevel level = ReadLevel::by_default;
   std::chrono::milliseconds timeout{5000};
+  Kind kind = Kind::sum;
 
   // Borrows.
   [[nodiscard]] RangeRequest request(std::uint64_t id, std::uint32_t timeout_ms) const {
-    return {id, key, level, from, to, last, only_past, step, timeout_ms};
+    return {id, key, level, from, to, last, only_past, step, timeout_ms, kind};
   }
 };
 
@@ -104,6 +128,12 @@ struct ReadManyCall {
   Done done{};
 };
 
+struct QueryCall {
+  using Done = std::function<void(QueryReply)>;
+  QueryQuestion question;
+  Done done;
+};
+
 struct RangeCall {
   using Done = std::function<void(Result<Range>)>;
   RangeQuestion question;
@@ -120,7 +150,7 @@ struct NamespaceQuestion {
   NamespaceAction action = NamespaceAction::list;
   std::string name{};
   NamespacePolicy policy{};
-  std::uint8_t fields = 0;  // as in NamespaceRequest
+  std::uint16_t fields = 0;  // as in NamespaceRequest
   std::chrono::milliseconds timeout{5000};
 
   [[nodiscard]] bool only_reads() const { return action == NamespaceAction::list; }
@@ -142,7 +172,7 @@ struct StatusCall {
   Done done;
 };
 
-using CounterCall = std::variant<ChangeCall, ReadCall, ReadManyCall, RangeCall, ListCall,
+using CounterCall = std::variant<ChangeCall, ReadCall, ReadManyCall, QueryCall, RangeCall, ListCall,
                                  NamespaceCall, StatusCall>;
 
 // The keys of a ReadCall or a ReadManyCall. No keys: it is another call.
@@ -158,6 +188,7 @@ struct WantedRead {
 // ok may end any other call, too.
 void answer(const CounterCall& call, Status status, std::optional<std::int64_t> total = {});
 void answer(const CounterCall& call, const Values& values);
+void answer(const CounterCall& call, QueryReply reply);
 void answer(const CounterCall& call, RangeReply reply);
 void answer(const CounterCall& call, Keys keys);
 void answer(const CounterCall& call, NamespaceReply reply);
@@ -196,9 +227,9 @@ class CounterBackend : public std::enable_shared_from_this<CounterBackend> {
   [[nodiscard]] virtual std::chrono::milliseconds wait_for_room(std::chrono::milliseconds timeout,
                                                                 std::size_t calls) = 0;
 
-  // A friend of Counter, whose constructor is private.
-  [[nodiscard]] static Counter make_counter(std::shared_ptr<CounterBackend> backend,
-                                            std::string key) {
+  // A friend of Counter, Distinct and so on, whose constructors are private.
+  template <class Handle>
+  [[nodiscard]] static Handle make(std::shared_ptr<CounterBackend> backend, std::string key) {
     return {std::move(backend), std::move(key)};
   }
 };

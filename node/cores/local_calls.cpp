@@ -6,6 +6,8 @@
 
 #include "node/cores/core_router.h"
 #include "protocol/check.h"
+#include "protocol/item_words.h"
+#include "protocol/shard_number.h"
 
 namespace quipu {
 namespace {
@@ -26,6 +28,8 @@ std::size_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
 Instant deadline_of(const CounterCall& call, Instant now) {
   if (const auto* change = std::get_if<ChangeCall>(&call))
     return now + clamp_timeout(change->change.timeout);
+  if (const auto* query = std::get_if<QueryCall>(&call))
+    return now + clamp_timeout(query->question.timeout);
   if (const auto* range = std::get_if<RangeCall>(&call))
     return now + clamp_timeout(range->question.timeout);
   if (const auto* list = std::get_if<ListCall>(&call))
@@ -36,11 +40,19 @@ Instant deadline_of(const CounterCall& call, Instant now) {
   return now + clamp_timeout(read_in(call).timeout);
 }
 
+void make_words(CounterChange& change, HashKey placement) {
+  if (change.kind != OpKind::apply || !change.words.empty()) return;
+  change.words = words_to_add(change.counter, placement, change.items);
+  change.items = {};
+}
+
 Op to_op(const CounterChange& change, std::uint64_t id) {
   Op op;
   op.id = id;
   op.kind = change.kind;
   op.key = change.key;
+  op.words = change.words;
+  if (change.counter != Kind::sum) op.shard = shard_of(change.counter);
   op.amount = change.amount;
   op.ack = change.ack;
   op.timeout_ms = on_wire(change.timeout);
@@ -139,13 +151,15 @@ void LocalCalls::give(std::span<const std::uint64_t> ids) {
     ops.clear();
   };
   for (const std::uint64_t id : ids) {
-    const CounterCall& call = slots_[slot_of(id)].call->call;
-    if (const auto* change = std::get_if<ChangeCall>(&call)) {
+    CounterCall& call = slots_[slot_of(id)].call->call;
+    if (auto* change = std::get_if<ChangeCall>(&call)) {
+      make_words(change->change, port_.core()->executor().map().placement_key());
       ops.push_back(to_op(change->change, id));
       continue;
     }
     give_ops();
     if (const WantedRead wanted = read_in(call); !wanted.keys.empty()) ask(id, wanted);
+    if (const auto* query = std::get_if<QueryCall>(&call)) ask(id, query->question);
     if (const auto* range = std::get_if<RangeCall>(&call)) ask(id, range->question);
     if (const auto* list = std::get_if<ListCall>(&call)) ask(id, list->question);
     if (const auto* names = std::get_if<NamespaceCall>(&call)) ask(id, names->question);
@@ -160,6 +174,18 @@ void LocalCalls::ask(std::uint64_t id, const WantedRead& wanted) {
   read_.timeout_ms = on_wire(wanted.timeout);
   read_.keys.assign(wanted.keys.begin(), wanted.keys.end());
   port_.router().on_read(NodeClock::now(), kClient, read_);
+}
+
+void LocalCalls::ask(std::uint64_t id, const QueryQuestion& question) {
+  const CorePort::Event event(port_);
+  Query request = question.request(id, on_wire(question.timeout));
+  std::string words;
+  if (!question.items.empty()) {
+    words = question_about(question.kind, port_.core()->executor().map().placement_key(),
+                           question.items);
+    request.words = words;
+  }
+  event->on_query(NodeClock::now(), kClient, request, event.effects());
 }
 
 void LocalCalls::ask(std::uint64_t id, const RangeQuestion& question) {
@@ -249,6 +275,8 @@ void LocalCalls::finish(std::size_t slot, const Answer& told) {
     answer(ended.call, Status(done->code, done->detail), done->total);
   } else if (const auto* values = std::get_if<Values>(&told)) {
     answer(ended.call, *values);
+  } else if (const auto* query = std::get_if<QueryReply>(&told)) {
+    answer(ended.call, *query);
   } else if (const auto* range = std::get_if<RangeReply>(&told)) {
     answer(ended.call, *range);
   } else if (const auto* keys = std::get_if<Keys>(&told)) {

@@ -79,6 +79,7 @@ class LocalCalls final : public CounterBackend {
   void give(std::span<const std::uint64_t> ids);
   void ask(std::uint64_t id, const WantedRead& wanted);
   void ask(std::uint64_t id, const ListQuestion& question);
+  void ask(std::uint64_t id, const QueryQuestion& question);
   void ask(std::uint64_t id, const RangeQuestion& question);
   void ask(std::uint64_t id, const NamespaceQuestion& question);
   void ask_members(std::uint64_t id, Instant deadline);

@@ -237,6 +237,12 @@ Status check(const NodeOptions& options) {
   }
   for (const Namespace& one : options.namespaces) {
     if (std::string why = objection(one.name, one.policy); !why.empty()) return refuse(why);
+    // They are made as if long ago. So a kind would win over one that a create has fixed since.
+    if (one.policy.kind) {
+      return refuse(
+          "a namespace that a node defines at its start fixes no kind: create it with "
+          "quipu namespace create");
+    }
   }
   if (options.rebuild && options.members.size() < 2) {
     return refuse(

@@ -184,6 +184,8 @@ std::string set_field(Namespace& one, const RawSetting& field) {
     one.policy.strict = field.text == "true";
     return mistyped(field, Type::yes_no);
   }
+  if (field.key == "kind" || field.key == "precision")
+    return "is fixed by quipu namespace create alone";
   if (field.key != "name")
     return "is unknown: a namespace has name, ack, read, shards, ttl, decide, tiers, late and "
            "strict";

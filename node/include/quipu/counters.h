@@ -25,8 +25,11 @@
 
 #include "quipu/cluster_status.h"
 #include "quipu/counter.h"
+#include "quipu/distinct.h"
 #include "quipu/export.h"
+#include "quipu/frequency.h"
 #include "quipu/namespace.h"
+#include "quipu/top.h"
 
 namespace quipu {
 
@@ -106,6 +109,21 @@ class QUIPU_EXPORT Counters {
   // Returns at once, without asking the cluster: the counter need not exist yet.
   [[nodiscard]] Counter counter(std::string key);
 
+  // The same for a counter of different elements (distinct.h).
+  [[nodiscard]] Distinct distinct(std::string key);
+  // The same for a counter of frequencies (frequency.h).
+  [[nodiscard]] Frequency frequency(std::string key);
+  // The same for a counter of the most frequent items (top.h).
+  [[nodiscard]] Top top(std::string key);
+
+  // How many different elements these counters have together, as Distinct::count tells for one. An
+  // element that several of them have counts once. 1 to kMaxBatch keys.
+  Result<DistinctReading> count_distinct(std::vector<std::string> keys, ReadOptions options = {});
+  void count_distinct(std::vector<std::string> keys, ReadOptions options,
+                      std::function<void(Result<DistinctReading>)> done);
+  std::future<Result<DistinctReading>> count_distinct_async(std::vector<std::string> keys,
+                                                            ReadOptions options = {});
+
   // Adds each item to its counter, as Counter::add does. The answer has one status for each item,
   // in the same order. This is no transaction: some items may be counted and others not. But the
   // adds begin together, so the adds that one node executes share a sync of its disk. Several
@@ -141,7 +159,8 @@ class QUIPU_EXPORT Counters {
   std::future<NamespaceAnswer> create_namespace_async(Namespace definition,
                                                       std::chrono::milliseconds timeout = kWait);
 
-  // Replaces the policy of a namespace that exists. The default namespace, "", always does.
+  // Replaces the policy of a namespace that exists. The default namespace, "", always does. The
+  // kind and the precision must be those that it has (invalid_argument).
   NamespaceAnswer set_namespace(Namespace definition, std::chrono::milliseconds timeout = kWait);
   void set_namespace(Namespace definition, std::chrono::milliseconds timeout,
                      std::function<void(NamespaceAnswer)> done);

@@ -66,7 +66,8 @@ struct NodeOptions {
   // Required if an address is not loopback, since nothing is encrypted yet.
   bool insecure = false;
   // Definitions that this node makes at its start if they were never made. What exists, or was
-  // dropped, is not changed. Give all members the same list.
+  // dropped, is not changed. Give all members the same list. They fix no kind: only
+  // Counters::create_namespace does.
   std::vector<Namespace> namespaces{};
   // Moves a corrupt store aside and fills a new one from the peers.
   bool rebuild = false;

@@ -46,7 +46,11 @@ TEST_P(NamespacesTest, AreCreatedChangedListedAndDropped) {
   EXPECT_EQ(counters().create_namespace({std::string(65, 'a'), {}}).status.code(),
             Code::invalid_argument);
 
-  const Namespace strong{"likes", {.read = ReadLevel::strong, .decide = Decide::home}};
+  const Namespace strong{"likes",
+                         {.read = ReadLevel::strong,
+                          .decide = Decide::home,
+                          .tiers = {{.length = 60s, .kept = 48h}},
+                          .late = 1s}};
   EXPECT_TRUE(counters().set_namespace(strong).status.ok());
   const auto all = counters().namespaces();
   ASSERT_TRUE(all.ok()) << all.status().message();
@@ -64,6 +68,21 @@ TEST_P(NamespacesTest, RefuseAPolicyThatNoneMayHave) {
   for (const NamespacePolicy& policy : policies)
     EXPECT_EQ(counters().create_namespace({"otp", policy}).status.code(), Code::invalid_argument);
   EXPECT_EQ(counters().namespaces()->size(), 1u);
+}
+
+TEST_P(NamespacesTest, FixTheKindOfTheirCountersForGood) {
+  const Namespace visitors{"visitors", {.kind = Kind::distinct, .precision = 11}};
+  ASSERT_TRUE(counters().create_namespace(visitors).status.ok());
+  EXPECT_THAT(*counters().namespaces(), ElementsAre(Namespace{}, visitors));
+  EXPECT_EQ(counters().counter("visitors:1").add().code(), Code::wrong_type);
+  Namespace changed = visitors;
+  changed.policy.ack = Ack::memory;
+  EXPECT_TRUE(counters().set_namespace(changed).status.ok());
+  EXPECT_THAT(*counters().namespaces(), ElementsAre(Namespace{}, changed));
+  for (const NamespacePolicy& policy :
+       {NamespacePolicy{}, {.kind = Kind::sum}, {.kind = Kind::distinct}, {.precision = 12}})
+    EXPECT_EQ(counters().set_namespace({"visitors", policy}).status.code(), Code::invalid_argument);
+  EXPECT_THAT(*counters().namespaces(), ElementsAre(Namespace{}, changed));
 }
 
 TEST_P(NamespacesTest, ADropGoesStepByStepToItsEnd) {
@@ -146,6 +165,8 @@ TEST(NamespacesAtTheStart, AreThoseOfTheOptionsThatWereNeverMade) {
   options.namespaces = std::vector<Namespace>(kMaxNamespaces + 1);
   EXPECT_EQ(Node::open(options).status().code(), Code::invalid_argument);
   options.namespaces = {{"a:b", {}}};
+  EXPECT_EQ(Node::open(options).status().code(), Code::invalid_argument);
+  options.namespaces = {{"a", {.kind = Kind::sum}}};
   EXPECT_EQ(Node::open(options).status().code(), Code::invalid_argument);
 }
 

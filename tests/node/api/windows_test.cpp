@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <numeric>
 
@@ -48,6 +49,35 @@ TEST_P(WindowsTest, ARangeTellsWhatWasAddedInEachStep) {
     EXPECT_LT(*range->settled_until, now - 59min) << "adds may be an hour late";
   }
   EXPECT_EQ(home.read()->value, 7);
+}
+
+TEST_P(WindowsTest, ARangeOfElementsCountsEachOnceInAStep) {
+  define("hits");
+  Distinct visitors = counters().distinct("hits:home");
+  const auto now = system_clock::now();
+  for (const auto ago : {5min, 10min, 15min}) {
+    ASSERT_TRUE(visitors.add("ann", {.at = now - ago}).ok());
+    ASSERT_TRUE(visitors.add("at " + std::to_string(ago.count()), {.at = now - ago}).ok());
+  }
+  for (const ReadLevel level : {ReadLevel::local, ReadLevel::fresh, ReadLevel::strong}) {
+    const Result<Range> minutes = visitors.range(now - 16min, now, 60s, {.level = level});
+    ASSERT_TRUE(minutes.ok()) << minutes.status().message();
+    EXPECT_EQ(sum(*minutes), 6);
+    EXPECT_EQ(*std::ranges::max_element(minutes->counts), 2);
+    EXPECT_TRUE(minutes->complete);
+  }
+  // Whatever time it is, some step of three days has them all.
+  const auto days = visitors.range(now - 72h, now + 24h, 86'400s);
+  ASSERT_TRUE(days.ok()) << days.status().message();
+  EXPECT_THAT(sum(*days), testing::AnyOf(4, 5)) << "five, if midnight was meanwhile";
+  EXPECT_EQ(sum(*visitors.range_async(now - 1h, now).get()), 6);
+  EXPECT_EQ(sum(*visitors.last(1h)), 6);
+  EXPECT_EQ(sum(*visitors.last_async(1h).get()), 6);
+  std::promise<std::int64_t> told;
+  visitors.last(1h, 60s, {},
+                [&](const Result<Range>& range) { told.set_value(range.ok() ? sum(*range) : -1); });
+  EXPECT_EQ(told.get_future().get(), 6);
+  EXPECT_EQ(counters().counter("hits:home").last(1h).status().code(), Code::wrong_type);
 }
 
 TEST_P(WindowsTest, LastAndRateEndNow) {

@@ -71,7 +71,7 @@ class FaultyDisk : public testing::Test {
     EXPECT_TRUE(reactor_->listen().ok());
     reactor_->start({std::move(store), {std::move(*executor)}});
     EXPECT_TRUE(eventually([this] { return ready_.load(); }));
-    likes_.emplace(CounterBackend::make_counter(reactor_->calls(), "likes"));
+    likes_.emplace(CounterBackend::make<Counter>(reactor_->calls(), "likes"));
   }
 
   // Fills the disk while an add of kHeld waits for it, until others are refused so. If
@@ -244,7 +244,7 @@ class StartedOnAFullDisk : public testing::Test {
     reactor_->start({std::move(store), std::move(*recovered)});
   }
   [[nodiscard]] Counter counter() const {
-    return CounterBackend::make_counter(reactor_->calls(), "likes");
+    return CounterBackend::make<Counter>(reactor_->calls(), "likes");
   }
   [[nodiscard]] std::string said() {
     const std::lock_guard lock(mutex_);

@@ -176,6 +176,8 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "quipu.toml:6: the namespace's read must be a text in quotes"},
            Case{"[[namespace]]\nname = \"a\"\nshards = 1025",
                 "quipu.toml:6: the namespace's shards is 1025: choose 1 to 1024"},
+           Case{"[[namespace]]\nname = \"a\"\nkind = \"distinct\"",
+                "quipu.toml:6: the namespace's kind is fixed by quipu namespace create alone"},
            Case{"[[namespace]]\nname = \"a\"\nstrict = true",
                 "quipu.toml:4: only the default namespace can be strict"},
            Case{"[[namespace]]\nname = \"a\"\nttl = 5",
