@@ -56,6 +56,12 @@ void ClientContext::ask(Instant now, ClientId client, const RangeRequest& reques
   reply(port, client, RangeReply{.id = request.id, .code = Code::unavailable, .detail = kClosing});
 }
 
+void ClientContext::ask(Instant now, ClientId client, const Query& query) {
+  const CorePort::Event event(port);
+  if (!closing) return event->on_query(now, client, query, event.effects());
+  reply(port, client, QueryReply{.id = query.id, .code = Code::unavailable, .detail = kClosing});
+}
+
 ConfigReply ClientContext::config(std::uint64_t id) const {
   ConfigReply reply = port.core()->config(id);
   reply.ready = reply.ready && port.router().others_serve();

@@ -36,6 +36,7 @@ struct ClientContext {
   void ask(Instant now, ClientId client, const CountKeys& size);
   void ask(Instant now, ClientId client, const NamespaceRequest& request);
   void ask(Instant now, ClientId client, const RangeRequest& request);
+  void ask(Instant now, ClientId client, const Query& query);
   // As NodeCore::read_now.
   void read_now(Instant now, std::span<const std::string_view> asked, std::span<Value> found) const;
   // As NodeCore::decides. False once closing.

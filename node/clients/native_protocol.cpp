@@ -42,6 +42,11 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
       if (!read.ok()) return refuse(read.status(), out);
       return ask(*read);
     }
+    case FrameType::query: {
+      const Result<Query> query = decode_query(frame.payload);
+      if (!query.ok()) return refuse(query.status(), out);
+      return ask(*query);
+    }
     case FrameType::list: {
       const Result<List> list = decode_list(frame.payload);
       if (!list.ok()) return refuse(list.status(), out);

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster/changes/decision.h"
+
 namespace quipu {
 namespace {
 
@@ -18,7 +20,8 @@ std::vector<RespCommand> all_commands() {
        {counter_commands(), value_commands(), expiry_commands(), reset_commands(),
         transaction_commands(), script_commands(), keyspace_commands(), client_commands(),
         introspection_commands(), catalogue_commands(), cluster_commands(), quipu_commands(),
-        namespace_commands(), window_commands()})
+        namespace_commands(), window_commands(), distinct_commands(), frequency_commands(),
+        maximum_commands(), top_commands()})
     all.insert(all.end(), family.begin(), family.end());
   std::sort(all.begin(), all.end(),
             [](const RespCommand& a, const RespCommand& b) { return a.name < b.name; });
@@ -83,7 +86,9 @@ bool takes(std::string_view& pattern, char c) {
 }
 
 // These do not change if it is asked again.
-bool is_final(Code code) { return code == Code::invalid_argument || code == Code::out_of_range; }
+bool is_final(Code code) {
+  return code == Code::invalid_argument || code == Code::out_of_range || code == Code::wrong_type;
+}
 
 }  // namespace
 
@@ -187,8 +192,21 @@ std::string reason(Code code, std::string_view detail) {
   return text;
 }
 
+namespace {
+
+std::string wrong_type(std::string_view detail) {
+  return detail.empty() || detail.starts_with(kOtherKind) ? std::string(kWrongType)
+                                                : "WRONGTYPE " + std::string(detail);
+}
+
+}  // namespace
+
 std::string change_error(Code code, std::string_view detail) {
+  if (code == Code::ok)
+    return "PARTIAL the change was applied, but its reply cannot be read: are all members of one "
+           "release?";
   if (code == Code::out_of_range) return "ERR increment or decrement would overflow";
+  if (code == Code::wrong_type) return wrong_type(detail);
   if (code == Code::invalid_argument || code == Code::undefined_namespace)
     return "ERR " + std::string(detail);
   if (describe(code).outcome == Outcome::unknown)
@@ -218,6 +236,7 @@ std::string token_error(Code code, std::string_view detail) {
 }
 
 std::string read_error(Code code, std::string_view detail) {
+  if (code == Code::wrong_type) return std::string(kWrongType);
   return is_final(code) ? "ERR " + std::string(detail) : "UNAVAILABLE " + reason(code, detail);
 }
 

@@ -4,8 +4,9 @@
 // resp_values.cpp (SET, INCREX, …), resp_expiry.cpp (EXPIRE, TTL, …), resp_resets.cpp (DEL, …;
 // all four with rules for who decides: resp_decisions.h), resp_transaction.cpp (MULTI, EXEC),
 // resp_scripts.cpp, resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp (HELLO, CLIENT, …),
-// resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp (COMMAND, with
-// resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp, resp_namespaces.cpp.
+// resp_distinct.cpp (PFADD, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
+// (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp,
+// resp_namespaces.cpp.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +68,10 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> quipu_commands();
 [[nodiscard]] std::span<const RespCommand> namespace_commands();
 [[nodiscard]] std::span<const RespCommand> window_commands();
+[[nodiscard]] std::span<const RespCommand> distinct_commands();
+[[nodiscard]] std::span<const RespCommand> frequency_commands();
+[[nodiscard]] std::span<const RespCommand> maximum_commands();
+[[nodiscard]] std::span<const RespCommand> top_commands();
 [[nodiscard]] std::span<const RespCommand> cluster_commands();
 // Each command and subcommand has a number. `container`: that of a subcommand. And their names
 // by number: "get", or "client|list".
@@ -109,6 +114,8 @@ inline constexpr std::string_view kPatternTooLong = "ERR a pattern has at most 1
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 inline constexpr std::string_view kNothingChanged = " (nothing has changed: it may be repeated)";
+inline constexpr std::string_view kWrongType =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
 inline constexpr std::string_view kImpossibleKey = "ERR a key has 1 to 512 bytes";
 
 // "no_quorum: what happened"

@@ -5,6 +5,8 @@
 
 #include "node/clients/resp/resp_command.h"
 #include "protocol/check.h"
+#include "protocol/shard_number.h"
+#include "storage/kinds/parts.h"
 
 namespace quipu {
 namespace {
@@ -61,6 +63,7 @@ RespAnswer view_of(const Answer& answer) {
   view.size = std::get_if<KeyCount>(&answer);
   view.namespaces = std::get_if<NamespaceReply>(&answer);
   view.range = std::get_if<RangeReply>(&answer);
+  view.query = std::get_if<QueryReply>(&answer);
   if (const auto* const values = std::get_if<Values>(&answer)) view.values = values->values;
   return view;
 }
@@ -72,6 +75,7 @@ Answer copy_of(std::uint64_t id, const RespAnswer& view) {
   if (view.size != nullptr) return *view.size;
   if (view.namespaces != nullptr) return *view.namespaces;
   if (view.range != nullptr) return *view.range;
+  if (view.query != nullptr) return *view.query;
   return Values{id, {view.values.begin(), view.values.end()}};
 }
 
@@ -89,7 +93,7 @@ ClientProtocol::State RespConnection::state() const {
   if (refused_ || (ending_ && waiting() == 0)) return State::ended;
   const bool full =
       waiting() + changes_.size() + reads_.size() >= kMaxBegun || known_bytes_ > kMaxKnown;
-  if (ending_ || task_ || full) return State::waiting;
+  if (ending_ || task_ || held_question_ || full) return State::waiting;
   return turn_over_ ? State::turn_over : State::reading;
 }
 
@@ -262,7 +266,7 @@ void RespConnection::execute_apart(Commands commands) {
 void RespConnection::go_on_apart() {
   CommandCount* const own = running_;
   std::vector<std::string_view> words;
-  while (apart_next_ < apart_.size() && !task_) {
+  while (apart_next_ < apart_.size() && !task_ && !held_question_) {
     const std::vector<std::string>& command = apart_[apart_next_++];
     words.assign(command.begin(), command.end());
     execute(words);
@@ -345,6 +349,7 @@ void RespConnection::settle(std::uint64_t id, const RespAnswer& answer, Commit a
     const std::size_t bytes =
         sizeof(Early) + answer.values.size() * sizeof(Value) +
         (answer.range != nullptr ? answer.range->counts.size() * sizeof(std::int64_t) : 0) +
+        (answer.query != nullptr ? answer.query->reply.size() : 0) +
         (answer.done != nullptr ? answer.done->detail.size() : 0);
     known_bytes_ += bytes;
     early_.emplace(id, Early{copy_of(id, answer), after, bytes});
@@ -372,6 +377,7 @@ void RespConnection::answer_front(const RespAnswer& answer, Commit after) {
     behind_.pop_front();
   }
   keys_begin_ += slot.key_size;
+  if (slot.key_size > 0) --changes_open_;
   ++slots_begin_;
   ++first_;
   if (waiting() == 0) {
@@ -381,6 +387,7 @@ void RespConnection::answer_front(const RespAnswer& answer, Commit after) {
     slots_begin_ = 0;
     keys_.erase(0, std::exchange(keys_begin_, 0));
   }
+  if (held_question_ && changes_open_ == 0) std::exchange(held_question_, nullptr)();
 }
 
 // Ten thousand connections must not each keep room for their longest pipeline.
@@ -416,6 +423,7 @@ std::uint64_t RespConnection::expect(Reply reply, std::string_view key) {
   const std::string_view kept = key.substr(0, kMaxKey + 1);  // one extra value is as wrong as any
   keys_.append(kept);
   slots_.push_back({reply, version_, static_cast<std::uint16_t>(kept.size())});
+  if (!kept.empty()) ++changes_open_;
   return last_id();
 }
 
@@ -443,6 +451,12 @@ void RespConnection::change(const Op& op, Write write) {
 void RespConnection::read(std::vector<std::string_view> keys, ReadLevel level, Write write) {
   give_questions();
   ask({expect({write, running_}), level, 0, std::move(keys)});
+}
+
+void RespConnection::query(Query query, Write write) {
+  give_questions();
+  query.id = expect({write, running_});
+  ask(query);
 }
 
 // Some namespace may say another level than local.
@@ -560,7 +574,12 @@ void RespConnection::again(CountKeys size) {
 
 void RespConnection::again(RangeRequest request) {
   request.id = last_id();
-  server_.context.ask(now_, id_, request);
+  ask(request);
+}
+
+void RespConnection::again(Query query) {
+  query.id = last_id();
+  ask(query);
 }
 
 void RespConnection::again(NamespaceRequest request) {
@@ -579,7 +598,52 @@ void RespConnection::read_front() {
   ask({first_, ReadLevel::local, 0, {key}});
 }
 
-void RespConnection::ask(const Read& read) { server_.context.ask(now_, id_, read); }
+// ---- the order of a client's changes and questions ----
+
+template <class Question>
+void RespConnection::give_now(const Question& question) {
+  server_.context.ask(now_, id_, question);
+}
+
+// Whether another node than the one that has the client's changes may answer.
+bool RespConnection::asks_others(std::string_view key, ReadLevel level) const {
+  if (level != ReadLevel::by_default) return level != ReadLevel::local;
+  return server_.by_namespace &&
+         server_.namespaces().policy_of(key).read.value_or(ReadLevel::local) != ReadLevel::local;
+}
+
+void RespConnection::ask(const Read& read) {
+  const auto others = [&](std::string_view key) { return asks_others(key, read.level); };
+  if (changes_open_ == 0 || std::ranges::none_of(read.keys, others)) return give_now(read);
+  held_question_ = [this, read = Read(read),
+                    keys = std::vector<std::string>(read.keys.begin(), read.keys.end())]() mutable {
+    read.keys.assign(keys.begin(), keys.end());
+    give_now(read);
+  };
+}
+
+void RespConnection::ask(const Query& query) {
+  const auto others = [&](std::string_view key) {
+    return changes_at_home(shard_of(query.kind)) || asks_others(key, query.level);
+  };
+  if (changes_open_ == 0 || std::ranges::none_of(query.keys, others)) return give_now(query);
+  held_question_ = [this, query = Query(query), words = std::string(query.words),
+                    keys =
+                        std::vector<std::string>(query.keys.begin(), query.keys.end())]() mutable {
+    query.words = words;
+    query.keys.assign(keys.begin(), keys.end());
+    give_now(query);
+  };
+}
+
+void RespConnection::ask(const RangeRequest& request) {
+  if (changes_open_ == 0 || !asks_others(request.key, request.level)) return give_now(request);
+  held_question_ = [this, request = RangeRequest(request),
+                    key = std::string(request.key)]() mutable {
+    request.key = key;
+    give_now(request);
+  };
+}
 
 // ---- itself ----
 

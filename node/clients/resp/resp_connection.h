@@ -6,8 +6,9 @@
 //                                    └─▶ several, one after the other: a Task ─┘ turn ─▶ reply
 //
 // All commands of a pipeline that need at most one question are begun at once. Commands behind
-// a Task wait for its end, so that a client sees its own commands in order. Nothing is asked
-// twice: if a change gets no answer, its reply is an error that says so.
+// a Task wait for its end. A question that other nodes answer waits for the changes before it,
+// since they may go to others. So a client sees its own commands in order. Nothing is asked twice:
+// if a change gets no answer, its reply is an error that says so.
 #pragma once
 
 #include <deque>
@@ -36,6 +37,7 @@ struct RespAnswer {
   const KeyCount* size = nullptr;
   const NamespaceReply* namespaces = nullptr;
   const RangeReply* range = nullptr;
+  const QueryReply* query = nullptr;
 };
 
 // Both ends of a connection, as "host:port", its socket, and the memory that it uses.
@@ -93,6 +95,7 @@ class RespConnection final : public ClientProtocol {
   // The first, to be filled in: an op is large. It has its id.
   [[nodiscard]] Op& new_change(Write write);
   void read(std::vector<std::string_view> keys, ReadLevel level, Write write);
+  void query(Query query, Write write);
   // At the level of a read that names none. At most kMaxReadKeys keys; `write` asks nothing.
   void read_default(Words keys, Write write);
   // For several questions: `task` gets each answer to its questions, which it asks with again(),
@@ -105,6 +108,7 @@ class RespConnection final : public ClientProtocol {
   void again(CountKeys size);
   void again(NamespaceRequest request);
   void again(RangeRequest request);
+  void again(Query query);
   // Whether this node answers for the counter itself, and knows that it has one shard.
   [[nodiscard]] bool holds_alone(std::string_view key) const;
   // Bytes that a question borrows until it is given.
@@ -201,6 +205,11 @@ class RespConnection final : public ClientProtocol {
   void answer_front(const RespAnswer& answer, Commit after);
   std::uint64_t expect(Reply reply, std::string_view key = {});
   void ask(const Read& read);
+  void ask(const Query& query);
+  void ask(const RangeRequest& request);
+  [[nodiscard]] bool asks_others(std::string_view key, ReadLevel level) const;
+  template <class Question>
+  void give_now(const Question& question);
   void give_questions();
   void give_changes();
   void give_reads();
@@ -234,7 +243,9 @@ class RespConnection final : public ClientProtocol {
   std::uint64_t first_ = 1;  // the id of the first of them; ids count up
   std::string keys_;         // of all slots, from keys_begin_ on
   std::size_t keys_begin_ = 0;
-  std::list<Behind> behind_;  // ascending by slot
+  std::size_t changes_open_ = 0;         // of the slots
+  std::function<void()> held_question_;  // of the last slot: waits for them. False: there is none
+  std::list<Behind> behind_;             // ascending by slot
   struct Early {
     Answer answer;
     Commit after;

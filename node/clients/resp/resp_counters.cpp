@@ -59,14 +59,14 @@ void get(RespConnection& connection, Words words) {
 }
 
 void type(RespConnection& connection, Words words) {
-  connection.read_default(
-      words.subspan(1), [](RespConnection& from, const RespAnswer& answer, RespWriter& to) {
-        const Value& value = only_value(answer);
-        const bool known = value.code == Code::ok || value.exists;
-        if (known) count_read(from, value);
-        known ? to.simple(value.exists ? "string" : "none") : write_failure(from, value, to);
-        return true;
-      });
+  connection.read_default(words.subspan(1), [](RespConnection& from, const RespAnswer& answer,
+                                               RespWriter& to) {
+    const Value& value = only_value(answer);
+    const bool known = value.code == Code::ok || value.exists;
+    if (known) count_read(from, value);
+    known ? to.simple(value.exists ? type_of(value.kind) : "none") : write_failure(from, value, to);
+    return true;
+  });
 }
 
 void strlen(RespConnection& connection, Words words) {
@@ -118,7 +118,8 @@ void get_within(bool, Decision& on, RespWriter& to) {
 }
 
 void type_within(bool, Decision& on, RespWriter& to) {
-  to.simple(on.held().exists ? "string" : "none");
+  const Decision::Held held = on.held();
+  to.simple(held.exists ? type_of(held.kind) : "none");
 }
 
 void strlen_within(bool, Decision& on, RespWriter& to) {
@@ -128,13 +129,19 @@ void strlen_within(bool, Decision& on, RespWriter& to) {
   to.integer(static_cast<std::int64_t>(text.size()));
 }
 
+bool is_sum(const Decision& one) { return one.held().kind == Kind::sum; }
+
+// As in Redis, a counter of another kind has no value.
 void mget_within(Words words, Decisions& on, RespWriter& to) {
   for (const std::string_view key : words.subspan(1)) {
     const Decision& one = *on.find(key);
-    if (!writable(one.held(), one, to)) return;
+    if (is_sum(one) && !writable(one.held(), one, to)) return;
   }
   to.array(words.size() - 1);
-  for (const std::string_view key : words.subspan(1)) write_held(on.find(key)->held(), to);
+  for (const std::string_view key : words.subspan(1)) {
+    const Decision& one = *on.find(key);
+    is_sum(one) ? write_held(one.held(), to) : to.null();
+  }
 }
 
 void exists_within(Words words, Decisions& on, RespWriter& to) {

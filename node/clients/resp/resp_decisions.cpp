@@ -271,6 +271,10 @@ void refuse_rest(const Decision& on, Code why, std::int64_t done, std::string_vi
 }
 
 bool writable(const Decision::Held& held, const Decision& on, RespWriter& to) {
+  if (held.kind != Kind::sum) {
+    to.error(kWrongType);
+    return false;
+  }
   if (held.total) return true;
   refuse(on, Code::out_of_range, to);
   return false;

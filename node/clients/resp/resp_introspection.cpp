@@ -195,6 +195,16 @@ void info_cpu(const Facts&, std::string& to) {
 
 void info_cluster(const Facts&, std::string& to) { line(to, "cluster_enabled", 0); }
 
+// The states in memory, by kind. A counter has one for each of its shards and windows.
+void info_kinds(const Facts& facts, std::string& to) {
+  for (const Kind kind : kKinds) {
+    const std::string name = name_of(kind);
+    line(to, "kind_" + name,
+         "states=" + std::to_string(stat(facts, "states_in_memory_" + name)) +
+             ",state_memory_bytes=" + std::to_string(stat(facts, "state_memory_bytes_" + name)));
+  }
+}
+
 void line_of_database(std::string& to, std::uint32_t database, std::uint64_t keys) {
   if (keys == 0) return;
   line(to, "db" + std::to_string(database),
@@ -219,6 +229,7 @@ constexpr std::array kSections{
     Section{"Commandstats", info_commandstats},
     Section{"Errorstats", info_errorstats},
     Section{"Cluster", info_cluster},
+    Section{"Kinds", info_kinds},
     Section{"Keyspace", info_keyspace},
 };
 

@@ -24,6 +24,8 @@ constexpr std::size_t kMaxKeyBytes = std::size_t{2} << 20;
 // If a step of the core lists fewer names than the client asked for, another step follows, but
 // a client must not occupy the node.
 constexpr std::chrono::milliseconds kScanPatience{5};
+// No type has a longer name.
+constexpr std::size_t kMaxTypeName = 32;
 
 // Parses cursors as Redis does: any 64-bit number, with leading zeros.
 std::optional<std::uint64_t> to_cursor(std::string_view word) {
@@ -38,7 +40,7 @@ struct Scan {
   std::uint32_t cursor = 0;  // up to kListEnd
   std::string pattern = "*";
   std::uint32_t count = 10;
-  bool of_strings = true;
+  std::string type{};  // of which the counters are; empty: of any
   std::string error{};
 };
 
@@ -59,7 +61,7 @@ Scan read_scan(Words words) {
       if (*count < 1) return {.error = std::string(kSyntaxError)};
       scan.count = static_cast<std::uint32_t>(std::min<std::int64_t>(*count, kMaxListKeys));
     } else if (same_word(words[i], "type")) {
-      scan.of_strings = same_word(value, "string");
+      scan.type = lowered(value.substr(0, kMaxTypeName));
     } else {
       return {.error = std::string(kSyntaxError)};
     }
@@ -103,9 +105,11 @@ void scan(RespConnection& connection, Words words) {
     }
     scan.cursor = keys.next;
     scan.count -= static_cast<std::uint32_t>(std::min<std::size_t>(scan.count, keys.keys.size()));
-    for (const std::string& key : keys.keys) {
-      const std::string_view name = named(connection, key);
-      if (scan.of_strings && matches(scan.pattern, name)) found.emplace_back(name);
+    for (std::size_t i = 0; i < keys.keys.size(); ++i) {
+      const std::string_view name = named(connection, keys.keys[i]);
+      const Kind kind = keys.kinds.empty() ? Kind::sum : keys.kinds[i];
+      const bool wanted = scan.type.empty() || scan.type == type_of(kind);
+      if (wanted && matches(scan.pattern, name)) found.emplace_back(name);
     }
     if (scan.count > 0 && scan.cursor != kListEnd && NodeClock::now() < deadline) {
       ask(connection, scan);

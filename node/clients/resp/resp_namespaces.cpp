@@ -20,8 +20,9 @@ using Request = NamespaceRequest;
 constexpr std::string_view kOptions =
     "ACK MEMORY|DISK|QUORUM|DEFAULT, READ LOCAL|FRESH|STRONG|DEFAULT, SHARDS 1 to 1024|DEFAULT, "
     "TTL a duration such as 500ms, 30s, 12h or 7d|DEFAULT, DECIDE LOCAL|HOME|DEFAULT, TIERS "
-    "such as '1m for 2d, 1h for ever'|DEFAULT, LATE a duration|DEFAULT, and, of the default "
-    "namespace, STRICT YES|NO|DEFAULT";
+    "such as '1m for 2d, 1h for ever'|DEFAULT, LATE a duration|DEFAULT, of CREATE, KIND "
+    "SUM|DISTINCT|FREQUENCY|TOP|MAXIMUM and PRECISION 10 to 16, and, of the default namespace, "
+    "STRICT YES|NO|DEFAULT";
 
 std::string syntax_error(Words wrong) {
   std::string text = "ERR syntax error at";
@@ -66,6 +67,15 @@ bool read_shards(std::string_view word, std::optional<std::uint16_t>& to) {
   return true;
 }
 
+bool read_precision(std::string_view word, std::optional<std::uint8_t>& to) {
+  to.reset();
+  if (same_word(word, "default")) return true;
+  const auto number = to_integer(word);
+  if (!number || *number < kLeastPrecision || *number > kMostPrecision) return false;
+  to = static_cast<std::uint8_t>(*number);
+  return true;
+}
+
 bool read_duration(std::string_view word, std::optional<std::chrono::milliseconds>& to) {
   to.reset();
   if (same_word(word, "default")) return true;
@@ -87,7 +97,7 @@ std::string read_policy(Words options, Request& request) {
   for (std::size_t i = 0; i < options.size(); i += 2) {
     const std::string_view name = options[i];
     const std::string_view value = i + 1 < options.size() ? options[i + 1] : std::string_view();
-    std::uint8_t field = 0;
+    std::uint16_t field = 0;
     bool known = false;
     if (same_word(name, "ack")) {
       field = Request::kAck;
@@ -113,10 +123,16 @@ std::string read_policy(Words options, Request& request) {
     } else if (same_word(name, "strict")) {
       field = Request::kStrict;
       known = read_named(value, policy.strict);
+    } else if (same_word(name, "kind")) {
+      field = Request::kKind;
+      known = read_named(value, policy.kind);
+    } else if (same_word(name, "precision")) {
+      field = Request::kPrecision;
+      known = read_precision(value, policy.precision);
     }
     if (!known || (request.fields & field) != 0)
       return syntax_error(options.subspan(i, std::min<std::size_t>(2, options.size() - i)));
-    request.fields = static_cast<std::uint8_t>(request.fields | field);
+    request.fields = static_cast<std::uint16_t>(request.fields | field);
   }
   return {};
 }
@@ -178,7 +194,7 @@ void drop_namespace(RespConnection& connection, Words words) {
 // ---- questions ----
 
 void write_namespace(const Namespace& one, RespWriter& to) {
-  to.map(9);
+  to.map(11);
   to.bulk("name");
   to.bulk(one.name);
   to.bulk("ack");
@@ -197,6 +213,10 @@ void write_namespace(const Namespace& one, RespWriter& to) {
   one.policy.late ? to.integer(one.policy.late->count()) : to.null();
   to.bulk("strict");
   one.policy.strict ? to.bulk(*one.policy.strict ? "yes" : "no") : to.null();
+  to.bulk("kind");
+  write_level(one.policy.kind, to);
+  to.bulk("precision");
+  one.policy.precision ? to.integer(*one.policy.precision) : to.null();
 }
 
 // `write` gets all definitions.
@@ -232,17 +252,18 @@ void show_one(RespConnection& connection, Words words) {
 constexpr std::string_view kDangerous = "@admin @slow @dangerous";
 
 constexpr std::array kSubcommands{
-    RespCommand{"create",
-                -3,
-                create_namespace,
-                "admin",
-                {},
-                kDangerous,
-                "server",
-                "7.0.0",
-                "Defines a namespace; tells the members that do not hold it yet.",
-                "name [ACK level] [READ level] [SHARDS n:integer] [TTL duration] [DECIDE place] "
-                "[TIERS tiers] [LATE duration] [STRICT switch]"},
+    RespCommand{
+        "create",
+        -3,
+        create_namespace,
+        "admin",
+        {},
+        kDangerous,
+        "server",
+        "7.0.0",
+        "Defines a namespace; tells the members that do not hold it yet.",
+        "name [ACK level] [READ level] [SHARDS n:integer] [TTL duration] [DECIDE place] "
+        "[TIERS tiers] [LATE duration] [STRICT switch] [KIND kind] [PRECISION bits:integer]"},
     RespCommand{"drop",
                 3,
                 drop_namespace,

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "protocol/element.h"
+#include "protocol/shard_number.h"
+
 namespace quipu {
 namespace {
 
@@ -27,13 +30,16 @@ bool write_total(RespConnection& connection, const RespAnswer& answer, RespWrite
   return true;
 }
 
-// All or none: many clients do not check for errors in an array.
+// All or none: many clients do not check for errors in an array. As in Redis, a counter of another
+// kind has no value.
 void write_values(RespConnection& connection, std::span<const Value> values, RespWriter& to) {
-  const auto failed = std::find_if(values.begin(), values.end(),
-                                   [](const Value& value) { return value.code != Code::ok; });
+  const auto failed = std::find_if(values.begin(), values.end(), [](const Value& value) {
+    return value.code != Code::ok && value.code != Code::wrong_type;
+  });
   if (failed != values.end()) return write_failure(connection, *failed, to);
   to.array(values.size());
-  for (const Value& value : values) write_value(connection, value, to);
+  for (const Value& value : values)
+    value.code == Code::ok ? write_value(connection, value, to) : to.null();
 }
 
 }  // namespace
@@ -53,6 +59,36 @@ void add(RespConnection& connection, std::string_view key, std::int64_t amount) 
 
 void add_by_token(RespConnection& connection, const Op& op) {
   connection.change(op, write_total<token_error>);
+}
+
+Op apply_of(const RespConnection& connection, Kind kind, std::string_view key,
+            std::string_view words) {
+  return {.key = key,
+          .words = words,
+          .shard = shard_of(kind),
+          .kind = OpKind::apply,
+          .ack = connection.server().ack_for(key)};
+}
+
+HashKey element_salt(const RespConnection& connection) {
+  return element_salt(connection.server().context.port.core()->executor().map().placement_key());
+}
+
+void write_query_failure(RespConnection& connection, const QueryReply& reply, RespWriter& to) {
+  connection.fail(to, read_error(reply.code, reply.detail));
+}
+
+void write_answer(RespConnection& connection, const QueryReply& reply, std::string_view absent,
+                  bool (*write)(std::string_view answer, RespWriter& to), RespWriter& to) {
+  RespFigures& figures = connection.server().figures;
+  if (reply.code != Code::ok) {
+    write_query_failure(connection, reply, to);
+  } else if (!reply.exists) {
+    ++figures.misses;
+    connection.fail(to, std::string(absent));
+  } else if (++figures.hits; !write(reply.reply, to)) {
+    connection.fail(to, unread_error(Code::protocol_error, "the answer is of another version"));
+  }
 }
 
 Op reset_of(const RespConnection& connection, std::string_view key) {

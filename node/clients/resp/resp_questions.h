@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "node/clients/resp/resp_command.h"
+#include "protocol/keyed_hash.h"
 
 namespace quipu {
 
@@ -16,6 +17,11 @@ inline constexpr RespCommand::Keys counted_keys(std::string_view access) {
   return {.access = access, .count = 2};
 }
 
+// What TYPE says of a counter that exists: of a sum, as Redis does.
+[[nodiscard]] constexpr const char* type_of(Kind kind) {
+  return kind == Kind::sum ? "string" : name_of(kind);
+}
+
 // The outcome of a question about one key.
 [[nodiscard]] const Value& only_value(const RespAnswer& answer);
 
@@ -24,6 +30,19 @@ void add(RespConnection& connection, const Op& op);
 void add(RespConnection& connection, std::string_view key, std::int64_t amount);
 // The same, but errors are for a client that may send the op again, or has done so.
 void add_by_token(RespConnection& connection, const Op& op);
+
+// ---- counters of other kinds ----
+
+// `words` are borrowed until the op is sent.
+[[nodiscard]] Op apply_of(const RespConnection& connection, Kind kind, std::string_view key,
+                          std::string_view words);
+// The key of elements' hashes (protocol/element.h).
+[[nodiscard]] HashKey element_salt(const RespConnection& connection);
+void write_query_failure(RespConnection& connection, const QueryReply& reply, RespWriter& to);
+// The reply to a question about one counter. `absent`: the error if there is none. `write` gets the
+// kind's answer, and says whether it could read it.
+void write_answer(RespConnection& connection, const QueryReply& reply, std::string_view absent,
+                  bool (*write)(std::string_view answer, RespWriter& to), RespWriter& to);
 
 [[nodiscard]] Op reset_of(const RespConnection& connection, std::string_view key);
 

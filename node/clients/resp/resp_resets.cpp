@@ -29,6 +29,7 @@ void delete_all(Words words, Decisions& on, RespWriter& to) {
 void get_and_delete(bool, Decision& on, RespWriter& to) {
   const Decision::Held held = on.held();
   if (!held.exists) return to.null();
+  if (held.kind != Kind::sum) return to.error(kWrongType);
   const Code code = held.total ? on.reset() : Code::out_of_range;
   code == Code::ok ? to.bulk(*held.total) : refuse(on, code, to);
 }

@@ -13,8 +13,8 @@ namespace {
 using Words = RespConnection::Words;
 
 constexpr std::string_view kRangeSyntax =
-    "QUIPU.RANGE key LAST duration | FROM ms TO ms [STEP duration] [LOCAL|FRESH|STRONG], such as "
-    "LAST 1h STEP 1m";
+    "QUIPU.RANGE key LAST duration | FROM ms TO ms [STEP duration] [UNION] [LOCAL|FRESH|STRONG], "
+    "such as LAST 1h STEP 1m; UNION counts different elements";
 constexpr std::string_view kRateSyntax = "QUIPU.RATE key duration [LOCAL|FRESH|STRONG]";
 
 // Whole seconds, as windows have.
@@ -44,6 +44,10 @@ bool read_range(Words words, RangeRequest& request) {
   std::optional<Wall> from, to;
   for (std::size_t i = 2; i < words.size(); ++i) {
     if (read_level(words[i], request)) continue;
+    if (same_word(words[i], "union") && request.kind == Kind::sum) {
+      request.kind = Kind::distinct;
+      continue;
+    }
     const std::string_view name = words[i];
     if (++i == words.size()) return false;
     const bool known = (same_word(name, "last") && read_seconds(words[i], request.last)) ||
@@ -129,7 +133,7 @@ void quipu_rate(RespConnection& connection, Words words) {
 constexpr std::array kWindowCommands{
     RespCommand{"quipu.range", -2, quipu_range, "readonly", one_key("RO access"), "@read @slow",
                 "string", "7.0.0", "Tells what a counter counted in time, in steps.",
-                "key [LAST span] [FROM begin:integer] [TO end:integer] [STEP step] "
+                "key [LAST span] [FROM begin:integer] [TO end:integer] [STEP step] [UNION] "
                 "[LOCAL|FRESH|STRONG]"},
     RespCommand{"quipu.rate", -3, quipu_rate, "readonly", one_key("RO access"), "@read @slow",
                 "string", "7.0.0", "Tells how much a counter counted per second, lately.",

@@ -294,6 +294,19 @@ TEST_P(RespInfo, CountsConnectionsThatSayNothing) {
   EXPECT_TRUE(info_has(client, "stats", "total_connections_received:8\r\n"));
 }
 
+TEST_P(RespInfo, TellsStatesAndTheirMemoryByKind) {
+  RawConnection client = connect();
+  (void)client.reply_to("INCR likes");
+  (void)client.reply_to("INCR views");
+  (void)client.reply_to("PFADD visitors ann bob");
+  EXPECT_TRUE(info_has(client, "kinds", "kind_sum:states=2,state_memory_bytes=48\r\n"))
+      << client.reply_to("INFO kinds");
+  EXPECT_TRUE(info_has(client, "kinds", "kind_distinct:states=1,state_memory_bytes="));
+  EXPECT_TRUE(info_has(client, "kinds", "kind_top:states=0,state_memory_bytes=0\r\n"));
+  EXPECT_TRUE(info_has(client, "stats", "quipu_states_in_memory_distinct:1\r\n"));
+  EXPECT_THAT(client.reply_to("INFO"), HasSubstr("# Kinds\r\n"));
+}
+
 class RespInfoOfAFullPort : public RespInfo {
  protected:
   RespInfoOfAFullPort() : RespInfo({.connections = 3}) {}

@@ -20,26 +20,27 @@ INSTANTIATE_TEST_SUITE_P(, RespNamespaces, testing::Values(1, 2));
 
 TEST_P(RespNamespaces, AreCreatedChangedShownAndDropped) {
   RawConnection client = connect();
-  converse(connect(),
-           {{"QUIPU.NAMESPACE SHOW likes", "$-1 "},
-            {"QUIPU.NAMESPACE CREATE likes ACK memory", "*0 "},
-            {"quipu.namespace create likes ack MEMORY", "*0 "},  // nothing is left to do
-            {"QUIPU.NAMESPACE SET likes READ strong SHARDS 4", "*0 "},
-            {"QUIPU.NAMESPACE SHOW likes",
-             "*18 $4 name $5 likes $3 ack $6 memory $4 read $6 strong $6 shards :4 $6 ttl_ms $-1 "
-             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
-            {"QUIPU.NAMESPACE SET likes ACK default SHARDS default", "*0 "},
-            {"QUIPU.NAMESPACE SHOW likes",
-             "*18 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 ttl_ms $-1 "
-             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
-            {"QUIPU.NAMESPACE LS",
-             "*2 *18 $4 name $0  $3 ack $-1 $4 read $-1 $6 shards $-1 $6 ttl_ms $-1 "
-             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "
-             "*18 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 ttl_ms $-1 "
-             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
-            {"QUIPU.NAMESPACE DROP likes", ":0 "},
-            {"QUIPU.NAMESPACE DROP likes", ":0 "},
-            {"QUIPU.NAMESPACE SHOW likes", "$-1 "}});
+  converse(
+      connect(),
+      {{"QUIPU.NAMESPACE SHOW likes", "$-1 "},
+       {"QUIPU.NAMESPACE CREATE likes ACK memory", "*0 "},
+       {"quipu.namespace create likes ack MEMORY", "*0 "},  // nothing is left to do
+       {"QUIPU.NAMESPACE SET likes READ strong SHARDS 4", "*0 "},
+       {"QUIPU.NAMESPACE SHOW likes",
+        "*22 $4 name $5 likes $3 ack $6 memory $4 read $6 strong $6 shards :4 $6 ttl_ms $-1 "
+        "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 $4 kind $-1 $9 precision $-1 "},
+       {"QUIPU.NAMESPACE SET likes ACK default SHARDS default", "*0 "},
+       {"QUIPU.NAMESPACE SHOW likes",
+        "*22 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 ttl_ms $-1 "
+        "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 $4 kind $-1 $9 precision $-1 "},
+       {"QUIPU.NAMESPACE LS",
+        "*2 *22 $4 name $0  $3 ack $-1 $4 read $-1 $6 shards $-1 $6 ttl_ms $-1 "
+        "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 $4 kind $-1 $9 precision $-1 "
+        "*22 $4 name $5 likes $3 ack $-1 $4 read $6 strong $6 shards $-1 $6 ttl_ms $-1 "
+        "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 $4 kind $-1 $9 precision $-1 "},
+       {"QUIPU.NAMESPACE DROP likes", ":0 "},
+       {"QUIPU.NAMESPACE DROP likes", ":0 "},
+       {"QUIPU.NAMESPACE SHOW likes", "$-1 "}});
 }
 
 TEST_P(RespNamespaces, ADropResetsTheCountersOfItsNamespaceAlone) {
@@ -53,16 +54,16 @@ TEST_P(RespNamespaces, ADropResetsTheCountersOfItsNamespaceAlone) {
 }
 
 TEST_P(RespNamespaces, SayHowLongTheirNewCountersLive) {
-  converse(connect(),
-           {{"QUIPU.NAMESPACE CREATE otp TTL 1h", "*0 "},
-            {"QUIPU.NAMESPACE SHOW otp",
-             "*18 $4 name $3 otp $3 ack $-1 $4 read $-1 $6 shards $-1 "
-             "$6 ttl_ms :3600000 $6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 "},
-            {"INCR otp:1", ":1 "},
-            {"QUIPU.NAMESPACE SET otp TTL default", "*0 "},
-            {"INCR otp:2", ":1 "},
-            {"quipu.namespace set otp ttl 1ms", "*0 "},
-            {"INCR otp:1", ":2 "}});
+  converse(connect(), {{"QUIPU.NAMESPACE CREATE otp TTL 1h", "*0 "},
+                       {"QUIPU.NAMESPACE SHOW otp",
+                        "*22 $4 name $3 otp $3 ack $-1 $4 read $-1 $6 shards $-1 "
+                        "$6 ttl_ms :3600000 $6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict "
+                        "$-1 $4 kind $-1 $9 precision $-1 "},
+                       {"INCR otp:1", ":1 "},
+                       {"QUIPU.NAMESPACE SET otp TTL default", "*0 "},
+                       {"INCR otp:2", ":1 "},
+                       {"quipu.namespace set otp ttl 1ms", "*0 "},
+                       {"INCR otp:1", ":2 "}});
   EXPECT_TRUE(node_->counter("otp:1").read()->expires_in);
   EXPECT_FALSE(node_->counter("otp:2").read()->expires_in);
   RawConnection client = connect();
@@ -72,8 +73,8 @@ TEST_P(RespNamespaces, SayHowLongTheirNewCountersLive) {
 
 TEST_P(RespNamespaces, SayWhereConditionalCommandsDecide) {
   const auto shown = [](const std::string& decide) {
-    return "*18 $4 name $3 otp $3 ack $-1 $4 read $-1 $6 shards $-1 $6 ttl_ms $-1 $6 decide " +
-           decide + " $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 ";
+    return "*22 $4 name $3 otp $3 ack $-1 $4 read $-1 $6 shards $-1 $6 ttl_ms $-1 $6 decide " +
+           decide + " $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 $4 kind $-1 $9 precision $-1 ";
   };
   converse(connect(), {{"QUIPU.NAMESPACE CREATE otp DECIDE HOME", "*0 "},
                        {"QUIPU.NAMESPACE SHOW otp", shown("$4 home")},
@@ -82,6 +83,55 @@ TEST_P(RespNamespaces, SayWhereConditionalCommandsDecide) {
                        {"quipu.namespace set otp decide home", "*0 "},
                        {"QUIPU.NAMESPACE SET otp DECIDE default", "*0 "},
                        {"QUIPU.NAMESPACE SHOW otp", shown("$-1")}});
+}
+
+TEST_P(RespNamespaces, FixTheKindOfTheirCounters) {
+  converse(connect(),
+           {{"INCR visitors:old", ":1 "},
+            {"QUIPU.NAMESPACE CREATE visitors KIND distinct PRECISION 11", "*0 "},
+            {"quipu.namespace create visitors kind DISTINCT precision 11", "*0 "},
+            {"QUIPU.NAMESPACE SHOW visitors",
+             "*22 $4 name $8 visitors $3 ack $-1 $4 read $-1 $6 shards $-1 $6 ttl_ms $-1 "
+             "$6 decide $-1 $5 tiers $-1 $7 late_ms $-1 $6 strict $-1 $4 kind $8 distinct "
+             "$9 precision :11 "},
+            {"PFADD visitors:1 ann bob ann", ":1 "},
+            {"PFCOUNT visitors:1", ":2 "},
+            {"INCR visitors:old", ":2 "},
+            {"INCR visitors", ":1 "},
+            {"QUIPU.NAMESPACE CREATE likes KIND sum", "*0 "},
+            {"INCR likes:1", ":1 "}});
+  RawConnection client = connect();
+  const std::string refusal =
+      "-WRONGTYPE the namespace 'visitors' has counters of the kind distinct: its kind was fixed "
+      "when it was created\r\n";
+  for (const char* command :
+       {"INCR visitors:2", "DECRBY visitors:2 2", "SET visitors:2 7", "SET visitors:2 7 NX",
+        "SETEX visitors:2 10 7", "QUIPU.ADD visitors:2 3", "INCREX visitors:2"})
+    EXPECT_EQ(client.reply_to(command), refusal) << command;
+  EXPECT_THAT(client.reply_to("INCR visitors:1"),
+              StartsWith("-WRONGTYPE Operation against a key holding"));
+  EXPECT_THAT(client.reply_to("PFADD likes:2 ann"), StartsWith("-WRONGTYPE the namespace 'likes'"));
+  EXPECT_EQ(client.reply_to("EXISTS visitors:2 likes:2"), ":0\r\n");
+}
+
+TEST_P(RespNamespaces, KeepTheirKindUntilTheyAreDropped) {
+  RawConnection client = connect();
+  ASSERT_EQ(client.reply_to("QUIPU.NAMESPACE CREATE visitors KIND distinct"), "*0\r\n");
+  for (const char* options : {"KIND sum", "KIND default", "PRECISION 11", "READ fresh KIND sum"})
+    EXPECT_THAT(client.reply_to(std::string("QUIPU.NAMESPACE SET visitors ") + options),
+                HasSubstr("are fixed when it is created: no set changes or unsets them"))
+        << options;
+  EXPECT_THAT(client.reply_to("QUIPU.NAMESPACE CREATE visitors KIND sum"),
+              HasSubstr("are fixed when it is created"));
+  EXPECT_THAT(client.reply_to("QUIPU.NAMESPACE CREATE a PRECISION 11"),
+              HasSubstr("only counters of the kind distinct have a precision"));
+  EXPECT_THAT(client.reply_to("QUIPU.NAMESPACE CREATE a KIND distinct SHARDS 2"),
+              HasSubstr("only a sum is spread over shards"));
+  converse(connect(), {{"PFADD visitors:1 ann", ":1 "},
+                       {"QUIPU.NAMESPACE SET visitors READ fresh", "*0 "},
+                       {"PFADD visitors:1 bob", ":1 "},
+                       {"QUIPU.NAMESPACE DROP visitors", ":1 "},
+                       {"INCR visitors:1", ":1 "}});
 }
 
 // What was added after a drop, or had not been heard of.
@@ -98,7 +148,8 @@ TEST_P(RespNamespaces, WhatIsWrongSaysSo) {
   ASSERT_EQ(client.reply_to("QUIPU.NAMESPACE CREATE likes"), "*0\r\n");
   for (const char* options :
        {"ACK often", "READ disk", "SHARDS 0", "SHARDS 1025", "TTL 0s", "TTL soon", "TTL 365001d",
-        "DECIDE away", "DECIDE", "STRICT maybe", "ACK disk ACK disk", "COLOUR red", "ACK"})
+        "DECIDE away", "DECIDE", "STRICT maybe", "KIND colour", "KIND", "KIND sum KIND sum",
+        "PRECISION 9", "PRECISION 17", "PRECISION high", "ACK disk ACK disk", "COLOUR red", "ACK"})
     EXPECT_THAT(client.reply_to(std::string("QUIPU.NAMESPACE CREATE a ") + options),
                 StartsWith(kSyntax))
         << options;
