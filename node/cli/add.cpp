@@ -1,6 +1,7 @@
 // quipu add KEY [N]
 #include "node/cli/commands.h"
 #include "node/cli/open_client.h"
+#include "node/cli/output.h"
 
 namespace quipu::cli {
 
@@ -9,8 +10,10 @@ int run(const Environment& environment, const AddCommand& command) {
                            .timeout = environment.timeout,
                            .affinity = command.affinity,
                            .at = command.at};
-  return change(environment, "add", command.key,
-                [&](Counter counter) { return counter.add(command.amount, options); });
+  return change(environment, {.command = "add", .key = command.key, .other_kind = kAddToOtherKinds},
+                [&](const OpenClient& client) {
+                  return client.counter(command.key).add(command.amount, options);
+                });
 }
 
 }  // namespace quipu::cli

@@ -10,12 +10,16 @@
 #include "node/base/level_names.h"
 #include "node/base/tier_text.h"
 #include "node/cli/argument_values.h"
+#include "node/cli/ingest_elements.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/other_words.h"
 #include "node/cli/output.h"
 #include "node/net/address.h"
 #include "node/settings/settings.h"
+#include "protocol/frequency_words.h"
 #include "protocol/ids.h"
+#include "protocol/top_words.h"
+#include "quipu/counters.h"
 
 namespace quipu::cli {
 namespace {
@@ -23,17 +27,27 @@ namespace {
 template <class Level>
 std::map<std::string, Level> all_levels() {
   std::map<std::string, Level> all;
-  for (const std::string_view name : level_names(Level{}))
-    all.emplace(name, *level_named<Level>(name));
+  for (const std::string_view name : level_names(Level{})) {
+    if (const auto level = level_named<Level>(name)) all.emplace(name, *level);
+  }
   return all;
 }
 const std::map<std::string, Ack> kAcks = all_levels<Ack>();
 const std::map<std::string, ReadLevel> kLevels = all_levels<ReadLevel>();
 const std::map<std::string, Decide> kDecides = all_levels<Decide>();
+const std::map<std::string, Kind> kKindChoices = all_levels<Kind>();
+const std::map<std::string, Kind> kElementKindChoices = [] {
+  std::map<std::string, Kind> all;
+  for (const Kind kind : kElementKinds) all.emplace(name_of(kind), kind);
+  return all;
+}();
 
 constexpr const char* kCommands =
-    "write a command: add, get, reset, shards, ls, ingest, namespace, cluster status, config show "
-    "or bench (see quipu --help)";
+    "write a command: add, get, distinct, frequency, top, reset, shards, ls, ingest, namespace, "
+    "cluster status, config show or bench (see quipu --help)";
+constexpr const char* kDistinctCommands = "write quipu distinct add or count";
+constexpr const char* kFrequencyCommands = "write quipu frequency add, begin or query";
+constexpr const char* kTopCommands = "write quipu top add, begin or list";
 constexpr const char* kNamespaceCommands =
     "write quipu namespace create, set, apply, drop, show or ls";
 constexpr const char* kAckHelp =
@@ -66,7 +80,10 @@ struct Raw {
   bool fresh = false;
   bool strong = false;
   std::optional<std::string> count;
+  std::optional<std::string> kind;
+  std::optional<std::string> key;
   std::optional<std::string> affinity;
+  std::optional<std::string> width, depth, length;
   std::optional<std::string> rate;
   std::optional<std::string> report;
   std::optional<std::string> resume;
@@ -88,6 +105,7 @@ struct Raw {
   std::optional<std::string> ttl;
   std::optional<std::string> tiers;
   std::optional<std::string> late;
+  std::optional<std::string> precision;
   std::optional<std::string> decide;
   std::optional<std::string> strict;
 };
@@ -223,12 +241,33 @@ class Arguments {
   void check_extras() {
     std::vector<std::string> extras = app_.remaining(true);
     std::erase(extras, "--");
-    if (get_->parsed()) return take_keys(std::move(extras));
+    if (takes_words()) return take_words(std::move(extras));
     if (add_->parsed() || shards_->parsed()) take_number(extras, raw_.count);
     if (extras.empty()) return;
     const std::string& word = extras.front();
     if (app_.get_subcommands().empty() && !word.starts_with('-')) throw unknown_command(word);
     throw Usage{not_expected(word) + see_help()};
+  }
+
+  // Keys, elements or items, as many as one likes.
+  [[nodiscard]] bool takes_words() const {
+    return get_->parsed() || count_->parsed() || add_elements_->parsed() || query_->parsed() ||
+           adds_item();
+  }
+
+  [[nodiscard]] bool adds_item() const { return add_item_->parsed() || add_to_top_->parsed(); }
+
+  // What may follow a command that has several words.
+  [[nodiscard]] const char* words_after(const CLI::App* command) const {
+    if (command == distinct_) return kDistinctCommands;
+    if (command == top_) return kTopCommands;
+    return command == frequency_ ? kFrequencyCommands : kNamespaceCommands;
+  }
+
+  static std::string names_of(const std::map<std::string, Kind>& kinds) {
+    std::string names;
+    for (const auto& [name, kind] : kinds) names += (names.empty() ? "" : ", ") + name;
+    return names;
   }
 
   static std::vector<std::string> names_of(const CLI::App& commands) {
@@ -257,20 +296,23 @@ class Arguments {
       const auto inner = at->get_subcommands({});
       if (word.starts_with('-') || inner.empty()) break;
       // cluster and config are followed by one word only.
-      const auto meant = inner.size() == 1 ? std::optional(inner.front()->get_name())
-                                           : meant_namespace_command(word, names_of(*at));
-      if (!meant) return text + ": " + kNamespaceCommands;
+      const auto meant = inner.size() == 1  ? std::optional(inner.front()->get_name())
+                         : at == namespace_ ? meant_namespace_command(word, names_of(*at))
+                                            : similar_word(word, names_of(*at));
+      if (!meant) return text + ": " + words_after(at);
       return text + ": did you mean " + at->get_name() + ' ' + *meant + '?';
     }
     const auto meant = similar_word(word.substr(0, word.find('=')), names);
     return meant ? text + ": did you mean " + *meant + '?' : text;
   }
 
-  // help and version are commands elsewhere. And get must know where its keys begin.
+  // help and version are commands elsewhere. And what takes several words must know where they
+  // begin.
   void translate(std::vector<std::string>& words) {
     const auto command = command_in(words);
     if (command == words.end()) return;
-    if (*command == "get") return cut_keys(words);
+    if (*command == "get" || *command == "distinct" || *command == "frequency" || *command == "top")
+      return cut_words(words);
     if (*command != "help" && *command != "version") return;
     const std::string flag = "--" + *command;
     words.erase(command);
@@ -279,22 +321,26 @@ class Arguments {
 
   // CLI11 would split a key such as [a,b] if it accepted several. So it accepts one, and leaves
   // the others over. Behind "--" nothing is an option.
-  void cut_keys(std::vector<std::string>& words) {
+  void cut_words(std::vector<std::string>& words) {
     const auto mark = std::find(words.begin(), words.end(), "--");
     if (mark == words.end()) return;
-    last_keys_.assign(std::next(mark), words.end());
+    last_words_.assign(std::next(mark), words.end());
     words.erase(mark, words.end());
   }
 
-  void take_keys(std::vector<std::string> extras) {
+  void take_words(std::vector<std::string> extras) {
     for (const std::string& word : extras) {
       if (word.size() > 1 && word[0] == '-') throw Usage{not_expected(word) + see_help()};
     }
-    std::vector<std::string>& keys = get_command_.keys;
-    if (first_key_) keys.push_back(*first_key_);
-    keys.insert(keys.end(), extras.begin(), extras.end());
-    keys.insert(keys.end(), last_keys_.begin(), last_keys_.end());
-    if (keys.empty()) throw Usage{"KEY is required" + see_help()};
+    if (first_word_) words_.push_back(*first_word_);
+    words_.insert(words_.end(), extras.begin(), extras.end());
+    words_.insert(words_.end(), last_words_.begin(), last_words_.end());
+    if (words_.empty()) throw Usage{"KEY is required" + see_help()};
+    if (words_.size() == 1 && add_elements_->parsed())
+      throw Usage{"ELEMENT is required" + see_help()};
+    if (words_.size() == 1 && (adds_item() || query_->parsed()))
+      throw Usage{"ITEM is required" + see_help()};
+    if (words_.size() > 3 && adds_item()) throw Usage{not_expected(words_[3]) + see_help()};
   }
 
   // CLI11 itself treats an empty text as none.
@@ -372,8 +418,39 @@ class Arguments {
   }
 
   void describe_questions() {
-    add_text(*get_, "KEY...", first_key_, "the counters");
+    add_text(*get_, "KEY...", first_word_, "the counters");
     describe_levels(*get_);
+    distinct_->require_subcommand(0, 1);
+    add_text(*add_elements_, "KEY ELEMENT...", first_word_,
+             "the counter, and elements such as users' ids");
+    add_text(*add_elements_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
+    add_text(*count_, "KEY...", first_word_, "the counters, which are counted together");
+    describe_levels(*count_);
+    frequency_->require_subcommand(0, 1);
+    add_text(*add_item_, "KEY ITEM [N]", first_word_,
+             "the counter, an item such as a query, and how often it came (default: 1)");
+    add_text(*add_item_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
+    begin_item_->add_option("KEY", item_begin_command_.key, "the counter")->required();
+    add_text(*begin_item_, "--width", raw_.width,
+             "counts in a row: an estimate is too high by about 2.72 / N of all that was added\n"
+             "(default: 2000)")
+        .type_name("N");
+    add_text(*begin_item_, "--depth", raw_.depth,
+             "rows, 1 to 10: that bound holds with the probability 1 - 0.37^N (default: 7)")
+        .type_name("N");
+    add_text(*begin_item_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
+    add_text(*query_, "KEY ITEM...", first_word_, "the counter, and items");
+    describe_levels(*query_);
+    top_->require_subcommand(0, 1);
+    add_text(*add_to_top_, "KEY ITEM [N]", first_word_,
+             "the counter, an item of at most 128 bytes, and how often it came (default: 1)");
+    add_text(*add_to_top_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
+    begin_top_->add_option("KEY", item_begin_command_.key, "the counter")->required();
+    add_text(*begin_top_, "--length", raw_.length, "items in the list, 1 to 100 (default: 10)")
+        .type_name("N");
+    add_text(*begin_top_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
+    top_list_->add_option("KEY", top_list_command_.key, "the counter")->required();
+    describe_levels(*top_list_);
     range_->add_option("KEY", range_command_.key, "the counter")->required();
     add_text(*range_, "--last", raw_.last, "the time until now, such as 1h").type_name("DURATION");
     add_text(*range_, "--from", raw_.from, "or: from that time on, such as 2026-11-26T10:41 (UTC)")
@@ -383,8 +460,12 @@ class Arguments {
              "the length of each step, such as 1m: a multiple of the shortest windows\n"
              "(default: the shortest that are kept for all of it)")
         .type_name("DURATION");
+    range_->add_flag("--union", range_command_.of_union,
+                     "of a `distinct`: how many different elements were added in each step");
     describe_levels(*range_);
     ls_->add_option("PREFIX", list_command_.prefix, "only counters that begin with it");
+    add_text(*ls_, "--kind", raw_.kind, "only counters of this kind: " + names_of(kKindChoices))
+        .type_name("KIND");
     cluster_->require_subcommand(0, 1);
     cluster_->add_subcommand("status", "show every member, its links and its figures");
   }
@@ -424,7 +505,14 @@ class Arguments {
   }
 
   void describe_ingest() {
-    ingest_->add_option("FILE", ingest_command_.file, "lines of KEY [N] (default: standard input)");
+    ingest_->add_option("FILE", ingest_command_.file,
+                        "lines of KEY [N], or with --kind and --key, one element on each line;\n"
+                        "blank lines are skipped (default: standard input)");
+    add_text(*ingest_, "--kind", raw_.kind,
+             "each line is one element, such as a word, of a counter of this kind:\n" +
+                 names_of(kElementKindChoices))
+        .type_name("KIND");
+    add_text(*ingest_, "--key", raw_.key, "that counter").type_name("KEY");
     add_text(*ingest_, "--ack", raw_.ack, kAckHelp).type_name("LEVEL");
     add_text(*ingest_, "--rate", raw_.rate, "count at most N lines a second").type_name("N");
     add_text(*ingest_, "--report", raw_.report, "name every line that was not counted in FILE")
@@ -443,7 +531,17 @@ class Arguments {
     describe_name(*drop_, "the namespace");
     describe_name(*show_, any);
     describe_policy(*create_, "");
+    add_text(*create_, "--kind", raw_.kind,
+             "fix the kind of its new counters for good:\n" + names_of(kKindChoices))
+        .type_name("KIND");
+    add_text(*create_, "--precision", raw_.precision,
+             "of the kind distinct: 2^N registers in each counter, 10 to 16 (default: 14)")
+        .type_name("N");
     describe_policy(*set_, ", or default");
+    // Known, so that the error says why they cannot be set.
+    for (const auto& [name, to] :
+         {std::pair("--kind", &raw_.kind), {"--precision", &raw_.precision}})
+      add_text(*set_, name, *to, "").group("");
     add_text(*set_, "--strict", raw_.strict,
              "whether adds to undefined namespaces are refused: yes, no or default\n"
              "(only of the default namespace)")
@@ -508,6 +606,20 @@ class Arguments {
   Command command() {
     if (add_->parsed()) return add_command();
     if (get_->parsed()) return get_command();
+    if (add_elements_->parsed()) return distinct_add_command();
+    if (count_->parsed()) return distinct_count_command();
+    if (add_item_->parsed()) return item_add_command(Kind::frequency);
+    if (begin_item_->parsed() || begin_top_->parsed()) return item_begin_command();
+    if (query_->parsed()) return frequency_query_command();
+    if (add_to_top_->parsed()) return item_add_command(Kind::top);
+    if (top_list_->parsed()) {
+      check_key(top_list_command_.key);
+      top_list_command_.level = level();
+      return top_list_command_;
+    }
+    for (const CLI::App* const group : {distinct_, frequency_, top_}) {
+      if (group->parsed()) throw Usage{words_after(group) + see_help()};
+    }
     if (range_->parsed()) return range_command();
     if (reset_->parsed()) {
       check_key(reset_command_.key);
@@ -515,7 +627,10 @@ class Arguments {
       return reset_command_;
     }
     if (shards_->parsed()) return shards_command();
-    if (ls_->parsed()) return list_command_;
+    if (ls_->parsed()) {
+      if (raw_.kind) list_command_.kind = check_choice(kKindChoices, "--kind", *raw_.kind);
+      return list_command_;
+    }
     if (ingest_->parsed()) return ingest_command();
     if (bench_->parsed()) return bench_command();
     if (namespace_->parsed()) return namespace_command();
@@ -543,9 +658,60 @@ class Arguments {
   }
 
   Command get_command() {
-    for (const std::string& key : get_command_.keys) check_key(key);
-    get_command_.level = level();
-    return get_command_;
+    for (const std::string& key : words_) check_key(key);
+    return GetCommand{words_, level()};
+  }
+
+  Command distinct_add_command() {
+    check_key(words_.front());
+    if (words_.size() - 1 > kMaxElements)
+      throw Usage{
+          "one command adds at most 16384 elements: quipu ingest --kind distinct takes more"};
+    return DistinctAddCommand{
+        words_.front(), {std::next(words_.begin()), words_.end()}, ack_or(Ack::by_default)};
+  }
+
+  Command distinct_count_command() {
+    for (const std::string& key : words_) check_key(key);
+    if (words_.size() > kMaxBatch) throw Usage{"one command counts at most 1024 counters"};
+    return DistinctCountCommand{words_, level()};
+  }
+
+  Command item_add_command(Kind kind) {
+    check_key(words_[0]);
+    const std::optional<std::string> count =
+        words_.size() > 2 ? std::optional(words_[2]) : std::nullopt;
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    return ItemAddCommand{kind, words_[0], words_[1],
+                          static_cast<std::uint64_t>(check_number("N", count, {0, kMost}, 1)),
+                          ack_or(Ack::by_default)};
+  }
+
+  Command item_begin_command() {
+    ItemBeginCommand& begin = item_begin_command_;
+    check_key(begin.key);
+    begin.kind = begin_top_->parsed() ? Kind::top : Kind::frequency;
+    const auto number = [](const char* name, const std::optional<std::string>& text,
+                           std::uint32_t most, std::uint32_t usual) {
+      return static_cast<std::uint32_t>(check_number(name, text, {1, most}, usual));
+    };
+    begin.size = {number("--width", raw_.width, frequency::kMostWidth, begin.size.width),
+                  number("--depth", raw_.depth, frequency::kMostDepth, begin.size.depth)};
+    const std::uint32_t most = frequency::most_width(begin.size.depth);
+    if (begin.size.width > most) {
+      throw Usage{"--width " + std::to_string(begin.size.width) + ": with this depth, 1 to " +
+                  std::to_string(most)};
+    }
+    begin.length = number("--length", raw_.length, top::kMostListed, begin.length);
+    begin.ack = ack_or(begin.ack);
+    return begin;
+  }
+
+  Command frequency_query_command() {
+    check_key(words_.front());
+    if (words_.size() - 1 > kMaxItems) throw Usage{"one command asks about at most 1024 items"};
+    return FrequencyQueryCommand{
+        words_.front(), {std::next(words_.begin()), words_.end()}, level()};
   }
 
   [[nodiscard]] ReadLevel level() const {
@@ -585,12 +751,29 @@ class Arguments {
 
   Command ingest_command() {
     ingest_command_.ack = ack_or(ingest_command_.ack);
+    if (raw_.kind || raw_.key) take_subject();
     if (raw_.timeout)
       ingest_command_.timeout = check_duration("--timeout", *raw_.timeout, kMaxTimeout);
     if (raw_.rate) ingest_command_.rate = check_number("--rate", raw_.rate, {1, kMostARate}, 0);
     ingest_command_.report = file_name("--report", raw_.report);
     ingest_command_.resume = file_name("--resume", raw_.resume);
     return ingest_command_;
+  }
+
+  // Where an ingest of elements adds them.
+  void take_subject() {
+    if (raw_.kind && raw_.kind == name_of(Kind::sum))
+      throw Usage{"--kind sum: leave it out, and write lines of KEY [N]"};
+    if (!raw_.kind) {
+      throw Usage{"--key: write --kind, too: " + names_of(kElementKindChoices) +
+                  " (without both, each line is KEY [N])"};
+    }
+    ingest_command_.kind = check_choice(kElementKindChoices, "--kind", *raw_.kind);
+    if (!raw_.key) throw Usage{"--kind: write --key KEY, too: the counter that gets the elements"};
+    ingest_command_.key = check_key(*raw_.key);
+    // The keys of sums come from lines. And a state (--resume) has a record on each line.
+    if (raw_.key->find('\n') != std::string::npos)
+      throw Usage{"--key " + in_quotes(*raw_.key) + ": use a key without a newline"};
   }
 
   Command namespace_command() {
@@ -657,6 +840,15 @@ class Arguments {
       if (!sets || raw_.late != "default")
         policy.late = check_duration("--late", *raw_.late, kMaxTtl);
     }
+    if (raw_.kind || raw_.precision) {
+      if (sets) {
+        throw Usage{
+            std::string(raw_.kind ? "--kind" : "--precision") +
+            ": the kind of a namespace's counters, and their precision, are fixed when it is "
+            "created"};
+      }
+      set_kind(policy);
+    }
     if (raw_.strict) {
       change.fields |= Request::kStrict;
       policy.strict =
@@ -669,6 +861,15 @@ class Arguments {
           "--strict" +
           see_help()};
     return change;
+  }
+
+  void set_kind(NamespacePolicy& policy) const {
+    if (raw_.kind) policy.kind = check_choice(kKindChoices, "--kind", *raw_.kind);
+    if (!raw_.precision) return;
+    policy.precision = static_cast<std::uint8_t>(
+        check_number("--precision", raw_.precision, {kLeastPrecision, kMostPrecision}, 0));
+    if (policy.kind != Kind::distinct)
+      throw Usage{"--precision: only counters of --kind distinct have one"};
   }
 
   Command bench_command() {
@@ -686,11 +887,26 @@ class Arguments {
     return bench_command_;
   }
 
-  std::optional<std::string> first_key_;  // of get
-  std::vector<std::string> last_keys_;
+  // The words of a command that takes several: the first one, those behind "--", and all of them.
+  std::optional<std::string> first_word_;
+  std::vector<std::string> last_words_;
+  std::vector<std::string> words_;
   CLI::App app_{"Counts in a Quipu cluster.", "quipu"};
   CLI::App* add_ = app_.add_subcommand("add", "add a number to a counter");
   CLI::App* get_ = app_.add_subcommand("get", "read counters");
+  CLI::App* distinct_ =
+      app_.add_subcommand("distinct", "count how many different elements counters have");
+  CLI::App* add_elements_ = distinct_->add_subcommand("add", "add elements to a counter");
+  CLI::App* count_ =
+      distinct_->add_subcommand("count", "count the different elements of counters, about");
+  CLI::App* frequency_ = app_.add_subcommand("frequency", "count how often each item came, about");
+  CLI::App* add_item_ = frequency_->add_subcommand("add", "count an item");
+  CLI::App* begin_item_ = frequency_->add_subcommand("begin", "begin a counter with a size");
+  CLI::App* query_ = frequency_->add_subcommand("query", "tell how often items came, at most");
+  CLI::App* top_ = app_.add_subcommand("top", "list the most frequent items");
+  CLI::App* add_to_top_ = top_->add_subcommand("add", "count an item");
+  CLI::App* begin_top_ = top_->add_subcommand("begin", "begin a counter with a length");
+  CLI::App* top_list_ = top_->add_subcommand("list", "list the most frequent items of a counter");
   CLI::App* range_ = app_.add_subcommand("range", "show what a counter counted in time");
   CLI::App* reset_ = app_.add_subcommand("reset", "clear what a counter has counted so far");
   CLI::App* shards_ = app_.add_subcommand("shards", "spread a hot counter over N shards");
@@ -712,7 +928,8 @@ class Arguments {
 
   Raw raw_;
   AddCommand add_command_;
-  GetCommand get_command_;
+  TopListCommand top_list_command_;
+  ItemBeginCommand item_begin_command_;
   RangeCommand range_command_;
   ResetCommand reset_command_;
   ShardsCommand shards_command_;
@@ -740,6 +957,16 @@ std::string_view name_of(const Command& command) {
   struct Name {
     std::string_view operator()(const AddCommand&) const { return "add"; }
     std::string_view operator()(const GetCommand&) const { return "get"; }
+    std::string_view operator()(const DistinctAddCommand&) const { return "distinct add"; }
+    std::string_view operator()(const DistinctCountCommand&) const { return "distinct count"; }
+    std::string_view operator()(const ItemAddCommand& command) const {
+      return command.kind == Kind::top ? "top add" : "frequency add";
+    }
+    std::string_view operator()(const ItemBeginCommand& command) const {
+      return command.kind == Kind::top ? "top begin" : "frequency begin";
+    }
+    std::string_view operator()(const FrequencyQueryCommand&) const { return "frequency query"; }
+    std::string_view operator()(const TopListCommand&) const { return "top list"; }
     std::string_view operator()(const RangeCommand&) const { return "range"; }
     std::string_view operator()(const ResetCommand&) const { return "reset"; }
     std::string_view operator()(const ShardsCommand&) const { return "shards"; }

@@ -9,9 +9,11 @@
 namespace quipu::cli {
 
 using Command =
-    std::variant<AddCommand, GetCommand, RangeCommand, ResetCommand, ShardsCommand, ListCommand,
-                 IngestCommand, NamespaceChangeCommand, NamespaceDropCommand, NamespaceShowCommand,
-                 NamespaceListCommand, StatusCommand, ConfigShowCommand, BenchCommand>;
+    std::variant<AddCommand, GetCommand, DistinctAddCommand, DistinctCountCommand, ItemAddCommand,
+                 ItemBeginCommand, FrequencyQueryCommand, TopListCommand, RangeCommand,
+                 ResetCommand, ShardsCommand, ListCommand, IngestCommand, NamespaceChangeCommand,
+                 NamespaceDropCommand, NamespaceShowCommand, NamespaceListCommand, StatusCommand,
+                 ConfigShowCommand, BenchCommand>;
 
 struct Parsed {
   Environment environment;

@@ -12,6 +12,7 @@
 
 #include "node/cli/environment.h"
 #include "protocol/client_messages.h"
+#include "quipu/frequency.h"
 #include "quipu/levels.h"
 #include "quipu/namespace.h"
 
@@ -32,11 +33,58 @@ struct GetCommand {
 };
 int run(const Environment& environment, const GetCommand& command);
 
+struct DistinctAddCommand {
+  std::string key;
+  std::vector<std::string> elements;
+  Ack ack = Ack::by_default;
+};
+int run(const Environment& environment, const DistinctAddCommand& command);
+
+struct DistinctCountCommand {
+  std::vector<std::string> keys;
+  ReadLevel level = ReadLevel::by_default;
+};
+int run(const Environment& environment, const DistinctCountCommand& command);
+
+// Counts an item, in a counter of this kind.
+struct ItemAddCommand {
+  Kind kind{};
+  std::string key;
+  std::string item;
+  std::uint64_t count = 1;
+  Ack ack = Ack::by_default;
+};
+int run(const Environment& environment, const ItemAddCommand& command);
+
+// Begins a counter of this kind with a size or a length.
+struct ItemBeginCommand {
+  Kind kind{};
+  std::string key;
+  FrequencySize size{};
+  std::uint32_t length = 10;
+  Ack ack = Ack::by_default;
+};
+int run(const Environment& environment, const ItemBeginCommand& command);
+
+struct FrequencyQueryCommand {
+  std::string key;
+  std::vector<std::string> items;
+  ReadLevel level = ReadLevel::by_default;
+};
+int run(const Environment& environment, const FrequencyQueryCommand& command);
+
+struct TopListCommand {
+  std::string key;
+  ReadLevel level = ReadLevel::by_default;
+};
+int run(const Environment& environment, const TopListCommand& command);
+
 struct RangeCommand {
   std::string key;
   std::chrono::seconds last{};  // not 0: instead of these two
   std::chrono::system_clock::time_point from{}, to{};
   std::chrono::seconds step{};  // 0: the shortest that there is for all of it
+  bool of_union = false;        // of a `distinct`
   ReadLevel level = ReadLevel::by_default;
 };
 int run(const Environment& environment, const RangeCommand& command);
@@ -56,11 +104,15 @@ int run(const Environment& environment, const ShardsCommand& command);
 
 struct ListCommand {
   std::string prefix;
+  std::optional<Kind> kind;  // only counters of this kind
 };
 int run(const Environment& environment, const ListCommand& command);
 
 struct IngestCommand {
   std::string file = "-";  // "-": stdin
+  // A kind with elements: each line is an element of the counter `key`. Else there is no key.
+  Kind kind = Kind::sum;
+  std::string key;
   Ack ack = Ack::by_default;
   std::optional<std::uint64_t> rate;  // lines per second
   std::string report;                 // a file for each line that was not counted; empty: none
@@ -74,7 +126,7 @@ struct NamespaceChangeCommand {
   NamespaceAction action = NamespaceAction::create;  // or set
   std::string name;
   NamespacePolicy policy{};
-  std::uint8_t fields = 0;  // those that were given, as in NamespaceRequest
+  std::uint16_t fields = 0;  // those that were given, as in NamespaceRequest
 };
 int run(const Environment& environment, const NamespaceChangeCommand& command);
 

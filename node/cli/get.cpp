@@ -10,9 +10,6 @@
 namespace quipu::cli {
 namespace {
 
-// A reading this old gets a warning. In a live cluster it is at most some intervals old.
-constexpr std::chrono::milliseconds kStale{1000};
-
 std::vector<Result<Reading>> read_all(const OpenClient& client, const Environment& environment,
                                       const GetCommand& command) {
   std::vector<std::future<Result<Reading>>> answers;
@@ -29,37 +26,21 @@ std::vector<Result<Reading>> read_all(const OpenClient& client, const Environmen
   return readings;
 }
 
-// Warnings that a plain number cannot show.
-std::string caveat(const Reading& reading) {
-  std::string text;
-  if (!reading.complete) text = "adds counted by a node that cannot be heard now may be missing";
-  if (!reading.age || *reading.age > kStale) {
-    if (!text.empty()) text += "; ";
-    text += reading.age ? "this is how it was " + for_people(reading.age) + " ago"
-                        : "its age is unknown";
-  }
-  return text.empty() ? text : text + " (read with --fresh or --strong)";
-}
-
 nlohmann::json to_json(const std::string& key, const Result<Reading>& reading) {
   nlohmann::json json;
   put_status(json, reading.status());
   put_key(json, key);
   put_value(json, reading.ok() ? std::optional(reading->value) : std::nullopt);
-  for (const char* const name : {"exists", "complete", "age_ms", "shards"}) json[name] = nullptr;
-  json["caveat"] = reading.ok() ? caveat(*reading) : "";
-  if (!reading.ok()) return json;
-  json["exists"] = reading->exists;
-  json["complete"] = reading->complete;
-  json["shards"] = reading->shards;
-  if (reading->age) json["age_ms"] = reading->age->count();
+  put_answer(json, answered(reading));
+  json["shards"] = nullptr;
+  if (reading.ok()) json["shards"] = reading->shards;
   return json;
 }
 
 void show(const std::string& key, const Reading& reading, bool alone) {
   print(alone ? std::to_string(reading.value)
               : printable(key) + "\t" + std::to_string(reading.value));
-  const std::string text = caveat(reading);
+  const std::string text = caveat(reading.complete, reading.age);
   if (!text.empty()) complain(printable(key) + ": " + text);
 }
 
@@ -75,7 +56,7 @@ int run(const Environment& environment, const GetCommand& command) {
     const std::string& key = command.keys[i];
     const Result<Reading>& reading = readings[i];
     if (client.ok() && !reading.ok())
-      complain(printable(key) + ": " + message_of(reading.status()));
+      complain(printable(key) + ": " + message_of(reading.status(), kReadOtherKinds));
     if (reading.ok() && !environment.json) show(key, *reading, readings.size() == 1);
     if (environment.json) counters.push_back(to_json(key, reading));
     if (worst.ok()) worst = reading.status();

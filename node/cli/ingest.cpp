@@ -1,5 +1,5 @@
 // quipu ingest [FILE]: counts one line at a time, each exactly once, also if a process dies
-// meanwhile.
+// meanwhile. A line is "KEY [N]", or with --kind and --key, an element of that counter.
 //
 //   file ─▶ lines ─▶ combiner ─▶ block of adds ─▶ adds in flight ─▶ report
 //           (rate)   (bounded)   (--resume: in    (bounded; retried by the client
@@ -23,6 +23,7 @@
 #include "node/api/client.h"
 #include "node/cli/commands.h"
 #include "node/cli/ingest_combiner.h"
+#include "node/cli/ingest_elements.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/ingest_report.h"
 #include "node/cli/ingest_state.h"
@@ -40,6 +41,11 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kInFlight = 16'384;
 static_assert(kInFlight < ClientSettings{}.max_in_flight, "the client never says overloaded");
+// As hashes, these take 1 MiB in the client, and in a node.
+constexpr std::size_t kElementsInFlight = 131'072;
+static_assert(kElementsInFlight >= IngestCombiner::kMaxElements, "each add can be sent");
+static_assert(IngestCombiner::kMaxElements <= std::min(kMaxElements, kMaxItems),
+              "each add is one change");
 // The pause between two checks of the progress, the rate and Ctrl-C.
 constexpr milliseconds kLook{50};
 
@@ -87,7 +93,8 @@ class Pace {
 // It says nothing about other adds.
 bool is_final(Code code) {
   return code == Code::out_of_range || code == Code::invalid_argument ||
-         code == Code::undefined_namespace || code == Code::token_reused;
+         code == Code::undefined_namespace || code == Code::wrong_type ||
+         code == Code::token_reused;
 }
 
 // A digest of all lines up to this one. The text of a line that is too long is not available.
@@ -125,9 +132,15 @@ class Ingest {
   // the same input.
   [[nodiscard]] Status resume(Interrupts& interrupts) {
     const IngestState::Position& to = state_->position();
+    OpenElements::OpenAdds open = state_->open_adds();
+    OpenElements elements(command_.kind, open);
+    const auto pass = [&](const LineReader::Line& line) {
+      advance(line);
+      if (has_elements()) elements.take(line);
+    };
     while (position_.lines < to.lines) {
       if (const auto line = reader_.next()) {
-        advance(*line);
+        pass(*line);
         continue;
       }
       const LineReader::Fill filled = reader_.fill(kLook);
@@ -137,17 +150,18 @@ class Ingest {
       if (filled != LineReader::Fill::end) continue;
       const auto last = reader_.next();
       if (!last) break;
-      advance(*last);
+      pass(*last);
     }
     if (position_.lines != to.lines || position_.digest != to.digest) {
       return {Code::invalid_argument,
               printable(command_.resume) + " is about another input: its first " +
                   for_people(to.lines) + " lines are not those that were counted"};
     }
+    if (has_elements() && !elements.complete())
+      return {Code::invalid_argument, printable(command_.resume) + " is damaged"};
     position_ = to;
     report_.restore(to, state_->sums());
-    for (auto& [ticket, one] : state_->open_adds())
-      block_.push_back({std::move(one.add), ticket, one.bound});
+    for (auto& [ticket, one] : open) block_.push_back({std::move(one.add), ticket, one.bound});
     return {};
   }
 
@@ -177,6 +191,8 @@ class Ingest {
     std::uint64_t ticket = 0;
     std::optional<ClientBinding> bound{};
   };
+
+  [[nodiscard]] bool has_elements() const { return command_.kind != Kind::sum; }
 
   [[nodiscard]] Progress::State how_far(Clock::time_point now) const {
     const double seconds = std::max(std::chrono::duration<double>(now - began_).count(), 0.001);
@@ -257,6 +273,8 @@ class Ingest {
     advance(line);
     if (line.too_long) {
       report_.on_bad(line.number, "the line is longer than 1024 bytes");
+    } else if (has_elements()) {
+      take_element(line);
     } else {
       take(line, parse_ingest_line(line.text));
     }
@@ -275,6 +293,17 @@ class Ingest {
     }
   }
 
+  void take_element(const LineReader::Line& line) {
+    const auto parsed = parse_element_line(line.text, longest_element(command_.kind));
+    if (const auto* bad = std::get_if<BadLine>(&parsed)) {
+      report_.on_bad(line.number, bad->why);
+    } else if (const auto* element = std::get_if<std::string_view>(&parsed)) {
+      combiner_.put_element(line.number, command_.key, *element);
+    } else {
+      report_.on_blank();
+    }
+  }
+
   // All lines read become a block, so that its lines end at the position.
   void begin_block() {
     std::vector<CombinedAdd> adds;
@@ -285,7 +314,7 @@ class Ingest {
   }
 
   void send_some() {
-    while (in_flight_ < kInFlight) {
+    while (in_flight_ < kInFlight && elements_in_flight_ < kElementsInFlight) {
       if (block_.empty() && !combiner_.empty()) begin_block();
       if (block_.empty()) return;
       std::size_t slot = slots_.size();
@@ -299,14 +328,27 @@ class Ingest {
       sent = std::move(block_.front());
       block_.pop_front();
       ++in_flight_;
-      client_.submit({.key = sent.add.key,
-                      .amount = sent.add.amount,
-                      .ack = command_.ack,
-                      .timeout = command_.timeout,
-                      .ticket = sent.ticket,
-                      .bound = sent.bound ? &*sent.bound : nullptr},
+      if (has_elements()) elements_in_flight_ += sent.add.elements.size();
+      client_.submit(change_of(sent),
                      [this, slot](Status status) { endings_.push(slot, std::move(status)); });
     }
+  }
+
+  // Takes its elements. Its amount says how many they were.
+  [[nodiscard]] CounterChange change_of(Waiting& sent) const {
+    std::vector<Item> items;
+    items.reserve(sent.add.elements.size());
+    for (std::string& element : sent.add.elements) items.push_back({std::move(element)});
+    sent.add.elements = {};
+    return {.kind = has_elements() ? OpKind::apply : OpKind::add,
+            .key = sent.add.key,
+            .amount = has_elements() ? 0 : sent.add.amount,
+            .ack = command_.ack,
+            .timeout = command_.timeout,
+            .counter = command_.kind,
+            .items = std::move(items),
+            .ticket = sent.ticket,
+            .bound = sent.bound ? &*sent.bound : nullptr};
   }
 
   void collect(milliseconds wait) {
@@ -317,14 +359,20 @@ class Ingest {
       --in_flight_;
       const Waiting ended = std::exchange(*slots_[ending.slot], {});
       free_.push_back(ending.slot);
+      if (has_elements()) elements_in_flight_ -= static_cast<std::size_t>(ended.add.amount);
       if (ending.status.ok()) {
         report_.on_counted(ended.add, ended.bound.has_value());
         continue;
       }
       report_.on_failed(ended.add, ending.status);
-      const bool gone =
-          ending.status.outcome() == Outcome::not_applied && !is_final(ending.status.code());
-      if (gone) give_up("no add could be placed for " + for_people(command_.timeout));
+      if (ending.status.outcome() != Outcome::not_applied) continue;
+      const Code code = ending.status.code();
+      if (!is_final(code)) {
+        give_up("no add could be placed for " + for_people(command_.timeout));
+      } else if (has_elements() && code != Code::token_reused) {
+        // The rest has the same key.
+        give_up(printable(command_.key) + " takes no elements");
+      }
     }
   }
 
@@ -350,7 +398,8 @@ class Ingest {
   Endings endings_;
   std::vector<std::unique_ptr<Waiting>> slots_;  // in flight; the client borrows their bindings
   std::vector<std::size_t> free_;
-  std::size_t in_flight_ = 0;
+  std::size_t in_flight_ = 0;           // adds
+  std::size_t elements_in_flight_ = 0;  // those of these adds
   IngestState::Position position_;
   std::uint64_t lines_read_ = 0;  // by this ingest
   Clock::time_point began_{};
@@ -362,10 +411,11 @@ class Ingest {
 
 // The state for the cluster that answers.
 Result<std::unique_ptr<IngestState>> open_state(const Environment& environment,
-                                                const std::string& path) {
+                                                const IngestCommand& command) {
   const Result<Reached> reached = open_any(environment.nodes, environment.timeout);
   if (!reached.ok()) return unreachable(reached.status());
-  return IngestState::open(path, {reached->config.cluster, reached->config.placement_key});
+  return IngestState::open(command.resume, {reached->config.cluster, reached->config.placement_key},
+                           {command.kind, command.key});
 }
 
 // One ingest, from its files to its report.
@@ -375,7 +425,8 @@ class IngestRun {
       : environment_(environment),
         command_(command),
         details_(progress_),
-        report_(details_, command.resume) {}
+        report_(details_, command.resume,
+                command.kind == Kind::sum ? "write KEY [N]" : "write an element") {}
 
   int run(int descriptor) {
     const Status ended = count(descriptor);
@@ -402,7 +453,7 @@ class IngestRun {
       // A state belongs to a founded cluster.
       Status usable = wait_usable(OpenClient(settings).thread(), environment_.timeout, interrupts);
       if (!usable.ok()) return usable;
-      auto opened = open_state(environment_, command_.resume);
+      auto opened = open_state(environment_, command_);
       if (!opened.ok()) return opened.status();
       state = std::move(*opened);
     }

@@ -39,4 +39,12 @@ std::variant<IngestLine, BlankLine, BadLine> parse_ingest_line(std::string_view 
   return line;
 }
 
+std::variant<std::string_view, BlankLine, BadLine> parse_element_line(std::string_view text,
+                                                                      std::size_t most) {
+  if (text.find_first_not_of(kBlanks) == std::string_view::npos) return BlankLine{};
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  if (text.size() <= most) return text;
+  return BadLine{"an element of this kind has at most 128 bytes"};
+}
+
 }  // namespace quipu::cli

@@ -48,7 +48,8 @@ void IngestReport::on_bad(std::uint64_t line, std::string_view why) {
 
 void IngestReport::flush() {
   if (!bad_.empty()) {
-    const Status why(Code::invalid_argument, std::string(bad_why_) + " (write KEY [N])");
+    const Status why(Code::invalid_argument,
+                     std::string(bad_why_) + " (" + std::string(format_) + ")");
     details_.tell(bad_, "", 0, why);
   }
   if (!unsent_.empty()) details_.tell(unsent_, "", 0, Status(Code::unavailable, "not sent"));
@@ -154,6 +155,7 @@ void IngestReport::print_json(const Totals& totals, const Status& status) const 
   nlohmann::json json = document("ingest", status);
   if (!status.ok())  // the detail says what to do
     json["message"] = std::string(describe(status.code()).name) + ": " + status.detail();
+  if (status.outcome() == Outcome::not_applied && counted_ > 0) json["outcome"] = "partly_applied";
   json["lines"] = settled();
   json["counted_lines"] = counted_;
   json["counted_before"] = counted_before_;

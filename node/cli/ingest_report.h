@@ -25,9 +25,10 @@ namespace quipu::cli {
 
 class IngestReport {
  public:
-  // `state`: the name of its file, for people. Empty if nothing can be resumed.
-  IngestReport(IngestDetails& details, std::string state)
-      : details_(details), state_(std::move(state)) {}
+  // `state`: the name of its file, for people. Empty if nothing can be resumed. `format`: what a
+  // line should be, for lines that are not.
+  IngestReport(IngestDetails& details, std::string state, std::string_view format)
+      : details_(details), state_(std::move(state)), format_(format) {}
 
   // The lines that an earlier ingest has settled.
   void restore(const IngestState::Position& position, const IngestState::Sums& sums);
@@ -69,6 +70,7 @@ class IngestReport {
 
   IngestDetails& details_;
   const std::string state_;
+  const std::string_view format_;
   std::uint64_t blank_ = 0;
   std::uint64_t bad_lines_ = 0;
   std::uint64_t counted_ = 0;

@@ -135,6 +135,18 @@ std::string header_record(const IngestState::Cluster& cluster) {
                 ' ' + hex(raw(cluster.placement)));
 }
 
+// Empty for sums.
+std::string subject_record(const IngestState::Subject& subject) {
+  if (subject.kind == Kind::sum) return {};
+  return record("elements " + std::to_string(static_cast<unsigned>(subject.kind)) + ' ' +
+                subject.key);
+}
+
+std::string options_of(const IngestState::Subject& subject) {
+  if (subject.kind == Kind::sum) return "without --kind";
+  return std::string("with --kind ") + name_of(subject.kind) + " --key " + printable(subject.key);
+}
+
 std::string add_record(std::uint64_t ticket, const CombinedAdd& add) {
   return record("add " + std::to_string(ticket) + ' ' + std::to_string(add.amount) + ' ' +
                 ranges_text(add.lines.ranges()) + ' ' + add.key);
@@ -231,6 +243,7 @@ class IngestState::Loader {
   bool take(std::string_view text) {
     Words words(text);
     const std::string_view kind = words.word();
+    if (kind == "elements") return elements(words);
     if (kind == "sums") return sums(words);
     if (kind == "lost") return lost(words);
     if (kind == "add") return add(words);
@@ -240,8 +253,17 @@ class IngestState::Loader {
     if (kind == "settled") return settled(words);
     return kind == "synced" && words.end();
   }
+  [[nodiscard]] const Subject& subject() const { return subject_; }
 
  private:
+  bool elements(Words& words) {
+    const auto number = words.number<unsigned>();
+    const auto* const kind =
+        std::ranges::find(kKinds, number, [](Kind one) { return static_cast<unsigned>(one); });
+    if (kind == kKinds.end()) return false;
+    subject_ = {*kind, std::string(words.rest())};
+    return words.end();
+  }
   bool sums(Words& words) {
     state_.sums_.counted = words.number();
     state_.sums_.adds = words.number();
@@ -300,21 +322,23 @@ class IngestState::Loader {
   }
 
   IngestState& state_;
+  Subject subject_;
   std::map<std::uint64_t, OpenAdd> block_;  // not valid yet
 };
 
 // ---- opening ----
 
-IngestState::IngestState(std::string path, const Cluster& cluster)
-    : path_(std::move(path)), cluster_(cluster) {}
+IngestState::IngestState(std::string path, const Cluster& cluster, Subject subject)
+    : path_(std::move(path)), cluster_(cluster), subject_(std::move(subject)) {}
 
 IngestState::~IngestState() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 Result<std::unique_ptr<IngestState>> IngestState::open(const std::string& path,
-                                                       const Cluster& cluster) {
-  std::unique_ptr<IngestState> state(new IngestState(path, cluster));
+                                                       const Cluster& cluster,
+                                                       const Subject& subject) {
+  std::unique_ptr<IngestState> state(new IngestState(path, cluster, subject));
   const std::string where = printable(path) + ": ";
   for (;;) {
     const Descriptor found(::open(path.c_str(), O_RDWR | O_CLOEXEC));
@@ -367,7 +391,9 @@ Status IngestState::load(int descriptor) {
     const bool unsound = cut ? text == "synced" : !loader.take(*text);
     if (unsound) return refuse("it is damaged");
   }
-  return lines.failed() ? Status(Code::cannot_start, error_text()) : Status();
+  if (lines.failed()) return {Code::cannot_start, error_text()};
+  if (loader.subject() == subject_) return {};
+  return {Code::invalid_argument, "it is about an ingest " + options_of(loader.subject())};
 }
 
 std::map<std::uint64_t, IngestState::OpenAdd> IngestState::open_adds() const {
@@ -395,7 +421,7 @@ std::uint64_t IngestState::add_block(const std::vector<CombinedAdd>& adds,
   const std::uint64_t first = next_ticket_;
   for (const CombinedAdd& add : adds) {
     buffer_ += add_record(next_ticket_, add);
-    open_.emplace(next_ticket_++, OpenAdd{add});
+    open_.emplace(next_ticket_++, OpenAdd{{add.key, add.amount, add.lines}});
   }
   buffer_ += block_record(position);
   position_ = position;
@@ -468,7 +494,7 @@ std::string IngestState::trouble() const {
 }
 
 std::string IngestState::everything() const {
-  std::string text = header_record(cluster_);
+  std::string text = header_record(cluster_) + subject_record(subject_);
   text += record("sums " + std::to_string(sums_.counted) + ' ' + std::to_string(sums_.adds) + ' ' +
                  std::to_string(sums_.refused));
   std::span ranges(sums_.lost.ranges());

@@ -11,9 +11,11 @@
 //
 // The file is text, with a record on each line: a checksum of the rest, and
 //   quipu-ingest-state 1 CLUSTER PLACEMENT   the cluster of the tokens; the first record
+//   elements KIND KEY                        the lines are elements of KEY; no such record: sums
 //   sums COUNTED ADDS REFUSED                the outcomes of settled lines
 //   lost RANGES                              lines whose outcome cannot be found out any more
-//   add TICKET AMOUNT RANGES KEY             an add of the block that ends next
+//   add TICKET AMOUNT RANGES KEY             an add of the block that ends next; its elements,
+//                                            AMOUNT of them, are in the input
 //   block LINES DIGEST OPEN BLANK REFUSED    the position; adds before it are valid now
 //   bound TICKET SHARD STORE SERIAL NUMBER
 //   unbound TICKET
@@ -33,6 +35,7 @@
 #include "node/cli/ingest_combiner.h"
 #include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
+#include "quipu/kind.h"
 
 namespace quipu::cli {
 
@@ -43,6 +46,12 @@ class IngestState final : public ClientJournal {
     ClusterId id{};
     HashKey placement{};
     bool operator==(const Cluster&) const = default;
+  };
+  // What the ingest counts.
+  struct Subject {
+    Kind kind = Kind::sum;
+    std::string key{};  // of the kind's counter; sums have theirs in the lines
+    bool operator==(const Subject&) const = default;
   };
   // How far the input was read.
   struct Position {
@@ -66,15 +75,16 @@ class IngestState final : public ClientJournal {
   };
 
   // Reads the file at `path`, or creates it. invalid_argument: not such a file, one of another
-  // cluster, or in use. cannot_start: it cannot be read or written.
+  // cluster or subject, or in use. cannot_start: it cannot be read or written.
   [[nodiscard]] static Result<std::unique_ptr<IngestState>> open(const std::string& path,
-                                                                 const Cluster& cluster);
+                                                                 const Cluster& cluster,
+                                                                 const Subject& subject);
   ~IngestState() override;
 
   // ---- the state left by an earlier ingest, before the first block ----
   [[nodiscard]] const Position& position() const { return position_; }
   [[nodiscard]] const Sums& sums() const { return sums_; }
-  // By ticket. The bound ones have the floor that they may be sent with.
+  // By ticket, without their elements. The bound ones have the floor that they may be sent with.
   [[nodiscard]] std::map<std::uint64_t, OpenAdd> open_adds() const;
 
   // ---- the reader's thread ----
@@ -90,7 +100,7 @@ class IngestState final : public ClientJournal {
  private:
   class Loader;
 
-  IngestState(std::string path, const Cluster& cluster);
+  IngestState(std::string path, const Cluster& cluster, Subject subject);
   [[nodiscard]] Status take_over(int descriptor);
   [[nodiscard]] Status load(int descriptor);
   void settle(std::map<std::uint64_t, OpenAdd>::iterator at, Code code);
@@ -101,6 +111,7 @@ class IngestState final : public ClientJournal {
 
   const std::string path_;
   const Cluster cluster_;
+  const Subject subject_;
   int descriptor_ = -1;
   std::size_t written_ = 0;  // since the file was written again
 

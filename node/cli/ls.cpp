@@ -84,22 +84,27 @@ std::string incomplete(const Environment& environment, Reached& reached) {
   return name_list(deaf) + " cannot be asked, or did not hear every other member just now";
 }
 
-void show(const Environment& environment, const std::string& key, bool first) {
+void show(const Environment& environment, const std::string& key, Kind kind, bool first) {
   if (!environment.json) return print(printable(key));
   nlohmann::json object;
   put_key(object, key);
+  object["kind"] = name_of(kind);
   std::cout << (first ? "" : ",") << json_text(object);
 }
 
 // Shows the list up to its end, or to the limit.
-Status show_all(const Environment& environment, NodeSession& session, const std::string& prefix) {
+Status show_all(const Environment& environment, NodeSession& session, const ListCommand& command) {
   bool first = true;
   for (std::uint32_t cursor = 0; cursor < kListEnd;) {
-    const Result<Keys> keys = session.list(prefix, cursor);
+    const Result<Keys> keys = session.list(command.prefix, cursor);
     if (!keys.ok()) return keys.status();
     if (keys->code != Code::ok) return Status(keys->code, keys->detail);
     if (keys->next <= cursor) return Status(Code::unavailable, "the list does not go on");
-    for (const std::string& key : keys->keys) show(environment, key, std::exchange(first, false));
+    for (std::size_t i = 0; i < keys->keys.size(); ++i) {
+      const Kind kind = keys->kinds.empty() ? Kind::sum : keys->kinds[i];
+      if (command.kind.value_or(kind) == kind)
+        show(environment, keys->keys[i], kind, std::exchange(first, false));
+    }
     cursor = keys->next;
   }
   return Status();
@@ -122,7 +127,7 @@ Listed list(const Environment& environment, const ListCommand& command) {
   if (const std::string why = incomplete(environment, *reached); !why.empty())
     listed.caveat = "the latest counters may be missing: " + printable(why);
   try {  // for the document to end as it should
-    listed.status = show_all(environment, *reached->session, command.prefix);
+    listed.status = show_all(environment, *reached->session, command);
   } catch (const std::exception& error) {
     listed.status = Status(Code::unavailable, error.what());
   }

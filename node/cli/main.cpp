@@ -16,6 +16,9 @@ namespace {
 // Whether the command only reads: then it may be repeated after any outcome.
 bool only_reads(const Command& command) {
   return std::holds_alternative<GetCommand>(command) ||
+         std::holds_alternative<DistinctCountCommand>(command) ||
+         std::holds_alternative<FrequencyQueryCommand>(command) ||
+         std::holds_alternative<TopListCommand>(command) ||
          std::holds_alternative<RangeCommand>(command) ||
          std::holds_alternative<ListCommand>(command) ||
          std::holds_alternative<NamespaceShowCommand>(command) ||

@@ -33,7 +33,7 @@ std::string shown(const std::string& name) { return name.empty() ? "\"\"" : prin
 struct Setting {
   const char* name;
   std::optional<std::string> text;  // nullopt: not set
-  const char* if_not_set;           // what holds then
+  std::string if_not_set;           // what holds then
 };
 
 template <class Value, class Show>
@@ -42,7 +42,7 @@ std::optional<std::string> text_of(const std::optional<Value>& value, Show show)
   return std::string(show(*value));
 }
 
-std::array<Setting, 8> settings_of(const NamespacePolicy& policy) {
+std::array<Setting, 10> settings_of(const NamespacePolicy& policy) {
   const auto level = [](auto one) { return level_name(one); };
   const auto number = [](auto one) { return std::to_string(one); };
   const auto choice = [](bool yes) { return yes ? "yes" : "no"; };
@@ -56,7 +56,17 @@ std::array<Setting, 8> settings_of(const NamespacePolicy& policy) {
            {"decide", text_of(policy.decide, level), "local"},
            {"tiers", tiers, "none"},
            {"late", text_of(policy.late, duration), "none"},
+           {"kind", text_of(policy.kind, level), "any"},
+           {"precision", text_of(policy.precision, number), std::to_string(kUsualPrecision)},
            {"strict", text_of(policy.strict, choice), "no"}}};
+}
+
+// Whether a namespace of this name and policy may have the setting.
+bool applies(const Setting& setting, std::string_view name, const NamespacePolicy& policy) {
+  const std::string_view which = setting.name;
+  if (which == "strict") return name.empty();
+  if (which == "kind") return !name.empty();
+  return which != "precision" || policy.kind == Kind::distinct;
 }
 
 // ---- changes ----
@@ -237,9 +247,8 @@ int run(const Environment& environment, const NamespaceShowCommand& command) {
   } else if (policy) {
     Table table({"SETTING", "VALUE"});
     for (const Setting& setting : settings_of(*policy)) {
-      if (setting.name == std::string_view("strict") && !command.name.empty()) continue;
-      table.add(
-          {setting.name, setting.text.value_or(std::string(setting.if_not_set) + " (not set)")});
+      if (!applies(setting, command.name, *policy)) continue;
+      table.add({setting.name, setting.text.value_or(setting.if_not_set + " (not set)")});
     }
     table.print();
   }
@@ -249,7 +258,8 @@ int run(const Environment& environment, const NamespaceShowCommand& command) {
 int run(const Environment& environment, const NamespaceListCommand&) {
   const Result<std::vector<Namespace>> all = defined(environment);
   nlohmann::json list = nlohmann::json::array();
-  Table table({"NAMESPACE", "ACK", "READ", "SHARDS", "TTL", "DECIDE", "TIERS", "LATE", "STRICT"});
+  Table table({"NAMESPACE", "ACK", "READ", "SHARDS", "TTL", "DECIDE", "TIERS", "LATE", "KIND",
+               "PRECISION", "STRICT"});
   for (const Namespace& one : all.ok() ? *all : std::vector<Namespace>()) {
     nlohmann::json object;
     put_namespace(object, one.name);

@@ -59,17 +59,18 @@ NamespaceReply ask(const OpenClient& client, NamespaceQuestion question) {
       .get();
 }
 
-int change(const Environment& environment, std::string_view command, const std::string& key,
-           const std::function<Status(Counter)>& how) {
+int change(const Environment& environment, const ChangeOfOne& change,
+           const std::function<Status(const OpenClient&)>& how) {
   const auto client = open_client(environment);
-  const Status status = client.ok() ? how((*client)->counter(key)) : client.status();
+  const Status status = client.ok() ? how(**client) : client.status();
   if (environment.json) {
-    nlohmann::json json = document(command, status);
-    put_key(json, key);
+    nlohmann::json json = document(change.command, status);
+    put_key(json, change.key);
     print_json(json);
   }
   // The message may name the key's namespace.
-  if (client.ok() && !status.ok()) complain(printable(key) + ": " + printable(message_of(status)));
+  if (client.ok() && !status.ok())
+    complain(printable(change.key) + ": " + printable(message_of(status, change.other_kind)));
   return exit_code(status);
 }
 

@@ -13,6 +13,7 @@
 #include "node/cli/environment.h"
 #include "node/cli/interrupts.h"
 #include "quipu/counter.h"
+#include "quipu/distinct.h"
 
 namespace quipu::cli {
 
@@ -28,7 +29,17 @@ class OpenClient {
   [[nodiscard]] Counter counter(std::string key) const {
     return CounterBackend::make<Counter>(thread_, std::move(key));
   }
+  [[nodiscard]] Distinct distinct(std::string key) const {
+    return CounterBackend::make<Distinct>(thread_, std::move(key));
+  }
+  [[nodiscard]] Frequency frequency(std::string key) const {
+    return CounterBackend::make<Frequency>(thread_, std::move(key));
+  }
+  [[nodiscard]] Top top(std::string key) const {
+    return CounterBackend::make<Top>(thread_, std::move(key));
+  }
   [[nodiscard]] ClientThread& thread() const { return *thread_; }
+  [[nodiscard]] const std::shared_ptr<ClientThread>& shared_thread() const { return thread_; }
 
  private:
   std::shared_ptr<ClientThread> thread_;
@@ -49,8 +60,14 @@ class OpenClient {
 // Asks about namespaces, and waits.
 [[nodiscard]] NamespaceReply ask(const OpenClient& client, NamespaceQuestion question);
 
-// Runs a command that changes one counter. Returns the exit code.
-[[nodiscard]] int change(const Environment& environment, std::string_view command,
-                         const std::string& key, const std::function<Status(Counter)>& how);
+// Runs a command that changes one counter. Returns the exit code. `other_kind`: what to do if the
+// key has a counter of another kind.
+struct ChangeOfOne {
+  std::string_view command;
+  const std::string& key;
+  std::string_view other_kind{};
+};
+[[nodiscard]] int change(const Environment& environment, const ChangeOfOne& change,
+                         const std::function<Status(const OpenClient&)>& how);
 
 }  // namespace quipu::cli

@@ -115,13 +115,15 @@ std::string printable(std::string_view bytes) {
 
 void put_key(nlohmann::json& object, const std::string& key) { put_bytes(object, "key", key); }
 
+void put_item(nlohmann::json& object, const std::string& item) { put_bytes(object, "item", item); }
+
 void put_namespace(nlohmann::json& object, const std::string& name) {
   put_bytes(object, "namespace", name);
 }
 
 void put_policy(nlohmann::json& object, const NamespacePolicy& policy) {
-  for (const char* name :
-       {"ack", "read", "shards", "ttl_ms", "decide", "tiers", "late_ms", "strict"})
+  for (const char* name : {"ack", "read", "shards", "ttl_ms", "decide", "tiers", "late_ms",
+                           "strict", "kind", "precision"})
     object[name] = nullptr;
   if (policy.ack) object["ack"] = level_name(*policy.ack);
   if (policy.read) object["read"] = level_name(*policy.read);
@@ -131,6 +133,8 @@ void put_policy(nlohmann::json& object, const NamespacePolicy& policy) {
   if (!policy.tiers.empty()) object["tiers"] = to_text(policy.tiers);
   if (policy.late) object["late_ms"] = policy.late->count();
   if (policy.strict) object["strict"] = *policy.strict;
+  if (policy.kind) object["kind"] = name_of(*policy.kind);
+  if (policy.precision) object["precision"] = *policy.precision;
 }
 
 void put_value(nlohmann::json& object, std::optional<std::int64_t> value) {
@@ -141,17 +145,39 @@ void put_value(nlohmann::json& object, std::optional<std::int64_t> value) {
   object["value_text"] = std::to_string(*value);
 }
 
-std::string message_of(const Status& status) {
+std::string message_of(const Status& status, std::string_view other_kind) {
   const CodeInfo& info = describe(status.code());
   std::string_view advice = info.advice;
   if (status.code() == Code::in_doubt)
     advice = "it may or may not be counted: look at the total before you repeat it";
+  if (status.code() == Code::wrong_type && !other_kind.empty()) advice = other_kind;
   // Their details say what to do.
   if (status.code() == Code::unavailable || status.code() == Code::invalid_argument) advice = {};
   std::string text(info.name);
   if (!status.detail().empty()) text.append(": ").append(status.detail());
   if (!advice.empty()) text.append(" (").append(advice).append(")");
   return text;
+}
+
+std::string caveat(bool complete, std::optional<std::chrono::milliseconds> age) {
+  // In a live cluster, an answer is at most some gossip intervals old.
+  constexpr std::chrono::milliseconds kStale{1000};
+  std::string text;
+  if (!complete) text = "adds counted by a node that cannot be heard now may be missing";
+  if (!age || *age > kStale) {
+    if (!text.empty()) text += "; ";
+    text += age ? "this is how it was " + for_people(age) + " ago" : "its age is unknown";
+  }
+  return text.empty() ? text : text + " (read with --fresh or --strong)";
+}
+
+void put_answer(nlohmann::json& object, const std::optional<Answered>& answer) {
+  for (const char* const name : {"exists", "complete", "age_ms"}) object[name] = nullptr;
+  object["caveat"] = answer ? caveat(answer->complete, answer->age) : "";
+  if (!answer) return;
+  object["exists"] = answer->exists;
+  object["complete"] = answer->complete;
+  if (answer->age) object["age_ms"] = answer->age->count();
 }
 
 void put_status(nlohmann::json& object, const Status& status) {

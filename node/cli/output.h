@@ -32,13 +32,38 @@ void print_json(const nlohmann::json& value);
 void put_value(nlohmann::json& object, std::optional<std::int64_t> value);
 // Sets "key". If bytes must be replaced there, also "key_escaped", as printable() does it.
 void put_key(nlohmann::json& object, const std::string& key);
+// Sets "item" and, likewise, "item_escaped".
+void put_item(nlohmann::json& object, const std::string& item);
 // Sets "namespace" and, likewise, "namespace_escaped".
 void put_namespace(nlohmann::json& object, const std::string& name);
 // Its settings; null: not set.
 void put_policy(nlohmann::json& object, const NamespacePolicy& policy);
 
+// What to do if a key has a counter of another kind.
+inline constexpr std::string_view kAddToOtherKinds =
+    "quipu add adds to a sum; distinct add, frequency add and top add to the others";
+inline constexpr std::string_view kReadOtherKinds =
+    "read a sum with quipu get, others with distinct count, frequency query or top list; a maximum "
+    "only with QUIPU.MAX, as a Redis client";
+
 // Like status.message(), with advice for a person at a command line.
-[[nodiscard]] std::string message_of(const Status& status);
+// `other_kind`: what to do if a key has a counter of another kind.
+[[nodiscard]] std::string message_of(const Status& status, std::string_view other_kind = {});
+// Warnings about an answer that a plain number cannot show. Empty: there are none.
+[[nodiscard]] std::string caveat(bool complete, std::optional<std::chrono::milliseconds> age);
+// Sets "exists", "complete", "age_ms" and "caveat", if there is an answer. Else they are null, and
+// there is no caveat.
+struct Answered {
+  bool exists = false;
+  bool complete = false;
+  std::optional<std::chrono::milliseconds> age{};
+};
+void put_answer(nlohmann::json& object, const std::optional<Answered>& answer);
+template <class Reading>
+[[nodiscard]] std::optional<Answered> answered(const Result<Reading>& reading) {
+  if (!reading.ok()) return std::nullopt;
+  return Answered{reading->exists, reading->complete, reading->age};
+}
 // The outcome of a part, for a document: sets "code", "outcome" and "message".
 void put_status(nlohmann::json& object, const Status& status);
 // A new document, with the name of its command and its outcome.

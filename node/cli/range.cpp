@@ -12,11 +12,14 @@ namespace {
 Result<Range> ask(const Environment& environment, const RangeCommand& command) {
   const auto client = open_client(environment);
   if (!client.ok()) return client.status();
-  Counter counter = (*client)->counter(command.key);
-  const ReadOptions options{.level = command.level, .timeout = environment.timeout};
-  Result<Range> range = command.last.count() > 0
-                            ? counter.last(command.last, command.step, options)
-                            : counter.range(command.from, command.to, command.step, options);
+  const auto ask_of = [&](auto counter) {
+    const ReadOptions options{.level = command.level, .timeout = environment.timeout};
+    return command.last.count() > 0
+               ? counter.last(command.last, command.step, options)
+               : counter.range(command.from, command.to, command.step, options);
+  };
+  Result<Range> range = command.of_union ? ask_of((*client)->distinct(command.key))
+                                         : ask_of((*client)->counter(command.key));
   if (!range.ok()) complain(printable(command.key) + ": " + message_of(range.status()));
   return range;
 }

@@ -6,8 +6,10 @@ namespace quipu::cli {
 
 int run(const Environment& environment, const ShardsCommand& command) {
   const ChangeOptions options{.timeout = environment.timeout};
-  return change(environment, "shards", command.key,
-                [&](Counter counter) { return counter.raise_shards(command.count, options); });
+  return change(environment, {.command = "shards", .key = command.key},
+                [&](const OpenClient& client) {
+                  return client.counter(command.key).raise_shards(command.count, options);
+                });
 }
 
 }  // namespace quipu::cli

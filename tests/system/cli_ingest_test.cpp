@@ -66,6 +66,7 @@ TEST(CliIngest, NamesLinesThatItCannotReadAndCountsTheOthers) {
   const json summary = json::parse(result.out);
   EXPECT_EQ(summary["counted_lines"], 2);
   EXPECT_EQ(summary["refused_lines"], 6);
+  EXPECT_EQ(summary["outcome"], "partly_applied");
 }
 
 TEST(CliIngest, ASumThatWouldOverflowIsSentInParts) {

@@ -53,13 +53,13 @@ TEST_F(CliNamespace, IsKnownToAllMembersUntilItIsDroppedWithItsCounters) {
   EXPECT_EQ(done(2, {"namespace", "show", "likes"}),
             "SETTING  VALUE\nack      quorum\nread     local (not set)\nshards   4\n"
             "ttl      none (not set)\ndecide   local (not set)\ntiers    none (not set)\n"
-            "late     none (not set)\n");
+            "late     none (not set)\nkind     any (not set)\n");
   EXPECT_EQ(done(1, {"namespace", "set", "likes", "--ack", "default", "--read", "fresh"}), "");
   EXPECT_EQ(done(1, {"namespace", "set", "", "--strict", "yes"}), "");
   EXPECT_EQ(done(2, {"namespace", "ls"}),
-            "NAMESPACE  ACK  READ   SHARDS  TTL  DECIDE  TIERS  LATE  STRICT\n"
-            "\"\"         -    -      -       -    -       -      -     yes\n"
-            "likes      -    fresh  4       -    -       -      -     -\n");
+            "NAMESPACE  ACK  READ   SHARDS  TTL  DECIDE  TIERS  LATE  KIND  PRECISION  STRICT\n"
+            "\"\"         -    -      -       -    -       -      -     -     -          yes\n"
+            "likes      -    fresh  4       -    -       -      -     -     -          -\n");
   const json shown = json::parse(done(2, {"namespace", "show", "likes", "-o", "json"}));
   EXPECT_EQ(shown.at("ack"), nullptr);
   EXPECT_EQ(shown.at("read"), "fresh");
@@ -116,6 +116,32 @@ TEST_F(CliNamespace, SaysWhereConditionalCommandsDecide) {
   EXPECT_EQ(decide(), "local") << "a set changes only what is given";
   done(0, {"namespace", "set", "otp", "--decide", "default"});
   EXPECT_EQ(decide(), nullptr);
+}
+
+TEST_F(CliNamespace, FixesTheKindOfItsCounters) {
+  done(0, {"namespace", "create", "visitors", "--kind", "distinct", "--precision", "11"});
+  done(0, {"distinct", "add", "visitors:1", "ann"});
+  EXPECT_NEAR(json::parse(done(0, {"distinct", "count", "visitors:1", "-o", "json"}))
+                  .at("standard_error")
+                  .get<double>(),
+              0.023, 0.0001);
+  EXPECT_THAT(done(1, {"namespace", "show", "visitors"}),
+              HasSubstr("kind       distinct\nprecision  11\n"));
+  const json shown = json::parse(done(2, {"namespace", "show", "visitors", "-o", "json"}));
+  EXPECT_EQ(shown.at("kind"), "distinct");
+  EXPECT_EQ(shown.at("precision"), 11);
+  const CliResult refused = on(2, {"add", "visitors:2"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err,
+              HasSubstr("wrong_type: the namespace 'visitors' has counters of the kind "
+                        "distinct"));
+  const CliResult again = on(1, {"namespace", "create", "visitors", "--kind", "sum"});
+  EXPECT_EQ(again.exit, 1);
+  EXPECT_THAT(again.err, HasSubstr("are fixed when it is created"));
+  done(0, {"namespace", "set", "visitors", "--ack", "quorum"});
+  EXPECT_THAT(done(2, {"namespace", "ls"}), HasSubstr("distinct  11"));
+  done(0, {"namespace", "drop", "visitors"});
+  done(0, {"add", "visitors:1"});
 }
 
 TEST_F(CliNamespace, NamesTheMembersThatHaveMissedAChange) {

@@ -32,6 +32,14 @@ class Cli : public testing::Test {
     return run_cli(arguments, {.nodes = {node_->client_address()}});
   }
 
+  // Its output. It must succeed and say nothing on stderr.
+  std::string done(const std::vector<std::string>& arguments) {
+    const CliResult result = quipu(arguments);
+    EXPECT_EQ(result.exit, 0) << testing::PrintToString(arguments) << result.err;
+    EXPECT_EQ(result.err, "");
+    return result.out;
+  }
+
   std::int64_t value(const std::string& key) { return node_->counter(key).read()->value; }
 
   const TemporaryDirectory directory_;

@@ -130,10 +130,11 @@ TEST_F(Cli, JsonIsAsciiAndTellsKeysApartThatAreNotUtf8) {
   EXPECT_TRUE(std::all_of(out.begin(), out.end(),
                           [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n'; }));
   const json keys = json::parse(out).at("counters");
-  EXPECT_THAT(keys, testing::UnorderedElementsAre(
-                        json({{"key", "\xc2\x9b"}}),
-                        json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xff"}}),
-                        json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xfe"}})));
+  EXPECT_THAT(keys,
+              testing::UnorderedElementsAre(
+                  json({{"key", "\xc2\x9b"}, {"kind", "sum"}}),
+                  json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xff"}, {"kind", "sum"}}),
+                  json({{"key", "\xef\xbf\xbd"}, {"key_escaped", "\\xfe"}, {"kind", "sum"}})));
   const json got = json::parse(quipu({"get", "\xff", "k", "-o", "json"}).out).at("counters");
   EXPECT_EQ(got[0].at("key_escaped"), "\\xff");
   EXPECT_FALSE(got[1].contains("key_escaped"));

@@ -64,6 +64,17 @@ TEST_F(CliWindows, ARangeInJson) {
   EXPECT_EQ(sum, 5);
 }
 
+TEST_F(CliWindows, ARangeOfAUnionCountsDifferentElements) {
+  done({"distinct", "add", "hits:home", "ann", "eve"});
+  done({"distinct", "add", "hits:home", "ann"});
+  const std::string hour = done({"range", "hits:home", "--last", "1h", "--step", "1h", "--union"});
+  EXPECT_THAT(hour, HasSubstr("Z\t2\n"));
+  EXPECT_THAT(hour, HasSubstr("\ncomplete; "));
+  const CliResult refused = quipu({"range", "hits:home", "--last", "1h"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("--union"));
+}
+
 TEST_F(CliWindows, AResetOfWindowsClearsWhatWasCountedInTime) {
   done({"add", "hits:home", "5"});
   done({"add", "hits:home", "7", "--at", ago(1h)});
@@ -103,6 +114,18 @@ TEST_F(CliWindows, AResetOfWindowsTakesSpreadCountersAndNamespacesAtQuorum) {
   EXPECT_THAT(done({"reset", "hits:hot", "--windows"}),
               AnyOf("3 windows were reset\n", "2 windows were reset\n", "1 window was reset\n"));
   EXPECT_EQ(done({"range", "hits:hot", "--last", "5m"}).find("\t5\n"), std::string::npos);
+}
+
+TEST_F(CliWindows, AResetOfWindowsTakesThoseOfAnEarlierKind) {
+  done({"distinct", "add", "hits:visitors", "alice"});
+  done({"reset", "hits:visitors"});
+  done({"add", "hits:visitors", "5"});
+  EXPECT_THAT(done({"range", "hits:visitors", "--last", "5m"}), HasSubstr("\t5\n"));
+  done({"reset", "hits:visitors"});
+  EXPECT_THAT(done({"reset", "hits:visitors", "--windows"}),
+              AnyOf("6 windows were reset\n", "5 windows were reset\n", "4 windows were reset\n",
+                    "3 windows were reset\n", "2 windows were reset\n"));
+  EXPECT_EQ(done({"range", "hits:visitors", "--last", "5m"}).find("\t5\n"), std::string::npos);
 }
 
 TEST_F(CliWindows, AnApplySeesThatAllHoldTheSettings) {

@@ -100,8 +100,15 @@ bool FakeNode::handle_op(const Op& op, std::string& out) {
     return true;
   }
   floor = std::max(floor, std::min(op.token.floor, op.token.number));
+  if (words_.try_emplace(token, op.words).first->second != op.words) {
+    encode(out, Done{.id = op.id, .code = Code::token_reused});
+    return true;
+  }
   const Reaction reaction = script_(key, seen_[token]++);
-  if (reaction.apply && applied_.insert(token).second) values_[key] += op.amount;
+  const std::int64_t elements =
+      op.words.empty() ? 0
+                       : static_cast<std::int64_t>((op.words.size() - 1) / sizeof(std::uint64_t));
+  if (reaction.apply && applied_.insert(token).second) values_[key] += op.amount + elements;
   if (reaction.answer) encode(out, Done{.id = op.id, .code = *reaction.answer});
   return !reaction.hang_up;
 }

@@ -1,8 +1,9 @@
 // fake_node.h: a cluster of one that answers as a test decides, to show a client what no sound
 // node would do on demand.
 //
-// It applies each token once. Like a node, it forgets a token as soon as the floor of its
-// session has passed it.
+// It applies each token once, and refuses one that comes again with other content. Like a node, it
+// forgets a token as soon as the floor of its session has passed it. Of an apply, it counts the
+// elements, each as often as it comes.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -36,7 +37,7 @@ class FakeNode {
 
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] std::int64_t value(const std::string& key) const;
-  // How many adds came, repeated ones included.
+  // How many adds and applies came, repeated ones included.
   [[nodiscard]] int adds() const { return adds_; }
 
  private:
@@ -55,6 +56,7 @@ class FakeNode {
   mutable std::mutex mutex_;
   std::map<std::string, std::int64_t> values_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, int> seen_;  // serial, number: how often
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> words_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> applied_;
   std::map<std::uint64_t, std::uint64_t> floors_;  // by serial
   std::uint64_t next_serial_ = 1;
