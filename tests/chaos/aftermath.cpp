@@ -24,12 +24,12 @@ class Sweep {
       reads_[i] = {
           .key = keys[i], .level = level, .client = 0, .node = node, .began = recorder.now()};
       ++open_;
-      client.counter(keys[i]).read({.level = level, .timeout = kTimeout},
-                                   [this, i, &recorder](const Result<Reading>& reading) {
-                                     reads_[i].ended = recorder.now();
-                                     note(reads_[i], reading);
-                                     --open_;
-                                   });
+      read_from(client, keys[i], {.level = level, .timeout = kTimeout},
+                [this, i, &recorder](const Result<Told>& told) {
+                  reads_[i].ended = recorder.now();
+                  note(reads_[i], told);
+                  --open_;
+                });
     }
     static_cast<void>(test::eventually([this] { return open_ == 0; }, 2 * kTimeout));
   }
@@ -76,7 +76,8 @@ Aftermath read_everywhere(const std::vector<std::string>& nodes,
       const Read& strong = (*sweeps[0])[i];
       const bool agrees = std::ranges::all_of(sweeps, [&](const auto& sweep) {
         const Read& read = (*sweep)[i];
-        return read.value && read.value == strong.value && read.complete;
+        return read.value && read.value == strong.value && read.items == strong.items &&
+               read.complete;
       });
       if (!agrees && !last) {
         differing.push_back(open[i]);

@@ -1,8 +1,10 @@
 #include "tests/chaos/checker.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace quipu::chaos {
 namespace {
@@ -19,10 +21,12 @@ std::string decimal(Sum sum) {
 }
 
 std::string describe(const Add& add) {
-  std::string text = (add.amount < 0 ? "" : "+") + std::to_string(add.amount) + " at " +
-                     std::string(to_text(add.ack)) + ", by client " + std::to_string(add.client) +
-                     " (prefers n" + std::to_string(add.node) + "), invoked at " +
-                     seconds(add.invoked);
+  const std::string what = kind_of(add.key) == Kind::distinct
+                               ? "element " + add.item
+                               : (add.amount < 0 ? "" : "+") + std::to_string(add.amount);
+  std::string text = what + " at " + std::string(to_text(add.ack)) + ", by client " +
+                     std::to_string(add.client) + " (prefers n" + std::to_string(add.node) +
+                     "), invoked at " + seconds(add.invoked);
   switch (add.answer) {
     case Answer::ok:
       return text + ", acknowledged at " + seconds(add.ended);
@@ -46,13 +50,36 @@ std::string describe(const Read& read) {
   return text;
 }
 
-// One key's part of the history.
+// "top:3/b" is item b of top:3.
+std::string part_of(const std::string& key, const std::string& item) { return key + "/" + item; }
+
+// What a read of a counter of items says of each, as reads of their own.
+std::vector<Read> split(const Read& read, const std::set<std::string>& known) {
+  std::vector<Read> parts;
+  std::set<std::string> absent = known;
+  const auto add = [&](const std::string& item, std::int64_t count) -> Read& {
+    Read& part = parts.emplace_back(read);
+    part.key = part_of(read.key, item);
+    part.items.clear();
+    if (read.value) part.value = count;
+    return part;
+  };
+  for (const ItemBounds& one : read.items) {
+    absent.erase(one.item);
+    add(one.item, one.upper).items = {one};
+  }
+  for (const std::string& item : absent) add(item, 0);
+  return parts;
+}
+
+// One part of the history: of a key, or of an item of a key.
 class KeyCheck {
  public:
-  KeyCheck(const History& history, std::string key) : history_(history), key_(std::move(key)) {}
+  KeyCheck(const History& history, std::string key)
+      : history_(history), key_(std::move(key)), rule_(rule_of(key_)) {}
 
   void take(const Add& add) { adds_.push_back(&add); }
-  void take(const Read& read) { reads_.push_back(&read); }
+  void take_read(const Read& read) { reads_.push_back(&read); }
   void take_final(const Read& read) { finals_.push_back(&read); }
 
   std::optional<Violation> run() {
@@ -71,6 +98,13 @@ class KeyCheck {
   }
 
  private:
+  enum class Rule { total, digits, elements };
+  static Rule rule_of(std::string_view key) {
+    const Kind kind = kind_of(key);
+    if (kind == Kind::distinct) return Rule::elements;
+    return counts_items(kind) || is_witness(key) ? Rule::digits : Rule::total;
+  }
+
   // Whether no fault that began by `by` may have taken this acked add.
   [[nodiscard]] bool survives(const Add& add, Time by) const {
     if (add.ack == Ack::quorum) return true;
@@ -88,10 +122,10 @@ class KeyCheck {
            add.ended < read.began - (*read.age + kAgeUnit) && survives(add, read.ended);
   }
 
-  // For each add of a witness key, when the first strong read that counted it ended.
+  // For each add of a witness, when the first strong read that counted it ended.
   void note_seen() {
     seen_.assign(adds_.size(), nullptr);
-    if (!is_witness(key_)) return;
+    if (rule_ != Rule::digits) return;
     for (const Read* read : reads_) {
       if (!read->value || read->level != ReadLevel::strong) continue;
       for (std::size_t i = 0; i < adds_.size(); ++i) {
@@ -106,16 +140,54 @@ class KeyCheck {
   }
 
   void check_read(const Read& read, bool after_healing) {
-    if (is_witness(key_)) check_digits(read, after_healing);
+    if (rule_ == Rule::elements) return check_elements(read, after_healing);
+    if (rule_ == Rule::digits) {
+      check_interval(read);
+      if (!found_) check_digits(read, after_healing);
+    }
     if (!found_) check_bounds(read, after_healing);
+  }
+
+  void check_interval(const Read& read) {
+    for (const ItemBounds& one : read.items) {
+      if (one.lower == one.upper) continue;
+      fail(read, "a list with room for every item does not know a count exactly",
+           {"bounds: it came " + std::to_string(one.lower) + " to " + std::to_string(one.upper) +
+            " times"});
+    }
+  }
+
+  void check_elements(const Read& read, bool after_healing) {
+    std::set<std::string_view> least, most;
+    for (const Add* add : adds_) {
+      const bool must = must_have(*add, read, after_healing);
+      if (must) least.insert(add->item);
+      if (must || (add->invoked <= read.ended && add->answer != Answer::fail))
+        most.insert(add->item);
+    }
+    const std::string bounds =
+        "bounds: " + std::to_string(least.size()) + " elements to " + std::to_string(most.size());
+    if (*read.value < static_cast<std::int64_t>(least.size()))
+      return fail(read, lost_title(read, after_healing) + ": too few elements are counted",
+                  {bounds});
+    if (*read.value > static_cast<std::int64_t>(most.size()))
+      return fail(read, "more elements are counted than were added (P2)", {bounds});
+    for (const Read* other : reads_) {
+      const bool both_strong = read.level == ReadLevel::strong && other->level == ReadLevel::strong;
+      if (!both_strong || !other->value || other->ended >= read.began) continue;
+      if (*other->value > *read.value)
+        return fail(read, "a strong read counts fewer elements than an earlier strong read (P4)",
+                    {"before: " + describe(*other)});
+    }
   }
 
   void check_digits(const Read& read, bool after_healing) {
     const std::int64_t value = *read.value;
     if (value < 0 || value >> (2 * adds_.size()) != 0) {
       return fail(read, "a total contains what nobody added",
-                  {"added: only " + std::to_string(adds_.size()) + " adds, 4^0 to 4^" +
-                   std::to_string(adds_.size() - 1)});
+                  {adds_.empty() ? "added: nothing"
+                                 : "added: only " + std::to_string(adds_.size()) +
+                                       " adds, 4^0 to 4^" + std::to_string(adds_.size() - 1)});
     }
     for (std::size_t i = 0; i < adds_.size() && !found_; ++i) {
       const Add& add = *adds_[i];
@@ -208,6 +280,7 @@ class KeyCheck {
 
   const History& history_;
   std::string key_;
+  Rule rule_;
   std::vector<const Add*> adds_;
   std::vector<const Read*> seen_;  // per add; null: no strong read counted it
   std::vector<const Read*> reads_;
@@ -222,9 +295,25 @@ std::vector<Violation> check(const History& history) {
   const auto at = [&](const std::string& key) -> KeyCheck& {
     return keys.try_emplace(key, history, key).first->second;
   };
-  for (const Add& add : history.adds) at(add.key).take(add);
-  for (const Read& read : history.reads) at(read.key).take(read);
-  for (const Read& read : history.finals) at(read.key).take_final(read);
+  std::map<std::string, std::set<std::string>> items;  // that were added, by key
+  for (const Add& add : history.adds) {
+    if (counts_items(kind_of(add.key))) {
+      items[add.key].insert(add.item);
+      at(part_of(add.key, add.item)).take(add);
+    } else {
+      at(add.key).take(add);
+    }
+  }
+  std::deque<Read> parts;  // KeyChecks refer to them
+  const auto take = [&](const Read& read, void (KeyCheck::*take_read)(const Read&)) {
+    if (!counts_items(kind_of(read.key))) return (at(read.key).*take_read)(read);
+    for (Read& part : split(read, items[read.key])) {
+      parts.push_back(std::move(part));
+      (at(parts.back().key).*take_read)(parts.back());
+    }
+  };
+  for (const Read& read : history.reads) take(read, &KeyCheck::take_read);
+  for (const Read& read : history.finals) take(read, &KeyCheck::take_final);
   std::vector<Violation> found;
   for (auto& [key, one] : keys) {
     if (auto violation = one.run()) found.push_back(std::move(*violation));

@@ -15,6 +15,15 @@
 // ends a process, those at `disk` from before the end of one that costs a disk. On witness keys
 // the sets are exact. So an add that was counted twice, counted although it was refused, or
 // counted before it was invoked (P2) is identified.
+//
+// Counters of other kinds keep the same rules:
+//
+//   distinct         M and O are sets of elements: |M| ≤ value ≤ |M ∪ O|. A strong read counts no
+//                    fewer than one that ended before. The load's elements share no register, so
+//                    the estimate is exact
+//   frequency, top   each item is a witness key of its own. The load's items share no cells and
+//                    all fit on the list, so counts are exact, and the bounds of `top` are equal.
+//                    An item that is not on the list has the count 0
 #pragma once
 
 #include <cstddef>

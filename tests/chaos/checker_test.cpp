@@ -35,6 +35,33 @@ struct Story : History {
             .ended = milliseconds(at + 1),
             .value = value};
   }
+  // An add of an element of distinct:1.
+  Add& element(int at, std::string name, Ack ack, Answer answer = Answer::ok) {
+    Add& one = add(at, "distinct:1", 1, ack, answer);
+    one.item = std::move(name);
+    return one;
+  }
+  // The increment of an item by 4^digit.
+  Add& item(int at, std::string key, std::string name, std::size_t digit, Ack ack,
+            Answer answer = Answer::ok) {
+    Add& one = add(at, std::move(key), witness_amount(digit), ack, answer);
+    one.item = std::move(name);
+    return one;
+  }
+  // Reads of a counter of items.
+  Read read_items(int at, std::string key, ReadLevel level, std::vector<ItemBounds> items) {
+    Read one = read(at, std::move(key), level, 0);
+    for (const ItemBounds& each : items) *one.value += each.upper;
+    one.items = std::move(items);
+    return one;
+  }
+  void strong_items(int at, std::string key, std::vector<ItemBounds> items) {
+    reads.push_back(read_items(at, std::move(key), ReadLevel::strong, std::move(items)));
+  }
+  void final_items_on(int node, std::string key, std::vector<ItemBounds> items) {
+    finals.push_back(read_items(1000, std::move(key), ReadLevel::local, std::move(items)));
+    finals.back().node = node;
+  }
   void strong(int at, std::string key, std::int64_t value) {
     reads.push_back(read(at, std::move(key), ReadLevel::strong, value));
   }
@@ -57,6 +84,18 @@ struct Story : History {
     return all;
   }
 };
+
+// What an acknowledgement need not survive.
+struct LevelCase {
+  Ack ack;
+  Loss loss;
+  bool may_be_lost;
+};
+constexpr LevelCase kLevelCases[] = {{Ack::memory, Loss::nothing, false},
+                                     {Ack::memory, Loss::memory, true},
+                                     {Ack::disk, Loss::memory, false},
+                                     {Ack::disk, Loss::disk, true},
+                                     {Ack::quorum, Loss::disk, false}};
 
 TEST(Checker, ASoundHistoryIsSound) {
   Story story;
@@ -189,16 +228,7 @@ TEST(Checker, AfterHealingAKeyCanBeReadOnEveryNode) {
 }
 
 TEST(Checker, AfterHealingAnAckSurvivesWhatItsLevelPromises) {
-  struct Case {
-    Ack ack;
-    Loss loss;
-    bool may_be_lost;
-  };
-  for (const Case one : {Case{Ack::memory, Loss::nothing, false},
-                         {Ack::memory, Loss::memory, true},
-                         {Ack::disk, Loss::memory, false},
-                         {Ack::disk, Loss::disk, true},
-                         {Ack::quorum, Loss::disk, false}}) {
+  for (const LevelCase& one : kLevelCases) {
     Story story;
     story.witness(10, 0, one.ack);
     story.fault(20, 30, one.loss);
@@ -225,6 +255,193 @@ TEST(Checker, AViolationNamesTheFaultsAround) {
   EXPECT_THAT(story.wrong(), HasSubstr("fault since the key's first add: test, n1, from 0.005000"));
   EXPECT_THAT(story.wrong(), HasSubstr("fault during the read: test, n1, from 0.025000"));
   EXPECT_THAT(story.wrong(), Not(HasSubstr("0.050000")));
+}
+
+// ---- elements ----
+
+TEST(CheckerOfElements, ASoundHistoryIsSound) {
+  Story story;
+  story.element(10, "k0", Ack::quorum);
+  story.element(12, "k0", Ack::disk);
+  story.element(14, "k1", Ack::disk);
+  story.element(16, "k2", Ack::memory, Answer::fail);
+  story.strong(20, "distinct:1", 2);
+  story.complete(30, "distinct:1", 2, 5);
+  story.final_on(1, "distinct:1", 2);
+  story.final_on(2, "distinct:1", 2);
+  EXPECT_EQ(story.wrong(), "");
+}
+
+TEST(CheckerOfElements, AStrongCountStaysWithinItsBounds) {
+  struct Case {
+    std::int64_t value;
+    const char* wrong;
+  };
+  // Must: k0, k1. May: k2 (at disk only), k3 (in doubt). Not: k4 (refused), k5 (not invoked yet).
+  for (const Case one : {Case{1, "misses an add acknowledged at quorum"},
+                         {2, ""},
+                         {4, ""},
+                         {5, "more elements are counted than were added (P2)"}}) {
+    Story story;
+    story.element(10, "k0", Ack::quorum);
+    story.element(11, "k1", Ack::quorum);
+    story.element(12, "k2", Ack::disk);
+    story.element(13, "k3", Ack::quorum, Answer::unknown);
+    story.element(14, "k4", Ack::quorum, Answer::fail);
+    story.element(50, "k5", Ack::quorum);
+    story.strong(30, "distinct:1", one.value);
+    EXPECT_EQ(story.wrong().empty(), *one.wrong == '\0') << one.value;
+    EXPECT_THAT(story.wrong(), HasSubstr(one.wrong)) << one.value;
+  }
+}
+
+TEST(CheckerOfElements, AnElementThatComesAgainCountsOnce) {
+  Story story;
+  story.element(10, "k0", Ack::quorum);
+  story.element(12, "k0", Ack::quorum);
+  story.strong(20, "distinct:1", 2);
+  EXPECT_THAT(story.wrong(), HasSubstr("more elements are counted than were added (P2)"));
+  EXPECT_THAT(story.wrong(), HasSubstr("bounds: 1 elements to 1"));
+}
+
+TEST(CheckerOfElements, AnElementMustCountIfAnyOfItsAddsMust) {
+  for (const bool first : {true, false}) {
+    Story story;
+    story.element(10, "k0", first ? Ack::quorum : Ack::memory);
+    story.element(12, "k0", first ? Ack::memory : Ack::quorum);
+    story.strong(20, "distinct:1", 0);
+    EXPECT_THAT(story.wrong(), HasSubstr("too few elements")) << first;
+  }
+}
+
+TEST(CheckerOfElements, AStrongReadCountsNoFewerThanAnEarlierOne) {
+  Story story;
+  story.element(10, "k0", Ack::disk, Answer::unknown);
+  story.strong(20, "distinct:1", 1);
+  story.strong(30, "distinct:1", 0);
+  EXPECT_THAT(story.wrong(), HasSubstr("counts fewer elements than an earlier strong read (P4)"));
+  story.reads.front().ended = milliseconds(40);  // they overlap
+  EXPECT_EQ(story.wrong(), "");
+}
+
+TEST(CheckerOfElements, ACompleteLocalReadMissesOnlyWhatIsYoungerThanItsAge) {
+  for (const int age : {5, 50}) {
+    Story story;
+    story.element(10, "k0", Ack::disk);
+    story.complete(30, "distinct:1", 0, age);
+    EXPECT_EQ(story.wrong().empty(), age == 50) << age;
+  }
+}
+
+TEST(CheckerOfElements, AfterHealingAllNodesAgree) {
+  Story story;
+  story.element(10, "k0", Ack::memory, Answer::unknown);
+  story.final_on(1, "distinct:1", 1);
+  story.final_on(2, "distinct:1", 0);
+  EXPECT_THAT(story.wrong(), HasSubstr("do not agree after healing"));
+}
+
+TEST(CheckerOfElements, AfterHealingAnAckSurvivesWhatItsLevelPromises) {
+  for (const LevelCase& one : kLevelCases) {
+    Story story;
+    story.element(10, "k0", one.ack);
+    story.fault(20, 30, one.loss);
+    story.final_on(1, "distinct:1", 0);
+    EXPECT_EQ(story.wrong().empty(), one.may_be_lost) << to_text(one.ack);
+  }
+}
+
+// ---- items ----
+
+class CheckerOfItems : public testing::TestWithParam<const char*> {
+ protected:
+  const std::string key_ = GetParam();
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, CheckerOfItems, testing::Values("frequency:1", "top:1"));
+
+TEST_P(CheckerOfItems, ASoundHistoryIsSound) {
+  Story story;
+  story.item(10, key_, "a", 0, Ack::quorum);
+  story.item(11, key_, "b", 0, Ack::quorum);
+  story.item(12, key_, "b", 1, Ack::disk, Answer::unknown);
+  story.item(13, key_, "c", 0, Ack::disk, Answer::fail);
+  story.strong_items(20, key_, {{"b", 5, 5}, {"a", 1, 1}});
+  story.final_items_on(1, key_, {{"b", 5, 5}, {"a", 1, 1}});
+  story.final_items_on(2, key_, {{"b", 5, 5}, {"a", 1, 1}});
+  EXPECT_EQ(story.wrong(), "");
+}
+
+TEST_P(CheckerOfItems, EachItemIsAWitnessOfItsOwn) {
+  struct Case {
+    std::vector<ItemBounds> items;
+    const char* wrong;
+  };
+  const Case cases[] = {
+      {{{"b", 1, 1}}, "a strong read misses an add acknowledged at quorum"},  // a is absent
+      {{{"a", 1, 1}}, "a strong read misses an add acknowledged at quorum"},  // b's has its own
+      {{{"a", 2, 2}, {"b", 1, 1}}, "counted twice (P2)"},
+      {{{"a", 1, 1}, {"b", 1, 1}, {"c", 1, 1}}, "told that it was not"},
+      {{{"a", 1, 1}, {"b", 1, 1}, {"d", 1, 1}}, "before it was invoked"},
+      {{{"a", 5, 5}, {"b", 1, 1}}, "what nobody added"},
+      {{{"a", 1, 1}, {"b", 1, 1}, {"e", 1, 1}}, "what nobody added"},  // no such item was added
+      {{{"a", -1, -1}, {"b", 1, 1}}, "what nobody added"},             // above 2^63 - 1
+      {{{"a", 0, 1}, {"b", 1, 1}}, "does not know a count exactly"},
+  };
+  for (const Case& one : cases) {
+    Story story;
+    story.item(10, key_, "a", 0, Ack::quorum);
+    story.item(11, key_, "b", 0, Ack::quorum);
+    story.item(12, key_, "c", 0, Ack::quorum, Answer::fail);
+    story.item(50, key_, "d", 0, Ack::quorum);
+    story.strong_items(30, key_, one.items);
+    EXPECT_THAT(story.wrong(), HasSubstr(one.wrong));
+    EXPECT_THAT(story.wrong(), HasSubstr("key " + key_ + "/"));
+  }
+}
+
+TEST_P(CheckerOfItems, AStrongReadMustHaveWhatAnEarlierOneCounted) {
+  Story story;
+  story.item(10, key_, "a", 0, Ack::disk, Answer::unknown);
+  story.strong_items(20, key_, {{"a", 1, 1}});
+  story.strong_items(30, key_, {});
+  EXPECT_THAT(story.wrong(), HasSubstr("misses an add that an earlier strong read counted"));
+}
+
+TEST_P(CheckerOfItems, ACompleteLocalReadMissesOnlyWhatIsYoungerThanItsAge) {
+  for (const int age : {5, 50}) {
+    Story story;
+    story.item(10, key_, "a", 0, Ack::disk);
+    story.complete(30, key_, 0, age);
+    EXPECT_EQ(story.wrong().empty(), age == 50) << age;
+  }
+}
+
+TEST_P(CheckerOfItems, AfterHealingAllNodesAgreeOnEachItem) {
+  Story story;
+  story.item(10, key_, "a", 0, Ack::memory, Answer::unknown);
+  story.item(11, key_, "b", 0, Ack::memory, Answer::unknown);
+  story.final_items_on(1, key_, {{"a", 1, 1}});
+  story.final_items_on(2, key_, {{"b", 1, 1}});
+  EXPECT_THAT(story.wrong(), HasSubstr("do not agree after healing"));
+}
+
+TEST_P(CheckerOfItems, AfterHealingAKeyCanBeReadOnEveryNode) {
+  Story story;
+  story.item(10, key_, "a", 0, Ack::disk);
+  story.final_items_on(1, key_, {{"a", 1, 1}});
+  story.finals.push_back(story.read(1000, key_, ReadLevel::local, 0));
+  story.finals.back().value.reset();
+  EXPECT_THAT(story.wrong(), HasSubstr("cannot be read after healing"));
+}
+
+TEST_P(CheckerOfItems, AfterHealingAnAckSurvivesWhatItsLevelPromises) {
+  for (const LevelCase& one : kLevelCases) {
+    Story story;
+    story.item(10, key_, "a", 0, one.ack);
+    story.fault(20, 30, one.loss);
+    story.final_items_on(1, key_, {});
+    EXPECT_EQ(story.wrong().empty(), one.may_be_lost) << to_text(one.ack);
+  }
 }
 
 TEST(Validity, ARunThatTestedNothingIsInvalid) {

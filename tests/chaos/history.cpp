@@ -10,18 +10,33 @@ namespace {
 
 std::string end_text(Time ended) { return ended == kNever ? "-" : seconds(ended); }
 
+std::string amount_text(const Add& add) {
+  const std::string amount = std::to_string(add.amount);
+  return add.item.empty() ? amount : add.item + "+" + amount;
+}
+
+// "7", or what it has of each item: "16: a=5 b=11"
+std::string value_text(const Read& read) {
+  if (!read.value) return "-";
+  std::string text = std::to_string(*read.value) + (read.items.empty() ? "" : ":");
+  for (const auto& [item, lower, upper] : read.items) {
+    text += " " + item + "=" + std::to_string(lower);
+    if (lower != upper) text += ".." + std::to_string(upper);
+  }
+  return text;
+}
+
 std::string line(const Add& add) {
   return seconds(add.invoked) + "\t" + end_text(add.ended) +
          "\tadd\tclient=" + std::to_string(add.client) + "\tprefers=n" + std::to_string(add.node) +
-         "\t" + add.key + "\t" + std::to_string(add.amount) + "\t" + std::string(to_text(add.ack)) +
-         "\t" + std::string(to_text(add.answer)) + "\t" + add.said;
+         "\t" + add.key + "\t" + amount_text(add) + "\t" + std::string(to_text(add.ack)) + "\t" +
+         std::string(to_text(add.answer)) + "\t" + add.said;
 }
 
 std::string line(const Read& read) {
   std::string text = seconds(read.began) + "\t" + end_text(read.ended) +
                      "\tread\tclient=" + std::to_string(read.client) + "\tprefers=n" +
-                     std::to_string(read.node) + "\t" + read.key + "\t" +
-                     (read.value ? std::to_string(*read.value) : "-") + "\t" +
+                     std::to_string(read.node) + "\t" + read.key + "\t" + value_text(read) + "\t" +
                      std::string(to_text(read.level)) + "\t";
   if (read.level != ReadLevel::strong && read.value) {
     text += read.complete ? "complete" : "incomplete";
@@ -36,6 +51,14 @@ std::string line(const Fault& fault) {
 }
 
 }  // namespace
+
+Kind kind_of(std::string_view key) {
+  if (key.starts_with(kDistinctPrefix)) return Kind::distinct;
+  if (key.starts_with(kFrequencyPrefix)) return Kind::frequency;
+  return key.starts_with(kTopPrefix) ? Kind::top : Kind::sum;
+}
+
+bool counts_items(Kind kind) { return kind == Kind::frequency || kind == Kind::top; }
 
 std::string_view to_text(Answer answer) {
   switch (answer) {

@@ -5,6 +5,10 @@
 //
 // Witness keys: the i-th add on one adds 4^i. A total's base-4 digits then show exactly which
 // adds it has. 0: no. 1: yes. 2 or more: counted twice.
+//
+// Counters of other kinds: a key's prefix tells its kind, and each add names an item. Each item of
+// a `frequency` or `top` is a witness of its own: its i-th increment is by 4^i. An element of a
+// `distinct` counts once, however often it is added.
 #pragma once
 
 #include <chrono>
@@ -15,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quipu/kind.h"
 #include "quipu/levels.h"
 
 namespace quipu::chaos {
@@ -32,11 +37,20 @@ inline constexpr std::size_t kAddsPerWitness = 30;  // 4^30 fits a sum
   return key.starts_with(kWitnessPrefix);
 }
 
+inline constexpr std::string_view kDistinctPrefix = "distinct:";
+inline constexpr std::string_view kFrequencyPrefix = "frequency:";
+inline constexpr std::string_view kTopPrefix = "top:";
+
+[[nodiscard]] Kind kind_of(std::string_view key);
+// Whether each add counts an item of its key.
+[[nodiscard]] bool counts_items(Kind kind);
+
 // ok: applied. fail: certainly not applied. unknown, open: it may have been.
 enum class Answer : std::uint8_t { open, ok, fail, unknown };
 
 struct Add {
   std::string key{};
+  std::string item{};  // or element; none: the key has a sum
   std::int64_t amount = 0;
   Ack ack = Ack::disk;
   int client = 0;
@@ -47,6 +61,15 @@ struct Add {
   std::string said{};  // the status, if it is not ok
 };
 
+// How often an item came, at least and at most.
+struct ItemBounds {
+  std::string item;
+  std::int64_t lower = 0;
+  std::int64_t upper = 0;
+
+  bool operator==(const ItemBounds&) const = default;
+};
+
 struct Read {
   std::string key;
   ReadLevel level = ReadLevel::local;
@@ -54,7 +77,9 @@ struct Read {
   int node = 0;
   Time began{};
   Time ended = kNever;
-  std::optional<std::int64_t> value{};  // none: refused, or not answered
+  // A sum, or how many elements, or what all items have together. None: refused, or not answered.
+  std::optional<std::int64_t> value{};
+  std::vector<ItemBounds> items{};  // of a counter of items, those that came
   bool complete = false;
   std::optional<std::chrono::milliseconds> age{};
   std::string said{};

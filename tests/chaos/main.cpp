@@ -37,11 +37,14 @@ struct Arguments {
   std::size_t reactors = 0;  // 0: one or two, as the seed says
   std::string nemesis = "mixed";
   std::string directory = "chaos-runs";
+  unsigned kinds = 15;
   bool loopback = false;
   bool plain_disks = false;
   bool lying_syncs = false;
 };
 
+// The checks of sums need the rest.
+constexpr unsigned kMostOfOtherKinds = 50;
 constexpr seconds kCalmBefore{8};
 constexpr seconds kToConverge{30};  // promised after healing (P3)
 
@@ -146,11 +149,30 @@ std::vector<std::string> client_addresses(const Network& network) {
 
 // ---- the run ----
 
-void judge(Run& run, const History& history, const Cluster& cluster) {
+// Kinds of which no add was acknowledged, or no strong read was answered: nothing was checked.
+std::string untested_kinds(const History& history) {
+  std::string names;
+  for (const Kind kind : {Kind::distinct, Kind::frequency, Kind::top}) {
+    const auto was_added = [&](const Add& add) {
+      return kind_of(add.key) == kind && add.answer == Answer::ok;
+    };
+    const auto was_read = [&](const Read& one) {
+      return kind_of(one.key) == kind && one.level == ReadLevel::strong && one.value;
+    };
+    if (std::ranges::none_of(history.adds, was_added) ||
+        std::ranges::none_of(history.reads, was_read))
+      names += std::string(" ") + name_of(kind);
+  }
+  return names;
+}
+
+void judge(Run& run, const History& history, const Arguments& arguments, const Cluster& cluster) {
   run.findings = cluster.findings();
   run.rebuilds = cluster.rebuilds();
   run.violations = check(history);
   run.invalid = why_invalid(history, {});
+  if (const std::string kinds = untested_kinds(history); arguments.kinds > 0 && !kinds.empty())
+    run.findings.push_back("no add was acknowledged and read strongly of the kind" + kinds);
   if (!run.agreed && run.violations.empty()) {
     run.findings.push_back("some keys were not complete on every node " +
                            std::to_string(kToConverge.count()) +
@@ -207,7 +229,11 @@ bool wreck(const Arguments& arguments, const std::vector<Nemesis>& asked, Testbe
   // Some counters outlive the run, but not by a clock that is so far ahead.
   const minutes life = std::chrono::duration_cast<minutes>(time) + minutes(5);
   testbed.clock_off = std::max(minutes(10), life + minutes(1));
-  Workload workload({.nodes = nodes, .seed = arguments.seed, .life = life}, recorder);
+  Workload workload({.nodes = nodes,
+                     .seed = arguments.seed,
+                     .life = life,
+                     .percent_of_other_kinds = arguments.kinds},
+                    recorder);
   testbed.longest = std::clamp(time / 30, milliseconds(4000), milliseconds(15'000));
   testbed.longest_pause = std::clamp(time / 15, milliseconds(4000), milliseconds(60'000));
   Campaign campaign({.kinds = kinds,
@@ -242,7 +268,8 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
   std::ostringstream command;
   run.reactors = arguments.reactors == 0 ? 1 + arguments.seed % 2 : arguments.reactors;
   command << "tests/chaos/run --minutes " << arguments.minutes << " --nemesis " << arguments.nemesis
-          << " --seed " << arguments.seed << " --reactors " << run.reactors;
+          << " --seed " << arguments.seed << " --reactors " << run.reactors << " --kinds "
+          << arguments.kinds;
   run.command = command.str();
   run.directory = fs::absolute(arguments.directory) /
                   (arguments.nemesis.substr(0, 40) + "-" + std::to_string(arguments.seed) + "-" +
@@ -266,7 +293,7 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
     return 130;
   }
   const History history = recorder.copy();
-  judge(run, history, cluster);
+  judge(run, history, arguments, cluster);
   if (!run.passed()) keep_disks(disks, run.directory);
   write_all(run, history);
   return run.passed() ? 0 : 1;
@@ -297,6 +324,9 @@ int main(int count, char** values) {
   app.add_option("--reactors", arguments.reactors,
                  "of each node, in network namespaces; 0: one or two, as the seed says")
       ->check(CLI::Range(0, 8));
+  app.add_option("--kinds", arguments.kinds,
+                 "percent of the load that goes to counters of other kinds than the sum")
+      ->check(CLI::Range(0U, kMostOfOtherKinds));
   app.add_option("--directory", arguments.directory, "for what runs leave");
   app.add_flag("--loopback", arguments.loopback, "no network namespaces, though they be allowed");
   app.add_flag("--lying-syncs", arguments.lying_syncs,

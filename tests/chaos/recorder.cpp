@@ -20,14 +20,15 @@ Answer to_answer(const Status& status) {
 
 }  // namespace
 
-void note(Read& read, const Result<Reading>& reading) {
-  if (!reading.ok()) {
-    read.said = reading.status().message();
+void note(Read& read, const Result<Told>& told) {
+  if (!told.ok()) {
+    read.said = told.status().message();
     return;
   }
-  read.value = reading->value;
-  read.complete = reading->complete;
-  read.age = reading->age;
+  read.value = told->value;
+  read.items = told->items;
+  read.complete = told->complete;
+  read.age = told->age;
 }
 
 std::size_t Recorder::begin(Add add) {
@@ -60,12 +61,12 @@ void Recorder::end_add(std::size_t add, const Status& status) {
   if (!status.ok()) at.said = status.message();
 }
 
-void Recorder::end_read(std::size_t read, const Result<Reading>& reading) {
+void Recorder::end_read(std::size_t read, const Result<Told>& told) {
   const Time ended = now();
   const std::lock_guard lock(mutex_);
   Read& at = history_.reads[read];
   at.ended = ended;
-  note(at, reading);
+  note(at, told);
 }
 
 void Recorder::end_fault(std::size_t fault) {

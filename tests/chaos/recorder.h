@@ -8,8 +8,8 @@
 #include <mutex>
 #include <string>
 
-#include "quipu/counter.h"
 #include "tests/chaos/history.h"
+#include "tests/chaos/kinds.h"
 
 namespace quipu::chaos {
 
@@ -24,7 +24,7 @@ class Recorder {
   std::size_t begin(Read read);
   std::size_t begin(Fault fault);
   void end_add(std::size_t add, const Status& status);
-  void end_read(std::size_t read, const Result<Reading>& reading);
+  void end_read(std::size_t read, const Result<Told>& told);
   void end_fault(std::size_t fault);
   void add(std::vector<Read> reads);
   void set_finals(std::vector<Read> finals);
@@ -38,6 +38,6 @@ class Recorder {
 };
 
 // Fills in the answer, without the time.
-void note(Read& read, const Result<Reading>& reading);
+void note(Read& read, const Result<Told>& told);
 
 }  // namespace quipu::chaos

@@ -45,18 +45,25 @@ struct Tally {
   }
 };
 
+// Empty for sums.
+std::string of_kind(std::string_view key) {
+  const Kind kind = kind_of(key);
+  return kind == Kind::sum ? "" : name_of(kind) + std::string(" ");
+}
+
 void write_operations(const History& history, std::ostream& out) {
   std::map<std::string, Tally> tallies;
   for (const Add& add : history.adds) {
-    tallies["add " + std::string(to_text(add.ack))].take(add.answer, add.ended - add.invoked);
+    tallies[of_kind(add.key) + "add " + std::string(to_text(add.ack))].take(
+        add.answer, add.ended - add.invoked);
   }
   for (const Read& read : history.reads) {
-    tallies["read " + std::string(to_text(read.level))].take(read.value ? Answer::ok : Answer::fail,
-                                                             read.ended - read.began);
+    tallies[of_kind(read.key) + "read " + std::string(to_text(read.level))].take(
+        read.value ? Answer::ok : Answer::fail, read.ended - read.began);
   }
-  out << "\nOperations       ok  refused  unknown   p50 ms   p99 ms   max ms\n";
+  out << "\nOperations                 ok  refused  unknown   p50 ms   p99 ms   max ms\n";
   for (auto& [name, tally] : tallies) {
-    out << format("%-12s %6zu %8zu %8zu %8.1f %8.1f %8.1f\n", name.c_str(), tally.ok, tally.fail,
+    out << format("%-22s %6zu %8zu %8zu %8.1f %8.1f %8.1f\n", name.c_str(), tally.ok, tally.fail,
                   tally.unknown, tally.latency_ms(0.5), tally.latency_ms(0.99),
                   tally.latency_ms(1));
   }
@@ -83,8 +90,8 @@ void write_faults(const Run& run, const History& history, std::ostream& out) {
 
 void write_verdict(const Run& run, std::ostream& out) {
   if (run.passed()) {
-    out << "\nPASSED: every read lay within its bounds, every witness add was counted as it had "
-           "to be,\nand after healing all nodes agreed and had every acknowledged add.\n";
+    out << "\nPASSED: every read lay within its bounds, every witness add and item was counted as "
+           "it had to be,\nand after healing all nodes agreed and had every acknowledged add.\n";
     return;
   }
   out << "\nFAILED\n";
@@ -94,7 +101,7 @@ void write_verdict(const Run& run, std::ostream& out) {
     out << to_text(run.violations[i]);
   }
   if (run.violations.size() > kMostShown) {
-    out << "... and " << run.violations.size() - kMostShown << " more keys\n";
+    out << "... and " << run.violations.size() - kMostShown << " more keys, or items of keys\n";
   }
   out << "Kept in " << run.directory.string()
       << ": history.tsv (every operation), n1.log to n5.log, "

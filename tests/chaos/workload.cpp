@@ -14,58 +14,14 @@ Status status_of(test::RespPipeline::Fate fate, std::string_view reply) {
   using Fate = test::RespPipeline::Fate;
   if (fate == Fate::not_sent) return {Code::unavailable, "not connected"};
   if (fate == Fate::unknown) return {Code::in_doubt, "the connection broke before the reply"};
-  const bool counted = reply.starts_with(':') || reply.starts_with("-PARTIAL it was added");
+  const bool counted = reply.starts_with(':') || reply.starts_with('*') ||
+                       reply.starts_with("-PARTIAL it was added");
   if (counted) return {};
   const Code code = reply.starts_with("-INDOUBT") ? Code::in_doubt : Code::unavailable;
   return {code, std::string(reply.substr(0, reply.find('\r')))};
 }
 
 }  // namespace
-
-// ---- keys ----
-
-Keys::Current& Keys::rotate(Current& current, std::string_view prefix, std::size_t most) {
-  if (current.key.empty() || current.adds == most) {
-    ++made_;
-    current = {std::string(prefix) + std::to_string(made_), 0, made_ % 3 == 0};
-    recent_.push_back(current.key);
-    if (recent_.size() > kRecent) recent_.pop_front();
-  }
-  return current;
-}
-
-Keys::Next Keys::next_witness(Random& random) {
-  const std::lock_guard lock(mutex_);
-  Current& at = rotate(witnesses_[random.below(kWitnesses)], kWitnessPrefix, kAddsPerWitness);
-  return {at.key, witness_amount(at.adds++), at.ends};
-}
-
-Keys::Next Keys::next_plain(Random& random) {
-  const std::lock_guard lock(mutex_);
-  Current& at = rotate(plain_[random.below(kPlain)], "plain:", kAddsPerPlain);
-  ++at.adds;
-  constexpr std::int64_t kLeast = -20;
-  return {at.key, kLeast + static_cast<std::int64_t>(random.below(61))};
-}
-
-Keys::Next Keys::next_counted() {
-  const std::lock_guard lock(mutex_);
-  Current& at = rotate(counted_, "counted:", kAddsPerCounted);
-  ++at.adds;
-  return {at.key, 1};
-}
-
-// One that is being added to, or one of late.
-std::string Keys::any(Random& random) const {
-  const std::lock_guard lock(mutex_);
-  if (recent_.empty()) return "plain:0";
-  const Current* current =
-      random.below(2) == 0 ? &witnesses_[random.below(kWitnesses)] : &plain_[random.below(kPlain)];
-  if (random.below(4) != 0 && !current->key.empty()) return current->key;
-  return recent_[random.below(recent_.size())];
-}
-
-// ---- clients ----
 
 struct Workload::Worker {
   int number = 0;  // from 1; prefers the node of this number
@@ -107,6 +63,7 @@ Workload::Workload(Options options, Recorder& recorder)
     redis_.back()->client =
         std::make_unique<test::RespPipeline>(options_.nodes, first, options_.timeout);
   }
+  if (options_.percent_of_other_kinds > 0) keys_.name_elements(find_elements(*workers_[0]->client));
   for (auto& worker : workers_) {
     worker->thread = std::thread([this, one = worker.get()] { run(*one); });
   }
@@ -158,17 +115,36 @@ void Workload::act(Worker& worker) {
   }
 }
 
-Workload::Begun Workload::begin(Keys::Next next, Add add) {
-  add.key = next.key;
-  add.amount = next.amount;
-  return {recorder_.begin(std::move(add)), std::move(next)};
+bool Workload::draw_other_kind(Random& random) const {
+  return random.below(100) < options_.percent_of_other_kinds;
 }
 
-// An add to one of the keys that all share, which is the history's next.
-Workload::Begun Workload::begin_add(Random& random, Add add) {
-  const bool witness = random.below(5) < 2;
+// Which kind of key is used next, among those that all clients share.
+Workload::Sort Workload::draw_sort(Random& random) const {
+  if (draw_other_kind(random)) return Sort::of_other_kind;
+  return random.below(5) < 2 ? Sort::witness : Sort::plain;
+}
+
+Keys::Next Workload::next(Sort sort, Random& random) {
+  switch (sort) {
+    case Sort::witness:
+      return keys_.next_witness(random);
+    case Sort::plain:
+      return keys_.next_plain(random);
+    case Sort::counted:
+      return keys_.next_counted();
+    default:
+      return keys_.next_of_other_kind(random);
+  }
+}
+
+Workload::Begun Workload::begin(Sort sort, Random& random, Add add) {
   const std::lock_guard order(adding_);
-  return begin(witness ? keys_.next_witness(random) : keys_.next_plain(random), std::move(add));
+  Keys::Next drawn = next(sort, random);
+  add.key = drawn.key;
+  add.item = drawn.item;
+  add.amount = drawn.amount;
+  return {recorder_.begin(std::move(add)), std::move(drawn)};
 }
 
 void Workload::run(RedisWorker& worker) {
@@ -185,20 +161,18 @@ void Workload::run(RedisWorker& worker) {
 
 // INCRs are of the Redis clients' own counter, at the default `disk`.
 void Workload::pipeline(RedisWorker& worker) {
-  constexpr std::pair<Ack, std::string_view> kLevels[] = {
-      {Ack::quorum, "QUORUM"}, {Ack::disk, "DISK"}, {Ack::memory, "MEMORY"}};
+  constexpr Ack kLevels[] = {Ack::quorum, Ack::disk, Ack::memory};
   std::vector<test::RespPipeline::Request> requests;
   for (std::size_t more = 1 + worker.random.below(2); more > 0; --more) {
     const bool plain = worker.only_incr || worker.random.below(2) == 0;
-    const auto& [level, word] = kLevels[worker.random.below(std::size(kLevels))];
-    const Add add{.ack = plain ? Ack::disk : level,
+    const Ack level = kLevels[worker.random.below(std::size(kLevels))];
+    const Sort sort = plain ? Sort::counted : draw_sort(worker.random);
+    const bool names_level = sort == Sort::witness || sort == Sort::plain;
+    const Add add{.ack = names_level ? level : Ack::disk,
                   .client = worker.number,
                   .node = static_cast<int>(worker.client->at()) + 1};
-    const auto [number, next] =
-        plain ? begin(keys_.next_counted(), add) : begin_add(worker.random, add);
-    const std::string line = plain ? "INCR " + next.key
-                                   : "QUIPU.ADD " + next.key + ' ' + std::to_string(next.amount) +
-                                         " ACK " + std::string(word);
+    const auto [number, next] = begin(sort, worker.random, add);
+    const std::string line = plain ? "INCR " + next.key : redis_line(next, level);
     ++worker.in_flight;
     requests.push_back({line, [this, &worker, number = number](auto fate, std::string_view reply) {
                           recorder_.end_add(number, status_of(fate, reply));
@@ -211,15 +185,14 @@ void Workload::pipeline(RedisWorker& worker) {
 void Workload::add(Worker& worker) {
   constexpr Ack kLevels[] = {Ack::quorum, Ack::quorum, Ack::disk, Ack::disk, Ack::memory};
   const Ack ack = kLevels[worker.random.below(std::size(kLevels))];
-  const auto [number, next] =
-      begin_add(worker.random, {.ack = ack, .client = worker.number, .node = worker.number});
+  const auto [number, next] = begin(draw_sort(worker.random), worker.random,
+                                    {.ack = ack, .client = worker.number, .node = worker.number});
   AddOptions options{.ack = ack, .timeout = options_.timeout};
   if (next.ends) options.ttl = options_.life;
-  worker.client->counter(next.key).add(next.amount, options,
-                                       [this, &worker, number = number](const Status& status) {
-                                         recorder_.end_add(number, status);
-                                         --worker.in_flight;
-                                       });
+  add_to(*worker.client, next, options, [this, &worker, number = number](const Status& status) {
+    recorder_.end_add(number, status);
+    --worker.in_flight;
+  });
 }
 
 void Workload::add_briefly(Worker& worker) {
@@ -237,14 +210,15 @@ void Workload::read(Worker& worker) {
   constexpr ReadLevel kLevels[] = {ReadLevel::strong, ReadLevel::strong, ReadLevel::strong,
                                    ReadLevel::local,  ReadLevel::local,  ReadLevel::fresh};
   const ReadLevel level = kLevels[worker.random.below(std::size(kLevels))];
-  const std::string key = keys_.any(worker.random);
+  const std::string key = draw_other_kind(worker.random) ? keys_.any_of_other_kind(worker.random)
+                                                         : keys_.any_sum(worker.random);
   const std::size_t number = recorder_.begin(
       Read{.key = key, .level = level, .client = worker.number, .node = worker.number});
-  worker.client->counter(key).read({.level = level, .timeout = options_.timeout},
-                                   [this, &worker, number](const Result<Reading>& reading) {
-                                     recorder_.end_read(number, reading);
-                                     --worker.in_flight;
-                                   });
+  read_from(*worker.client, key, {.level = level, .timeout = options_.timeout},
+            [this, &worker, number](const Result<Told>& told) {
+              recorder_.end_read(number, told);
+              --worker.in_flight;
+            });
 }
 
 }  // namespace quipu::chaos

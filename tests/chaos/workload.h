@@ -7,6 +7,7 @@
 //                in doubt
 //   adds         to witness keys (4^i) and to plain counters, up and down, at every level. Some
 //                witness keys have a deadline, after the run; and some counters end soon
+//                A part of all is to counters of other kinds than the sum
 //   reads        strong, local and fresh, of recent keys
 //
 // The seed decides the sequence of each client's operations. It does not decide when they
@@ -15,7 +16,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,47 +24,11 @@
 
 #include "protocol/random.h"
 #include "quipu/client.h"
+#include "tests/chaos/keys.h"
 #include "tests/chaos/recorder.h"
 #include "tests/system/resp_pipeline.h"
 
 namespace quipu::chaos {
-
-// The keys in use, shared by all clients.
-class Keys {
- public:
-  struct Next {
-    std::string key;
-    std::int64_t amount = 0;
-    bool ends = false;  // an add that creates it gives it a deadline, after the run
-  };
-  // A witness's digits count up in the order of these calls.
-  Next next_witness(Random& random);
-  Next next_plain(Random& random);
-  // Used by the Redis clients alone, and always 1: so each missing acknowledged add is seen.
-  Next next_counted();
-  [[nodiscard]] std::string any(Random& random) const;
-
- private:
-  static constexpr std::size_t kWitnesses = 4;  // at a time
-  static constexpr std::size_t kPlain = 8;
-  static constexpr std::size_t kAddsPerPlain = 200;
-  static constexpr std::size_t kAddsPerCounted = 2000;
-  static constexpr std::size_t kRecent = 40;
-
-  struct Current {
-    std::string key;
-    std::size_t adds = 0;
-    bool ends = false;
-  };
-  Current& rotate(Current& current, std::string_view prefix, std::size_t most);
-
-  mutable std::mutex mutex_;
-  std::vector<Current> witnesses_{kWitnesses};
-  std::vector<Current> plain_{kPlain};
-  Current counted_;
-  std::deque<std::string> recent_;
-  std::size_t made_ = 0;
-};
 
 class Workload {
  public:
@@ -78,8 +42,12 @@ class Workload {
     // has records that are not durable yet.
     int pipelines_per_second = 400;
     std::chrono::milliseconds life{};  // of counters that end after the run
+    // How many of the adds and reads (not INCRs) go to other kinds. Enough must remain for the
+    // checks of sums.
+    unsigned percent_of_other_kinds = 15;
   };
-  // Throws if a client finds no node. `recorder` must outlive it.
+  // Throws if a client finds no node, or no elements that can be counted exactly. `recorder` must
+  // outlive it.
   Workload(Options options, Recorder& recorder);
   ~Workload();
   Workload(const Workload&) = delete;
@@ -100,8 +68,11 @@ class Workload {
     std::size_t number;  // the recorder's
     Keys::Next next;
   };
-  [[nodiscard]] Begun begin_add(Random& random, Add add);
-  [[nodiscard]] Begun begin(Keys::Next next, Add add);
+  enum class Sort { witness, plain, counted, of_other_kind };
+  [[nodiscard]] Sort draw_sort(Random& random) const;
+  [[nodiscard]] bool draw_other_kind(Random& random) const;
+  [[nodiscard]] Begun begin(Sort sort, Random& random, Add add);
+  [[nodiscard]] Keys::Next next(Sort sort, Random& random);
   void act(Worker& worker);
   void add(Worker& worker);
   void add_briefly(Worker& worker);
