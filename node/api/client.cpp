@@ -50,7 +50,7 @@ ClientThread::~ClientThread() {
 
 void ClientThread::start() {
   auto self = std::static_pointer_cast<ClientThread>(shared_from_this());
-  thread_ = start_thread([self = std::move(self)] { self->run(); });
+  thread_ = start_thread("quipu-client", [self = std::move(self)] { self->run(); });
 }
 
 void ClientThread::run() {

@@ -258,7 +258,7 @@ Node::~Node() {
     return;
   }
   impl_->close_calls();
-  start_thread([impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
+  start_thread("quipu-close", [impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
 }
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {

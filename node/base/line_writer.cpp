@@ -100,7 +100,7 @@ LineWriter::LineWriter(int descriptor, Notice notice)
                        .mutex = {},
                        .changed = {},
                        .queue = {}}),
-      thread_(start_thread([state = state_] { state->run(); })) {}
+      thread_(start_thread("quipu-log", [state = state_] { state->run(); })) {}
 
 LineWriter::~LineWriter() {
   bool ended = false;

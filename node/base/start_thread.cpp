@@ -1,32 +1,22 @@
 #include "node/base/start_thread.h"
 
-#include <csignal>
 #include <utility>
 
 namespace quipu {
-namespace {
 
-// Of the calling thread, as long as this lives. A new thread inherits it.
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
 
- private:
-  sigset_t before_;
-};
+SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-}  // namespace
-
-std::thread start_thread(std::function<void()> run) {
-  const AllSignalsBlocked blocked;
-  return std::thread(std::move(run));
+std::thread start_thread(const char* name, std::function<void()> run) {
+  const SignalsBlocked blocked;
+  std::thread started(std::move(run));
+  ::pthread_setname_np(started.native_handle(), name);
+  return started;
 }
 
 }  // namespace quipu

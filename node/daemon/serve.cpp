@@ -24,7 +24,7 @@ void raise_descriptor_limit() {
 }
 
 void wait_for_signal_or_failure(Node& node, const StopSignals& signals) {
-  std::thread watcher = start_thread([&] {
+  std::thread watcher = start_thread("quipu-watch", [&] {
     static_cast<void>(node.wait());
     signals.wake();
   });

@@ -27,7 +27,7 @@ void move_behind(std::vector<T>& to, std::vector<T>&& from) {
 StorageThread::StorageThread(std::unique_ptr<Store> store, Events events)
     : store_(std::move(store)),
       events_(std::move(events)),
-      thread_(start_thread([this] { loop(); })) {}
+      thread_(start_thread("quipu-storage", [this] { loop(); })) {}
 
 StorageThread::~StorageThread() { stop(); }
 

@@ -46,7 +46,9 @@ void NameLookup::find(const std::string& host, Done done) {
 
 void NameLookup::ask(const std::string& host) {
   try {
-    start_thread([link = link_, host, ask = ask_] { post(link, host, ask(host)); }).detach();
+    start_thread("quipu-lookup", [link = link_, host, ask = ask_] {
+      post(link, host, ask(host));
+    }).detach();
   } catch (const std::system_error& no_thread) {
     post(link_, host, {no_thread.code(), {}});
   }

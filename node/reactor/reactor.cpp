@@ -150,7 +150,7 @@ Status Reactor::listen() {
 void Reactor::start(RecoveredStore store) {
   storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
   begin(std::move(store.recovered));
-  thread_ = start_thread([this] { run(); });
+  thread_ = start_thread("quipu-reactor", [this] { run(); });
 }
 
 StorageThread::Events Reactor::storage_events() {

@@ -20,7 +20,9 @@ bool blocks(std::initializer_list<int> signals) {
 
 TEST(StartThread, OnlyTheNewThreadBlocksSignals) {
   bool blocked = false;
-  start_thread([&] { blocked = blocks({SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGTTOU}); }).join();
+  start_thread("quipu-test", [&] {
+    blocked = blocks({SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGTTOU});
+  }).join();
   EXPECT_TRUE(blocked);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGTTOU})
     EXPECT_FALSE(blocks({number})) << number;
