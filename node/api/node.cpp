@@ -41,14 +41,17 @@ Status check_room(const NodePlan& plan) {
 class Node::Impl {
  public:
   explicit Impl(Log log) : log_(std::move(log)) {}
-  ~Impl() { stop(); }
+  ~Impl() { stop(kCloseNode); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
   Status start(const NodeOptions& options);
-  Status close();
+  Status set_client_limits(const ClientPortOptions& limits);
+  Status close(std::chrono::milliseconds patience);
   Status wait();
   bool wait_ready(std::chrono::milliseconds timeout);
+
+  [[nodiscard]] NodeHealth health() const;
 
   // Both filled in once, before the threads start.
   [[nodiscard]] const std::string& client_address() const { return client_address_; }
@@ -81,7 +84,7 @@ class Node::Impl {
 
   Status plan(const NodeOptions& options);
   Status bind();
-  void stop();
+  void stop(std::chrono::milliseconds patience);
   [[nodiscard]] bool is_closed();
   void on_ready(std::size_t reactor, bool ready);
   void on_failed(const Status& why);
@@ -207,19 +210,38 @@ void Node::Impl::on_failed(const Status& why) {
 }
 
 // In steps, since a reactor answers clients of the others.
-void Node::Impl::stop() {
+void Node::Impl::stop(std::chrono::milliseconds patience) {
   for (const auto& unit : units_) unit->reactor.begin_closing();
-  for (const auto& unit : units_) unit->reactor.begin_stop();
+  for (const auto& unit : units_) unit->reactor.begin_stop(patience);
   for (const auto& unit : units_) unit->reactor.stop();
 }
 
-Status Node::Impl::close() {
+NodeHealth Node::Impl::health() const {
+  NodeHealth all{.ready = true};
+  Instant oldest = NodeClock::now();
+  for (const auto& unit : units_) {
+    Reactor::Health one = unit->reactor.health();
+    if (!one.ready && all.ready) all.waits_for = std::move(one.waits_for);
+    all.ready = all.ready && one.ready;
+    oldest = std::min(oldest, one.last_turn);
+  }
+  all.since_turn = std::chrono::floor<std::chrono::milliseconds>(NodeClock::now() - oldest);
+  return all;
+}
+
+Status Node::Impl::set_client_limits(const ClientPortOptions& limits) {
+  if (Status checked = check_client_port(limits); !checked.ok()) return checked;
+  for (const auto& unit : units_) unit->reactor.set_client_limits(limits);
+  return {};
+}
+
+Status Node::Impl::close(std::chrono::milliseconds patience) {
   if (on_own_thread())
     return {Code::would_deadlock, "close() was called in the node's own callback"};
   const std::lock_guard one_at_a_time(closing_);
   const bool already = is_closed();
   if (!already) log_.info("closing");
-  stop();
+  stop(patience);
   if (!already) log_.info("closed");
   Status failure;
   {
@@ -258,7 +280,9 @@ Node::~Node() {
     return;
   }
   impl_->close_calls();
-  start_thread("quipu-close", [impl = std::move(impl_)] { static_cast<void>(impl->close()); }).detach();
+  start_thread("quipu-close", [impl = std::move(impl_)] {
+    static_cast<void>(impl->close(kCloseNode));
+  }).detach();
 }
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
@@ -268,9 +292,15 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
 }
 
 bool Node::wait_ready(std::chrono::milliseconds timeout) { return impl_->wait_ready(timeout); }
+NodeHealth Node::health() const { return impl_->health(); }
 std::string Node::client_address() const { return impl_->client_address(); }
 std::string Node::peer_address() const { return impl_->peer_address(); }
-Status Node::close() { return impl_->close(); }
+Status Node::set_client_limits(const ClientPortOptions& limits) {
+  return impl_->set_client_limits(limits);
+}
+Status Node::close(std::chrono::milliseconds patience) {
+  return impl_->close(clamp_timeout(patience));
+}
 Status Node::wait() { return impl_->wait(); }
 
 }  // namespace quipu

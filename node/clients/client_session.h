@@ -55,7 +55,7 @@ struct SessionsShared {
   asio::io_context& io;
   ReadySockets sockets;
   ClientContext context;
-  const SessionLimits limits;
+  SessionLimits limits;
   // For the session that reads, while its last read has left nothing over.
   ReadBuffer buffer;
   // To flush at the end of the batch; may hold closed ones.

@@ -68,6 +68,11 @@ ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimi
       resp_{.context = shared_.context, .settings = std::move(resp), .random = random},
       rejected_(limits.rejected, limits.rejected_time) {}
 
+void ClientSessions::set_limits(SessionLimits limits, RespSettings resp) {
+  shared_.limits = limits;
+  resp_.settings = std::move(resp);
+}
+
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
   if (!serving || sessions_.size() >= shared_.limits.sessions) {

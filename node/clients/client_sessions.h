@@ -24,6 +24,9 @@ class ClientSessions {
   ClientSessions(asio::io_context& io, CorePort& port, SessionLimits limits, RespSettings resp,
                  Random random);
 
+  // From now on. Connections over a lower limit stay.
+  void set_limits(SessionLimits limits, RespSettings resp);
+
   // Reactors share the numbers: this is number `self` of `all`.
   void share_numbers(std::size_t self, std::size_t all) {
     next_ = ClientId{raw(kFirst) + self};

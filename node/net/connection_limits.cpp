@@ -10,8 +10,8 @@ namespace quipu {
 
 ConnectionLimits connection_limits(std::size_t descriptors, std::size_t clients,
                                    std::size_t reactors, std::size_t members) {
-  const std::size_t reserved =
-      reactors * (kReservedDescriptors + members - 1) + kMaxStatusCalls * (members - 1);
+  const std::size_t reserved = reactors * (kReservedDescriptors + members - 1) +
+                               kMaxStatusCalls * (members - 1) + kAdminDescriptors;
   const std::size_t available = (descriptors - std::min(descriptors, reserved)) / reactors;
   const std::size_t peers = std::min(kMaxInboundLinks, available / 4);
   const std::size_t wanted = (clients + reactors - 1) / reactors;

@@ -2,7 +2,8 @@
 //
 //   descriptors of the process, shared by its reactors
 //   |- kReservedDescriptors and dialed peers, each -|- inbound peers, 1/4 at most -|- clients -|
-//   |- kMaxStatusCalls to each member, once         -|
+//   |- kMaxStatusCalls to each member, and          -|
+//   |  kAdminDescriptors, once                      -|
 //
 // LevelDB opens its next log in the middle of an add, and a node that cannot write it has
 // failed. So connections are limited to the descriptors of the process, less a reserve that
@@ -20,6 +21,8 @@ inline constexpr std::size_t kMaxInboundLinks = 1024;
 // for other open files of the process, besides the store.
 inline constexpr std::size_t kOtherDescriptors = 128;
 inline constexpr std::size_t kReservedDescriptors = kMaxStoreFiles + kOtherDescriptors;
+// Once for a process: quipud's admin port with its 64 connections.
+inline constexpr std::size_t kAdminDescriptors = 72;
 inline constexpr std::size_t kMaxRejected = 32;  // at one time, on the client port
 static_assert(2 * kMaxRejected <= kOtherDescriptors / 2);
 

@@ -57,24 +57,7 @@ Status check_numbers(const NodeOptions& options) {
   check_share("outbox_shards", kOutboxShards, options.outbox_shards);
   check_share("checkpoint_bytes", kCheckpointBytes, options.checkpoint_bytes);
   check_share("memory_limit", kMemoryLimit, options.memory_limit);
-  const ClientPortOptions& port = options.client_port;
-  const auto seconds = [](std::chrono::seconds time) {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
-  };
-  if (checked.ok())
-    checked = check_range("the client port's databases", kDatabases, port.databases);
-  if (checked.ok())
-    checked = check_range("the client port's connections", kConnections, port.connections);
-  if (checked.ok())
-    checked = check_range("the client port's idle time in s", kIdleSeconds, seconds(port.idle));
-  if (checked.ok())
-    checked =
-        check_range("the client port's request time in s", kRequestSeconds, seconds(port.request));
-  if (checked.ok()) checked = check_range("soft_output in bytes", kSoftOutput, port.soft_output);
-  if (checked.ok())
-    checked =
-        check_range("soft_output_time in s", kSoftOutputSeconds, seconds(port.soft_output_time));
-  if (checked.ok()) checked = check_range("hard_output in bytes", kHardOutput, port.hard_output);
+  if (checked.ok()) checked = check_client_port(options.client_port);
   if (checked.ok()) checked = check_range("replication", kReplication, options.replication);
   return checked;
 }
@@ -265,6 +248,26 @@ std::string exposed(const std::string& what, const Address& address) {
   return what + " address " + to_string(address) +
          " is not loopback, and nothing is encrypted yet: choose 127.0.0.1, or set insecure = true "
          "if the network is trusted";
+}
+
+Status check_client_port(const ClientPortOptions& port) {
+  const auto seconds = [](std::chrono::seconds time) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  };
+  Status checked = check_range("the client port's databases", kDatabases, port.databases);
+  if (checked.ok())
+    checked = check_range("the client port's connections", kConnections, port.connections);
+  if (checked.ok())
+    checked = check_range("the client port's idle time in s", kIdleSeconds, seconds(port.idle));
+  if (checked.ok())
+    checked =
+        check_range("the client port's request time in s", kRequestSeconds, seconds(port.request));
+  if (checked.ok()) checked = check_range("soft_output in bytes", kSoftOutput, port.soft_output);
+  if (checked.ok())
+    checked =
+        check_range("soft_output_time in s", kSoftOutputSeconds, seconds(port.soft_output_time));
+  if (checked.ok()) checked = check_range("hard_output in bytes", kHardOutput, port.hard_output);
+  return checked;
 }
 
 Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {

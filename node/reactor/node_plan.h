@@ -19,6 +19,7 @@ struct Bounds {
 };
 inline constexpr Bounds kGossipMilliseconds{10, 10'000};
 inline constexpr Bounds kClockSkewMilliseconds{100, 4'000};
+inline constexpr Bounds kDrainDelayMilliseconds{0, 600'000};
 inline constexpr Bounds kOutboxShards{1, 10'000'000};
 inline constexpr Bounds kCheckpointBytes{std::uint64_t{1} << 16, std::uint64_t{1} << 36};
 inline constexpr Bounds kMemoryLimit{std::uint64_t{1} << 20, std::uint64_t{1} << 44, true};
@@ -53,6 +54,9 @@ struct NodePlan {
 
   [[nodiscard]] StoreOwner owner() const { return {config.id, config.members[self].id}; }
 };
+
+// invalid_argument: the text names the number that is out of its range.
+[[nodiscard]] Status check_client_port(const ClientPortOptions& port);
 
 // invalid_argument: the text names the option, what is wrong, and what to do.
 // REQUIRES: reactor < options.reactors, or 0

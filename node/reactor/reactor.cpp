@@ -12,15 +12,14 @@
 namespace quipu {
 namespace {
 
-// Clients get most of it; what peers still lack is flushed meanwhile.
 // A clock at the edge of what is trusted may change sides at each heartbeat.
 constexpr Duration kClockLogInterval = std::chrono::seconds(10);
-constexpr std::chrono::seconds kStop{6};
 constexpr std::chrono::milliseconds kLookForRoom{200};
 constexpr std::chrono::milliseconds kSweep{100};
+constexpr std::chrono::seconds kPulse{1};
 
-SessionLimits session_limits(const ClientPortOptions& port, const ConnectionLimits& limits) {
-  return {.sessions = limits.clients,
+SessionLimits session_limits(const ClientPortOptions& port, std::size_t clients) {
+  return {.sessions = clients,
           .request = port.request,
           .soft_output = port.soft_output,
           .soft_output_time = port.soft_output_time,
@@ -52,25 +51,45 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       all_{this},
       router_(io_, port_, [this](ClientId client, const Answer& answer) { reply(client, answer); }),
       calls_(std::make_shared<LocalCalls>(io_, port_)),
-      limits_(connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors,
-                                plan_.config.members.size())),
-      sessions_(
-          io_, port_, session_limits(plan_.client_port, limits_),
-          resp_settings(plan_.client_port,
-                        std::min(limits_.clients * plan_.reactors, plan_.client_port.connections),
-                        plan_.settings.memory_limit * plan_.reactors),
-          random_.split()),
-      links_(io_, port_, log_, random_.split(), limits_.inbound_peers),
+      most_clients_(connections().clients),
+      sessions_(io_, port_, session_limits(plan_.client_port, most_clients_), resp(),
+                random_.split()),
+      links_(io_, port_, log_, random_.split(), connections().inbound_peers),
       client_listener_(io_),
       peer_listener_(io_),
       timer_(io_),
       sweep_(io_),
-      retry_(io_) {
+      retry_(io_),
+      pulse_(io_) {
   // With its first socket Asio opens an epoll for it. If that cannot be, it is told here.
   const asio::ip::tcp::socket first(client_sockets_);
 }
 
 Reactor::~Reactor() { stop(); }
+
+ConnectionLimits Reactor::connections() const {
+  return connection_limits(descriptor_limit(), plan_.client_port.connections, plan_.reactors,
+                           plan_.config.members.size());
+}
+
+RespSettings Reactor::resp() const {
+  return resp_settings(plan_.client_port,
+                       std::min(most_clients_ * plan_.reactors, plan_.client_port.connections),
+                       plan_.settings.memory_limit * plan_.reactors);
+}
+
+void Reactor::set_client_limits(const ClientPortOptions& limits) {
+  asio::post(io_, [this, limits] {
+    ClientPortOptions& port = plan_.client_port;
+    port.connections = limits.connections;
+    port.idle = limits.idle;
+    port.soft_output = limits.soft_output;
+    port.soft_output_time = limits.soft_output_time;
+    port.hard_output = limits.hard_output;
+    most_clients_ = connections().clients;
+    sessions_.set_limits(session_limits(port, most_clients_), resp());
+  });
+}
 
 // ---- start ----
 
@@ -126,7 +145,7 @@ asio::io_context& Reactor::choose() {
 
 void Reactor::accept(asio::ip::tcp::socket socket) {
   Reactor* const to = accepting_;
-  const std::size_t most = to->limits_.clients + kMaxRejected;
+  const std::size_t most = to->most_clients_ + kMaxRejected;
   if (to != this && to->sessions_.taken() >= most) return;  // more would pile up in its mail
   to->sessions_.expect();
   if (to == this) return sessions_.accept(std::move(socket));
@@ -150,6 +169,7 @@ Status Reactor::listen() {
 void Reactor::start(RecoveredStore store) {
   storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
   begin(std::move(store.recovered));
+  tell_health();
   thread_ = start_thread("quipu-reactor", [this] { run(); });
 }
 
@@ -168,6 +188,7 @@ StorageThread::Events Reactor::storage_events() {
 
 void Reactor::run() {
   calls_->run_here(true);
+  pulse();
   io_.run();
   calls_->run_here(false);
 }
@@ -351,7 +372,38 @@ void Reactor::tell_ready() {
   } else if (port_.core() != nullptr) {
     log_.error("not ready any more", {{"why", port_.core()->state()}});
   }
+  tell_health();
   events_.ready(ready);
+}
+
+// The timer of the core is no pulse: it may be 10 s apart, and rests while a store is recovered.
+void Reactor::pulse() {
+  tell_health();
+  pulse_.expires_after(kPulse);
+  pulse_.async_wait([this](const asio::error_code& error) {
+    if (!error) pulse();
+  });
+}
+
+void Reactor::tell_health() {
+  const bool filling = port_.core() != nullptr && port_.core()->being_filled();
+  Health now{.ready = ready_ && !filling, .last_turn = NodeClock::now()};
+  if (phase_ == Phase::failed) {
+    now.waits_for = "the node has failed";
+  } else if (port_.core() == nullptr) {
+    now.waits_for = "the store is recovered";
+  } else if (!now.ready) {
+    now.waits_for = filling                 ? kBeingFilled
+                    : port_.core()->ready() ? "waiting for the node's other reactors"
+                                            : port_.core()->state();
+  }
+  const std::lock_guard lock(health_mutex_);
+  health_ = std::move(now);
+}
+
+Reactor::Health Reactor::health() const {
+  const std::lock_guard lock(health_mutex_);
+  return health_;
 }
 
 // At a timer, since it visits every partition.
@@ -359,6 +411,7 @@ void Reactor::tell_filled() {
   if (port_.core() == nullptr || !port_.core()->ready()) return;
   const bool filling = port_.core()->being_filled();
   if (std::exchange(filling_, filling) == filling) return;
+  tell_health();
   log_.info(filling ? kBeingFilled : "the new disk has been filled: it counts from now on");
 }
 
@@ -469,24 +522,25 @@ void Reactor::close_ports() {
   sessions_.begin_closing();
 }
 
-void Reactor::begin_stop() {
+void Reactor::begin_stop(Duration patience) {
   if (!thread_.joinable()) return tell_quiet();
-  if (!std::exchange(stop_begun_, true)) asio::post(io_, [this] { finish_all(); });
+  if (!std::exchange(stop_begun_, true))
+    asio::post(io_, [this, patience] { finish_all(patience); });
 }
 
 void Reactor::stop() {
   calls_->close({Code::unavailable, "the node is closed"});
   if (!thread_.joinable()) return;
   QUIPU_CHECK(!calls_->on_own_thread(), "a reactor cannot wait for itself");
-  begin_stop();
+  begin_stop(kCloseNode);
   thread_.join();
 }
 
-void Reactor::finish_all() {
+void Reactor::finish_all(Duration patience) {
   close_ports();
   if (phase_ == Phase::failed) return end_storage();
   phase_ = Phase::stopping;
-  stop_by_ = NodeClock::now() + kStop;
+  stop_by_ = NodeClock::now() + patience;
   retry_.expires_at(stop_by_);
   retry_.async_wait([this](const asio::error_code& error) {
     if (!error) check_stopped();
@@ -525,6 +579,7 @@ void Reactor::end() {
   give_up_core({Code::in_doubt, "the node was closed"}, {Code::unavailable, "the node was closed"});
   sweep_.cancel();
   retry_.cancel();
+  pulse_.cancel();
   work_.reset();
   io_.stop();
 }

@@ -25,7 +25,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -72,14 +74,23 @@ class Reactor {
   // The bound address. Empty: that port is not open.
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;
+  struct Health {
+    bool ready = false;       // it serves, and its store is filled
+    std::string waits_for{};  // if not ready
+    Instant last_turn{};
+  };
+  // Never waits for the reactor's thread, which may be stuck.
+  [[nodiscard]] Health health() const;
+  // As Node::set_client_limits. REQUIRES: check_client_port() found them sound.
+  void set_client_limits(const ClientPortOptions& limits);
   // Another reactor of this node has failed. So does this one.
   void fail_too(const Status& why);
   // Stopping has steps, since reactors need each other. stop() does the steps that are left.
   // When this returns, no new connection and no new request is accepted.
   void begin_closing();
   // Begins to finish what clients wait for and what peers lack, within bounds, and to make all
-  // of it durable.
-  void begin_stop();
+  // of it durable: for at most this long.
+  void begin_stop(Duration patience);
   // When that is done, joins both threads. Do not call it on the reactor's thread.
   void stop();
 
@@ -98,6 +109,8 @@ class Reactor {
   void tell_ready();
   void log_clock();
   void tell_filled();
+  void pulse();
+  void tell_health();
   static constexpr const char* kBeingFilled =
       "the new disk is being filled from the other owners: it does not count yet";
   void reply(ClientId client, const Answer& answer);
@@ -106,6 +119,8 @@ class Reactor {
   void on_full(const Status& status);
 
   // ---- from start to end ----
+  [[nodiscard]] ConnectionLimits connections() const;
+  [[nodiscard]] RespSettings resp() const;
   [[nodiscard]] StorageThread::Events storage_events();
   void run();
   asio::io_context& choose();
@@ -119,7 +134,7 @@ class Reactor {
   void give_up_core(const Status& changes, const Status& reads);
   void fail(const Status& status);
   void close_ports();
-  void finish_all();
+  void finish_all(Duration patience);
   void check_stopped();
   void tell_quiet();
   void end_storage();
@@ -139,7 +154,7 @@ class Reactor {
   Reactor* accepting_ = nullptr;  // the next client is its
   CoreRouter router_;
   std::shared_ptr<LocalCalls> calls_;
-  const ConnectionLimits limits_;
+  std::atomic<std::size_t> most_clients_;  // connected to this reactor
   ClientSessions sessions_;
   PeerLinks links_;
   Listener client_listener_;
@@ -160,6 +175,10 @@ class Reactor {
   Instant log_clock_from_{};    // not before this time
   bool filling_ = false;
   Instant stop_by_ = kNever;
+
+  Timer pulse_;
+  mutable std::mutex health_mutex_;
+  Health health_;
 
   std::unique_ptr<StorageThread> storage_;
   bool stop_begun_ = false;  // for the caller's thread

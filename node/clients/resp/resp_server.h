@@ -45,7 +45,7 @@ struct RespServer {
   };
 
   ClientContext& context;
-  const RespSettings settings;
+  RespSettings settings;
   Random random;  // RANDOMKEY's
   Instant started = NodeClock::now();
   std::map<ClientId, RespConnection*> connections{};

@@ -27,6 +27,16 @@
 
 namespace quipu {
 
+// How a node is, for probes and supervisors.
+struct NodeHealth {
+  // The cluster is founded, and this node serves and has its share of the counters.
+  bool ready = false;
+  std::string waits_for{};  // if it is not ready
+  // The age of the last turn of the reactor that has had none for longest. Reactors have one at
+  // least every second. After more than 10 s one is stuck, as in a callback of yours.
+  std::chrono::milliseconds since_turn{};
+};
+
 // counters.h has the calls that a Node shares with a Client. Every call is thread-safe, except the
 // destructor: see the top of this file.
 class QUIPU_EXPORT Node : public Counters {
@@ -50,14 +60,23 @@ class QUIPU_EXPORT Node : public Counters {
   // and its clock was compared with theirs, for which it waits 1 s at most.
   // False: it did not serve yet at the end of the timeout. In a callback this does not block.
   [[nodiscard]] bool wait_ready(std::chrono::milliseconds timeout);
+  // Up to a second old. Does not wait for the node, even if it is stuck.
+  [[nodiscard]] NodeHealth health() const;
   // The host:port that each port listens on. (Port 0 in the options takes a free one.)
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;
 
-  // Finishes what clients wait for (at most 5 s), sends changes to peers (at most 1 s), makes
-  // everything durable and joins the threads. Later calls answer `unavailable`. A second close()
-  // waits for the first. Errors: the reason, if the node had failed; would_deadlock in a callback.
-  Status close();
+  // Uses these limits of the client port from now on: connections, idle, soft_output,
+  // soft_output_time and hard_output. The other options of the port stay as they were at open().
+  // Connections over a lower limit stay. Error: invalid_argument, and nothing is changed.
+  Status set_client_limits(const ClientPortOptions& limits);
+
+  // Accepts no new request, and answers later calls with `unavailable`. Then it finishes what
+  // clients wait for (at most 5 s), and waits until the peers that are up have all changes; for
+  // both together at most `patience`. It makes everything durable and joins the threads. A second
+  // close() waits for the first. Errors: the reason, if the node had failed; would_deadlock in a
+  // callback.
+  Status close(std::chrono::milliseconds patience = kCloseNode);
   // Blocks until the node has failed (storage_failed) or was closed (ok). Error: would_deadlock in
   // a callback.
   Status wait();

@@ -21,6 +21,9 @@ namespace quipu {
 // The distance between the peer ports of two neighbouring reactors of a node.
 inline constexpr std::uint16_t kReactorPorts = 100;
 
+// How long Node::close() waits if nothing else is said.
+inline constexpr std::chrono::milliseconds kCloseNode{6'000};
+
 struct NodeMember {
   std::string name{};
   std::string peer_address{};  // host:port
@@ -29,6 +32,7 @@ struct NodeMember {
   std::string client_address{};
   std::string zone{};
   std::uint32_t weight = 1;  // 0: an edge node, which owns nothing and only forwards
+  bool operator==(const NodeMember&) const = default;
 };
 
 // The client port. Redis clients do not choose a level for their changes, so `resp_ack` does.

@@ -58,6 +58,19 @@ class Port : public testing::Test {
   std::uint64_t last_id_ = 0;
 };
 
+TEST_F(Port, TakesNewLimitsWhileItServes) {
+  expect_witness_served();
+  EXPECT_EQ(node_->set_client_limits({.connections = 0}).code(), Code::invalid_argument);
+  ASSERT_TRUE(node_->set_client_limits({.connections = 1, .idle = std::chrono::seconds(99)}).ok());
+  RawConnection second(node_->client_address());  // accepted behind the new limits
+  EXPECT_THAT(second.reply_to("*1\r\n$4\r\nPING\r\n"), HasSubstr("max number of clients"));
+  expect_witness_served();  // it stays
+  ASSERT_TRUE(node_->set_client_limits({.connections = 2, .idle = std::chrono::seconds(98)}).ok());
+  RawConnection third(node_->client_address());
+  EXPECT_THAT(third.reply_to("*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$7\r\ntimeout\r\n"),
+              HasSubstr("98"));
+}
+
 TEST_F(Port, AnswersEachRequestById) {
   RawConnection client(node_->client_address());
   Read read;

@@ -13,14 +13,17 @@ namespace {
 
 constexpr std::size_t kClients = 10'000;
 
+// Of a node with one reactor.
+constexpr std::size_t kReserved = kReservedDescriptors + kAdminDescriptors;
+
 TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
   struct Case {
     std::size_t descriptors, clients, inbound_peers;
   };
   for (const auto& [descriptors, clients, inbound_peers] :
-       {Case{0, 0, 0}, Case{kReservedDescriptors, 0, 0}, Case{kReservedDescriptors + 1, 1, 0},
-        Case{1024, 372, 124}, Case{kReservedDescriptors + 11'023, 9'999, 1'024},
-        Case{kReservedDescriptors + 11'025, 10'000, 1'024}, Case{SIZE_MAX, 10'000, 1'024}}) {
+       {Case{0, 0, 0}, Case{kReserved, 0, 0}, Case{kReserved + 1, 1, 0}, Case{1024, 318, 106},
+        Case{kReserved + 11'023, 9'999, 1'024}, Case{kReserved + 11'025, 10'000, 1'024},
+        Case{SIZE_MAX, 10'000, 1'024}}) {
     const ConnectionLimits limits = connection_limits(descriptors, kClients, 1, 1);
     EXPECT_EQ(limits.clients, clients) << descriptors;
     EXPECT_EQ(limits.inbound_peers, inbound_peers) << descriptors;
@@ -28,7 +31,8 @@ TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {
 }
 
 TEST(ConnectionLimits, ReactorsShareWhatTheirStoresAndPeersLeave) {
-  const std::size_t descriptors = 4 * (kReservedDescriptors + 11) + kMaxStatusCalls * 11 + 4 * 1000;
+  const std::size_t descriptors =
+      4 * (kReservedDescriptors + 11) + kMaxStatusCalls * 11 + kAdminDescriptors + 4 * 1000;
   const ConnectionLimits limits = connection_limits(descriptors, kClients, 4, 12);
   EXPECT_EQ(limits.inbound_peers, 250U);
   EXPECT_EQ(limits.clients, 750U);
@@ -52,7 +56,7 @@ class DescriptorLimit {
 };
 
 TEST(ConnectionLimits, AFloodOfClientsLeavesTheNodeItsDescriptors) {
-  constexpr std::size_t kDescriptors = kReservedDescriptors + 40;
+  constexpr std::size_t kDescriptors = kReserved + 40;
   const ConnectionLimits limits = connection_limits(kDescriptors, kClients, 1, 1);
   const TemporaryDirectory directory;
   const DescriptorLimit limit(kDescriptors);
