@@ -71,7 +71,7 @@ class StderrLog::Formatter {
 };
 
 StderrLog::StderrLog(LogFormat format, LogLevel least)
-    : least_(least),
+    : least_(std::make_shared<std::atomic<LogLevel>>(least)),
       formatter_(std::make_shared<Formatter>(format)),
       lines_(std::make_shared<LineWriter>(
           STDERR_FILENO, [formatter = formatter_](std::uint64_t dropped) {
@@ -81,7 +81,7 @@ StderrLog::StderrLog(LogFormat format, LogLevel least)
           })) {}
 
 void StderrLog::write(LogLevel level, std::string_view message, std::string_view fields) const {
-  if (level >= least_) lines_->put(formatter_->line(level, message, fields));
+  if (level >= *least_) lines_->put(formatter_->line(level, message, fields));
 }
 
 Log::Sink StderrLog::sink() const {

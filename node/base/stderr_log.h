@@ -8,6 +8,7 @@
 // are dropped, and a line says how many (line_writer.h).
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "node/base/line_writer.h"
@@ -21,6 +22,9 @@ class StderrLog {
  public:
   StderrLog(LogFormat format, LogLevel least);
 
+  // Copies and sinks take it over, too.
+  void set_least(LogLevel least) const { *least_ = least; }
+
   void write(LogLevel level, std::string_view message, std::string_view fields) const;
   // For people: writes `text` unchanged, at any level. It ends with '\n'.
   void say(std::string text) const { lines_->put(std::move(text)); }
@@ -30,7 +34,7 @@ class StderrLog {
  private:
   class Formatter;
 
-  LogLevel least_;
+  std::shared_ptr<std::atomic<LogLevel>> least_;
   std::shared_ptr<Formatter> formatter_;
   std::shared_ptr<LineWriter> lines_;
 };

@@ -18,9 +18,12 @@ constexpr const char* kAbout =
 constexpr const char* kSignals =
     "Signals:\n"
     "  Every signal whose default action ends a process stops the node gracefully:\n"
-    "  SIGTERM, SIGINT (Ctrl-C), SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM and the like. If\n"
-    "  another one comes later than half a second after the first, quipud ends at once.\n"
-    "  SIGHUP is ignored. With --dev it stops the node, as closing the terminal does.";
+    "  SIGTERM, SIGINT (Ctrl-C), SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM and the like.\n"
+    "  SIGTERM drains it first: it serves for drain_delay_ms as before, so that clients\n"
+    "  and load balancers can go elsewhere. If another one comes later than half a\n"
+    "  second after the first, quipud ends at once.\n"
+    "  SIGHUP makes quipud read its settings again. With --dev it stops the node, as\n"
+    "  closing the terminal does.";
 
 struct Given {
   std::map<std::string, std::string> texts;

@@ -25,7 +25,9 @@ LoadedSettings dev_settings(std::vector<std::pair<std::string, std::string>> fla
   // In front, so that given flags take precedence. At this level the banner stays readable.
   flags.insert(flags.begin(),
                {{"--log-level", "warning"}, {"--name", "dev"}, {"--data", data.string()}});
-  return load_settings({.file = {}, .environment = {}, .flags = std::move(flags)});
+  LoadedSettings loaded = load_settings({.file = {}, .environment = {}, .flags = std::move(flags)});
+  loaded.settings.drain_delay = {};
+  return loaded;
 }
 
 std::string dev_banner(const Node& node) {

@@ -10,7 +10,7 @@
 #include "node/daemon/arguments.h"
 #include "node/daemon/dev.h"
 #include "node/daemon/serve.h"
-#include "node/daemon/stop_signals.h"
+#include "node/daemon/signals.h"
 #include "node/disk/data_directory.h"
 #include "node/reactor/store_settings.h"
 #include "node/settings/settings.h"
@@ -32,7 +32,7 @@ int complain(const std::vector<std::string>& errors) {
 }
 
 int run_dev(const Arguments& arguments) {
-  const StopSignals signals(Hangup::stops);  // first, or a signal would leave the directory behind
+  Signals signals(Hangup::stops);  // first, or a signal would leave the directory behind
   const TemporaryDirectory data;
   if (data.path().empty()) {
     return complain(
@@ -41,10 +41,11 @@ int run_dev(const Arguments& arguments) {
   }
   const LoadedSettings loaded = dev_settings(arguments.flags, data.path());
   if (!loaded.errors.empty()) return complain(loaded.errors);
-  return serve(loaded.settings, signals, [](Node& node) {
+  const auto greet = [](Node& node) {
     static_cast<void>(node.wait_ready(std::chrono::seconds(1)));
     return dev_banner(node);
-  });
+  };
+  return serve({.settings = loaded.settings, .greet = greet}, signals);
 }
 
 // Why a node with these settings could not use its data directory. Empty: it could.
@@ -61,12 +62,15 @@ std::string unusable_data(const LoadedSettings& loaded) {
 
 int run(const Arguments& arguments) {
   if (arguments.dev) return run_dev(arguments);
-  const StopSignals signals(Hangup::ignored);
+  Signals signals(Hangup::reloads);
   say(mistyped_variables(names_of(environ)));
-  const LoadedSettings loaded = load_settings({.file = arguments.config,
-                                               .environment = read_variable,
-                                               .flags = arguments.flags,
-                                               .rebuild = arguments.rebuild});
+  const auto load = [&arguments] {
+    return load_settings({.file = arguments.config,
+                          .environment = read_variable,
+                          .flags = arguments.flags,
+                          .rebuild = arguments.rebuild});
+  };
+  const LoadedSettings loaded = load();
   if (!loaded.errors.empty()) return complain(loaded.errors);
   if (arguments.check_config) {
     const std::string why = unusable_data(loaded);
@@ -74,7 +78,7 @@ int run(const Arguments& arguments) {
     std::cout << "ok\n";
     return 0;
   }
-  return serve(loaded.settings, signals, [](Node&) { return std::string(); });
+  return serve({.settings = loaded.settings, .read_again = load}, signals);
 }
 
 }  // namespace

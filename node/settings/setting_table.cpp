@@ -110,6 +110,12 @@ constexpr SettingRow choice(SettingRow row) {
   return row;
 }
 
+// Applied by a reload.
+constexpr SettingRow live(SettingRow row) {
+  row.reloads = true;
+  return row;
+}
+
 // ---- all ----
 
 constexpr auto kNode = &Settings::node;
@@ -144,26 +150,28 @@ constexpr std::array kTable{
         {"node.memory_limit", "QUIPU_MEMORY_LIMIT"}),
     choice<kLogFormats, &Settings::log_format>(
         {"node.log_format", "QUIPU_LOG_FORMAT", "--log-format", "logfmt or json"}),
-    choice<kLogLevels, &Settings::log_level>(
-        {"node.log_level", "QUIPU_LOG_LEVEL", "--log-level", "debug, info, warning or error"}),
+    live(choice<kLogLevels, &Settings::log_level>(
+        {"node.log_level", "QUIPU_LOG_LEVEL", "--log-level", "debug, info, warning or error"})),
+    number<kDrainDelayMilliseconds, &Settings::drain_delay>(
+        {"node.drain_delay_ms", "QUIPU_DRAIN_DELAY_MS"}),
     choice<kAckNames, kNode, kPort, &ClientPortOptions::resp_ack>(
         {"client.resp_ack", "QUIPU_CLIENT_RESP_ACK"}),
     yes_no<kNode, kPort, &ClientPortOptions::flushall>(
         {"client.flushall", "QUIPU_CLIENT_FLUSHALL"}),
     number<kDatabases, kNode, kPort, &ClientPortOptions::databases>(
         {"client.databases", "QUIPU_CLIENT_DATABASES"}),
-    number<kConnections, kNode, kPort, &ClientPortOptions::connections>(
-        {"client.connections", "QUIPU_CLIENT_CONNECTIONS"}),
-    number<kIdleSeconds, kNode, kPort, &ClientPortOptions::idle>(
-        {"client.idle_seconds", "QUIPU_CLIENT_IDLE_SECONDS"}),
+    live(number<kConnections, kNode, kPort, &ClientPortOptions::connections>(
+        {"client.connections", "QUIPU_CLIENT_CONNECTIONS"})),
+    live(number<kIdleSeconds, kNode, kPort, &ClientPortOptions::idle>(
+        {"client.idle_seconds", "QUIPU_CLIENT_IDLE_SECONDS"})),
     number<kRequestSeconds, kNode, kPort, &ClientPortOptions::request>(
         {"client.request_seconds", "QUIPU_CLIENT_REQUEST_SECONDS"}),
-    number<kSoftOutput, kNode, kPort, &ClientPortOptions::soft_output>(
-        {"client.soft_output_bytes", "QUIPU_CLIENT_SOFT_OUTPUT_BYTES"}),
-    number<kSoftOutputSeconds, kNode, kPort, &ClientPortOptions::soft_output_time>(
-        {"client.soft_output_seconds", "QUIPU_CLIENT_SOFT_OUTPUT_SECONDS"}),
-    number<kHardOutput, kNode, kPort, &ClientPortOptions::hard_output>(
-        {"client.hard_output_bytes", "QUIPU_CLIENT_HARD_OUTPUT_BYTES"}),
+    live(number<kSoftOutput, kNode, kPort, &ClientPortOptions::soft_output>(
+        {"client.soft_output_bytes", "QUIPU_CLIENT_SOFT_OUTPUT_BYTES"})),
+    live(number<kSoftOutputSeconds, kNode, kPort, &ClientPortOptions::soft_output_time>(
+        {"client.soft_output_seconds", "QUIPU_CLIENT_SOFT_OUTPUT_SECONDS"})),
+    live(number<kHardOutput, kNode, kPort, &ClientPortOptions::hard_output>(
+        {"client.hard_output_bytes", "QUIPU_CLIENT_HARD_OUTPUT_BYTES"})),
 };
 
 }  // namespace

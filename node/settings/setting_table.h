@@ -18,6 +18,7 @@ struct SettingRow {
   const char* variable;
   std::string_view flag{};  // empty: none
   std::string_view help{};
+  bool reloads = false;  // a reload applies it; other settings need a restart
   RawSetting::Type type{};
   // Returns what is wrong with the text, or nothing.
   std::string (*set)(Settings&, const std::string& text) = nullptr;

@@ -21,6 +21,7 @@
 //   memory_limit = 0                 QUIPU_MEMORY_LIMIT          bytes; 0: none
 //   log_format = "logfmt"            QUIPU_LOG_FORMAT            --log-format   logfmt, json
 //   log_level = "info"               QUIPU_LOG_LEVEL             --log-level    debug … error
+//   drain_delay_ms = 5000            QUIPU_DRAIN_DELAY_MS
 //   [client]                         QUIPU_CLIENT_ and the key in capitals
 //   resp_ack = "disk"                memory, disk, quorum
 //   flushall = false
@@ -46,6 +47,7 @@
 // An unknown key is an error, since a misspelt one would silently leave a default.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -68,6 +70,8 @@ struct Settings {
   NodeOptions node;
   LogFormat log_format = LogFormat::logfmt;
   LogLevel log_level = LogLevel::info;
+  // How long quipud goes on to serve after SIGTERM.
+  std::chrono::milliseconds drain_delay{5'000};
 };
 
 struct SettingSources {

@@ -80,7 +80,8 @@ void Cluster::write_settings(std::size_t reactors) const {
                                   << "\"\npeer_address = \"" << at.peer
                                   << "\"\ninsecure = true\n"
                                   // Small, so that a run of minutes has many checkpoints.
-                                  << "checkpoint_bytes = 262144\n";
+                                  << "checkpoint_bytes = 262144\n"
+                                  << "drain_delay_ms = 200\n";
   }
 }
 

@@ -52,7 +52,7 @@ TEST(BlockedStderr, DoesNotKeepTheNodeFromServingAndStopping) {
     return run({QUIPU_CLI_PATH, "add", "k", "--timeout", "1s", "--node", daemons.client_address(0)})
                .exit_code == 0;
   }));
-  ::kill(node, SIGTERM);
+  ::kill(node, SIGINT);
   EXPECT_EQ(wait_for(node), 0);
 }
 
@@ -68,7 +68,7 @@ TEST(BlockedStderr, WhatWaitedIsWrittenOnceThereIsRoom) {
   std::string said;
   EXPECT_TRUE(eventually([&] { return (said += pipe.take()).find("serving") != said.npos; }));
   EXPECT_NE(said.find("store recovered"), said.npos);
-  ::kill(node, SIGTERM);
+  ::kill(node, SIGINT);
   EXPECT_EQ(wait_for(node), 0);
 }
 

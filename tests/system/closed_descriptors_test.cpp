@@ -39,7 +39,7 @@ TEST(ClosedDescriptors, AreOnDevNullBeforeTheNodeOpensAnything) {
                 "/dev/null")
           << closed;
     }
-    ::kill(node, SIGTERM);
+    ::kill(node, SIGINT);
     EXPECT_EQ(wait_for(node), 0) << closed;
     // Without log lines behind it.
     EXPECT_EQ(read_file(daemons.data_directory(0) + "/lock"), std::to_string(node) + "\n");

@@ -24,7 +24,7 @@ Daemons::Daemons(std::size_t count, std::string extra_settings) : pids_(count, 0
     std::ofstream file(settings(i));
     file << "[cluster]\nname = \"test\"\nmembers = [\n"
          << members << "]\n[node]\nname = \"n" << i + 1 << "\"\ndata_directory = \""
-         << data_directory(i) << "\"\n"
+         << data_directory(i) << "\"\ndrain_delay_ms = 0\n"
          << extra_settings;
   }
 }

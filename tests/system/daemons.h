@@ -31,6 +31,7 @@ class Daemons {
   [[nodiscard]] bool all_ready();
 
   [[nodiscard]] const std::string& client_address(std::size_t node) const { return clients_[node]; }
+  [[nodiscard]] pid_t pid(std::size_t node) const { return pids_[node]; }
   [[nodiscard]] std::string data_directory(std::size_t node) const;
   [[nodiscard]] std::string settings(std::size_t node) const;
   // The node's own state: "ready", or what it waits for. Empty: it cannot be asked.

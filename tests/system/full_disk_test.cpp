@@ -99,7 +99,7 @@ TEST(FullDisk, ANodeThatStartsOnOneServesReadsAndGoesOnOnceThereIsRoom) {
   EXPECT_EQ(add.exit_code, 1);
   EXPECT_THAT(add.err, HasSubstr("storage_full"));
   EXPECT_THAT(quipu({"cluster", "status"}).out, HasSubstr("waiting for room"));
-  ::kill(node, SIGTERM);
+  ::kill(node, SIGINT);
   EXPECT_EQ(wait_for(node), 0);
 
   node = start();
@@ -109,7 +109,7 @@ TEST(FullDisk, ANodeThatStartsOnOneServesReadsAndGoesOnOnceThereIsRoom) {
     return quipu({"add", "k"}).exit_code == 0;
   })) << read_file(directory / "log");
   EXPECT_EQ(quipu({"get", "k", "--strong"}).out, "8\n");
-  ::kill(node, SIGTERM);
+  ::kill(node, SIGINT);
   EXPECT_EQ(wait_for(node), 0);
 }
 

@@ -5,6 +5,7 @@
 
 #include "cluster/membership/config.h"
 #include "node/reactor/node_plan.h"
+#include "node/settings/changed_settings.h"
 #include "tests/node/settings/settings_text.h"
 #include "tests/node/temporary_directory.h"
 
@@ -41,6 +42,28 @@ log_level = "debug"
 // A sound [node], with `line` as the file's line 4.
 LoadedSettings load_with(const std::string& line) {
   return load("[node]\nname = \"n1\"\ndata_directory = \"/data\"\n" + line + "\n");
+}
+
+TEST(ChangedSettings, TellsWhatAReloadAppliesFromWhatNeedsARestart) {
+  const Settings before = load(kWhole).settings;
+  EXPECT_THAT(changed_settings(before, before), IsEmpty());
+  Settings after = before;
+  after.log_level = LogLevel::error;
+  after.node.gossip_interval = std::chrono::milliseconds(300);
+  after.node.client_port.connections = 9;
+  after.node.members.pop_back();
+  after.node.namespaces.push_back({.name = "likes", .policy = {.shards = 4}});
+  std::vector<std::string> reloaded, restarted;
+  for (const ChangedSetting& one : changed_settings(before, after))
+    (one.reloads ? reloaded : restarted).push_back(one.key + '=' + one.value);
+  EXPECT_THAT(reloaded, ElementsAre("node.log_level=error", "client.connections=9"));
+  EXPECT_THAT(restarted,
+              ElementsAre("node.gossip_interval_ms=300", "cluster.members=", "namespace.likes="));
+  Settings taken = before;
+  take_reloaded(taken, after);
+  EXPECT_EQ(taken.log_level, LogLevel::error);
+  EXPECT_EQ(taken.node.client_port.connections, 9u);
+  EXPECT_EQ(taken.node.gossip_interval, before.node.gossip_interval);
 }
 
 TEST(Settings, AWholeFileIsRead) {

@@ -43,6 +43,7 @@ checkpoint_bytes = 1048576
 memory_limit = 1073741824
 log_format = "json"
 log_level = "debug"
+drain_delay_ms = 100
 [client]
 resp_ack = "quorum"
 flushall = true

@@ -2,12 +2,19 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
 
 #include "tests/node/eventually.h"
 #include "tests/system/daemons.h"
@@ -51,13 +58,146 @@ bool goes_on(const std::string& node) {
   return true;
 }
 
-TEST(StopSignals, HangupsBrokenPipesAndTooLargeFilesAreIgnored) {
+TEST(StopSignals, HangupsBrokenPipesAndTooLargeFilesDoNotStopTheNode) {
   Daemons daemons(1);
   daemons.start_all();
   ASSERT_TRUE(daemons.all_ready());
   for (const int number : {SIGHUP, SIGPIPE, SIGXFSZ}) daemons.signal(0, number);
   EXPECT_TRUE(goes_on(daemons.client_address(0)));
   EXPECT_EQ(daemons.end(0, SIGTERM), 0);
+}
+
+bool log_has(const Daemons& daemons, const std::string& text) {
+  return eventually(
+      [&] { return read_file(daemons.settings(0) + ".log").find(text) != std::string::npos; });
+}
+
+bool add(const Daemons& daemons) {
+  return run({QUIPU_CLI_PATH, "add", "k", "--node", daemons.client_address(0)}).exit_code == 0;
+}
+
+// In the node's settings.
+void replace(const Daemons& daemons, const std::string& from, const std::string& to) {
+  std::string settings = read_file(daemons.settings(0));
+  settings.replace(settings.find(from), from.size(), to);
+  std::ofstream(daemons.settings(0)) << settings;
+}
+
+void set_drain_delay(const Daemons& daemons, const std::string& ms) {
+  replace(daemons, "drain_delay_ms = 0", "drain_delay_ms = " + ms);
+}
+
+TEST(Drain, TheNodeServesAsBeforeAndASecondSignalEndsIt) {
+  Daemons daemons(1);
+  set_drain_delay(daemons, "600000");
+  daemons.start(0);
+  ASSERT_TRUE(daemons.all_ready());
+  daemons.signal(0, SIGTERM);
+  ASSERT_TRUE(log_has(daemons, "msg=draining delay_ms=600000"));
+  const auto later = std::chrono::steady_clock::now() + std::chrono::milliseconds(600);
+  do {
+    EXPECT_TRUE(add(daemons));
+  } while (std::chrono::steady_clock::now() < later);  // as a new request
+  EXPECT_EQ(daemons.end(0, SIGTERM), 128 + SIGTERM);
+}
+
+TEST(Drain, TheNodeEndsOnceTheDelayIsOver) {
+  Daemons daemons(1);
+  set_drain_delay(daemons, "10");
+  daemons.start(0);
+  ASSERT_TRUE(daemons.all_ready());
+  EXPECT_EQ(daemons.end(0, SIGTERM), 0);
+  EXPECT_TRUE(log_has(daemons, "msg=closed"));
+}
+
+TEST(Drain, OtherStopSignalsSkipTheDelay) {
+  Daemons daemons(1);
+  set_drain_delay(daemons, "600000");
+  daemons.start(0);
+  ASSERT_TRUE(daemons.all_ready());
+  EXPECT_EQ(daemons.end(0, SIGINT), 0);
+}
+
+TEST(Reload, AppliesLimitsAndTheLogLevelAndNamesWhatNeedsARestart) {
+  Daemons daemons(1);
+  daemons.start(0);
+  ASSERT_TRUE(daemons.all_ready());
+  replace(daemons, "drain_delay_ms = 0",
+          "drain_delay_ms = 1\nlog_level = \"warning\"\n[client]\nidle_seconds = 77");
+  daemons.signal(0, SIGHUP);
+  EXPECT_TRUE(
+      log_has(daemons, "msg=\"a setting was reloaded\" setting=node.log_level value=warning"));
+  EXPECT_TRUE(
+      log_has(daemons, "msg=\"a setting was reloaded\" setting=client.idle_seconds value=77"));
+  EXPECT_TRUE(
+      log_has(daemons, "msg=\"a changed setting needs a restart\" setting=node.drain_delay_ms"));
+  EXPECT_TRUE(add(daemons));
+  EXPECT_EQ(daemons.end(0, SIGTERM), 0);
+  EXPECT_FALSE(read_file(daemons.settings(0) + ".log").ends_with("msg=closed\n"));  // of level info
+}
+
+TEST(Reload, SettingsWithAnErrorChangeNothing) {
+  Daemons daemons(1);
+  daemons.start(0);
+  ASSERT_TRUE(daemons.all_ready());
+  replace(daemons, "drain_delay_ms = 0",
+          "log_level = \"warning\"\n[client]\nidle_seconds = \"long\"");
+  daemons.signal(0, SIGHUP);
+  EXPECT_TRUE(log_has(daemons, "msg=\"the settings were not reloaded\""));
+  EXPECT_TRUE(log_has(daemons, "idle_seconds"));
+  EXPECT_EQ(daemons.end(0, SIGINT), 0);
+  EXPECT_TRUE(log_has(daemons, "msg=closed"));  // of level info
+}
+
+// What a service manager has at its end.
+class NotifySocket {
+ public:
+  NotifySocket() : descriptor_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof address.sun_path - 1);
+    const timeval patience{.tv_sec = 30, .tv_usec = 0};
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (::bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      throw std::runtime_error("cannot bind " + path());
+  }
+  ~NotifySocket() { ::close(descriptor_); }
+  NotifySocket(const NotifySocket&) = delete;
+  NotifySocket& operator=(const NotifySocket&) = delete;
+
+  [[nodiscard]] std::string path() const { return directory_ / "notify"; }
+  // Whether this message comes, after any others.
+  [[nodiscard]] bool hears(const std::string& wanted) const {
+    std::string message(1000, 0);
+    for (;;) {
+      const ssize_t size = ::recv(descriptor_, message.data(), message.size(), 0);
+      if (size < 0) return false;
+      if (std::string_view(message).substr(0, static_cast<std::size_t>(size)) == wanted)
+        return true;
+    }
+  }
+
+ private:
+  const TemporaryDirectory directory_;
+  const int descriptor_;
+};
+
+TEST(ServiceManager, HearsOfStartReloadDrainAndTheWatchdog) {
+  const NotifySocket manager;
+  const Daemons daemons(1);
+  const std::string log = daemons.settings(0) + ".log";
+  const pid_t node = spawn({"/usr/bin/env", "NOTIFY_SOCKET=" + manager.path(),
+                            "WATCHDOG_USEC=100000", QUIPUD_PATH, "--config", daemons.settings(0)},
+                           log, log);
+  for (const char* message : {"READY=1", "STATUS=ready", "WATCHDOG=1", "WATCHDOG=1"})
+    EXPECT_TRUE(manager.hears(message)) << message;
+  ::kill(node, SIGHUP);
+  for (const char* message : {"RELOADING=1", "READY=1"})
+    EXPECT_TRUE(manager.hears(message)) << message;
+  ::kill(node, SIGTERM);
+  for (const char* message : {"STOPPING=1", "STATUS=draining"})
+    EXPECT_TRUE(manager.hears(message)) << message;
+  EXPECT_EQ(wait_for(node), 0);
 }
 
 // `quipud --dev` whose temporary directories are in one of the test's own.

@@ -1,0 +1,90 @@
+// lifecycle.h: what quipud does from its start to its end.
+//
+//   starting ──opened──▶ serving ──SIGTERM──▶ draining ──delay──▶ closing ──closed──▶ ended
+//                           │                                        ▲
+//                           └── another stop signal, or a failure ───┘
+//
+// While it drains, the node serves as before, so that clients and load balancers have time to go
+// elsewhere. Then it refuses requests, and ends once the peers that are up have all changes.
+//
+// A service manager is told in the words of systemd (sd_notify(3), for Type=notify): READY=1 once
+// the node is ready, and after a minute in any case, since the founding of a cluster may wait for
+// people. EXTEND_TIMEOUT_USEC while the store is recovered. WATCHDOG=1 only while every reactor
+// has its turns: a disk that hangs or a lost quorum is not mended by a restart.
+//
+// Pure: what is observed and the time come in, and the steps to do come out.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/daemon/signals.h"
+#include "protocol/instant.h"
+#include "quipu/node.h"
+
+namespace quipu {
+
+// A reactor without a turn for longer is stuck.
+inline constexpr std::chrono::seconds kStuck{10};
+
+struct Observed {
+  std::optional<Signals::Wish> wish{};
+  bool opened = false;  // the node has been opened
+  bool failed = false;  // it could not be opened, or has failed since
+  bool closed = false;  // close() has returned
+  NodeHealth health{};  // once it was opened
+};
+
+// To do in this order.
+struct LifecycleSteps {
+  std::vector<std::string> notify{};  // messages to the service manager
+  bool reload = false;
+  std::vector<std::string> after_reload{};           // more messages
+  bool drain = false;                                // has begun: say so
+  std::optional<std::chrono::milliseconds> close{};  // the node, with this patience
+  bool end = false;
+};
+
+class Lifecycle {
+ public:
+  struct Options {
+    std::chrono::milliseconds drain_delay{};
+    Duration watchdog{};  // how often the service manager wants to hear WATCHDOG=1; 0: never
+  };
+  Lifecycle(Instant now, Options options);
+
+  [[nodiscard]] LifecycleSteps look(Instant now, const Observed& observed);
+  // When to look at the latest, if nothing happens.
+  [[nodiscard]] Instant next_look(Instant now) const;
+
+  // Whether the reactors must have their turns: not before the node is open, nor while it closes.
+  [[nodiscard]] bool has_turns() const {
+    return phase_ == Phase::serving || phase_ == Phase::draining;
+  }
+  // Why no traffic should come. Empty: it should.
+  [[nodiscard]] const std::string& not_ready() const { return not_ready_; }
+
+ private:
+  enum class Phase { starting, serving, draining, closing };
+
+  void start(Instant now, const Observed& observed, LifecycleSteps& steps);
+  void serve(Instant now, const Observed& observed, LifecycleSteps& steps);
+  void close(std::chrono::milliseconds patience, LifecycleSteps& steps);
+  void say_status(std::string status, LifecycleSteps& steps);
+  void say_watchdog(Instant now, const NodeHealth& health, LifecycleSteps& steps);
+
+  const Options options_;
+  Phase phase_ = Phase::starting;
+  bool stop_asked_ = false;  // while it started
+  bool ready_told_ = false;
+  Instant ready_by_ = kNever;  // when READY=1 is said in any case
+  Instant drained_at_ = kNever;
+  Instant next_extend_;
+  Instant next_watchdog_;
+  std::string status_;  // as told
+  std::string not_ready_ = "starting";
+};
+
+}  // namespace quipu

@@ -1,0 +1,35 @@
+// service_manager.h: tells systemd, or what speaks its protocol, how the node is. The protocol is
+// one datagram for each message (sd_notify(3)).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocol/instant.h"
+
+namespace quipu {
+
+class ServiceManager {
+ public:
+  using Variable = std::function<std::optional<std::string>(const std::string& name)>;
+
+  // Reads $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID. Without the first, nobody listens.
+  explicit ServiceManager(const Variable& read);
+  ~ServiceManager();
+  ServiceManager(const ServiceManager&) = delete;
+  ServiceManager& operator=(const ServiceManager&) = delete;
+
+  // "READY=1". Never blocks. A message that cannot be sent is lost.
+  void tell(const std::string& message) const;
+  // How often it wants to hear WATCHDOG=1. 0: never.
+  [[nodiscard]] Duration watchdog() const { return watchdog_; }
+
+ private:
+  int socket_ = -1;
+  std::string address_;  // a sockaddr_un
+  Duration watchdog_{};
+};
+
+}  // namespace quipu
