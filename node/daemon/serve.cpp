@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "node/admin/admin_port.h"
 #include "node/base/clock.h"
 #include "node/base/start_thread.h"
 #include "node/base/stderr_log.h"
@@ -41,8 +42,11 @@ class Daemon {
   int run();
 
  private:
+  Status open_admin();
+  [[nodiscard]] std::optional<AdminPage> page(std::string_view path);
   void open();
   [[nodiscard]] Observed look();
+  void publish();
   [[nodiscard]] int complain(const Status& why) const;
   void perform(const LifecycleSteps& steps);
   void reload();
@@ -61,14 +65,20 @@ class Daemon {
   std::unique_ptr<Node> node_;
   Status failure_;
   bool closed_ = false;
+  bool has_turns_ = false;  // of lifecycle_, for the admin port's thread
+  std::string not_ready_ = lifecycle_.not_ready();
+
+  std::unique_ptr<AdminPort> admin_;  // last: its thread uses the rest
 };
 
 int Daemon::run() {
+  if (Status opened = open_admin(); !opened.ok()) return complain(opened);
   std::thread opener = start_thread("quipu-open", [this] { open(); });
   std::thread closer;
   for (;;) {
     const Observed observed = look();
     const LifecycleSteps steps = lifecycle_.look(NodeClock::now(), observed);
+    publish();
     perform(steps);
     if (steps.close)
       closer = start_thread("quipu-close", [this, patience = *steps.close] { close(patience); });
@@ -82,6 +92,30 @@ int Daemon::run() {
 int Daemon::complain(const Status& why) const {
   lines_.say("quipud: " + why.message() + '\n');
   return 1;
+}
+
+Status Daemon::open_admin() {
+  const std::string& text = serving_.settings.admin_address;
+  if (text.empty()) return {};
+  auto port = AdminPort::open(*parse_address(text),  // load_settings() found it sound
+                              [this](std::string_view path) { return page(path); });
+  if (!port.ok()) return port.status();
+  admin_ = std::move(*port);
+  log_.info("serving the admin port", {{"address", to_string(admin_->address())}});
+  return {};
+}
+
+// On the admin port's thread. A stuck reactor does not block it.
+std::optional<AdminPage> Daemon::page(std::string_view path) {
+  const std::lock_guard lock(mutex_);
+  if (path == "/livez") {
+    const auto silent = has_turns_ ? node_->health().since_turn : std::chrono::milliseconds(0);
+    if (silent <= kStuck) return AdminPage{200, "ok\n"};
+    return AdminPage{503, "a reactor has had no turn for " + std::to_string(silent.count()) +
+                              " ms: restart the node\n"};
+  }
+  if (path != "/readyz") return {};
+  return not_ready_.empty() ? AdminPage{200, "ready\n"} : AdminPage{503, not_ready_ + '\n'};
 }
 
 void Daemon::open() {
@@ -114,6 +148,15 @@ Observed Daemon::look() {
   running_ = node_.get();
   if (running_ != nullptr) observed.health = running_->health();
   return observed;
+}
+
+void Daemon::publish() {
+  {
+    const std::lock_guard lock(mutex_);
+    has_turns_ = lifecycle_.has_turns();
+    not_ready_ = lifecycle_.not_ready();
+  }
+  if (admin_ != nullptr) admin_->sweep(NodeClock::now());
 }
 
 void Daemon::perform(const LifecycleSteps& steps) {

@@ -76,6 +76,14 @@ Status Listener::start(OnAccept on_accept, Choose choose) {
   return {};
 }
 
+Result<int> Listener::hand_over() {
+  QUIPU_CHECK(bound(), "an address is bound before it is listened on");
+  asio::error_code error;
+  acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+  if (error) return refuse(address_, error);
+  return acceptor_.release();
+}
+
 void Listener::close() {
   asio::error_code ignored;
   acceptor_.close(ignored);

@@ -28,6 +28,8 @@ class Listener {
   [[nodiscard]] Status bind(const Address& address);
   // Accepted sockets are non-blocking. REQUIRES: bound; outlives the io_context's run.
   [[nodiscard]] Status start(OnAccept on_accept, Choose choose = nullptr);
+  // Begins to listen, and gives the socket to the caller, who accepts and closes. REQUIRES: bound
+  [[nodiscard]] Result<int> hand_over();
   void close();
 
   [[nodiscard]] bool bound() const { return acceptor_.is_open(); }

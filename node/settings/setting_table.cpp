@@ -154,6 +154,7 @@ constexpr std::array kTable{
         {"node.log_level", "QUIPU_LOG_LEVEL", "--log-level", "debug, info, warning or error"})),
     number<kDrainDelayMilliseconds, &Settings::drain_delay>(
         {"node.drain_delay_ms", "QUIPU_DRAIN_DELAY_MS"}),
+    address<&Settings::admin_address>({"admin.address", "QUIPU_ADMIN_ADDRESS"}),
     choice<kAckNames, kNode, kPort, &ClientPortOptions::resp_ack>(
         {"client.resp_ack", "QUIPU_CLIENT_RESP_ACK"}),
     yes_no<kNode, kPort, &ClientPortOptions::flushall>(

@@ -22,6 +22,8 @@
 //   log_format = "logfmt"            QUIPU_LOG_FORMAT            --log-format   logfmt, json
 //   log_level = "info"               QUIPU_LOG_LEVEL             --log-level    debug … error
 //   drain_delay_ms = 5000            QUIPU_DRAIN_DELAY_MS
+//   [admin]
+//   address = ""                     QUIPU_ADMIN_ADDRESS         none, or "127.0.0.1:7402"
 //   [client]                         QUIPU_CLIENT_ and the key in capitals
 //   resp_ack = "disk"                memory, disk, quorum
 //   flushall = false
@@ -72,6 +74,7 @@ struct Settings {
   LogLevel log_level = LogLevel::info;
   // How long quipud goes on to serve after SIGTERM.
   std::chrono::milliseconds drain_delay{5'000};
+  std::string admin_address;  // where the admin port listens; empty: there is none
 };
 
 struct SettingSources {

@@ -44,6 +44,8 @@ memory_limit = 1073741824
 log_format = "json"
 log_level = "debug"
 drain_delay_ms = 100
+[admin]
+address = "0.0.0.0:7402"
 [client]
 resp_ack = "quorum"
 flushall = true

@@ -1,0 +1,58 @@
+// admin_port.h: serves what operators and their programs ask about this process: HTTP/1.1, GET and
+// HEAD, one request for each connection. It only reports: no request changes anything.
+//
+// libmicrohttpd serves it on a thread of its own, so it answers while reactors are stuck and while
+// the store is recovered. Bounds: 64 connections, 5 s and 8 KiB for a request, and those of
+// admin_connections.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "node/admin/admin_connections.h"
+#include "node/net/address.h"
+
+struct MHD_Daemon;
+
+namespace quipu {
+
+struct AdminPage {
+  unsigned status = 200;  // of HTTP
+  std::string text;
+};
+
+class AdminPort {
+ public:
+  // The page of a path, if there is one. Called on the port's thread. It must not block.
+  using Pages = std::function<std::optional<AdminPage>(std::string_view path)>;
+
+  // cannot_start: the text names the address and what to do. Port 0 takes a free one.
+  static Result<std::unique_ptr<AdminPort>> open(const Address& address, Pages pages);
+  ~AdminPort();
+  AdminPort(const AdminPort&) = delete;
+  AdminPort& operator=(const AdminPort&) = delete;
+
+  [[nodiscard]] const Address& address() const { return address_; }
+  // Ends connections that take too long. Call it about once a second, on any thread.
+  void sweep(Instant now);
+
+  // ---- for libmicrohttpd ----
+  [[nodiscard]] AdminPage answer(std::string_view method, std::string_view path, bool body) const;
+  void opened(int descriptor, std::string from);
+  void closed(int descriptor);
+
+ private:
+  AdminPort(Address address, Pages pages);
+
+  const Address address_;
+  const Pages pages_;
+  MHD_Daemon* daemon_ = nullptr;
+  std::mutex mutex_;
+  AdminConnections connections_;
+};
+
+}  // namespace quipu
