@@ -75,11 +75,18 @@ bool tokened(const Op& op) { return op.token.store != StoreId{}; }
 // these never shrinks, so the executor need not know all of them yet.
 bool shard_is_chosen(const Op& op) { return op.affinity != Affinity{} && op.shard != kAnyShard; }
 
-// A plain op, as nearly all are: it has no field that influences its route.
+// A plain op, as nearly all are, has no field that influences its route.
 bool is_plain(const Op& op) {
-  return op.kind == OpKind::add && op.shard == kAnyShard && op.token == Token{} &&
-         op.affinity == Affinity{} && op.ack != Ack::quorum && op.ttl_ms == 0 && op.at_ms == 0 &&
-         !op.key.empty() && op.key.size() <= kMaxKey;
+  return op.token == Token{} && op.affinity == Affinity{} && op.ack != Ack::quorum &&
+         op.ttl_ms == 0 && op.at_ms == 0 && !op.key.empty() && op.key.size() <= kMaxKey;
+}
+bool is_plain_add(const Op& op) {
+  return op.kind == OpKind::add && op.shard == kAnyShard && is_plain(op);
+}
+// Of a counter that any owner changes.
+bool is_plain_apply(const Op& op) {
+  return op.kind == OpKind::apply && is_plain(op) && objection(op) == nullptr &&
+         !changes_at_home(op.shard);
 }
 
 }  // namespace
@@ -158,7 +165,8 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
   for_each([&](std::size_t i, const Placement& placement) {
     const Op& op = ops[i];
     const Origin origin{kind, who, op.id};
-    if (is_plain(op) && of_clients && add_here(op, placement, origin)) return;
+    if (of_clients && is_plain_add(op) && add_here(op, placement, origin)) return;
+    if (of_clients && is_plain_apply(op) && apply_here(op, placement, origin)) return;
     const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
     route(now, {op, placement, origin, deadline});
   });
@@ -188,6 +196,21 @@ bool Coordinator::add_here(const Op& op, const Placement& placement, const Origi
   if (applied.code != Code::ok) return false;
   ++counts_.adds_executed;
   parts_.out.answer(origin, 1, applied.total, op.ack == Ack::memory ? Commit{} : applied.commit);
+  return true;
+}
+
+// The same for a plain apply. If it is refused, route() finds that anew, and says why.
+bool Coordinator::apply_here(const Op& op, const Placement& placement, const Origin& origin) {
+  if (storage_full_ || !parts_.view.answers_for(placement.partition()) ||
+      !parts_.executor.map().eviction().all_resident())
+    return false;
+  Done done;
+  const Applied applied = parts_.executor.apply(
+      {.kind = op.kind, .ref = shard_of(op), .words = op.words, .reply = &done.detail}, placement);
+  if (applied.code != Code::ok) return false;
+  ++counts_.adds_executed;
+  done.usable = applied.usable;
+  parts_.out.answer(origin, std::move(done), op.ack == Ack::memory ? Commit{} : applied.commit);
   return true;
 }
 
@@ -322,8 +345,7 @@ void Coordinator::route_by_owner(Instant now, Job job) {
   }
   const Partition partition = job.placement.partition();
   if (const auto keys = keys_of(op); keys.size() > 1) return route_together(now, job, keys);
-  const auto owner = changes_at_home(op.shard) ? executors_.home_or_other(partition)
-                                               : executors_.of(op.key, partition);
+  const auto owner = executors_.of({op.key, op.shard}, partition);
   if (owner && *owner != parts_.view.self() && origin.kind != Origin::Kind::member) {
     if (changes_at_home(op.shard)) executors_.note_home(parts_.executor.map().place({op.key, 0}));
     forward(job, *owner);

@@ -120,6 +120,7 @@ class Coordinator {
   void on_spread(Instant now, std::uint64_t operation, Code code);
   void wait_behind_all(Spreads::node_type spread);
   [[nodiscard]] bool add_here(const Op& op, const Placement& placement, const Origin& origin);
+  [[nodiscard]] bool apply_here(const Op& op, const Placement& placement, const Origin& origin);
   void route(Instant now, Job job);
   void route_by_token(Instant now, const Job& job);
   void route_by_owner(Instant now, Job job);

@@ -24,17 +24,19 @@ bool ExecutorChoice::has_shares(std::string_view key) const {
   return other && changes_at_home(other->first.shard);
 }
 
-// Nothing: it is not decided about at home, or no owner is up.
-std::optional<MemberIndex> ExecutorChoice::home_of(std::string_view key,
+// Nothing: it is not changed at home, or no owner is up. What names no kind, such as a DEL, is
+// about the counter that the key has.
+std::optional<MemberIndex> ExecutorChoice::home_of(const ShardRef& shard,
                                                    Partition partition) const {
   const NamespaceTable& namespaces = executor_.namespaces();
-  const bool by_namespace = namespaces.by_operation() && namespaces.decides_at_home(key);
-  if (!by_namespace && !has_shares(key)) return std::nullopt;
+  const bool by_namespace = namespaces.by_operation() && namespaces.decides_at_home(shard.key);
+  const bool by_kind = is_sum(shard.shard) ? has_shares(shard.key) : changes_at_home(shard.shard);
+  if (!by_namespace && !by_kind) return std::nullopt;
   return view_.home(partition);
 }
 
-std::optional<MemberIndex> ExecutorChoice::of(std::string_view key, Partition partition) const {
-  const auto home = home_of(key, partition);
+std::optional<MemberIndex> ExecutorChoice::of(const ShardRef& shard, Partition partition) const {
+  const auto home = home_of(shard, partition);
   return home ? home : view_.owner_with_room(partition);
 }
 
@@ -49,9 +51,9 @@ bool ExecutorChoice::keeps(MemberIndex member, std::span<const std::string_view>
 
 std::optional<MemberIndex> ExecutorChoice::of_several(
     std::string_view first, std::span<const std::string_view> keys) const {
-  std::optional<MemberIndex> home = home_of(first, partition_of(first));
+  std::optional<MemberIndex> home = home_of({first, 0}, partition_of(first));
   for (std::size_t i = 0; !home && i < keys.size(); ++i)
-    home = home_of(keys[i], partition_of(keys[i]));
+    home = home_of({keys[i], 0}, partition_of(keys[i]));
   if (home) return keeps(*home, keys) ? home : std::nullopt;
   if (keeps(view_.self(), keys)) return view_.self();
   for (const MemberIndex owner : view_.owners(partition_of(first)))

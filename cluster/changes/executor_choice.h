@@ -30,12 +30,7 @@ class ExecutorChoice {
   ExecutorChoice(const View& view, const Executor& executor) : view_(view), executor_(executor) {}
 
   // Nothing: no owner is up.
-  [[nodiscard]] std::optional<MemberIndex> of(std::string_view key, Partition partition) const;
-  // For a kind with shares: the home if there is one, else another owner.
-  [[nodiscard]] std::optional<MemberIndex> home_or_other(Partition partition) const {
-    const auto home = view_.home(partition);
-    return home ? home : view_.owner_with_room(partition);
-  }
+  [[nodiscard]] std::optional<MemberIndex> of(const ShardRef& shard, Partition partition) const;
   // A change of such a kind goes there now. This node hears of it after a gossip interval or two.
   void note_home(const Placement& counter) {
     lately_[counter.hash % lately_.size()] = {counter.hash, executor_.now() + kUnheard};
@@ -49,7 +44,8 @@ class ExecutorChoice {
 
  private:
   [[nodiscard]] Partition partition_of(std::string_view key) const;
-  [[nodiscard]] std::optional<MemberIndex> home_of(std::string_view key, Partition partition) const;
+  [[nodiscard]] std::optional<MemberIndex> home_of(const ShardRef& shard,
+                                                   Partition partition) const;
   [[nodiscard]] bool has_shares(std::string_view key) const;
   [[nodiscard]] bool keeps(MemberIndex member, std::span<const std::string_view> keys) const;
 
