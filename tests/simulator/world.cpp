@@ -62,9 +62,10 @@ NodeSettings make_settings(const Options& options) {
   }
   if (options.has(Knob::small_memory)) {
     settings.memory_limit = 1000;
-    // A message that waits for the store weighs 1,300. All peers may bring a question and an
-    // answer at once; without room for those, no repair would ever end.
-    settings.backlog_bytes = std::max<std::size_t>(settings.backlog_bytes, 16'000);
+    // A message that waits for the store weighs 1,300, and with bodies up to 20,000. All peers may
+    // bring a question and an answer at once; without room for those, no repair would ever end.
+    const std::size_t room = options.has(Knob::elements) ? 160'000 : 16'000;
+    settings.backlog_bytes = std::max(settings.backlog_bytes, room);
   }
   return settings;
 }
