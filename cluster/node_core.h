@@ -144,6 +144,8 @@ class NodeCore {
   // Nothing is open, on its way to the store, or owed to a client. Outboxes with a link are
   // empty. For a graceful stop.
   [[nodiscard]] bool quiet() const;
+  // The members that are not known to have all changes of this node.
+  [[nodiscard]] std::vector<MemberIndex> behind() const { return replicator_.behind(); }
 
   [[nodiscard]] const Executor& executor() const { return *executor_; }
   [[nodiscard]] const ClusterConfig& cluster() const { return config_; }

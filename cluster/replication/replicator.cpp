@@ -241,6 +241,16 @@ bool Replicator::reached(MemberIndex member, Commit commit) const {
   return queued_ >= commit && peer.pulled_epoch >= peer.lost_epoch && peer.outbox.reached(commit);
 }
 
+std::vector<MemberIndex> Replicator::behind() const {
+  std::vector<MemberIndex> members;
+  for (MemberIndex member = 0; member < peers_.size(); ++member) {
+    const Peer& peer = peers_[member];
+    const bool has_all = peer.outbox.empty() && peer.pulled_epoch >= peer.lost_epoch;
+    if (member != view_.self() && !has_all) members.push_back(member);
+  }
+  return members;
+}
+
 bool Replicator::drained() const {
   for (MemberIndex member = 0; member < peers_.size(); ++member) {
     if (member != view_.self() && view_.up(member) && !peers_[member].outbox.empty()) return false;

@@ -62,6 +62,8 @@ class Replicator {
   [[nodiscard]] std::size_t outbox_size(MemberIndex member) const {
     return peers_[member].outbox.size();
   }
+  // The members that are not known to have everything, up or not.
+  [[nodiscard]] std::vector<MemberIndex> behind() const;
   [[nodiscard]] bool drained() const;  // towards all members that are up
   struct Counts {
     std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, partitions_dropped = 0;

@@ -557,8 +557,19 @@ void Reactor::check_stopped() {
   const bool over = quiet && std::ranges::all_of(all_, was_quiet);
   if (!over && NodeClock::now() < stop_by_) return;
   phase_ = Phase::stopped;
+  log_who_lacks_changes();
   // Not from within a batch: the storage thread's last events come first.
   asio::post(io_, [this] { end_storage(); });
+}
+
+void Reactor::log_who_lacks_changes() {
+  std::string members;
+  if (port_.core() == nullptr) return;
+  for (const MemberIndex member : port_.core()->behind())
+    members += (members.empty() ? "" : ", ") + plan_.config.members[member].name;
+  if (members.empty()) return;
+  log_.warning("stopped while members lack changes of this node: start it again with its data",
+               {{"members", members}});
 }
 
 // Until all were, a reactor may still have to answer another, as a member.

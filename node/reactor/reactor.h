@@ -137,6 +137,7 @@ class Reactor {
   void finish_all(Duration patience);
   void check_stopped();
   void tell_quiet();
+  void log_who_lacks_changes();
   void end_storage();
   void end();
 

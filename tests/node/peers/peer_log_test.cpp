@@ -126,5 +126,20 @@ TEST(PeerLog, NamesAStrangerByItsHostWithoutThePortOfTheMoment) {
   EXPECT_TRUE(lines.with("remote=127.0.0.1:").empty());
 }
 
+TEST(PeerLog, NamesThePeersThatLackChangesAtTheEnd) {
+  const TemporaryDirectory directory;
+  Lines lines;
+  std::vector<NodeOptions> cluster = cluster_of(3, directory.path());
+  cluster[0].log = lines.sink();
+  Nodes nodes = open_all(cluster);
+  ASSERT_TRUE(nodes[0]->counter("likes").add(1, {.ack = Ack::quorum}).ok());
+  nodes[2].reset();
+  ASSERT_TRUE(lines.come("peer is down peer=n3", 1));
+  ASSERT_TRUE(nodes[0]->counter("likes").add(1, {.ack = Ack::disk}).ok());
+  EXPECT_TRUE(nodes[0]->close().ok());  // n2 has all
+  EXPECT_EQ(lines.with("stopped while members lack changes").size(), 1u);
+  EXPECT_EQ(lines.with("members=n3").size(), 1u);
+}
+
 }  // namespace
 }  // namespace quipu::test
