@@ -91,7 +91,8 @@ bool ClientContext::decides(std::string_view first, std::span<const std::string_
 
 void ClientContext::read_now(Instant now, std::span<const std::string_view> asked,
                              std::span<Value> found) const {
-  port.router().read_now(now, asked, found);
+  if (!closing) return port.router().read_now(now, asked, found);
+  for (Value& one : found) one.shards = 0;  // so that they are asked for, and refused
 }
 
 }  // namespace quipu

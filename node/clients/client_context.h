@@ -37,7 +37,7 @@ struct ClientContext {
   void ask(Instant now, ClientId client, const NamespaceRequest& request);
   void ask(Instant now, ClientId client, const RangeRequest& request);
   void ask(Instant now, ClientId client, const Query& query);
-  // As NodeCore::read_now.
+  // As NodeCore::read_now. Finds nothing once closing.
   void read_now(Instant now, std::span<const std::string_view> asked, std::span<Value> found) const;
   // As NodeCore::decides. False once closing.
   [[nodiscard]] bool decides(std::string_view first, std::span<const std::string_view> asked) const;

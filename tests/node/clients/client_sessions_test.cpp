@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <asio/post.hpp>
+#include <future>
 #include <thread>
 
 #include "node/cores/core_router.h"
@@ -37,6 +38,15 @@ class Served {
                     .ok());
     thread_ = std::thread([this] { io_.run(); });
   }
+  // Returns when no new request is executed.
+  void begin_closing() {
+    std::promise<void> done;
+    asio::post(io_, [&] {
+      sessions_.begin_closing();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
   ~Served() {
     asio::post(io_, [this] {
       listener_.close();
@@ -48,10 +58,16 @@ class Served {
   [[nodiscard]] std::string address() const { return to_string(listener_.address()); }
 
  private:
+  // Of the effects, only the replies.
+  void finish() {
+    for (const Effects::Reply& told : port_.finish_batch(NodeClock::now()).replies)
+      sessions_.reply(told.client, told.answer);
+    sessions_.flush();
+  }
+
   MemoryDisk disk_;
   MemoryStore store_{disk_};
-  CoreHolder port_{router_,
-                   {.now = [this] { sessions_.flush(); }, .later = [this] { sessions_.flush(); }}};
+  CoreHolder port_{router_, {.now = [this] { finish(); }, .later = [this] { finish(); }}};
   asio::io_context client_sockets_;
   asio::io_context io_;
   CoreRouter router_{io_, port_, nullptr};
@@ -168,6 +184,17 @@ TEST(ClientSessions, ManyWhoSentAFewBytesHoldLittle) {
     ASSERT_TRUE(client->send(config_question().substr(20)));
     EXPECT_TRUE(client->receive().has_value());
   }
+}
+
+TEST(ClientSessions, RefuseReadsAndChangesOnceTheNodeCloses) {
+  Served served({.sessions = 1});
+  RawConnection client(served.address());
+  EXPECT_EQ(client.reply_to("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), "$-1\r\n");
+  served.begin_closing();
+  EXPECT_THAT(client.reply_to("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), HasSubstr("unavailable"));
+  EXPECT_THAT(client.reply_to("*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n"),
+              HasSubstr("unavailable"));
+  EXPECT_THAT(client.reply_to("*2\r\n$4\r\nINCR\r\n$1\r\nk\r\n"), HasSubstr("unavailable"));
 }
 
 }  // namespace
