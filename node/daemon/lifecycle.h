@@ -5,12 +5,14 @@
 //                           └── another stop signal, or a failure ───┘
 //
 // While it drains, the node serves as before, so that clients and load balancers have time to go
-// elsewhere. Then it refuses requests, and ends once the peers that are up have all changes.
+// elsewhere. Then it refuses requests, and ends once the peers that are up have all changes. A
+// signal that comes while the node starts is obeyed once it is open.
 //
 // A service manager is told in the words of systemd (sd_notify(3), for Type=notify): READY=1 once
-// the node is ready, and after a minute in any case, since the founding of a cluster may wait for
-// people. EXTEND_TIMEOUT_USEC while the store is recovered. WATCHDOG=1 only while every reactor
-// has its turns: a disk that hangs or a lost quorum is not mended by a restart.
+// the node is ready, and a minute after it was opened in any case, since the founding of a cluster
+// may wait for people. EXTEND_TIMEOUT_USEC until then, and again while the node stops. WATCHDOG=1
+// only while every reactor has its turns: a disk that hangs or a lost quorum is not mended by a
+// restart.
 //
 // Pure: what is observed and the time come in, and the steps to do come out.
 #pragma once
@@ -25,9 +27,6 @@
 #include "quipu/node.h"
 
 namespace quipu {
-
-// A reactor without a turn for longer is stuck.
-inline constexpr std::chrono::seconds kStuck{10};
 
 struct Observed {
   std::optional<Signals::Wish> wish{};
@@ -59,32 +58,35 @@ class Lifecycle {
   // When to look at the latest, if nothing happens.
   [[nodiscard]] Instant next_look(Instant now) const;
 
-  // Whether the reactors must have their turns: not before the node is open, nor while it closes.
-  [[nodiscard]] bool has_turns() const {
-    return phase_ == Phase::serving || phase_ == Phase::draining;
-  }
+  // Why this process should be restarted. Empty: it should not.
+  [[nodiscard]] const std::string& stuck() const { return stuck_; }
   // Why no traffic should come. Empty: it should.
   [[nodiscard]] const std::string& not_ready() const { return not_ready_; }
 
  private:
   enum class Phase { starting, serving, draining, closing };
 
-  void start(Instant now, const Observed& observed, LifecycleSteps& steps);
-  void serve(Instant now, const Observed& observed, LifecycleSteps& steps);
-  void close(std::chrono::milliseconds patience, LifecycleSteps& steps);
+  void take_wish(Instant now, Signals::Wish wish, LifecycleSteps& steps);
+  void go_on(Instant now, const Observed& observed, LifecycleSteps& steps);
+  void serve(Instant now, const NodeHealth& health, LifecycleSteps& steps);
+  void close(Instant now, std::chrono::milliseconds patience, LifecycleSteps& steps);
+  void look_whether_stuck(Instant now, const NodeHealth& health);
   void say_status(std::string status, LifecycleSteps& steps);
-  void say_watchdog(Instant now, const NodeHealth& health, LifecycleSteps& steps);
+  void feed(Instant now, LifecycleSteps& steps);
 
   const Options options_;
   Phase phase_ = Phase::starting;
-  bool stop_asked_ = false;  // while it started
+  bool reload_asked_ = false;
+  std::optional<Signals::Wish> stop_asked_;  // drain or stop
+  Instant drained_at_ = kNever;
+  Instant closed_by_ = kNever;
   bool ready_told_ = false;
   Instant ready_by_ = kNever;  // when READY=1 is said in any case
-  Instant drained_at_ = kNever;
   Instant next_extend_;
   Instant next_watchdog_;
   std::string status_;  // as told
-  std::string not_ready_ = "starting";
+  std::string stuck_;
+  std::string not_ready_ = "the store is recovered";
 };
 
 }  // namespace quipu

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -50,13 +52,13 @@ class Daemon {
   [[nodiscard]] int complain(const Status& why) const;
   void perform(const LifecycleSteps& steps);
   void reload();
-  void close(std::chrono::milliseconds patience);
+  void close(Node& node, std::chrono::milliseconds patience);
 
   Serving serving_;
   Signals& signals_;
   const StderrLog lines_;
   const Log log_;
-  const ServiceManager manager_{read_variable};
+  ServiceManager manager_{read_variable};
   Lifecycle lifecycle_;
   Node* running_ = nullptr;  // node_, once this thread has seen it
   bool greeted_ = false;
@@ -65,7 +67,7 @@ class Daemon {
   std::unique_ptr<Node> node_;
   Status failure_;
   bool closed_ = false;
-  bool has_turns_ = false;  // of lifecycle_, for the admin port's thread
+  std::string stuck_;  // as lifecycle_ says, for the admin port's thread
   std::string not_ready_ = lifecycle_.not_ready();
 
   std::unique_ptr<AdminPort> admin_;  // last: its thread uses the rest
@@ -80,8 +82,16 @@ int Daemon::run() {
     const LifecycleSteps steps = lifecycle_.look(NodeClock::now(), observed);
     publish();
     perform(steps);
-    if (steps.close)
-      closer = start_thread("quipu-close", [this, patience = *steps.close] { close(patience); });
+    if (steps.close) {
+      const auto end = [this, &node = *running_, patience = *steps.close] {
+        close(node, patience);
+      };
+      try {
+        closer = start_thread("quipu-close", end);
+      } catch (const std::system_error&) {  // no thread is left
+        end();
+      }
+    }
     if (steps.end) break;
   }
   opener.join();
@@ -105,34 +115,40 @@ Status Daemon::open_admin() {
   return {};
 }
 
-// On the admin port's thread. A stuck reactor does not block it.
+// On the admin port's thread, which waits for nobody.
 std::optional<AdminPage> Daemon::page(std::string_view path) {
   const std::lock_guard lock(mutex_);
-  if (path == "/livez") {
-    const auto silent = has_turns_ ? node_->health().since_turn : std::chrono::milliseconds(0);
-    if (silent <= kStuck) return AdminPage{200, "ok\n"};
-    return AdminPage{503, "a reactor has had no turn for " + std::to_string(silent.count()) +
-                              " ms: restart the node\n"};
-  }
-  if (path != "/readyz") return {};
-  return not_ready_.empty() ? AdminPage{200, "ready\n"} : AdminPage{503, not_ready_ + '\n'};
+  const auto told = [](const std::string& trouble, const char* fine) {
+    return trouble.empty() ? AdminPage{200, fine} : AdminPage{503, trouble + '\n'};
+  };
+  if (path == "/livez") return told(stuck_, "ok\n");
+  if (path == "/readyz") return told(not_ready_, "ready\n");
+  return {};
 }
 
 void Daemon::open() {
   NodeOptions options = serving_.settings.node;
   options.log = lines_.sink();
-  auto opened = Node::open(std::move(options));
-  Node* const node = opened.ok() ? opened->get() : nullptr;
-  const auto tell = [this](const Status& failure, std::unique_ptr<Node> opened_node) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (opened_node != nullptr) node_ = std::move(opened_node);
-      failure_ = failure;
-    }
-    signals_.wake();
-  };
-  tell(opened.status(), opened.ok() ? std::move(*opened) : nullptr);
-  if (node != nullptr) tell(node->wait(), nullptr);
+  Status failure;
+  Node* node = nullptr;
+  try {
+    auto opened = Node::open(std::move(options));
+    failure = opened.status();
+    const std::lock_guard lock(mutex_);
+    if (opened.ok()) node = (node_ = std::move(*opened)).get();
+    failure_ = failure;
+  } catch (const std::exception& error) {  // from a library: out of memory, files or threads
+    const std::lock_guard lock(mutex_);
+    failure_ = {Code::cannot_start, error.what()};
+  }
+  signals_.wake();
+  if (node == nullptr) return;
+  failure = node->wait();
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = failure;
+  }
+  signals_.wake();
 }
 
 // Waits until there is something to look at.
@@ -145,7 +161,7 @@ Observed Daemon::look() {
   observed.opened = node_ != nullptr;
   observed.failed = !failure_.ok();
   observed.closed = closed_;
-  running_ = node_.get();
+  if (running_ == nullptr) running_ = node_.get();
   if (running_ != nullptr) observed.health = running_->health();
   return observed;
 }
@@ -153,10 +169,11 @@ Observed Daemon::look() {
 void Daemon::publish() {
   {
     const std::lock_guard lock(mutex_);
-    has_turns_ = lifecycle_.has_turns();
+    stuck_ = lifecycle_.stuck();
     not_ready_ = lifecycle_.not_ready();
   }
   if (admin_ != nullptr) admin_->sweep(NodeClock::now());
+  manager_.flush();
 }
 
 void Daemon::perform(const LifecycleSteps& steps) {
@@ -178,6 +195,8 @@ void Daemon::reload() {
     log_.error("the settings were not reloaded", {{"why", error}});
   if (!loaded.errors.empty()) return;
   const auto changed = changed_settings(serving_.settings, loaded.settings);
+  // What is logged of a change of the level is seen at the level of either side.
+  lines_.set_least(std::min(serving_.settings.log_level, loaded.settings.log_level));
   if (changed.empty()) log_.info("the settings were reloaded, and none has changed");
   for (const ChangedSetting& one : changed) {
     if (one.reloads) {
@@ -192,8 +211,8 @@ void Daemon::reload() {
   if (!set.ok()) log_.error("the settings were not reloaded", {{"why", set.message()}});
 }
 
-void Daemon::close(std::chrono::milliseconds patience) {
-  const Status ended = running_->close(patience);
+void Daemon::close(Node& node, std::chrono::milliseconds patience) {
+  const Status ended = node.close(patience);
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

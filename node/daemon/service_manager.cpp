@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace quipu {
 namespace {
@@ -44,11 +46,20 @@ ServiceManager::~ServiceManager() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-void ServiceManager::tell(const std::string& message) const {
-  if (socket_ < 0) return;
-  static_cast<void>(::sendto(socket_, message.data(), message.size(), MSG_NOSIGNAL,
-                             reinterpret_cast<const sockaddr*>(address_.data()),
-                             static_cast<socklen_t>(address_.size())));
+void ServiceManager::tell(std::string message) {
+  if (socket_ < 0 || waiting_.size() == kMostWaiting) return;
+  waiting_.push_back(std::move(message));
+  flush();
+}
+
+void ServiceManager::flush() {
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    const std::string& message = waiting_.front();
+    const ssize_t sent = ::sendto(socket_, message.data(), message.size(), MSG_NOSIGNAL,
+                                  reinterpret_cast<const sockaddr*>(address_.data()),
+                                  static_cast<socklen_t>(address_.size()));
+    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return;
+  }
 }
 
 }  // namespace quipu

@@ -2,6 +2,8 @@
 // one datagram for each message (sd_notify(3)).
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,14 +23,21 @@ class ServiceManager {
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
-  // "READY=1". Never blocks. A message that cannot be sent is lost.
-  void tell(const std::string& message) const;
+  // "READY=1". Never blocks. What finds no room waits for the next tell() or flush(), up to
+  // kMostWaiting messages. What nobody can receive is lost.
+  void tell(std::string message);
+  void flush();
+  [[nodiscard]] bool waits() const { return !waiting_.empty(); }
+
+  static constexpr std::size_t kMostWaiting = 32;
+
   // How often it wants to hear WATCHDOG=1. 0: never.
   [[nodiscard]] Duration watchdog() const { return watchdog_; }
 
  private:
   int socket_ = -1;
   std::string address_;  // a sockaddr_un
+  std::deque<std::string> waiting_;
   Duration watchdog_{};
 };
 

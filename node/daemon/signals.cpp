@@ -95,7 +95,8 @@ Signals::Signals(Hangup hangup) {
   handled.sa_flags = SA_RESTART;
   sigfillset(&handled.sa_mask);
   for (const int number : handled_signals()) {
-    const bool always = number == SIGINT || number == SIGTERM;
+    const bool always =
+        number == SIGINT || number == SIGTERM || (number == SIGHUP && hangup == Hangup::reloads);
     if (always || is_default(number)) ::sigaction(number, &handled, nullptr);
   }
   for (const int number : {SIGPIPE, SIGXFSZ}) {

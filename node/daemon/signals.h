@@ -10,7 +10,7 @@
 //
 // So no signal whose default action ends a process ends this one ungracefully. A signal that
 // the parent process ignored stays ignored (nohup). A signal with a handler keeps it (a
-// profiler). SIGINT and SIGTERM always stop the node.
+// profiler). SIGINT and SIGTERM always stop the node, and where SIGHUP reloads, it always does.
 #pragma once
 
 #include <chrono>

@@ -61,5 +61,15 @@ TEST(ClosedDescriptors, ACommandThatNeedsOneFailsAndOthersDoTheirWork) {
   EXPECT_EQ(unread.exit_code, 1) << unread.err << unread.out;
 }
 
+TEST(FewDescriptors, ANodeThatCannotOpenItsSocketsSaysSo) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "where Asio cannot open an epoll, it uses a service that does not exist yet";
+#endif
+  const Finished node =
+      run({"/bin/sh", "-c", std::string("ulimit -n 10; exec ") + QUIPUD_PATH + " --dev"});
+  EXPECT_EQ(node.exit_code, 1);
+  EXPECT_NE(node.err.find("quipud: "), std::string::npos) << node.err;
+}
+
 }  // namespace
 }  // namespace quipu::test

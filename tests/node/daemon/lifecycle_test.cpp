@@ -28,11 +28,11 @@ class LifecycleTest : public testing::Test {
 };
 
 TEST_F(LifecycleTest, IsReadyOnceTheNodeIs) {
-  EXPECT_THAT(look({}).notify,
-              ElementsAre("EXTEND_TIMEOUT_USEC=30000000", "STATUS=the store is recovered"));
+  EXPECT_THAT(look({}).notify, ElementsAre("STATUS=the store is recovered",
+                                           "EXTEND_TIMEOUT_USEC=30000000", "WATCHDOG=1"));
   EXPECT_EQ(lifecycle_.not_ready(), "the store is recovered");
   EXPECT_THAT(look({.opened = true, .health = waiting()}).notify,
-              ElementsAre("STATUS=the founders", "WATCHDOG=1"));
+              ElementsAre("STATUS=the founders"));
   EXPECT_EQ(lifecycle_.not_ready(), "the founders");
   EXPECT_THAT(look({.opened = true, .health = well()}).notify,
               ElementsAre("READY=1", "STATUS=ready"));
@@ -40,13 +40,19 @@ TEST_F(LifecycleTest, IsReadyOnceTheNodeIs) {
   EXPECT_THAT(look({.opened = true, .health = well()}).notify, IsEmpty());
 }
 
-TEST_F(LifecycleTest, AsksForTimeAsLongAsItStarts) {
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(look({}).notify, Contains("EXTEND_TIMEOUT_USEC=30000000"));
-    pass(seconds(9));
-    EXPECT_THAT(look({}).notify, IsEmpty());
-    pass(seconds(1));
-  }
+TEST_F(LifecycleTest, AsksForTimeUntilItIsReadyAndWhileItStops) {
+  const auto asks = [this](Observed observed) {
+    pass(seconds(10));
+    return testing::Value(look(observed).notify, Contains("EXTEND_TIMEOUT_USEC=30000000"));
+  };
+  EXPECT_TRUE(asks({}));
+  pass(seconds(-1));  // sooner
+  EXPECT_FALSE(asks({}));
+  EXPECT_TRUE(asks({}));
+  EXPECT_TRUE(asks({.opened = true, .health = waiting()}));
+  EXPECT_FALSE(asks({.opened = true, .health = well()}));
+  EXPECT_TRUE(asks({.wish = Wish::drain, .opened = true, .health = well()}));
+  EXPECT_TRUE(asks({.opened = true}));  // closing
 }
 
 TEST_F(LifecycleTest, IsCalledReadyAfterAMinuteSinceAFoundingMayWaitForPeople) {
@@ -61,7 +67,8 @@ TEST_F(LifecycleTest, DrainsForItsDelayAndThenCloses) {
   LifecycleSteps steps = look({.wish = Wish::drain, .opened = true, .health = well()});
   EXPECT_TRUE(steps.drain);
   EXPECT_FALSE(steps.close);
-  EXPECT_THAT(steps.notify, ElementsAre("STOPPING=1", "STATUS=draining"));
+  EXPECT_THAT(steps.notify,
+              ElementsAre("STOPPING=1", "STATUS=draining", "EXTEND_TIMEOUT_USEC=30000000"));
   EXPECT_EQ(lifecycle_.not_ready(), "draining");
   pass(milliseconds(4'999));
   EXPECT_FALSE(look({.opened = true, .health = well()}).close);
@@ -83,28 +90,43 @@ TEST_F(LifecycleTest, OtherStopsAndFailuresSkipTheDelay) {
     if (!failed) stop.wish = Wish::stop;
     const LifecycleSteps steps = lifecycle.look(now_, stop);
     EXPECT_EQ(steps.close, kCloseNode);
-    EXPECT_THAT(steps.notify, ElementsAre("STOPPING=1", "STATUS=closing"));
+    EXPECT_THAT(steps.notify,
+                ElementsAre("STOPPING=1", "STATUS=closing", "EXTEND_TIMEOUT_USEC=30000000"));
+    EXPECT_EQ(lifecycle.not_ready(), failed ? "the node has failed" : "draining");
   }
 }
 
 TEST_F(LifecycleTest, AFailureEndsADrain) {
-  static_cast<void>(look({.opened = true, .health = well()}));
   EXPECT_FALSE(look({.wish = Wish::drain, .opened = true, .health = well()}).close);
   EXPECT_TRUE(look({.opened = true, .failed = true}).close);
 }
 
-TEST_F(LifecycleTest, AStopWhileItStartsWaitsForTheStart) {
-  EXPECT_FALSE(look({.wish = Wish::drain}).close);
-  EXPECT_FALSE(look({}).close);
-  EXPECT_EQ(look({.opened = true, .health = well()}).close, kCloseNode);
+TEST_F(LifecycleTest, SignalsThatComeWhileItStartsAreObeyedOnceItIsOpen) {
+  EXPECT_THAT(look({.wish = Wish::drain}).notify, Contains("STOPPING=1"));
+  EXPECT_EQ(lifecycle_.not_ready(), "draining");
+  EXPECT_FALSE(look({.wish = Wish::stop}).close);  // the first one counts
+  pass(seconds(5));
+  EXPECT_EQ(look({.opened = true, .health = well()}).close, seconds(30));  // the delay is over
+
+  Lifecycle stopped(now_, {});
+  EXPECT_FALSE(stopped.look(now_, {.wish = Wish::stop}).close);
+  EXPECT_EQ(stopped.look(now_, {.opened = true, .health = well()}).close, kCloseNode);
+
+  Lifecycle reloaded(now_, {});
+  EXPECT_FALSE(reloaded.look(now_, {.wish = Wish::reload}).reload);
+  EXPECT_TRUE(reloaded.look(now_, {.opened = true, .health = well()}).reload);
+  EXPECT_FALSE(reloaded.look(now_, {.opened = true, .health = well()}).reload);
 }
 
 TEST_F(LifecycleTest, ANodeThatCannotBeOpenedEndsIt) { EXPECT_TRUE(look({.failed = true}).end); }
 
-TEST_F(LifecycleTest, ReloadsOnlyWhileItServes) {
-  EXPECT_FALSE(look({.wish = Wish::reload}).reload);
+TEST_F(LifecycleTest, AReloadSaysReadyAgainOnlyIfItWasSaid) {
+  LifecycleSteps steps = look({.wish = Wish::reload, .opened = true, .health = waiting()});
+  EXPECT_TRUE(steps.reload);
+  EXPECT_THAT(steps.notify, Not(Contains("RELOADING=1")));
+  EXPECT_THAT(steps.after_reload, IsEmpty());
   static_cast<void>(look({.opened = true, .health = well()}));
-  LifecycleSteps steps = look({.wish = Wish::reload, .opened = true, .health = well()});
+  steps = look({.wish = Wish::reload, .opened = true, .health = well()});
   EXPECT_TRUE(steps.reload);
   EXPECT_THAT(steps.notify, ElementsAre("RELOADING=1"));
   EXPECT_THAT(steps.after_reload, ElementsAre("READY=1"));
@@ -117,11 +139,35 @@ TEST_F(LifecycleTest, TheWatchdogIsFedOnlyWhileEveryReactorHasItsTurns) {
   pass(milliseconds(14'999));
   EXPECT_THAT(look({.opened = true, .health = well()}).notify, IsEmpty());
   pass(milliseconds(1));
-  NodeHealth stuck = well();
-  stuck.since_turn = milliseconds(10'001);
-  EXPECT_THAT(look({.opened = true, .health = stuck}).notify, IsEmpty());
+  NodeHealth silent = well();
+  silent.since_turn = milliseconds(10'001);
+  EXPECT_THAT(look({.opened = true, .health = silent}).notify, IsEmpty());
+  EXPECT_THAT(lifecycle_.stuck(), testing::StartsWith("a reactor has had no turn for 10001 ms"));
   EXPECT_GT(lifecycle_.next_look(now_), now_);
   EXPECT_THAT(look({.opened = true, .health = well()}).notify, ElementsAre("WATCHDOG=1"));
+  EXPECT_EQ(lifecycle_.stuck(), "");
+}
+
+TEST_F(LifecycleTest, AStopDoesNotHideThatAReactorIsStuck) {
+  NodeHealth silent = well();
+  silent.since_turn = seconds(11);
+  static_cast<void>(look({.opened = true, .health = silent}));
+  EXPECT_TRUE(look({.wish = Wish::stop, .opened = true, .health = silent}).close);
+  EXPECT_NE(lifecycle_.stuck(), "");
+  pass(seconds(15));
+  EXPECT_THAT(look({.opened = true, .health = silent}).notify, IsEmpty());
+}
+
+TEST_F(LifecycleTest, ReactorsMayEndWhileItClosesButThatMustEnd) {
+  static_cast<void>(look({.wish = Wish::stop, .opened = true, .health = well()}));
+  NodeHealth ended = well();
+  ended.since_turn = seconds(20);
+  pass(seconds(20));
+  EXPECT_THAT(look({.opened = true, .health = ended}).notify, Contains("WATCHDOG=1"));
+  EXPECT_EQ(lifecycle_.stuck(), "");
+  pass(seconds(20));
+  EXPECT_THAT(look({.opened = true, .health = ended}).notify, IsEmpty());
+  EXPECT_NE(lifecycle_.stuck(), "");
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(ServiceManager, IsToldAtItsSocket) {
   for (const std::string& path :
        {directory / "notify", "@quipu-test-" + std::to_string(::getpid())}) {
     const Socket socket(path);
-    const ServiceManager manager(variables({{"NOTIFY_SOCKET", path}}));
+    ServiceManager manager(variables({{"NOTIFY_SOCKET", path}}));
     manager.tell("READY=1");
     manager.tell("STATUS=ready");
     EXPECT_EQ(socket.receive(), "READY=1");
@@ -59,10 +59,24 @@ TEST(ServiceManager, IsToldAtItsSocket) {
   }
 }
 
+TEST(ServiceManager, WhatFindsNoRoomWaits) {
+  const TemporaryDirectory directory;
+  const Socket socket(directory / "notify");
+  ServiceManager manager(variables({{"NOTIFY_SOCKET", directory / "notify"}}));
+  int told = 0;
+  while (told < 5'000 && !manager.waits()) manager.tell(std::to_string(told++));
+  ASSERT_TRUE(manager.waits());
+  for (int i = 0; i < told; ++i) {
+    EXPECT_EQ(socket.receive(), std::to_string(i));
+    manager.flush();
+  }
+  EXPECT_FALSE(manager.waits());
+}
+
 TEST(ServiceManager, ThereMayBeNone) {
   const TemporaryDirectory directory;
   for (const std::string& path : {std::string(), directory / "nobody", std::string(500, 'x')}) {
-    const ServiceManager manager(variables({{"NOTIFY_SOCKET", path}}));
+    ServiceManager manager(variables({{"NOTIFY_SOCKET", path}}));
     manager.tell("READY=1");
   }
   ServiceManager(variables({})).tell("READY=1");
