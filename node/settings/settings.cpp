@@ -335,6 +335,18 @@ void check_reach(const Layers& layers, LoadedSettings& loaded) {
   }
 }
 
+// Two ports of this node cannot listen on one address.
+void check_admin(const Layers& layers, LoadedSettings& loaded) {
+  const Result<Address> admin = parse_address(loaded.settings.admin_address);
+  if (!admin.ok() || admin->port == 0) return;
+  for (const Listening& one : listenings(layers, loaded.settings.node)) {
+    if (one.address != loaded.settings.admin_address) continue;
+    loaded.errors.push_back(layers.place("admin.address").value_or("") + ": admin.address is " +
+                            one.address + ", where this node listens for " + one.what +
+                            "s: choose another port");
+  }
+}
+
 // The text of a setting and its place are quoted, as they may control a terminal or forge a line.
 void keep_to_one_line(std::string& text) {
   std::string line;
@@ -375,6 +387,7 @@ void check_whole(const Layers& layers, const std::string& file, LoadedSettings& 
         "--data");
   }
   check_reach(layers, loaded);
+  check_admin(layers, loaded);
   if (!loaded.errors.empty()) return;
   const Result<NodePlan> plan = plan_node(node);
   if (plan.ok()) return;

@@ -334,5 +334,18 @@ TEST(Settings, RebuildNeedsPeers) {
   EXPECT_THAT(loaded.errors, ElementsAre(HasSubstr("a cluster of one has none")));
 }
 
+TEST(Settings, TheAdminPortNeedsAnAddressOfItsOwn) {
+  const std::string node = "[node]\nname = \"n1\"\ndata_directory = \"/data\"\n";
+  EXPECT_THAT(load(node + "client_address = \"127.0.0.1:7499\"\n[admin]\naddress = "
+                          "\"127.0.0.1:7499\"\n")
+                  .errors,
+              ElementsAre(HasSubstr("where this node listens for clients")));
+  EXPECT_THAT(load(node + "[admin]\naddress = \"127.0.0.1:7499\"\n").errors, IsEmpty());
+  EXPECT_THAT(load(node + "client_address = \"127.0.0.1:0\"\n[admin]\naddress = "
+                          "\"127.0.0.1:0\"\n")
+                  .errors,
+              IsEmpty());
+}
+
 }  // namespace
 }  // namespace quipu::test

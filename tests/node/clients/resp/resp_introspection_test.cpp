@@ -58,8 +58,8 @@ TEST_P(RespIntrospection, TellsOfItself) {
        {"CONFIG SET maxmemory 1 colour blue",
         "-ERR Unknown option or number of arguments for CONFIG SET - 'colour' "},
        {"CONFIG SET maxmemory 1",
-        "-ERR CONFIG SET is not supported: change the node's settings file and restart the "
-        "node "},
+        "-ERR CONFIG SET is not supported: change the node's settings file, and send the "
+        "node SIGHUP, or restart it "},
        {"COMMAND LIST FILTERBY PATTERN", "-ERR syntax error "},
        {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
   EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
