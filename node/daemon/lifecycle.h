@@ -8,11 +8,12 @@
 // elsewhere. Then it refuses requests, and ends once the peers that are up have all changes. A
 // signal that comes while the node starts is obeyed once it is open.
 //
-// A service manager is told in the words of systemd (sd_notify(3), for Type=notify): READY=1 once
-// the node is ready, and a minute after it was opened in any case, since the founding of a cluster
-// may wait for people. EXTEND_TIMEOUT_USEC until then, and again while the node stops. WATCHDOG=1
-// only while every reactor has its turns: a disk that hangs or a lost quorum is not mended by a
-// restart.
+// It tells systemd, by sd_notify(3) and for Type=notify:
+//   READY=1              the node is ready, or was opened a minute ago: the founding of a cluster
+//                        may wait for people
+//   EXTEND_TIMEOUT_USEC  the node still starts or stops
+//   WATCHDOG=1           every reactor has its turns. A restart mends no hanging disk and no lost
+//                        quorum, so these do not matter
 //
 // Pure: what is observed and the time come in, and the steps to do come out.
 #pragma once

@@ -16,7 +16,7 @@
 #include "node/base/start_thread.h"
 #include "node/base/stderr_log.h"
 #include "node/daemon/lifecycle.h"
-#include "node/daemon/service_manager.h"
+#include "node/daemon/systemd_notify.h"
 #include "node/settings/changed_settings.h"
 #include "node/settings/variables.h"
 
@@ -39,7 +39,7 @@ class Daemon {
         lines_(serving_.settings.log_format, serving_.settings.log_level),
         log_(lines_.sink()),
         lifecycle_(NodeClock::now(), {.drain_delay = serving_.settings.drain_delay,
-                                      .watchdog = manager_.watchdog()}) {}
+                                      .watchdog = systemd_.watchdog()}) {}
 
   int run();
 
@@ -58,7 +58,7 @@ class Daemon {
   Signals& signals_;
   const StderrLog lines_;
   const Log log_;
-  ServiceManager manager_{read_variable};
+  SystemdNotify systemd_{read_variable};
   Lifecycle lifecycle_;
   Node* running_ = nullptr;  // node_, once this thread has seen it
   bool greeted_ = false;
@@ -173,13 +173,13 @@ void Daemon::publish() {
     not_ready_ = lifecycle_.not_ready();
   }
   if (admin_ != nullptr) admin_->sweep(NodeClock::now());
-  manager_.flush();
+  systemd_.flush();
 }
 
 void Daemon::perform(const LifecycleSteps& steps) {
-  for (const std::string& message : steps.notify) manager_.tell(message);
+  for (const std::string& message : steps.notify) systemd_.tell(message);
   if (steps.reload) reload();
-  for (const std::string& message : steps.after_reload) manager_.tell(message);
+  for (const std::string& message : steps.after_reload) systemd_.tell(message);
   if (steps.drain)
     log_.info("draining", {{"delay_ms", std::to_string(serving_.settings.drain_delay.count())}});
   if (running_ != nullptr && serving_.greet && !std::exchange(greeted_, true))

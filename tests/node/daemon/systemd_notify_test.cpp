@@ -1,4 +1,4 @@
-#include "node/daemon/service_manager.h"
+#include "node/daemon/systemd_notify.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 namespace quipu::test {
 namespace {
 
-ServiceManager::Variable variables(std::map<std::string, std::string> all) {
+SystemdNotify::Variable variables(std::map<std::string, std::string> all) {
   return [all = std::move(all)](const std::string& name) -> std::optional<std::string> {
     const auto at = all.find(name);
     return at == all.end() ? std::nullopt : std::optional(at->second);
@@ -46,12 +46,12 @@ class Socket {
   int descriptor_;
 };
 
-TEST(ServiceManager, IsToldAtItsSocket) {
+TEST(SystemdNotify, IsToldAtItsSocket) {
   const TemporaryDirectory directory;
   for (const std::string& path :
        {directory / "notify", "@quipu-test-" + std::to_string(::getpid())}) {
     const Socket socket(path);
-    ServiceManager manager(variables({{"NOTIFY_SOCKET", path}}));
+    SystemdNotify manager(variables({{"NOTIFY_SOCKET", path}}));
     manager.tell("READY=1");
     manager.tell("STATUS=ready");
     EXPECT_EQ(socket.receive(), "READY=1");
@@ -59,10 +59,10 @@ TEST(ServiceManager, IsToldAtItsSocket) {
   }
 }
 
-TEST(ServiceManager, WhatFindsNoRoomWaits) {
+TEST(SystemdNotify, WhatFindsNoRoomWaits) {
   const TemporaryDirectory directory;
   const Socket socket(directory / "notify");
-  ServiceManager manager(variables({{"NOTIFY_SOCKET", directory / "notify"}}));
+  SystemdNotify manager(variables({{"NOTIFY_SOCKET", directory / "notify"}}));
   int told = 0;
   while (told < 5'000 && !manager.waits()) manager.tell(std::to_string(told++));
   ASSERT_TRUE(manager.waits());
@@ -73,22 +73,22 @@ TEST(ServiceManager, WhatFindsNoRoomWaits) {
   EXPECT_FALSE(manager.waits());
 }
 
-TEST(ServiceManager, ThereMayBeNone) {
+TEST(SystemdNotify, ThereMayBeNone) {
   const TemporaryDirectory directory;
   for (const std::string& path : {std::string(), directory / "nobody", std::string(500, 'x')}) {
-    ServiceManager manager(variables({{"NOTIFY_SOCKET", path}}));
+    SystemdNotify manager(variables({{"NOTIFY_SOCKET", path}}));
     manager.tell("READY=1");
   }
-  ServiceManager(variables({})).tell("READY=1");
+  SystemdNotify(variables({})).tell("READY=1");
 }
 
-TEST(ServiceManager, SaysHowOftenItWantsToHearOfTheNode) {
+TEST(SystemdNotify, SaysHowOftenItWantsToHearOfTheNode) {
   const TemporaryDirectory directory;
   const std::string self = std::to_string(::getpid());
   const auto watchdog = [&](const std::string& time, const std::string& pid) {
-    return ServiceManager(variables({{"NOTIFY_SOCKET", directory / "notify"},
-                                     {"WATCHDOG_USEC", time},
-                                     {"WATCHDOG_PID", pid}}))
+    return SystemdNotify(variables({{"NOTIFY_SOCKET", directory / "notify"},
+                                    {"WATCHDOG_USEC", time},
+                                    {"WATCHDOG_PID", pid}}))
         .watchdog();
   };
   EXPECT_EQ(watchdog("30000000", self), std::chrono::seconds(30));
@@ -96,7 +96,7 @@ TEST(ServiceManager, SaysHowOftenItWantsToHearOfTheNode) {
   EXPECT_EQ(watchdog("30000000", "1"), Duration::zero());  // of another process
   EXPECT_EQ(watchdog("", self), Duration::zero());
   EXPECT_EQ(watchdog("18446744073709551615", self), std::chrono::hours(1));
-  EXPECT_EQ(ServiceManager(variables({{"WATCHDOG_USEC", "5000000"}})).watchdog(),
+  EXPECT_EQ(SystemdNotify(variables({{"WATCHDOG_USEC", "5000000"}})).watchdog(),
             Duration::zero());  // nobody listens
 }
 

@@ -1,4 +1,4 @@
-// service_manager.h: tells systemd, or what speaks its protocol, how the node is. The protocol is
+// systemd_notify.h: tells systemd, or what speaks its protocol, how the node is. The protocol is
 // one datagram for each message (sd_notify(3)).
 #pragma once
 
@@ -13,15 +13,15 @@
 
 namespace quipu {
 
-class ServiceManager {
+class SystemdNotify {
  public:
   using Variable = std::function<std::optional<std::string>(const std::string& name)>;
 
   // Reads $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID. Without the first, nobody listens.
-  explicit ServiceManager(const Variable& read);
-  ~ServiceManager();
-  ServiceManager(const ServiceManager&) = delete;
-  ServiceManager& operator=(const ServiceManager&) = delete;
+  explicit SystemdNotify(const Variable& read);
+  ~SystemdNotify();
+  SystemdNotify(const SystemdNotify&) = delete;
+  SystemdNotify& operator=(const SystemdNotify&) = delete;
 
   // "READY=1". Never blocks. What finds no room waits for the next tell() or flush(), up to
   // kMostWaiting messages. What nobody can receive is lost.

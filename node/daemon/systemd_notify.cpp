@@ -1,4 +1,4 @@
-#include "node/daemon/service_manager.h"
+#include "node/daemon/systemd_notify.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,7 +26,7 @@ std::uint64_t number_in(const std::optional<std::string>& text) {
 
 }  // namespace
 
-ServiceManager::ServiceManager(const Variable& read) {
+SystemdNotify::SystemdNotify(const Variable& read) {
   const std::optional<std::string> path = read("NOTIFY_SOCKET");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -42,17 +42,17 @@ ServiceManager::ServiceManager(const Variable& read) {
         std::chrono::microseconds(std::min(number_in(read("WATCHDOG_USEC")), kMostWatchdog));
 }
 
-ServiceManager::~ServiceManager() {
+SystemdNotify::~SystemdNotify() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-void ServiceManager::tell(std::string message) {
+void SystemdNotify::tell(std::string message) {
   if (socket_ < 0 || waiting_.size() == kMostWaiting) return;
   waiting_.push_back(std::move(message));
   flush();
 }
 
-void ServiceManager::flush() {
+void SystemdNotify::flush() {
   for (; !waiting_.empty(); waiting_.pop_front()) {
     const std::string& message = waiting_.front();
     const ssize_t sent = ::sendto(socket_, message.data(), message.size(), MSG_NOSIGNAL,
