@@ -214,8 +214,8 @@ struct RangeRequest {
   bool only_past = false;       // with `last`: no step that is not over yet
   std::chrono::seconds step{};  // 0: the shortest that the namespace keeps for all of it
   std::uint32_t timeout_ms = 0;
-  // Of another kind than the sum: the number with which it answers the empty question about all
-  // windows of a step together.
+  // A kind beside the sum gives one number for each step: its answer to the empty question about
+  // all windows of the step together.
   Kind kind = Kind::sum;
 };
 

@@ -135,7 +135,7 @@ class Reader {
   Partition partition(const char* field, std::uint16_t value) {
     return Partition{within<std::uint16_t>(field, value, 0, kPartitions - 1)};
   }
-  // Of a counter of any kind; not of a window.
+  // A shard of a counter of any kind, but not of a window.
   ShardIndex shard(const char* field, std::uint16_t value) {
     if (is_window(value) || !is_known(kind_of(value))) refuse(field, "is of no known kind");
     return value;

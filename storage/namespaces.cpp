@@ -85,7 +85,7 @@ bool is_later(const NamespaceDefinition& one, const NamespaceDefinition& other) 
   return content(one) > content(other);
 }
 
-// Of both: what the drop does not void, and of these the latest ones.
+// Keeps what the drop does not void of both, and the latest ones of these.
 std::vector<FixedKind> joined(const std::vector<FixedKind>& one,
                               const std::vector<FixedKind>& other, const Stamp& dropped) {
   std::vector<FixedKind> both;

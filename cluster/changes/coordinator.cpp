@@ -83,7 +83,7 @@ bool is_plain(const Op& op) {
 bool is_plain_add(const Op& op) {
   return op.kind == OpKind::add && op.shard == kAnyShard && is_plain(op);
 }
-// Of a counter that any owner changes.
+// The same for a counter of a kind that any owner changes.
 bool is_plain_apply(const Op& op) {
   return op.kind == OpKind::apply && is_plain(op) && objection(op) == nullptr &&
          !changes_at_home(op.shard);

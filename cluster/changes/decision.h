@@ -78,7 +78,7 @@ class Decision {
  private:
   [[nodiscard]] bool forbidden() const;
   Code apply_to_all_kinds(OpKind kind, std::int64_t amount);
-  // Of a counter of another kind, if the key has one and no sum; else the sum's.
+  // The first shard of the sum. If the key has a counter of another kind and no sum, that one's.
   [[nodiscard]] ShardKey first() const;
 
   Executor& executor_;

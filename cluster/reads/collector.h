@@ -14,8 +14,8 @@
 // sync. Owners without a complete, useful answer are asked again each interval until the
 // deadline. When our own fence changes, everything is asked again.
 //
-// Of states with bodies, a majority is asked for hashes first. If a majority has the same hash, one
-// of them is asked for the state, this node if it is one. Else all are asked for their states.
+// For states with bodies, it asks a majority for hashes first. If a majority has the same hash, it
+// asks one of them for the state, this node if it is one. Else it asks all for their states.
 //
 // A write-back names the starts that answered. If replicas refuse it because one of these has
 // ended, and no majority is left, the round collects again.
@@ -93,7 +93,7 @@ class Collector {
     OwnerSet refused{};     // took no write in this interval
     bool resolved = false;
     std::optional<OtherKind> other;
-    // Of a state with bodies, in mode majority:
+    // Used for a state with bodies, in mode majority:
     bool by_hash = false;  // hashes are asked for, and these came
     std::vector<std::pair<Hash128, OwnerSet>> hashes;
     std::optional<std::pair<Hash128, OwnerSet>> agreed;  // then one of these owners is asked

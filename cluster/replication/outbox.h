@@ -4,7 +4,7 @@
 //               ▲                  │
 //               └──── relink ──────┘
 //
-// Of a shard with bodies it knows the units that changed, and only these are sent. A frame has all
+// It knows which units of a body changed, and sends only these. A frame has all
 // units that no ack has confirmed, also those of earlier frames. So an ack means the same for every
 // shard: the peer has all that was pushed of it up to that frame.
 //
@@ -108,7 +108,7 @@ class Outbox {
   }
 
  private:
-  // Of a shard with bodies: what frames in flight have of it, and how many of them do.
+  // For a shard with bodies: the units in frames in flight, and the number of these frames.
   struct Flying {
     Units units;
     std::size_t frames = 0;

@@ -120,8 +120,8 @@ void Replicator::send_frames(MemberIndex member) {
 
 // Fills a frame with waiting shards; returns how many. It prefetches memory in groups.
 // ShardMap::for_each_fetched() would not stop, and would compute the places again.
-// Of bodies it shows the units that changed, if the peer has the rest: it has repaired all that was
-// lost on the way, and the rest was acked.
+// It shows only the units of bodies that changed, if the peer has the rest: then the peer has
+// repaired all that was lost on the way, and has acked the rest.
 std::size_t Replicator::show(const Peer& peer, Delta& delta) const {
   constexpr std::size_t kGroup = 16;
   const Outbox& outbox = peer.outbox;

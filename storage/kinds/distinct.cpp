@@ -111,7 +111,7 @@ std::uint64_t load_block(const char* at) {
   return low | std::uint64_t{high} << 32;
 }
 
-// Of each two ranks in lanes of 12 bits, the greater.
+// Takes the greater of each two ranks, which stand in lanes of 12 bits.
 std::uint64_t greater_in_lanes(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kBorrow = 0x040040040040;  // the bit above each rank
   const std::uint64_t a_wins = ((a | kBorrow) - b) & kBorrow;

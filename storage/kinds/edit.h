@@ -22,7 +22,7 @@ class Edit {
   // Called before the first change.
   using Touch = void (*)(void* context);
 
-  // Of a body elsewhere; empty: there is none yet. The bytes must outlive the edit.
+  // Edits these bytes, which must outlive the edit. Empty: there is no body yet.
   explicit Edit(char* bytes = nullptr, std::size_t size = 0, Touch touch = nullptr,
                 void* context = nullptr)
       : bytes_(bytes), size_(size), touch_(touch), context_(context) {

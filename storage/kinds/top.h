@@ -88,7 +88,7 @@ extern const KindRules kTop;
 
 namespace top {
 
-// Of each actor. Part of the format: it never falls.
+// How many slots each actor has. Part of the format: the number never falls.
 [[nodiscard]] constexpr std::uint32_t most_slots(std::uint32_t k) {
   return std::max<std::uint32_t>(256, 16 * k);
 }

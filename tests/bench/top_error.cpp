@@ -67,7 +67,8 @@ struct Truth {
     for (std::uint64_t item = 0; item < items; ++item) ranking[item] = item;
     std::ranges::stable_sort(ranking, [&](auto a, auto b) { return counts[a] > counts[b]; });
   }
-  // Of a list of as many items. One as frequent as the last true one counts, too.
+  // The share of a list of k items that is right. An item as frequent as the last true one is
+  // right, too.
   [[nodiscard]] double recall(const Stream& list, std::uint32_t k) const {
     const std::uint64_t least = counts[ranking[k - 1]];
     const auto is_found = [&](std::uint64_t item) { return counts[item] >= least; };

@@ -407,7 +407,7 @@ TEST_F(Bodies, the_record_of_a_copy_has_all_that_it_changes) {
   EXPECT_EQ(joined_bodies(kFrequency, before, record[0]), after);
 }
 
-// Of 127 actors with matrices of the most bytes. 64 are the most that a cluster should have.
+// 127 actors with matrices of the most bytes. A cluster should have at most 64.
 TEST_F(Bodies, that_are_longer_than_a_state_may_be_are_refused) {
   const frequency::Size size{frequency::kMostCells, 1};
   const auto wide = [&](std::uint64_t actor) {

@@ -160,7 +160,7 @@ RC_GTEST_PROP(Namespaces, are_defined_if_the_last_change_is_later_than_the_last_
   if (!is_defined(both)) RC_ASSERT(policy_in_force(both) == NamespacePolicy{});
 }
 
-// Of the creates that no drop voids, and of these the latest ones.
+// The latest ones of the creates that no drop voids.
 RC_GTEST_PROP(Namespaces, have_the_kind_of_their_least_create, ()) {
   const auto versions = *rc::gen::container<std::vector<Definition>>(any_definition());
   Definition all{.name = "likes"};

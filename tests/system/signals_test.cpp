@@ -177,7 +177,7 @@ class NotifySocket {
   const int descriptor_;
 };
 
-TEST(ServiceManager, HearsOfStartReloadDrainAndTheWatchdog) {
+TEST(SystemdNotify, HearsOfStartReloadDrainAndTheWatchdog) {
   const NotifySocket manager;
   const Daemons daemons(1);
   const std::string log = daemons.settings(0) + ".log";

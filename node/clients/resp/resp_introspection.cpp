@@ -345,7 +345,8 @@ void config_set(RespConnection& connection, Words words) {
                             std::string(words[i]) + "'");
   }
   connection.error(
-      "ERR CONFIG SET is not supported: change the node's settings file, and send the node SIGHUP, or restart it");
+      "ERR CONFIG SET is not supported: change the node's settings file, and send the node "
+      "SIGHUP, or restart it");
 }
 
 // Settings come from a file, variables and flags. This server writes none of them.

@@ -358,7 +358,7 @@ TEST_F(AtHome, TheNextOwnerDecidesWhileTheFirstIsDown) {
   EXPECT_EQ(decide(nodes_.owners(key)[2], key, "below 10 add 1"), "10");
 }
 
-// Of several counters, the home of the first decides: here it is not the home of the second.
+// The home of the first of several counters decides. Here it is not the home of the second.
 TEST_F(AtHome, TheHomeOfTheFirstCounterDecidesAboutSeveral) {
   const auto owns = [this](MemberIndex node, const std::string& key) {
     return std::ranges::count(nodes_.owners(key), node) > 0;

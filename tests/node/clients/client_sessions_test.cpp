@@ -58,7 +58,7 @@ class Served {
   [[nodiscard]] std::string address() const { return to_string(listener_.address()); }
 
  private:
-  // Of the effects, only the replies.
+  // Does only the replies among the effects.
   void finish() {
     for (const Effects::Reply& told : port_.finish_batch(NodeClock::now()).replies)
       sessions_.reply(told.client, told.answer);

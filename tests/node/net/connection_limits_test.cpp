@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kClients = 10'000;
 
-// Of a node with one reactor.
+// What a node with one reactor reserves.
 constexpr std::size_t kReserved = kReservedDescriptors + kAdminDescriptors;
 
 TEST(ConnectionLimits, LeaveTheReserveAndThePeersTheirPart) {

@@ -829,7 +829,7 @@ TEST(FrequencyEstimate, is_exact_for_almost_all_of_few_elements) {
     const Counts counts = estimates_of({body}, hashes).counts;
     for (std::size_t i = 0; i < some.size(); ++i) wrong += counts[i] != some[i].count ? 1U : 0U;
   }
-  // Of 8,000 elements, (1 − (1 − 1/2000)^399)^3 meet another in each row: 48. Conservative update
+  // (1 − (1 − 1/2000)^399)^3 of 8,000 elements meet another in each row: 48. Conservative update
   // corrects some of them.
   EXPECT_LE(wrong, 60);
 }

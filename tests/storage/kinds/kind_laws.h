@@ -263,7 +263,7 @@ inline void every_state_is_sound(const KindUnderTest& kind) {
 
 // ---- units ----
 
-// Of one precision: elsewhere a unit of one body is not a unit of another.
+// The bodies have one precision. Otherwise a unit of one is not a unit of another.
 inline void an_extract_does_to_its_units_what_the_whole_body_does(const KindUnderTest& kind) {
   const History history = any_history(kind, Precisions::equal);
   const std::string a = any_body(kind, history), b = any_body(kind, history);
@@ -316,7 +316,7 @@ inline void an_op_rests_on_what_it_changed_and_on_what_it_found(const KindUnderT
   const auto rests_on = after.rests_on.some();
   RC_ASSERT(!after.units.all() && std::ranges::includes(rests_on, after.units.some()));
   const std::string held = extract(kind, after.body, rests_on);
-  // Of another kind, the same op again is another op.
+  // In kinds with shares, the same op again is another op.
   if (kind.rules.share == nullptr) RC_ASSERT(!apply(kind, held, op).changed);
 }
 

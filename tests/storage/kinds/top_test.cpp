@@ -191,7 +191,7 @@ std::string slot(int index, int count, int error, const std::string& item) {
   return bytes({index, 0, count, 0, 0, 0, error, 0, 0, 0, static_cast<int>(item.size())}) + item;
 }
 
-// Of a counter that began with an add.
+// The head of a counter that began with an add.
 const std::string kNotReserved = bytes({1}) + std::string(17, '\0');
 
 TEST(TopBytes, of_small_bodies_are_as_the_header_says) {
