@@ -91,6 +91,8 @@ bool SimNode::start() {
            (disk_.bytes().durable.size() < 3 ? ", on an empty disk" : "");
   });
   trusted_wall_ = {};
+  const StoreId opened = (*executor)->meta().store;
+  if (std::exchange(store_, opened) != opened) silent_ = Partitions::all();
   core_ = std::make_unique<NodeCore>(clock_.now(), wall(), shared_.config, self_, shared_.settings,
                                      std::move(*executor), random_.split());
   core_->decide_by(*decider_);
@@ -414,6 +416,7 @@ void SimNode::perform(Effects& effects) {
 void SimNode::watch_votes() {
   const View& view = core_->view();
   const std::tuple now(view.fence(), core_->executor().meta().filled_from.size(), view.retired());
+  silent_ = silent_.without(view.answers_for(silent_));
   if (std::exchange(votes_, now) != now) shared_.on_votes();
 }
 

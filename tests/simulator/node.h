@@ -83,6 +83,8 @@ class SimNode {
   std::optional<Ears> accept_peer(std::function<ConnId()> connection);
 
   [[nodiscard]] const NodeCore* core() const { return core_.get(); }
+  // Whether its present store's copy of the partition has counted for a quorum at some time.
+  [[nodiscard]] bool has_voted(Partition partition) const { return !silent_.contains(partition); }
   // Acts as a client that is connected here: reads a counter locally, several strongly, lists,
   // counts, changes. The answer is there a little later.
   void ask(const std::string& key);
@@ -179,6 +181,8 @@ class SimNode {
   std::map<std::uint64_t, NamespacesAsked> asked_namespaces_;  // by the request's id
   std::map<std::uint64_t, Ended> asked_others_;                // by the request's id
   std::tuple<Fence, std::size_t, bool> votes_;                 // by the last state of its copies
+  StoreId store_{};
+  Partitions silent_ = Partitions::all();  // where this store's copies have not voted yet
 };
 
 }  // namespace quipu::sim

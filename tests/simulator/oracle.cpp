@@ -472,7 +472,7 @@ std::size_t Oracle::holders(const std::string& key, std::size_t digit, bool nega
       const bool renamed = had != before.end() && replaced_[owner] < begun &&
                            has_digit(shard_of(had->second, shard), digit, negative);
       const bool has = has_digit(shard_of(copies->on[owner], shard), digit, negative);
-      count += has && (!bootstrapping_(owner, home) || renamed) ? 1 : 0;
+      count += has && (has_voted_(owner, home) || renamed) ? 1 : 0;
     }
     most = std::max(most, count);
   }

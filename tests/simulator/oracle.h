@@ -51,8 +51,10 @@ class Oracle {
   using VotesBy = std::function<std::optional<Fence>(MemberIndex, Partition)>;
   void set_votes(VotesBy votes_by) { votes_by_ = std::move(votes_by); }
   // Whether it is up, and its new disk has not been filled with a partition yet.
-  using Hollow = std::function<bool(MemberIndex, Partition)>;
-  void set_bootstrapping(Hollow hollow) { bootstrapping_ = std::move(hollow); }
+  using OfCopy = std::function<bool(MemberIndex, Partition)>;
+  void set_bootstrapping(OfCopy hollow) { bootstrapping_ = std::move(hollow); }
+  // Whether the copy on its present disk has counted for a quorum at some time.
+  void set_has_voted(OfCopy has_voted) { has_voted_ = std::move(has_voted); }
   // Known once the cluster is founded.
   void set_placement(HashKey placement) { placement_ = placement; }
 
@@ -68,9 +70,10 @@ class Oracle {
   // notes of that are what is checked.)
   [[nodiscard]] Commit seen(MemberIndex node, StoreId store) const;
 
-  // On how many of its owners' disks some shard's total has this base-4 digit. A disk that is not
-  // in sync yet is left out, unless it had the digit under another name, and may have acked it
-  // then: if it has not been replaced since `begun`.
+  // On how many of its owners' disks some shard's total has this base-4 digit. A disk that was
+  // never in sync is left out, unless it had the digit under another name, and may have acked it
+  // then: if it has not been replaced since `begun`. (One that is out of sync again, because one
+  // more owner is its source now, may have acked the digit before. What it has stays there.)
   [[nodiscard]] std::size_t holders(const std::string& key, std::size_t digit, bool negative,
                                     Instant begun) const;
   // The disks that have it at all.
@@ -148,7 +151,8 @@ class Oracle {
   Trace& trace_;
   const ClusterConfig& config_;
   HashKey placement_{};
-  Hollow bootstrapping_;
+  OfCopy bootstrapping_;
+  OfCopy has_voted_;
   VotesBy votes_by_;
   std::unordered_map<std::string, Copies, HashName, std::equal_to<>> copies_;  // what is durable
   std::vector<test::JournalNames> names_;                                      // of the same disks

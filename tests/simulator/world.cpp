@@ -108,6 +108,9 @@ World::World(const Options& options, Trace& trace)
     const NodeCore* const core = nodes_[node]->core();
     return core != nullptr && !core->view().in_quorum(partition);
   });
+  oracle_.set_has_voted([this](MemberIndex node, Partition partition) {
+    return nodes_[node]->has_voted(partition);
+  });
   HostId host = nodes_.size();
   Random seeds = random_.split();
   for (std::size_t i = 0; i < options.clients; ++i) {
