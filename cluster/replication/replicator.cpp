@@ -54,6 +54,8 @@ void Replicator::offer_foreign() {
 void Replicator::on_sealed(const Sealed& sealed) {
   QUIPU_CHECK(raw(sealed.commit) == raw(queued_) + sealed.records,
               "records go to the outboxes in order, each once", sealed.commit, queued_);
+  // Of several records that are written as one, any may have the change.
+  const Commit since{raw(queued_) + 1};
   queued_ = sealed.commit;
   if (view_.size() == 1) return;  // no peer needs it
   std::vector<PlacedRef> shards;
@@ -66,7 +68,7 @@ void Replicator::on_sealed(const Sealed& sealed) {
         is_sum(shards[i].shard.shard)
             ? sealed.units.end()
             : sealed.units.find({std::string(shards[i].shard.key), shards[i].shard.shard});
-    push_to_owners(shards[i], sealed.commit, units == sealed.units.end() ? nullptr : &units->second,
+    push_to_owners(shards[i], since, units == sealed.units.end() ? nullptr : &units->second,
                    [&] { return waits_.waits_for(shards[i]); });
   }
 }

@@ -156,6 +156,27 @@ TEST_F(Decisions, SeveralAreOne) {
   for (const MemberIndex owner : nodes_.owners(a)) EXPECT_EQ(nodes_.held(owner, a), 9);
 }
 
+// Its records are written as one, together with what was open before. Who has none of it must not
+// call that young.
+TEST_F(Decisions, WhatWasOpenBeforeItIsNotTakenForSent) {
+  const std::string key = nodes_.key_of(1), a = nodes_.key_of(1, 2);
+  nodes_.add(1, a, 1);
+  nodes_.pass(1s);
+  nodes_.stall(1);
+  nodes_.op(1, {.kind = OpKind::open_session});  // this is being written …
+  nodes_.add(1, key, 3, {.ack = Ack::memory});   // … while this waits
+  nodes_.pass(150ms);                            // heartbeats come
+  ask(1, a, a + " set 7; " + a + " set 8; " + a + " set 9", {.ack = Ack::memory});
+  nodes_.pass(1s);
+  for (const MemberIndex owner : nodes_.owners(key)) {
+    if (owner == 1) continue;
+    const auto read = nodes_.value(nodes_.read(owner, key, ReadLevel::local));
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->value, 0);
+    EXPECT_GE(read->age_ms, 1150u);
+  }
+}
+
 // Five nodes, three owners each: for many pairs one node owns both counters, for some none does.
 TEST_F(Decisions, ANodeThatOwnsAllDecidesAboutSeveralCounters) {
   std::size_t here = 0, elsewhere = 0, apart = 0;
