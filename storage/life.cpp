@@ -47,8 +47,11 @@ Wall shown_by(const ShardState& state) {
   return std::ranges::min(state.cells, {}, &Cell::born).born;
 }
 
-// The other copy knows that the life of this deadline had ended before.
-bool is_moot(const Life& deadline, const Life& other) { return deadline.stamp < other.ended; }
+// The other copy knows that the life of this deadline had ended before. (An end that both know does
+// not say so: the deadline may be of the life after it, and of a clock that was behind.)
+bool is_moot(const Life& deadline, const Life& other) {
+  return deadline.ended < other.ended && deadline.stamp < other.ended;
+}
 
 }  // namespace
 

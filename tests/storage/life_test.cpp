@@ -150,6 +150,33 @@ TEST(Realize, of_a_deadline_that_is_removed_would_depend_on_the_order) {
   EXPECT_EQ(join(join(ended, later), old), join(ended, join(later, old)));
 }
 
+// ---- two copies ----
+
+ShardState copy_of(Wall ended, Wall stamp, Wall deadline, Wall born) {
+  ShardState state{{Cell{ActorId{1}, Commit{1}, 5, {}, 0, born}}};
+  state.life = {.ended = ended, .stamp = stamp, .at = deadline, .latest = deadline};
+  return state;
+}
+
+TEST(RealizeBoth, ends_a_life_whose_deadline_a_slow_clock_set) {
+  // A clock that is 4 behind began a life at the end of the one before, which both know.
+  ShardState stale = copy_of(at(20), at(17), at(27), at(20)),
+             next = copy_of(at(20), at(40), at(60), at(40));
+  for (const std::optional<Wall> date : {std::optional(at(45)), std::optional<Wall>()}) {
+    ShardState a = stale, b = next;
+    EXPECT_TRUE(realize_both(a, b, date));
+    EXPECT_EQ(a.life.ended, at(27));
+    EXPECT_TRUE(a.cells.empty());
+  }
+}
+
+TEST(RealizeBoth, leaves_a_deadline_whose_life_the_other_knows_to_have_ended_before) {
+  ShardState a = copy_of(at(20), at(25), at(50), at(22)),
+             b = copy_of(at(30), at(35), at(90), at(31));
+  EXPECT_FALSE(realize_both(a, b, at(55)));
+  EXPECT_EQ(a.life.ended, at(20));
+}
+
 // ---- changes ----
 
 RC_GTEST_PROP(LifeChanges, OnlyMoveUp, ()) {
