@@ -57,6 +57,14 @@ constexpr std::size_t kNarrowTime = 5, kWideTime = 8;
 
 constexpr std::size_t kPartLength = 4, kRoomLength = 2;
 constexpr std::size_t kMostRoom = 128;
+// A short body is read as fast as what would be derived from it.
+constexpr std::size_t kLeastDerivedFrom = 128;
+
+std::size_t derived_size(std::size_t body) {
+  return body < kLeastDerivedFrom ? 0 : DerivedPlace::kBytes;
+}
+
+bool is_timeless(const Life& life) { return life == Life{.once = life.once}; }
 
 bool is_narrow(Wall time) {
   const std::int64_t ms = time.time_since_epoch().count();
@@ -156,12 +164,14 @@ Entry::Layout Entry::layout(const ActorNames& actors, const ShardRef& ref,
       layout.wide_times |= !is_narrow(time);
     for (const Cell& cell : state.cells) layout.wide_times |= !is_narrow(cell.born);
     for (const Part& part : state.parts) layout.wide_times |= !is_narrow(part.born);
-    times = (3 + (life.latest != life.at ? 1 : 0) + state.cells.size() + state.parts.size()) *
+    const std::size_t of_life = is_timeless(life) ? 0 : life.latest != life.at ? 4 : 3;
+    times = (of_life + state.cells.size() + state.parts.size()) *
                 (layout.wide_times ? kWideTime : kNarrowTime) +
             1;  // the marks
   }
   std::size_t cells = layout.small ? state.cells.size() * kSmallCell : large;
-  for (const Part& part : state.parts) cells += kPartLength + part.body.size();
+  for (const Part& part : state.parts)
+    cells += kPartLength + derived_size(part.body.size()) + part.body.size();
   layout.content = (layout.apart ? 8 : 4) + ref.key.size() + times + cells +
                    (dated || has_shard_count(state) ? 2 * sizeof(ShardIndex) : 0) +
                    (layout.bodies ? kRoomLength : 0);
@@ -203,6 +213,10 @@ void Entry::write(ActorNames& actors, const ShardState& state, const Layout& lay
   for (const Part& part : state.parts) {
     at.at_ = put_time(at.at_, layout.wide_times, part.born);
     at.at_ = put(at.at_, static_cast<std::uint32_t>(part.body.size()));
+    if (const std::size_t derived = derived_size(part.body.size()); derived > 0) {
+      DerivedPlace(at.at_).forget();
+      at.at_ += derived;
+    }
     at.at_ = std::copy(part.body.begin(), part.body.end(), at.at_);
   }
   if (layout.dated || has_shard_count(state)) {
@@ -217,9 +231,11 @@ void Entry::write(ActorNames& actors, const ShardState& state, const Layout& lay
 // Returns the beginning of the cells.
 char* Entry::write_life(const Life& life, const Layout& layout) {
   const bool latest = life.latest != life.at;
-  set_marks((life.once ? kOnce : 0) | (latest ? kHasLatest : 0) |
+  const bool timeless = is_timeless(life);
+  set_marks((life.once ? kOnce : 0) | (latest ? kHasLatest : 0) | (timeless ? kTimeless : 0) |
             (layout.wide_times ? kWideTimes : 0) | (layout.small ? 0 : kLargeCells));
   char* at = first_cell() + 1;
+  if (timeless) return at;
   for (const Wall time : {life.ended, life.stamp, life.at})
     at = put_time(at, layout.wide_times, time);
   return latest ? put_time(at, layout.wide_times, life.latest) : at;
@@ -229,26 +245,35 @@ Life Entry::read_life() const {
   const bool wide = (marks() & kWideTimes) != 0;
   const char* at = bytes() + header() + key_length() + 1;
   Life life;
+  life.once = (marks() & kOnce) != 0;
+  if ((marks() & kTimeless) != 0) return life;
   life.ended = take_time(at, wide);
   life.stamp = take_time(at, wide);
   life.at = take_time(at, wide);
   life.latest = (marks() & kHasLatest) != 0 ? take_time(at, wide) : life.at;
-  life.once = (marks() & kOnce) != 0;
   return life;
+}
+
+// Where the cells or parts begin.
+const char* Entry::behind_life() const {
+  const std::size_t times = (marks() & kTimeless) != 0 ? 0 : (marks() & kHasLatest) != 0 ? 4 : 3;
+  const std::size_t width = (marks() & kWideTimes) != 0 ? kWideTime : kNarrowTime;
+  return bytes() + header() + key_length() + 1 + times * width;
 }
 
 // visit(part). Returns the end of the parts.
 template <class Visit>
 const char* Entry::for_each_part(Visit&& visit) const {
   const bool wide = (marks() & kWideTimes) != 0;
-  const char* at = bytes() + header() + key_length() + 1 +
-                   ((marks() & kHasLatest) != 0 ? 4 : 3) * (wide ? kWideTime : kNarrowTime);
+  const char* at = behind_life();
   for (std::size_t i = part_count(); i > 0; --i) {
     const Wall born = take_time(at, wide);
     const auto length = get<std::uint32_t>(at);
     at += kPartLength;
-    visit(PartRef{born, {const_cast<char*>(at), length}});
-    at += length;
+    const std::size_t derived = derived_size(length);
+    auto* const bytes = const_cast<char*>(at);
+    visit(PartRef{born, {bytes + derived, length}, DerivedPlace(derived > 0 ? bytes : nullptr)});
+    at += derived + length;
   }
   return at;
 }
@@ -274,14 +299,20 @@ Entry::PartRef Entry::last_part() {
   return last;
 }
 
+DerivedPlace Entry::last_derived() const {
+  QUIPU_CHECK(has_bodies(), "only a kind beside the sum has bodies", ref().key);
+  DerivedPlace last;
+  for_each_part([&](const PartRef& part) { last = part.derived; });
+  return last;
+}
+
 // visit(cell, where its birth is). Returns the end of the cells, or of the parts, if it has those.
 template <class Visit>
 const char* Entry::for_each_dated(Visit&& visit) const {
   if (!is_sum(load16(4))) return for_each_part([](const PartRef&) {});
   const std::size_t time = (marks() & kWideTimes) != 0 ? kWideTime : kNarrowTime;
   const bool small = (marks() & kLargeCells) == 0;
-  char* at =
-      const_cast<Entry*>(this)->first_cell() + 1 + ((marks() & kHasLatest) != 0 ? 4 : 3) * time;
+  char* at = const_cast<char*>(behind_life());
   for (std::size_t i = load16(6) - kDated; i > 0; --i) {
     const CellRef cell(at, small);
     const std::size_t width = cell.width();

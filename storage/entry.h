@@ -12,13 +12,14 @@
 //
 //   | the same 8, but cells ≥ kDated | key | marks 1 | ended, stamp, at, latest | cells | 2, 2 |
 //   a time:         5 bytes, since 2020 (8 if one of the entry's needs it). `latest` only if it
-//                   is not `at`
+//                   is not `at`. None of the four if all are 0: the marks say so
 //   a cell:         as above, and its birth. The marks say whether cells are small
 //
 // A state with bodies (storage/kinds/kind.h) is laid out apart, too, with parts in place of cells:
 //
 //   | the same 8 … latest | parts | count 2, usable 2 | room 2 | room |
-//   a part:         its birth, length 4, the body
+//   a part:         its birth, length 4, the body. Before a long body, what is derived from it 12
+//                   (storage/kinds/derived.h)
 //
 // A body may be changed in place as long as its length stays (parts()). Room is left for bodies
 // that grow, so that not each new element makes a new entry.
@@ -43,6 +44,7 @@
 #include "protocol/state.h"
 #include "protocol/window.h"
 #include "storage/fetch_ahead.h"
+#include "storage/kinds/derived.h"
 #include "storage/lattice.h"
 #include "storage/life.h"
 #include "storage/number_table.h"
@@ -183,11 +185,14 @@ class Entry {
   struct PartRef {
     Wall born{};
     std::span<char> body{};
+    DerivedPlace derived{};
   };
   [[nodiscard]] std::vector<PartRef> parts();
   [[nodiscard]] std::vector<std::string_view> bodies() const;
   // The last one. (Mostly there is no other.)
   [[nodiscard]] PartRef last_part();
+  // What stands beside its body. To be filled in also where the entry does not change.
+  [[nodiscard]] DerivedPlace last_derived() const;
   [[nodiscard]] std::size_t part_count() const { return load16(6) - std::size_t{kDated}; }
 
   // That of a plain entry is Life{}.
@@ -314,7 +319,8 @@ class Entry {
   static constexpr std::uint16_t kDated = 1u << 15;  // added to the number of cells
   static_assert(kMaxCells < kDated);
   // Marks of how a dated state is laid out.
-  static constexpr std::uint8_t kOnce = 1, kHasLatest = 2, kWideTimes = 4, kLargeCells = 8;
+  static constexpr std::uint8_t kOnce = 1, kHasLatest = 2, kWideTimes = 4, kLargeCells = 8,
+                                kTimeless = 64;
   static constexpr std::uint8_t kStub = kWhole;  // alone, which no entry has
   static constexpr std::size_t kStubPointer = 8;
 
@@ -352,6 +358,7 @@ class Entry {
   }
   void set_marks(unsigned marks) { bytes()[header() + key_length()] = static_cast<char>(marks); }
   [[nodiscard]] Life read_life() const;
+  [[nodiscard]] const char* behind_life() const;
   [[nodiscard]] bool has_more_shards() const;
   [[nodiscard]] bool spent() const;
   char* write_life(const Life& life, const Layout& layout);

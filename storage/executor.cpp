@@ -530,9 +530,10 @@ Wall birth(Wall date, Wall ended) {
 // record, but its answer waits for all that it may rest on.
 Applied Executor::change_body(const Change& change, const ShardRef& ref, const Placement& placement,
                               Entry& entry) {
-  const std::span<char> body = entry.last_part().body;
+  const Entry::PartRef held = entry.last_part();
   Touch touch{map_, placement, entry, Entry::kLocal};
-  Edit edit(body.data(), body.size(), Touch::before_change, &touch);
+  Edit edit(held.body.data(), held.body.size(), Touch::before_change, &touch);
+  edit.tell_derived(held.derived);
   edit.tell_rests_on(change.rests_on);
   KindOp op = kind_op(change, ref, placement);
   std::vector<std::string_view> others;
@@ -1174,6 +1175,7 @@ bool Executor::join_only_part(const DeltaEntry& theirs, const Placement& placeme
   }
   Touch touch{map_, placement, entry, 0};
   Edit edit(held.body.data(), held.body.size(), Touch::before_change, &touch);
+  edit.tell_derived(held.derived);
   rules_of(kind_of(theirs.ref.shard)).join(edit, theirs.parts[0].body);
   if (edit.changed()) note_units(theirs.ref, edit.units(), edit.body().size());
   if (!edit.replaced()) return true;

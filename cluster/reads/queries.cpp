@@ -255,7 +255,10 @@ std::optional<Queries::Seen> Queries::see(Instant now, const ShardKey& shard,
   Seen seen;
   if (const Entry* const entry = map.find(placement, shard); entry != nullptr) {
     seen.life = entry->life();
-    if (entry->has_bodies()) seen.bodies = entry->bodies();
+    if (entry->has_bodies()) {
+      seen.bodies = entry->bodies();
+      seen.derived = entry->last_derived();
+    }
   }
   if (seen.bodies.empty() && !is_window(shard.shard)) {
     if (const auto other = executor_.other_kind(shard, placement))
@@ -279,7 +282,7 @@ bool Queries::take_held(Instant now, const ShardKey& shard, Operation& operation
 std::vector<Queries::Seen> Queries::seen_in(const Operation& operation) {
   std::vector<Seen> all;
   for (const auto& [shard, state] : operation.held)
-    all.push_back({state.life, bodies_of(state.parts)});
+    all.push_back({.life = state.life, .bodies = bodies_of(state.parts)});
   return all;
 }
 
@@ -353,13 +356,18 @@ QuestionAnswer Queries::answer_of(Instant now, const Operation& operation,
     return answer;
   }
   std::vector<std::string_view> bodies;
+  DerivedPlace derived;  // from the last one
   for (const Seen& one : seen) {
     if (operation.level != ReadLevel::strong && has_ended(now, one.life)) continue;
     bodies.insert(bodies.end(), one.bodies.begin(), one.bodies.end());
+    if (!one.bodies.empty()) derived = one.derived;
     if (in_force(one.life)) note_end(one.life.at);
   }
   answer.exists = !bodies.empty();
-  answer.code = rules_of(operation.kind).answer(bodies, operation.words, answer.reply);
+  const KindRules& rules = rules_of(operation.kind);
+  answer.code = bodies.size() == 1
+                    ? answer_alone(rules, bodies.front(), derived, operation.words, answer.reply)
+                    : rules.answer(bodies, operation.words, answer.reply);
   if (answer.code != Code::ok) answer.detail = "the question is none of its kind";
   if (answer.reply.size() > kMaxDecisionReply) {
     answer.reply.clear();

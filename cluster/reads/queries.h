@@ -99,6 +99,7 @@ class Queries {
   struct Seen {
     Life life{};
     std::vector<std::string_view> bodies{};
+    DerivedPlace derived{};  // from the last body
   };
   // Looks into memory, and notes how old that is. Nothing: another node answers, or the shard is
   // not in memory.

@@ -299,6 +299,27 @@ std::string pack(unsigned precision, std::span<const Register> registers) {
   return writer.body();
 }
 
+// ---- what is derived ----
+
+// The count of registers of rank 0, and the sum of 2^(kScale − rank) over the others: the estimate
+// needs no more. A rank above kScale does not fit the sum, so there is none then.
+constexpr unsigned kScale = 34;
+static_assert((std::uint64_t{register_count(kMostPrecision)} << (kScale - 1)) >> (kScale - 1) ==
+              register_count(kMostPrecision));
+
+constexpr std::uint64_t share_of(Rank rank) { return std::uint64_t{1} << (kScale - rank); }
+
+std::optional<Derived> sums_raised(Derived sums, Rank before, Rank after) {
+  if (after > kScale) return std::nullopt;
+  if (before == 0) {
+    --sums.count;
+  } else {
+    sums.sum -= share_of(before);
+  }
+  sums.sum += share_of(after);
+  return sums;
+}
+
 // ---- the join ----
 
 // `bits`: how many bits of the index become bits of the rank.
@@ -355,12 +376,16 @@ template <class Reader>
 bool raise_dense(Edit& into, Reader registers) {
   const char* held = into.body().data() + 1;
   char* changing = nullptr;  // until the first change
+  std::optional<Derived> sums = into.derived();
   while (const std::optional<Register> each = registers.next()) {
-    if (dense_rank(held, each->index) >= each->rank) continue;
+    const Rank before = dense_rank(held, each->index);
+    if (before >= each->rank) continue;
     if (changing == nullptr) changing = into.change() + 1;
     set_dense_rank(changing, *each);
+    if (sums) sums = sums_raised(*sums, before, each->rank);
     into.note(unit_of(each->index, precision_of(into.body())));
   }
+  if (changing != nullptr && sums) into.keep_derived(*sums);
   return changing != nullptr;
 }
 
@@ -499,14 +524,14 @@ std::uint64_t estimate(const Histogram& histogram, unsigned precision) {
 
 // Two registers at once, by a table: [a great rank: 1 | zeros: 15 | sum of 2^(kScale − rank): 48].
 // A dense body is mostly estimated by it, in a third of the time that a histogram takes.
-constexpr unsigned kScale = 34, kZerosAt = 48;
+constexpr unsigned kZerosAt = 48;
 constexpr std::uint64_t kGreatRank = std::uint64_t{1} << 63;
 constexpr std::uint64_t kSum = (std::uint64_t{1} << kZerosAt) - 1;
 
 constexpr auto kOfTwo = [] {
   const auto of_one = [](std::size_t rank) {
     if (rank == 0) return std::uint64_t{1} << kZerosAt;
-    return rank > kScale ? kGreatRank : std::uint64_t{1} << (kScale - rank);
+    return rank > kScale ? kGreatRank : share_of(static_cast<Rank>(rank));
   };
   std::array<std::uint64_t, kRanks * kRanks> table{};
   for (std::size_t two = 0; two < table.size(); ++two) {
@@ -516,8 +541,7 @@ constexpr auto kOfTwo = [] {
   return table;
 }();
 
-// Exactly what the histogram gives. Nothing: a rank is too great for it.
-std::optional<std::uint64_t> quick_estimate(std::string_view dense) {
+std::optional<Derived> sums_of_dense(std::string_view dense) {
   constexpr std::size_t kAtOnce = std::size_t{6} << 11;  // bytes, of the most zeros that it counts
   constexpr std::uint64_t kTwo = kRanks * kRanks - 1;
   std::uint64_t harmonic = 0, great = 0;
@@ -536,15 +560,28 @@ std::optional<std::uint64_t> quick_estimate(std::string_view dense) {
     zeros += static_cast<std::uint32_t>((some & ~kGreatRank) >> kZerosAt);
   }
   if ((great & kGreatRank) != 0) return std::nullopt;
-  return estimate(std::ldexp(static_cast<double>(harmonic), -static_cast<int>(kScale)), zeros,
-                  precision_of(dense));
+  return Derived{harmonic, zeros};
+}
+
+std::optional<Derived> derive(std::string_view body) {
+  if (is_dense(body)) return sums_of_dense(body);
+  std::optional<Derived> sums(std::in_place, std::uint64_t{0},
+                              static_cast<std::uint32_t>(register_count(precision_of(body))));
+  for_each_register(body, [&](const Register& each) {
+    if (sums) sums = sums_raised(*sums, 0, each.rank);
+  });
+  return sums;
+}
+
+// Exactly what the histogram gives.
+std::uint64_t estimate_by(std::string_view body, const Derived& sums) {
+  return estimate(std::ldexp(static_cast<double>(sums.sum), -static_cast<int>(kScale)), sums.count,
+                  precision_of(body));
 }
 
 std::uint64_t estimate_of(std::string_view body) {
-  if (is_dense(body)) {
-    if (const auto quick = quick_estimate(body)) return *quick;
-  }
-  return estimate(histogram_of(body), precision_of(body));
+  const std::optional<Derived> sums = derive(body);
+  return sums ? estimate_by(body, *sums) : estimate(histogram_of(body), precision_of(body));
 }
 
 std::uint64_t estimate_of_union(std::span<const std::string_view> bodies) {
@@ -682,11 +719,18 @@ Code answer(std::span<const std::string_view> bodies, std::string_view question,
   return Code::ok;
 }
 
+constexpr Derivation kDerivation{.derive = derive, .number = estimate_by};
+
 }  // namespace
 
 }  // namespace distinct
 
-const KindRules kDistinct{"distinct",        distinct::sound, distinct::join,
-                          distinct::extract, distinct::apply, distinct::answer};
+const KindRules kDistinct{.name = "distinct",
+                          .sound = distinct::sound,
+                          .join = distinct::join,
+                          .extract = distinct::extract,
+                          .apply = distinct::apply,
+                          .answer = distinct::answer,
+                          .derivation = &distinct::kDerivation};
 
 }  // namespace quipu

@@ -5,6 +5,9 @@
 // rests on both. The owner of the bytes learns of the first change before it is made, since it may
 // have to keep what the body was (ShardMap::touch).
 //
+// What stands beside the body (derived.h) is forgotten with the first change. A kind that can keep
+// it up takes it before, and gives it back after its changes.
+//
 // Invariant: where nothing was changed, the bytes are the same as before, and no unit is noted.
 #pragma once
 
@@ -13,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/kinds/derived.h"
 #include "storage/kinds/units.h"
 
 namespace quipu {
@@ -69,14 +73,21 @@ class Edit {
   }
   [[nodiscard]] const Units& units() const { return units_; }
 
+  void tell_derived(DerivedPlace place) { derived_ = place; }
+  // Nothing: not known, or forgotten.
+  [[nodiscard]] std::optional<Derived> derived() const { return derived_.get(); }
+  // What follows from the body now, which was changed in place.
+  void keep_derived(const Derived& kept) { derived_.set(kept); }
+
   [[nodiscard]] bool changed() const { return changed_; }
   // The new body, if it was not changed in place.
   [[nodiscard]] std::optional<std::string>& replaced() { return replaced_; }
 
  private:
   void begin() {
-    if (std::exchange(changed_, true) || touch_ == nullptr) return;
-    touch_(context_);
+    if (std::exchange(changed_, true)) return;
+    derived_.forget();
+    if (touch_ != nullptr) touch_(context_);
   }
 
   char* bytes_;
@@ -85,6 +96,7 @@ class Edit {
   void* context_;
   bool changed_ = false;
   std::optional<std::string> replaced_;
+  DerivedPlace derived_;
   Units units_;
   Units* rests_on_ = nullptr;
 };

@@ -4,6 +4,7 @@
 
 #include "protocol/check.h"
 #include "protocol/shard_number.h"
+#include "protocol/varint.h"
 #include "storage/kinds/distinct.h"
 #include "storage/kinds/frequency.h"
 #include "storage/kinds/maximum.h"
@@ -28,6 +29,23 @@ const KindRules& rules_of(Kind kind) {
   const auto number = static_cast<std::size_t>(kind);
   QUIPU_CHECK(number < kRules.size() && kRules[number] != nullptr, "the kind has bodies", kind);
   return *kRules[number];
+}
+
+Code answer_alone(const KindRules& rules, std::string_view body, DerivedPlace derived,
+                  std::string_view question, std::string& reply) {
+  if (rules.derivation != nullptr && question.empty()) {
+    std::optional<Derived> known = derived.get();
+    if (!known) {
+      known = rules.derivation->derive(body);
+      if (known) derived.set(*known);
+    }
+    if (known) {
+      reply.clear();
+      append_varint(reply, rules.derivation->number(body, *known));
+      return Code::ok;
+    }
+  }
+  return rules.answer({&body, 1}, question, reply);
 }
 
 }  // namespace quipu

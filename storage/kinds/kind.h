@@ -1,8 +1,8 @@
 // kind.h: the seam for kinds of counters beside the sum.
 //
 // The state of such a counter is a body: bytes, in one canonical form for each content. A kind is a
-// pair of files in this folder with five functions over bodies (and two that most kinds do without,
-// share and slices), and a row in kind.cpp:
+// pair of files in this folder with five functions over bodies (and three that most kinds do
+// without: share, slices and derivation), and a row in kind.cpp:
 //
 //   sound    any bytes may come from a disk or a peer: are they a body?
 //   join     the least upper bound of two bodies. Commutative, associative, idempotent
@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,7 @@
 #include "protocol/state.h"
 #include "quipu/kind.h"
 #include "quipu/status.h"
+#include "storage/kinds/derived.h"
 #include "storage/kinds/edit.h"
 #include "storage/kinds/units.h"
 
@@ -81,6 +83,14 @@ struct SliceRules {
 inline constexpr std::size_t kMaxShare = std::size_t{256} << 10;
 static_assert(64 * kMaxShare <= kMaxBodies);
 
+// Of a kind whose number is asked often, and takes long to find.
+struct Derivation {
+  // Nothing: these two numbers do not say enough about this body. REQUIRES: sound(body).
+  std::optional<Derived> (*derive)(std::string_view body);
+  // The answer to the empty question about this body alone: the same number as that of answer().
+  std::uint64_t (*number)(std::string_view body, const Derived& derived);
+};
+
 struct KindRules {
   const char* name;
   // A body is never empty.
@@ -99,9 +109,15 @@ struct KindRules {
   // executes what no token binds to another node.
   std::string (*share)(std::string_view body, ActorId actor) = nullptr;
   const SliceRules* slices = nullptr;  // null: each counter is in one shard
+  const Derivation* derivation = nullptr;
 };
 
 // REQUIRES: this build knows the kind, and it is not the sum.
 [[nodiscard]] const KindRules& rules_of(Kind kind);
+
+// The answer to a question about one body. What stands beside it answers the empty one, and is
+// derived first if it is not known. REQUIRES: sound(body).
+[[nodiscard]] Code answer_alone(const KindRules& rules, std::string_view body, DerivedPlace derived,
+                                std::string_view question, std::string& reply);
 
 }  // namespace quipu

@@ -34,6 +34,11 @@ class Connection:
         self.socket.sendall(request(*words))
         return self.read()
 
+    def ask_all(self, requests):
+        """Sends them together."""
+        self.socket.sendall(b"".join(request(*words) for words in requests))
+        return [self.read() for _ in requests]
+
     def read(self):
         line = self.file.readline()
         if not line:

@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 49> kInvariants = {{
+constexpr std::array<InvariantInfo, 50> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -72,6 +72,8 @@ constexpr std::array<InvariantInfo, 49> kInvariants = {{
     {"distinct_is_exact",
      "a counter of elements has each register of those acknowledged, and no other than of those "
      "sent"},
+    {"derived_follows_its_body",
+     "a node counts the elements in its memory as if it looked at each register"},
     {"items_count_once",
      "an increment of an item is in its counter once, if it was acknowledged, and never twice"},
     {"works_after_healing", "after healing, adds and reads of every level are carried out"},

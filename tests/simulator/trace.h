@@ -60,6 +60,7 @@ enum class Invariant : std::uint8_t {
   transactions_are_whole,
   decided_at_home,
   distinct_is_exact,
+  derived_follows_its_body,
   items_count_once,
   works_after_healing,
   no_crash,

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "protocol/check.h"
+#include "storage/kinds/distinct.h"
 #include "storage/lattice.h"
 #include "tests/simulator/aftermath.h"
 #include "tests/simulator/planted.h"
@@ -108,9 +109,8 @@ World::World(const Options& options, Trace& trace)
     const NodeCore* const core = nodes_[node]->core();
     return core != nullptr && !core->view().in_quorum(partition);
   });
-  oracle_.set_has_voted([this](MemberIndex node, Partition partition) {
-    return nodes_[node]->has_voted(partition);
-  });
+  oracle_.set_has_voted(
+      [this](MemberIndex node, Partition partition) { return nodes_[node]->has_voted(partition); });
   HostId host = nodes_.size();
   Random seeds = random_.split();
   for (std::size_t i = 0; i < options.clients; ++i) {
@@ -224,6 +224,7 @@ void World::sample() {
   check_merge();
   check_majorities(Which::recent_and_some);
   check_counts();
+  check_derived();
   time_.in(milliseconds(250), [this] { sample(); });
 }
 
@@ -289,6 +290,26 @@ void World::check_local_reads() {
       const Failure wrong =
           ledger_.check_read(ReadLevel::local, key, values[i], {now, now, now, counts});
       if (wrong) fail(wrong.invariant, node->name() + ", if it were asked: " + wrong.what);
+    }
+  }
+}
+
+// As a local query would, now.
+void World::check_derived() {
+  for (const std::string& key : keys_of_elements()) {
+    for (const SimNode* node : nodes_) {
+      if (!node->running()) continue;
+      const ShardRef shard{key, kDistinctShard};
+      const EntryIndex& index = node->core()->executor().map().index();
+      const Entry* const entry = index.find(index.place(shard), shard);
+      if (entry == nullptr || !entry->has_bodies() || entry->part_count() == 0) continue;
+      const std::string_view body = entry->bodies().back();
+      std::string told, counted;
+      (void)answer_alone(kDistinct, body, entry->last_derived(), distinct::kCountQuestion, told);
+      (void)kDistinct.answer({&body, 1}, distinct::kCountQuestion, counted);
+      if (told != counted)
+        fail(Invariant::derived_follows_its_body,
+             node->name() + " counts another number in " + key + " than its registers");
     }
   }
 }
@@ -369,10 +390,15 @@ void World::check_merge() {
     const std::string& key = keys[random_.below(keys.size())];
     check_merge(key, static_cast<ShardIndex>(random_.below(2)));
   }
-  std::vector<std::string> bodies;
-  if (elements_) bodies = elements_->keys();
-  if (ends_) std::ranges::copy(ends_->keys_of_elements(), std::back_inserter(bodies));
+  const std::vector<std::string> bodies = keys_of_elements();
   if (!bodies.empty()) check_merge(bodies[body_draws_.below(bodies.size())], kDistinctShard);
+}
+
+std::vector<std::string> World::keys_of_elements() const {
+  std::vector<std::string> keys;
+  if (elements_) keys = elements_->keys();
+  if (ends_) std::ranges::copy(ends_->keys_of_elements(), std::back_inserter(keys));
+  return keys;
 }
 
 void World::check_merge(const std::string& key, ShardIndex shard) {

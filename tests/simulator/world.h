@@ -48,11 +48,13 @@ class World {
   void sample();
   void check_merge();
   void check_merge(const std::string& key, ShardIndex shard);
+  [[nodiscard]] std::vector<std::string> keys_of_elements() const;
   enum class Which { all, recent_and_some };  // of the keys
   void check_majorities(Which which);
   void check_bounds();
   void sample_reads();
   void check_local_reads();
+  void check_derived();
   void check_counts();
   struct Count {
     SimNode* node = nullptr;  // requested, and not answered yet

@@ -364,6 +364,37 @@ inline void answers_do_not_depend_on_the_order(const KindUnderTest& kind) {
             answer(kind, {c, join(kind, b, a)}, question));
 }
 
+// Whether a change keeps it up, forgets it or replaces the body. What nobody derived is derived.
+inline void what_is_derived_is_that_of_the_body(const KindUnderTest& kind) {
+  if (kind.rules.derivation == nullptr) return;
+  const auto check = [&](const std::string& body, DerivedPlace place) {
+    Answered told;
+    told.code = answer_alone(kind.rules, body, place, {}, told.reply);
+    RC_ASSERT(told == answer(kind, {body}, {}));
+  };
+  History history(kind);
+  for (const Step& step : any_steps(kind)) {
+    std::string body = history.copy(step);
+    std::array<char, DerivedPlace::kBytes> beside{};
+    const DerivedPlace place(beside.data());
+    place.forget();
+    if (!body.empty()) check(body, place);
+    Edit into(body.data(), body.size());
+    into.tell_derived(place);
+    std::string reply;
+    const std::string& other = history.copy({step.joined});
+    if (step.joined == step.actor) {
+      RC_ASSERT(kind.rules.apply(into, history.op(step), reply) == Code::ok);
+    } else if (!other.empty()) {
+      kind.rules.join(into, other);
+    }
+    const bool replaced = into.replaced().has_value();
+    const std::string after = history.take(step).body;
+    if (replaced) RC_ASSERT(!place.get());
+    if (!after.empty()) check(after, place);
+  }
+}
+
 // ---- bytes from anywhere ----
 
 // Either refused, or as good as any body.
@@ -473,6 +504,7 @@ inline constexpr Law kAll[] = {
     QUIPU_LAW(the_same_steps_make_the_same_states),
     QUIPU_LAW(edits_in_place_and_of_an_own_copy_are_equal),
     QUIPU_LAW(answers_do_not_depend_on_the_order),
+    QUIPU_LAW(what_is_derived_is_that_of_the_body),
     QUIPU_LAW(any_bytes_are_refused_or_a_body),
     QUIPU_LAW(a_truncated_body_is_refused_or_a_body),
     QUIPU_LAW(a_body_with_a_flipped_bit_is_refused_or_a_body),
