@@ -403,7 +403,9 @@ void NodeCore::handle(Instant now, MemberIndex from, const Heartbeat& beat) {
   view_.set_full(from, beat.full);
   namespaces_.on_heartbeat(now, from, beat.namespaces);
   replicator_.on_pulled(from, beat.pulled_epoch);
+  const bool takes_no_more = beat.full && !view_.full(from);
   if (freshness_.needs_pull(from) &&
+  if (takes_no_more) send_heartbeat(now, from);  // it may wait for that: see begin_closing()
       !anti_entropy_.about_to_repair(from, freshness_.lost_epoch(from)))
     pull(now, from);
 }
@@ -549,6 +551,7 @@ void NodeCore::send_heartbeat(Instant now, MemberIndex to) {
   beat.namespaces = namespaces_.sum();
   beat.wall = clock_.shown(now);
   out_.send(to, beat);
+  beat.full = beat.full || closes_from_.has_value();
 }
 
 void NodeCore::retry_what_is_due(Instant now) {
@@ -567,11 +570,32 @@ void NodeCore::retry_what_is_due(Instant now) {
 void NodeCore::begin_closing(Instant now, Effects& effects) {
   seals_.begin_closing();
   finish_event(now, effects);
+// The other members hear at once that this one takes no more changes, as if its disk were full, and
+// answer. What they forwarded before that is here then, since a link keeps the order. So when the
+// process ends, no change is on its way to it, and no client must wait for its return to know.
 }
 
+  coordinator_.begin_closing();
+  if (!closes_from_ && service_ == Service::all) {
+    closes_from_.emplace();
+    for (MemberIndex member = 0; member < config_.members.size(); ++member) {
+      closes_from_->push_back(freshness_.next_number(member));
+      if (member != self_ && view_.up(member)) send_heartbeat(now, member);
+    }
+  }
 Instant NodeCore::deadline() const {
   if (identity_.abandoned()) return kNever;  // only its last write is outstanding
   return std::min({next_gossip_, next_clock_, anti_entropy_.deadline(), identity_.deadline()});
+bool NodeCore::all_know_that_it_closes() const {
+  if (!closes_from_) return true;
+  for (MemberIndex member = 0; member < closes_from_->size(); ++member) {
+    if (member != self_ && view_.up(member) &&
+        freshness_.received(member) < (*closes_from_)[member])
+      return false;
+  }
+  return true;
+}
+
 }
 
 // ---- the end of every event ----
@@ -650,7 +674,8 @@ bool NodeCore::quiet() const {
   return !executor_->has_open() && seals_.all_durable() && !out_.holding() && waits_.size() == 0 &&
          forwarder_.size() == 0 && reads_.size() == 0 && queries_.size() == 0 &&
          listing_.size() == 0 && key_counts_.size() == 0 && namespaces_.size() == 0 &&
-         coordinator_.size() == 0 && residency_.quiet() && replicator_.drained();
+         coordinator_.size() == 0 && residency_.quiet() && replicator_.drained() &&
+         all_know_that_it_closes();
 }
 
 }  // namespace quipu

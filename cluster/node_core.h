@@ -129,7 +129,8 @@ class NodeCore {
   void on_tick(Instant now, Wall wall, Effects& effects);
   [[nodiscard]] Instant deadline() const;
 
-  // Nothing open waits for the gossip from now on, so that the node is soon quiet.
+  // Nothing open waits for the gossip from now on, so that the node is soon quiet. It is, once the
+  // other members know that it takes no more of their changes.
   void begin_closing(Instant now, Effects& effects);
 
   // Founded, settled, and its clock compared (or NodeSettings::clock_wait is over): it serves.
@@ -191,6 +192,7 @@ class NodeCore {
   void take_repaired();
 
   void gossip(Instant now);
+  [[nodiscard]] bool all_know_that_it_closes() const;
   void send_heartbeat(Instant now, MemberIndex to);
   void retry_what_is_due(Instant now);
   void settle_clock(Instant now);
@@ -234,7 +236,9 @@ class NodeCore {
 
   bool waits_for_clock_ = true;
   Instant clock_wait_ends_ = kNever;  // once it serves reads
-  bool in_batch_ = false;             // ops came, and their event is not finished
+  // Once it closes, by member: the first heartbeat that says so.
+  std::optional<std::vector<std::uint64_t>> closes_from_;
+  bool in_batch_ = false;  // ops came, and their event is not finished
   Instant next_gossip_;
   Instant next_clock_;
 };

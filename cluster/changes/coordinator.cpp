@@ -47,6 +47,7 @@ ShardRef shard_of(const Op& op) {
 constexpr const char* kNoWords = "the counter's kind does not understand this change";
 constexpr const char* kNoRoomInKind =
     "the counter's kind has no room for this: a size, an amount or a sum of amounts is too large";
+constexpr const char* kClosing = "this node is closing: another owner takes the change";
 constexpr const char* kNoRoom = "too many of the shard's owners have full disks";
 constexpr const char* kUnconfirmedCount =
     "no majority of the owners has confirmed the new shard count";
@@ -269,6 +270,7 @@ void Coordinator::open_session(const Job& job) {
       return forward(there, *owner);
     }
   }
+  if (is_left_to_others(origin)) return refuse(origin, Code::storage_full, kClosing);
   if (swamped_ && from_member) return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {
     if (parts_.view.edge())
@@ -428,7 +430,14 @@ void Coordinator::apply(const Job& job, Code refuse) {
   if (refuse == Code::ok) refuse = reason_to_refuse(job);
   if (refuse == Code::ok && swamped_ && job.origin.kind == Origin::Kind::member)
     refuse = Code::overloaded;
+  if (refuse == Code::ok && is_left_to_others(job.origin)) refuse = Code::storage_full;
   take(job, refuse);
+}
+
+bool Coordinator::is_left_to_others(const Origin& origin) const {
+  return closing_ && origin.kind == Origin::Kind::member &&
+         std::ranges::find(parts_.settings.same_clock, origin.who) ==
+             parts_.settings.same_clock.end();
 }
 
 // A refused op waits for nothing. If another store has replaced this one meanwhile, the op
@@ -701,6 +710,7 @@ void Coordinator::conclude(const Job& job, const Applied& applied, std::string r
     ++counts_.refused;
     const bool owners_full = applied.code == Code::storage_full && !storage_full_;
     std::string why = owners_full ? kNoRoom : text(applied.code);
+    if (owners_full && closing_) why = kClosing;
     if (applied.code == Code::undefined_namespace) why = undefined_namespace(job.op.key);
     if (applied.code == Code::wrong_type)
       why = why_wrong_type(parts_.executor, shard_of(job.op), job.placement);

@@ -69,6 +69,9 @@ class Coordinator {
   void on_tick(Instant now);
   // Memory is filling up: clients are not read, and forwarded ops are refused.
   void on_swamped(bool swamped) { swamped_ = swamped; }
+  // From now on, other nodes' changes go to other executors. Those of this node's own clients are
+  // still carried out.
+  void begin_closing() { closing_ = true; }
 
   [[nodiscard]] std::size_t size() const { return waiting_ + wholes_.size() + again_.size(); }
   struct Counts {
@@ -161,6 +164,8 @@ class Coordinator {
   [[nodiscard]] static Code reason_to_refuse(const Op& op, const Collector::Finished& first_shard);
   // No room for so many more operations that wait.
   [[nodiscard]] bool full(std::size_t more = 1) const;
+  // This node closes, and another node asks it.
+  [[nodiscard]] bool is_left_to_others(const Origin& origin) const;
   [[nodiscard]] std::vector<std::string_view> keys_of(const Op& op) const;
   [[nodiscard]] bool has_windows(const Op& op, std::string_view key) const;
   [[nodiscard]] std::vector<ShardKey> others_of(const Op& op) const;
@@ -175,6 +180,7 @@ class Coordinator {
   const Decider* decider_ = nullptr;
   bool storage_full_ = false;
   bool swamped_ = false;
+  bool closing_ = false;
   std::size_t waiting_ = 0;  // jobs that wait for a round
   std::map<std::uint64_t, Whole> wholes_;
   std::vector<Again> again_;

@@ -105,10 +105,11 @@ void Forwarder::on_session(MemberIndex from, const Done& done) {
   }
 }
 
-// At quorum, the full disk may be that of another owner.
-bool Forwarder::goes_elsewhere(const Pending& pending, Code refusal) {
+// At quorum, the full disk may be that of another owner, unless the executor has said before that
+// it takes no changes.
+bool Forwarder::goes_elsewhere(const Pending& pending, Code refusal) const {
   return refusal == Code::storage_full && pending.own_token && pending.sends == 1 &&
-         pending.op.fields().ack != Ack::quorum;
+         (pending.op.fields().ack != Ack::quorum || view_.full(pending.executor));
 }
 
 void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {

@@ -80,7 +80,7 @@ class Forwarder {
   [[nodiscard]] static bool sent_once(const Pending& pending) {
     return !pending.own_token || pending.op.fields().kind == OpKind::decide;
   }
-  [[nodiscard]] static bool goes_elsewhere(const Pending& pending, Code refusal);
+  [[nodiscard]] bool goes_elsewhere(const Pending& pending, Code refusal) const;
   enum class Resend { unsettled, all };
   void resend(MemberIndex member, Resend which);
 

@@ -63,6 +63,7 @@ std::optional<Duration> Freshness::on_heartbeat(Instant now, MemberIndex from,
     peer.newest_at = now;
   }
   mark(peer);
+  peer.received = std::max(peer.received, beat.newest);
   peer.lost = std::max(peer.lost, beat.lost_epoch);
   std::optional<Duration> travelled;
   const std::uint64_t oldest = peer.sent.empty() ? 0 : peer.sent.front().number;

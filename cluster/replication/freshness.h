@@ -48,6 +48,12 @@ class Freshness {
   [[nodiscard]] bool due(MemberIndex to, const Replicator& replicator) const;
   // Returns how long ours and this one travelled, if it tells.
   std::optional<Duration> on_heartbeat(Instant now, MemberIndex from, const Heartbeat& beat);
+  // The number of the next heartbeat to that member, and of the newest that it has received over
+  // this link.
+  [[nodiscard]] std::uint64_t next_number(MemberIndex member) const {
+    return peers_[member].next_heartbeat;
+  }
+  [[nodiscard]] std::uint64_t received(MemberIndex member) const { return peers_[member].received; }
   // A new link starts again: heartbeats and repairs of earlier links do not count.
   void on_link_up(MemberIndex member);
   // The new store does not know what the old one owed us, but other members may have got it. So
@@ -85,6 +91,7 @@ class Freshness {
     // what we sent
     std::uint64_t next_heartbeat = 1;
     std::deque<Sent> sent;
+    std::uint64_t received = 0;
     std::optional<Instant> as_of;
     // what they sent
     std::uint64_t newest = 0;  // their heartbeat's number

@@ -474,5 +474,63 @@ TEST(Adds, RefuseForwardedOnesWhileTheDiskHangsButAnswerTheirRetries) {
   EXPECT_EQ(nodes.held(executor, key), 3);
 }
 
+// ---- a node that closes ----
+
+// An owner of the key that `node` forwards its adds to.
+MemberIndex executor_of(const HandDriven& nodes, MemberIndex node, const std::string& key) {
+  for (const MemberIndex owner : nodes.owners(key))
+    if (owner != node && nodes.up(node, owner)) return owner;
+  throw std::runtime_error("no other owner is up");
+}
+
+TEST(ClosingNode, GetsNoMoreChangesOfOthersAndIsQuietOnceTheyKnow) {
+  HandDriven nodes({.nodes = 5});
+  const std::string key = nodes.key_not_of(0);
+  nodes.pass(1s);
+  const MemberIndex closing = executor_of(nodes, 0, key);
+  for (const MemberIndex node : nodes.all())
+    if (node != closing) nodes.hold(closing, node);
+  nodes.begin_closing(closing);
+  nodes.pass(50ms);
+  EXPECT_FALSE(nodes.core(closing).quiet()) << "who does not know that it closes may send to it";
+  for (const MemberIndex node : nodes.all())
+    if (node != closing) nodes.release(closing, node);
+  nodes.run();
+  EXPECT_TRUE(nodes.core(closing).quiet()) << "they answer at once";
+  const std::uint64_t executed = nodes.stat(closing, "adds_executed");
+  for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum})
+    EXPECT_EQ(nodes.code(nodes.add(0, key, 1, {.ack = ack})), Code::ok);
+  EXPECT_EQ(nodes.stat(closing, "adds_executed"), executed);
+  nodes.pass(1s);
+  EXPECT_EQ(nodes.total(0, key, ReadLevel::strong), 3);
+}
+
+TEST(ClosingNode, WhatIsOnItsWayThereGoesElsewhere) {
+  for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum}) {
+    HandDriven nodes({.nodes = 5});
+    const std::string key = nodes.key_not_of(0);
+    nodes.pass(1s);
+    const MemberIndex closing = executor_of(nodes, 0, key);
+    nodes.add(0, key, 1, {.ack = ack});
+    nodes.hold(0, closing);
+    const auto add = nodes.add(0, key, 1, {.ack = ack});
+    nodes.begin_closing(closing);
+    EXPECT_FALSE(nodes.core(closing).quiet());
+    nodes.release(0, closing);
+    nodes.pass(200ms);
+    EXPECT_EQ(nodes.code(add), Code::ok);
+    EXPECT_TRUE(nodes.core(closing).quiet());
+    nodes.cut_off(closing);
+    nodes.pass(1s);
+    EXPECT_EQ(nodes.total(0, key, ReadLevel::strong), 2);
+  }
+}
+
+TEST(ClosingNode, StillCarriesOutWhatItsOwnClientsAsked) {
+  HandDriven nodes;
+  nodes.begin_closing(0);
+  EXPECT_EQ(nodes.code(nodes.add(0, nodes.key_of(0), 1, {.ack = Ack::quorum})), Code::ok);
+}
+
 }  // namespace
 }  // namespace quipu::test
