@@ -81,7 +81,7 @@ NodeCore::NodeCore(Instant now, Wall wall, ClusterConfig config, MemberIndex sel
       coordinator_({view_, *executor_, out_, collector_, reads_, replicator_, waits_, forwarder_,
                     residency_, clock_, settings_},
                    random_.split()),
-      handshake_(view_, *executor_),
+      handshake_(view_, *executor_, settings_.speaker),
       next_gossip_(now),
       next_clock_(now) {
   executor_->judge_dates_by(clock_);
@@ -252,11 +252,10 @@ void NodeCore::on_link_lost(MemberIndex member) {
   namespaces_.on_link_lost(member);
 }
 
-void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload payload,
-                             Effects& effects) {
+void NodeCore::on_link_frame(Instant now, LinkId link, const Frame& frame, Effects& effects) {
   if (identity_.abandoned()) return;
   executor_->set_now(now);
-  Result<PeerMessage> message = decode_peer(type, payload);
+  Result<PeerMessage> message = decode_peer(frame.type, frame.payload, frame.version);
   if (message.ok()) {
     const Delta* const states = states_in(*message);
     if (states != nullptr && !is_sound(*states))
@@ -271,6 +270,10 @@ void NodeCore::on_link_frame(Instant now, LinkId link, FrameType type, Payload p
   } else if (const auto* refusal = std::get_if<Refusal>(&*message)) {
     handshake_.on_refusal(link, *refusal, effects);
   } else if (const auto from = handshake_.member(link)) {
+    if (frame.version != handshake_.versions()[*from]) {
+      effects.closes.push_back({link, "a frame of another version than was agreed on"});
+      return;
+    }
     handshake_.on_heard(now, link);
     if (executor_->meta().pins.founded) dispatch(now, *from, *message);
   }
@@ -400,12 +403,12 @@ void NodeCore::handle(Instant now, MemberIndex from, const DeltaAck& ack) {
 void NodeCore::handle(Instant now, MemberIndex from, const Heartbeat& beat) {
   const auto travelled = freshness_.on_heartbeat(now, from, beat);
   if (travelled && beat.wall != Wall{}) clock_.on_heartbeat(now, from, beat.wall, *travelled);
+  const bool takes_no_more = beat.full && !view_.full(from);
   view_.set_full(from, beat.full);
+  if (takes_no_more) send_heartbeat(now, from);  // it may wait for that: see begin_closing()
   namespaces_.on_heartbeat(now, from, beat.namespaces);
   replicator_.on_pulled(from, beat.pulled_epoch);
-  const bool takes_no_more = beat.full && !view_.full(from);
   if (freshness_.needs_pull(from) &&
-  if (takes_no_more) send_heartbeat(now, from);  // it may wait for that: see begin_closing()
       !anti_entropy_.about_to_repair(from, freshness_.lost_epoch(from)))
     pull(now, from);
 }
@@ -548,10 +551,10 @@ void NodeCore::gossip(Instant now) {
 
 void NodeCore::send_heartbeat(Instant now, MemberIndex to) {
   Heartbeat beat = freshness_.beat(now, to, replicator_);
+  beat.full = beat.full || closes_from_.has_value();
   beat.namespaces = namespaces_.sum();
   beat.wall = clock_.shown(now);
   out_.send(to, beat);
-  beat.full = beat.full || closes_from_.has_value();
 }
 
 void NodeCore::retry_what_is_due(Instant now) {
@@ -567,14 +570,11 @@ void NodeCore::retry_what_is_due(Instant now) {
   queries_.refresh(now);
 }
 
-void NodeCore::begin_closing(Instant now, Effects& effects) {
-  seals_.begin_closing();
-  finish_event(now, effects);
 // The other members hear at once that this one takes no more changes, as if its disk were full, and
 // answer. What they forwarded before that is here then, since a link keeps the order. So when the
 // process ends, no change is on its way to it, and no client must wait for its return to know.
-}
-
+void NodeCore::begin_closing(Instant now, Effects& effects) {
+  seals_.begin_closing();
   coordinator_.begin_closing();
   if (!closes_from_ && service_ == Service::all) {
     closes_from_.emplace();
@@ -583,9 +583,9 @@ void NodeCore::begin_closing(Instant now, Effects& effects) {
       if (member != self_ && view_.up(member)) send_heartbeat(now, member);
     }
   }
-Instant NodeCore::deadline() const {
-  if (identity_.abandoned()) return kNever;  // only its last write is outstanding
-  return std::min({next_gossip_, next_clock_, anti_entropy_.deadline(), identity_.deadline()});
+  finish_event(now, effects);
+}
+
 bool NodeCore::all_know_that_it_closes() const {
   if (!closes_from_) return true;
   for (MemberIndex member = 0; member < closes_from_->size(); ++member) {
@@ -596,6 +596,9 @@ bool NodeCore::all_know_that_it_closes() const {
   return true;
 }
 
+Instant NodeCore::deadline() const {
+  if (identity_.abandoned()) return kNever;  // only its last write is outstanding
+  return std::min({next_gossip_, next_clock_, anti_entropy_.deadline(), identity_.deadline()});
 }
 
 // ---- the end of every event ----
@@ -627,7 +630,7 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
   weigh_backlog(effects);
   residency_.finish_event(seals_.durable(), effects);
   forwarder_.flush(now);
-  out_.flush(handshake_.links(), effects);
+  out_.flush(handshake_.links(), handshake_.versions(), effects);
 }
 
 void NodeCore::seal_what_is_due(Effects& effects) {

@@ -106,7 +106,7 @@ class NodeCore {
   // The lower node id dials the higher. `dialed`: the member that the shell called.
   [[nodiscard]] bool dials(MemberIndex member) const;
   void on_link_open(Instant now, LinkId link, std::optional<MemberIndex> dialed, Effects& effects);
-  void on_link_frame(Instant now, LinkId link, FrameType type, Payload payload, Effects& effects);
+  void on_link_frame(Instant now, LinkId link, const Frame& frame, Effects& effects);
   void on_link_closed(Instant now, LinkId link, Effects& effects);
   // The node at the other end of an open link, if it is known.
   [[nodiscard]] std::optional<MemberIndex> peer_of(LinkId link) const {

@@ -64,6 +64,7 @@ ConfigReply NodeCore::config(std::uint64_t id) const {
   }
   reply.replication = config_.owners.replication();
   reply.owners = config_.owners.rows();
+  reply.by = settings_.speaker;
   return reply;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "protocol/message_codec.h"
 #include "protocol/message_tables.h"
@@ -312,9 +313,11 @@ Offset<wire::ConfigReply> build(Builder& builder, const ConfigReply& message) {
   const auto members = build_tables<wire::Member>(
       builder, message.members, [&](const MemberInfo& one) { return build_member(builder, one); });
   const auto owners = build_scalars<std::uint16_t>(builder, message.owners);
+  const auto release = build_release(builder, message.by);
   return wire::CreateConfigReply(builder, message.id, raw(message.cluster), name, raw(message.node),
                                  message.version, message.ready, raw(message.placement_key),
-                                 members, message.replication, owners);
+                                 members, message.replication, owners, release,
+                                 raw(message.by.frames.from), raw(message.by.frames.to));
 }
 
 void check_owners(Reader& in, const ConfigReply& message) {
@@ -340,6 +343,7 @@ void read(Reader& in, const wire::ConfigReply& from, ConfigReply& message) {
   message.replication = from.replication();
   in.copy("owners", from.owners(), message.owners);
   check_owners(in, message);
+  read_speaker(in, from, message.by);
 }
 
 // ---- StatusRequest, StatusReply ----
@@ -405,8 +409,14 @@ void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
 }
 
 // After the overloads, so that these find them all.
-constexpr auto build_client_message = [](Builder& builder, const auto& message) {
-  return build(builder, message);
+// (A table that differs between versions has a build() with the version.)
+constexpr auto build_client_message = [](Builder& builder, const auto& message,
+                                         FrameVersion version) {
+  if constexpr (requires { build(builder, message, version); }) {
+    return build(builder, message, version);
+  } else {
+    return build(builder, message);
+  }
 };
 constexpr auto read_client_message = [](Reader& in, const auto& from, auto& to) {
   read(in, from, to);
@@ -419,62 +429,98 @@ Result<Message> decode(Payload payload, const char* name) {
 
 }  // namespace
 
-void encode(std::string& out, const Op& message) {
-  append_message(out, FrameType::op, message, build_client_message);
+void encode(std::string& out, const Op& message, FrameVersion version) {
+  append_message(out, FrameType::op, message, build_client_message, version);
 }
-void encode(std::string& out, const Done& message) {
-  append_message(out, FrameType::done, message, build_client_message);
+void encode(std::string& out, const Done& message, FrameVersion version) {
+  append_message(out, FrameType::done, message, build_client_message, version);
 }
-void encode(std::string& out, const Read& message) {
-  append_message(out, FrameType::read, message, build_client_message);
+void encode(std::string& out, const Read& message, FrameVersion version) {
+  append_message(out, FrameType::read, message, build_client_message, version);
 }
-void encode(std::string& out, const Values& message) {
-  append_message(out, FrameType::values, message, build_client_message);
+void encode(std::string& out, const Values& message, FrameVersion version) {
+  append_message(out, FrameType::values, message, build_client_message, version);
 }
-void encode(std::string& out, const Query& message) {
-  append_message(out, FrameType::query, message, build_client_message);
+void encode(std::string& out, const Query& message, FrameVersion version) {
+  append_message(out, FrameType::query, message, build_client_message, version);
 }
-void encode(std::string& out, const QueryReply& message) {
-  append_message(out, FrameType::query_reply, message, build_client_message);
+void encode(std::string& out, const QueryReply& message, FrameVersion version) {
+  append_message(out, FrameType::query_reply, message, build_client_message, version);
 }
-void encode(std::string& out, const List& message) {
-  append_message(out, FrameType::list, message, build_client_message);
+void encode(std::string& out, const List& message, FrameVersion version) {
+  append_message(out, FrameType::list, message, build_client_message, version);
 }
-void encode(std::string& out, const Keys& message) {
-  append_message(out, FrameType::keys, message, build_client_message);
+void encode(std::string& out, const Keys& message, FrameVersion version) {
+  append_message(out, FrameType::keys, message, build_client_message, version);
 }
-void encode(std::string& out, const CountKeys& message) {
-  append_message(out, FrameType::size, message, build_client_message);
+void encode(std::string& out, const CountKeys& message, FrameVersion version) {
+  append_message(out, FrameType::size, message, build_client_message, version);
 }
-void encode(std::string& out, const KeyCount& message) {
-  append_message(out, FrameType::sized, message, build_client_message);
+void encode(std::string& out, const KeyCount& message, FrameVersion version) {
+  append_message(out, FrameType::sized, message, build_client_message, version);
 }
-void encode(std::string& out, const NamespaceRequest& message) {
-  append_message(out, FrameType::namespaces, message, build_client_message);
+void encode(std::string& out, const NamespaceRequest& message, FrameVersion version) {
+  append_message(out, FrameType::namespaces, message, build_client_message, version);
 }
-void encode(std::string& out, const NamespaceReply& message) {
-  append_message(out, FrameType::namespaces_reply, message, build_client_message);
+void encode(std::string& out, const NamespaceReply& message, FrameVersion version) {
+  append_message(out, FrameType::namespaces_reply, message, build_client_message, version);
 }
-void encode(std::string& out, const RangeRequest& message) {
-  append_message(out, FrameType::range, message, build_client_message);
+void encode(std::string& out, const RangeRequest& message, FrameVersion version) {
+  append_message(out, FrameType::range, message, build_client_message, version);
 }
-void encode(std::string& out, const RangeReply& message) {
-  append_message(out, FrameType::range_reply, message, build_client_message);
+void encode(std::string& out, const RangeReply& message, FrameVersion version) {
+  append_message(out, FrameType::range_reply, message, build_client_message, version);
 }
-void encode(std::string& out, const ConfigRequest& message) {
-  append_message(out, FrameType::config, message, build_client_message);
+void encode(std::string& out, const ConfigRequest& message, FrameVersion version) {
+  append_message(out, FrameType::config, message, build_client_message, version);
 }
-void encode(std::string& out, const ConfigReply& message) {
-  append_message(out, FrameType::config_reply, message, build_client_message);
+void encode(std::string& out, const ConfigReply& message, FrameVersion version) {
+  append_message(out, FrameType::config_reply, message, build_client_message, version);
 }
-void encode(std::string& out, const StatusRequest& message) {
-  append_message(out, FrameType::status, message, build_client_message);
+void encode(std::string& out, const StatusRequest& message, FrameVersion version) {
+  append_message(out, FrameType::status, message, build_client_message, version);
 }
-void encode(std::string& out, const StatusReply& message) {
-  append_message(out, FrameType::status_reply, message, build_client_message);
+void encode(std::string& out, const StatusReply& message, FrameVersion version) {
+  append_message(out, FrameType::status_reply, message, build_client_message, version);
 }
-void encode(std::string& out, const Refusal& message) {
-  append_message(out, FrameType::refusal, message, build_client_message);
+void encode(std::string& out, const Refusal& message, FrameVersion version) {
+  append_message(out, FrameType::refusal, message, build_client_message, version);
+}
+
+void encode_again(std::string& out, std::string_view frame, FrameVersion version) {
+  if (version == spoken_versions().from) {
+    out.append(frame);
+    return;
+  }
+  FrameDecoder decoder;
+  const std::span<std::byte> room = decoder.prepare(frame.size());
+  std::memcpy(room.data(), frame.data(), frame.size());
+  decoder.commit(frame.size());
+  const Result<std::optional<Frame>> cut = decoder.next();
+  QUIPU_CHECK(cut.ok() && *cut, "a frame of this build can be read", frame.size());
+  const Payload payload = (*cut)->payload;
+  switch ((*cut)->type) {
+    case FrameType::op:
+      return encode(out, decode_op(payload).value(), version);
+    case FrameType::read:
+      return encode(out, decode_read(payload).value(), version);
+    case FrameType::list:
+      return encode(out, decode_list(payload).value(), version);
+    case FrameType::config:
+      return encode(out, decode_config_request(payload).value(), version);
+    case FrameType::status:
+      return encode(out, decode_status_request(payload).value(), version);
+    case FrameType::size:
+      return encode(out, decode_count_keys(payload).value(), version);
+    case FrameType::namespaces:
+      return encode(out, decode_namespace_request(payload).value(), version);
+    case FrameType::range:
+      return encode(out, decode_range_request(payload).value(), version);
+    case FrameType::query:
+      return encode(out, decode_query(payload).value(), version);
+    default:
+      QUIPU_CHECK(false, "only requests are sent again", (*cut)->type);
+  }
 }
 
 Result<Op> decode_op(Payload payload) {

@@ -17,6 +17,7 @@
 
 #include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
+#include "protocol/release.h"
 #include "protocol/state.h"
 #include "quipu/kind.h"
 #include "quipu/levels.h"
@@ -255,6 +256,7 @@ struct ConfigReply {
   std::vector<MemberInfo> members{};
   std::uint8_t replication = 0;         // owners per partition
   std::vector<std::uint16_t> owners{};  // kPartitions × replication indices into members
+  Speaker by = this_build();            // the node that answers
 };
 
 struct StatusRequest {
@@ -297,6 +299,7 @@ struct StatusReply {
 struct Refusal {
   Code code = Code::protocol_error;
   std::string detail{};
+  Speaker by = this_build();
 };
 
 }  // namespace quipu

@@ -95,9 +95,12 @@ Status refused(std::string why) { return {Code::protocol_error, std::move(why)};
 
 Status check(const Header& header, std::uint64_t salt) {
   const std::uint64_t size = kFrameHeader + std::uint64_t{header.length};
-  if (header.version != kFrameVersion) {
+  const bool greets = is_greeting(FrameType{header.type});
+  const FrameVersions spoken =
+      greets ? FrameVersions{kGreetingVersion, kGreetingVersion} : spoken_versions();
+  if (!spoken.contain(FrameVersion{header.version})) {
     return refused("frame of version " + std::to_string(header.version) + ": this side speaks " +
-                   std::to_string(kFrameVersion));
+                   std::to_string(raw(spoken.from)) + " to " + std::to_string(raw(spoken.to)));
   }
   const bool by_member = salt != 0 && follows_handshake(FrameType{header.type});
   if (const std::size_t most = by_member ? kMaxPeerFrame : kMaxFrame; size > most) {
@@ -117,13 +120,13 @@ Status check(const Header& header, std::uint64_t salt) {
 }  // namespace
 
 void append_frame(std::string& out, FrameType type, std::span<const std::byte> payload,
-                  std::uint64_t salt) {
+                  FrameVersion version, std::uint64_t salt) {
   const std::size_t length = padded(payload.size());
   const std::size_t size = kFrameHeader + length;
   QUIPU_CHECK(size <= (follows_handshake(type) ? kMaxPeerFrame : kMaxFrame),
               "a frame fits its reader's limit", size);
-  const Header header{kFrameMagic, kFrameVersion, static_cast<std::uint16_t>(type),
-                      static_cast<std::uint32_t>(length), 0};
+  const Header header{kFrameMagic, raw(is_greeting(type) ? kGreetingVersion : version),
+                      static_cast<std::uint16_t>(type), static_cast<std::uint32_t>(length), 0};
   const std::size_t begin = out.size();
   out.reserve(begin + size);  // to grow once
   out.append(reinterpret_cast<const char*>(&header), sizeof header);
@@ -155,7 +158,9 @@ Result<std::optional<Frame>> next_frame(ReadBuffer& in, std::uint64_t salt) {
   }
   in.consume(size);
   return std::optional<Frame>(
-      {type, {reinterpret_cast<const std::byte*>(at) + kFrameHeader, header.length}});
+      {type,
+       FrameVersion{header.version},
+       {reinterpret_cast<const std::byte*>(at) + kFrameHeader, header.length}});
 }
 
 }  // namespace quipu

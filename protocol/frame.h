@@ -11,8 +11,11 @@
 // with the salt: 0 on the client port and for Hello and Refusal, the cluster id
 // for everything else between peers, so that another cluster's frames fail here.
 //
-// Invariant: a frame that is too long, of another version or with a length that is not a
-// multiple of 8 is refused from its header alone, before its payload is buffered.
+// Hello and Refusal are of version 1 for ever, and never get another field: they are how two
+// releases find out which versions both speak (release.h).
+//
+// Invariant: a frame that is too long, of a version that this side does not speak or with a length
+// that is not a multiple of 8 is refused from its header alone, before its payload is buffered.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +25,13 @@
 #include <string>
 
 #include "protocol/read_buffer.h"
+#include "protocol/release.h"
 #include "quipu/status.h"
 
 namespace quipu {
 
 inline constexpr std::uint8_t kFrameMagic = 0xfe;
-inline constexpr std::uint8_t kFrameVersion = 2;  // 2: counters may end
+inline constexpr FrameVersion kGreetingVersion{1};  // of Hello and Refusal
 inline constexpr std::size_t kFrameHeader = 16;
 inline constexpr std::size_t kMaxFrame = std::size_t{1} << 20;  // header included
 // The limit between members, after their handshake. A body of kMaxBodies fits, and small states
@@ -77,13 +81,19 @@ enum class FrameType : std::uint16_t {
   prefixes = 218,
 };
 
-// Appends one frame to `out`. REQUIRES: kFrameHeader + payload fits kMaxFrame; of a type that
-// members send after their handshake, kMaxPeerFrame.
+[[nodiscard]] constexpr bool is_greeting(FrameType type) {
+  return type == FrameType::hello || type == FrameType::refusal;
+}
+
+// Appends one frame to `out`. `version`: of its payload; a greeting has its own. REQUIRES:
+// kFrameHeader + payload fits kMaxFrame; of a type that members send after their handshake,
+// kMaxPeerFrame.
 void append_frame(std::string& out, FrameType type, std::span<const std::byte> payload,
-                  std::uint64_t salt = 0);
+                  FrameVersion version, std::uint64_t salt = 0);
 
 struct Frame {
   FrameType type;
+  FrameVersion version;                // one that this build speaks; of a greeting, its own
   std::span<const std::byte> payload;  // 8-aligned; valid as long as the buffer's bytes are
 };
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "protocol/client_messages.h"
 #include "protocol/frame.h"
@@ -19,25 +20,42 @@
 namespace quipu {
 
 // ---- client port ----
-void encode(std::string& out, const Op& message);
-void encode(std::string& out, const Done& message);
-void encode(std::string& out, const Read& message);
-void encode(std::string& out, const Values& message);
-void encode(std::string& out, const Query& message);
-void encode(std::string& out, const QueryReply& message);
-void encode(std::string& out, const List& message);
-void encode(std::string& out, const Keys& message);
-void encode(std::string& out, const CountKeys& message);
-void encode(std::string& out, const KeyCount& message);
-void encode(std::string& out, const NamespaceRequest& message);
-void encode(std::string& out, const NamespaceReply& message);
-void encode(std::string& out, const RangeRequest& message);
-void encode(std::string& out, const RangeReply& message);
-void encode(std::string& out, const ConfigRequest& message);
-void encode(std::string& out, const ConfigReply& message);
-void encode(std::string& out, const StatusRequest& message);
-void encode(std::string& out, const StatusReply& message);
-void encode(std::string& out, const Refusal& message);
+// Without a version: the lowest that this build speaks, for a sender that has not heard what the
+// other side speaks.
+void encode(std::string& out, const Op& message, FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Done& message, FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Read& message, FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Values& message, FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Query& message, FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const QueryReply& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const List& message, FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Keys& message, FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const CountKeys& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const KeyCount& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const NamespaceRequest& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const NamespaceReply& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const RangeRequest& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const RangeReply& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const ConfigRequest& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const ConfigReply& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const StatusRequest& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const StatusReply& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Refusal& message,
+            FrameVersion version = spoken_versions().from);
+
+// The request of that frame, in another version. REQUIRES: encode() made the frame, in the lowest.
+void encode_again(std::string& out, std::string_view frame, FrameVersion version);
 
 using Payload = std::span<const std::byte>;
 [[nodiscard]] Result<Op> decode_op(Payload payload);
@@ -60,10 +78,21 @@ using Payload = std::span<const std::byte>;
 [[nodiscard]] Result<StatusReply> decode_status_reply(Payload payload);
 [[nodiscard]] Result<Refusal> decode_refusal(Payload payload);
 
+// For people: why the other side, as named here, refuses this build's frames.
+[[nodiscard]] inline std::string reason(const Refusal& refusal,
+                                        std::string_view they = "the node") {
+  return common_version(refusal.by.frames, spoken_versions())
+             ? refusal.detail
+             : no_common_version(they, refusal.by, this_build());
+}
+
 // ---- peer port ----
 // Hello and Refusal carry salt 0, all others the cluster id (frame.h).
-void encode_peer(std::string& out, const PeerMessage& message, ClusterId cluster);
-[[nodiscard]] Result<PeerMessage> decode_peer(FrameType type, Payload payload);
-[[nodiscard]] bool is_greeting(FrameType type);
+// `version`: that of the link; a greeting has its own.
+void encode_peer(std::string& out, const PeerMessage& message, ClusterId cluster,
+                 FrameVersion version = spoken_versions().from);
+// `version`: the frame's.
+[[nodiscard]] Result<PeerMessage> decode_peer(FrameType type, Payload payload,
+                                              FrameVersion version = spoken_versions().from);
 
 }  // namespace quipu

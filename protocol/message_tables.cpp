@@ -87,14 +87,21 @@ void read_kinds(Reader& in, const Bytes* from, std::size_t keys, std::vector<Kin
   if (std::ranges::all_of(kinds, is_sum)) in.refuse("kinds", "are all sums, which goes unsaid");
 }
 
+Offset<flatbuffers::String> build_release(Builder& builder, const Speaker& speaker) {
+  return build_detail(builder, speaker.release, kMaxDetail);
+}
+
 Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal) {
   const auto detail = build_detail(builder, refusal.detail, kMaxDetail);
-  return wire::CreateRefusal(builder, static_cast<std::uint16_t>(refusal.code), detail);
+  const auto release = build_release(builder, refusal.by);
+  return wire::CreateRefusal(builder, static_cast<std::uint16_t>(refusal.code), detail, release,
+                             raw(refusal.by.frames.from), raw(refusal.by.frames.to));
 }
 
 void read(Reader& in, const wire::Refusal& from, Refusal& refusal) {
   refusal.code = Code{from.code()};
   refusal.detail = read_detail(in, from.detail());
+  read_speaker(in, from, refusal.by);
 }
 
 }  // namespace quipu

@@ -34,6 +34,16 @@ void read(Reader& in, const wire::Done& from, Done& done);
 [[nodiscard]] Offset<wire::Refusal> build(Builder& builder, const Refusal& refusal);
 void read(Reader& in, const wire::Refusal& from, Refusal& refusal);
 
+[[nodiscard]] Offset<flatbuffers::String> build_release(Builder& builder, const Speaker& speaker);
+// Any release, but a sound range. `table`: one with the three fields of a speaker.
+template <class Table>
+void read_speaker(Reader& in, const Table& table, Speaker& speaker) {
+  speaker.release = read_detail(in, table.release());
+  speaker.frames = {FrameVersion{table.frames_from()}, FrameVersion{table.frames_to()}};
+  if (speaker.frames.from == FrameVersion{} || speaker.frames.from > speaker.frames.to)
+    in.refuse("frames", "are no versions");
+}
+
 // Keys, one after the other.
 template <class Key>
 Offset<wire::KeyList> build_keys(Builder& builder, const std::vector<Key>& keys) {
@@ -62,12 +72,12 @@ void read_keys(Reader& in, const wire::KeyList* from, std::size_t limit, std::ve
 [[nodiscard]] Offset<Bytes> build_kinds(Builder& builder, const std::vector<Kind>& kinds);
 void read_kinds(Reader& in, const Bytes* from, std::size_t keys, std::vector<Kind>& kinds);
 
-// Appends the frame of one message. `build_table` builds its table.
+// Appends the frame of one message. `build_table` builds its table of that version.
 template <class Message, class BuildTable>
 void append_message(std::string& out, FrameType type, const Message& message,
-                    BuildTable build_table, std::uint64_t salt = 0) {
+                    BuildTable build_table, FrameVersion version, std::uint64_t salt = 0) {
   Builder& builder = fresh_builder();
-  append_frame(out, type, finish(builder, build_table(builder, message)), salt);
+  append_frame(out, type, finish(builder, build_table(builder, message, version)), version, salt);
 }
 
 }  // namespace quipu

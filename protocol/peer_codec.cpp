@@ -56,8 +56,10 @@ void read_shards(Reader& in, const wire::ShardList* from, std::vector<ShardKey>&
 Offset<wire::Hello> build(Builder& builder, const Hello& message) {
   const auto pins = build(builder, message.pins);
   const auto versions = build_versions(builder, message.versions);
+  const auto release = build_release(builder, message.by);
   return wire::CreateHello(builder, raw(message.cluster), raw(message.node), raw(message.store),
-                           raw(message.boot), message.marked, message.welcome, pins, versions);
+                           raw(message.boot), message.marked, message.welcome, pins, versions,
+                           release, raw(message.by.frames.from), raw(message.by.frames.to));
 }
 
 void read(Reader& in, const wire::Hello& from, Hello& message) {
@@ -69,6 +71,7 @@ void read(Reader& in, const wire::Hello& from, Hello& message) {
   message.welcome = from.welcome();
   read(in, from.pins(), message.pins);
   read_versions(in, from.versions(), message.versions);
+  read_speaker(in, from, message.by);
 }
 
 // ---- replication ----
@@ -388,17 +391,28 @@ void read(Reader& in, const wire::KeyCountPart& from, KeyCountPart& message) {
 }
 
 // After the overloads, so that these find them all.
-constexpr auto build_peer_message = [](Builder& builder, const auto& message) {
-  return build(builder, message);
-};
-constexpr auto read_peer_message = [](Reader& in, const auto& from, auto& to) {
-  read(in, from, to);
+// (A table that differs between versions has a build() and a read() with the version.)
+constexpr auto build_peer_message = [](Builder& builder, const auto& message,
+                                       FrameVersion version) {
+  if constexpr (requires { build(builder, message, version); }) {
+    return build(builder, message, version);
+  } else {
+    return build(builder, message);
+  }
 };
 
 template <class Table, class Message>
-Result<PeerMessage> decode_as(Payload payload, const char* name) {
+Result<PeerMessage> decode_as(Payload payload, FrameVersion version, const char* name) {
+  const auto read_table = [version](Reader& in, const Table& from, Message& to) {
+    if constexpr (requires { read(in, from, to, version); }) {
+      read(in, from, to, version);
+    } else {
+      static_cast<void>(version);
+      read(in, from, to);
+    }
+  };
   Result<Message> message =
-      read_message<Table, Message>(payload, Code::protocol_error, name, read_peer_message);
+      read_message<Table, Message>(payload, Code::protocol_error, name, read_table);
   if (!message.ok()) return message.status();
   return PeerMessage(std::move(*message));
 }
@@ -425,56 +439,55 @@ FrameType type_of(const Prefixes&) { return FrameType::prefixes; }
 
 }  // namespace
 
-bool is_greeting(FrameType type) { return type == FrameType::hello || type == FrameType::refusal; }
-
-void encode_peer(std::string& out, const PeerMessage& message, ClusterId cluster) {
+void encode_peer(std::string& out, const PeerMessage& message, ClusterId cluster,
+                 FrameVersion version) {
   std::visit(
       [&](const auto& one) {
-        append_message(out, type_of(one), one, build_peer_message, raw(cluster));
+        append_message(out, type_of(one), one, build_peer_message, version, raw(cluster));
       },
       message);
 }
 
-Result<PeerMessage> decode_peer(FrameType type, Payload payload) {
+Result<PeerMessage> decode_peer(FrameType type, Payload payload, FrameVersion version) {
   switch (type) {
     case FrameType::hello:
-      return decode_as<wire::Hello, Hello>(payload, "Hello");
+      return decode_as<wire::Hello, Hello>(payload, version, "Hello");
     case FrameType::refusal:
-      return decode_as<wire::Refusal, Refusal>(payload, "Refusal");
+      return decode_as<wire::Refusal, Refusal>(payload, version, "Refusal");
     case FrameType::delta:
-      return decode_as<wire::DeltaFrame, DeltaFrame>(payload, "DeltaFrame");
+      return decode_as<wire::DeltaFrame, DeltaFrame>(payload, version, "DeltaFrame");
     case FrameType::delta_ack:
-      return decode_as<wire::DeltaAck, DeltaAck>(payload, "DeltaAck");
+      return decode_as<wire::DeltaAck, DeltaAck>(payload, version, "DeltaAck");
     case FrameType::beat:
-      return decode_as<wire::Heartbeat, Heartbeat>(payload, "Heartbeat");
+      return decode_as<wire::Heartbeat, Heartbeat>(payload, version, "Heartbeat");
     case FrameType::forward:
-      return decode_as<wire::Forward, Forward>(payload, "Forward");
+      return decode_as<wire::Forward, Forward>(payload, version, "Forward");
     case FrameType::forwarded:
-      return decode_as<wire::Forwarded, Forwarded>(payload, "Forwarded");
+      return decode_as<wire::Forwarded, Forwarded>(payload, version, "Forwarded");
     case FrameType::collect:
-      return decode_as<wire::Collect, Collect>(payload, "Collect");
+      return decode_as<wire::Collect, Collect>(payload, version, "Collect");
     case FrameType::collected:
-      return decode_as<wire::Collected, Collected>(payload, "Collected");
+      return decode_as<wire::Collected, Collected>(payload, version, "Collected");
     case FrameType::write_back:
-      return decode_as<wire::WriteBack, WriteBack>(payload, "WriteBack");
+      return decode_as<wire::WriteBack, WriteBack>(payload, version, "WriteBack");
     case FrameType::written_back:
-      return decode_as<wire::WrittenBack, WrittenBack>(payload, "WrittenBack");
+      return decode_as<wire::WrittenBack, WrittenBack>(payload, version, "WrittenBack");
     case FrameType::pull:
-      return decode_as<wire::Pull, Pull>(payload, "Pull");
+      return decode_as<wire::Pull, Pull>(payload, version, "Pull");
     case FrameType::pulled:
-      return decode_as<wire::Pulled, Pulled>(payload, "Pulled");
+      return decode_as<wire::Pulled, Pulled>(payload, version, "Pulled");
     case FrameType::list_part:
-      return decode_as<wire::ListPart, ListPart>(payload, "ListPart");
+      return decode_as<wire::ListPart, ListPart>(payload, version, "ListPart");
     case FrameType::listed_part:
-      return decode_as<wire::ListedPart, ListedPart>(payload, "ListedPart");
+      return decode_as<wire::ListedPart, ListedPart>(payload, version, "ListedPart");
     case FrameType::count_keys_part:
-      return decode_as<wire::CountKeysPart, CountKeysPart>(payload, "CountKeysPart");
+      return decode_as<wire::CountKeysPart, CountKeysPart>(payload, version, "CountKeysPart");
     case FrameType::key_count_part:
-      return decode_as<wire::KeyCountPart, KeyCountPart>(payload, "KeyCountPart");
+      return decode_as<wire::KeyCountPart, KeyCountPart>(payload, version, "KeyCountPart");
     case FrameType::definitions:
-      return decode_as<wire::Namespaces, Namespaces>(payload, "Namespaces");
+      return decode_as<wire::Namespaces, Namespaces>(payload, version, "Namespaces");
     case FrameType::prefixes:
-      return decode_as<wire::Prefixes, Prefixes>(payload, "Prefixes");
+      return decode_as<wire::Prefixes, Prefixes>(payload, version, "Prefixes");
     default:
       return {Code::protocol_error,
               "frame of type " + std::to_string(static_cast<unsigned>(type)) + " on the peer port"};

@@ -41,6 +41,7 @@ struct Hello {
   bool welcome = false;  // the sender has accepted the receiver, durably
   Pins pins{};
   std::vector<VersionEntry> versions{};
+  Speaker by = this_build();  // the sender
 };
 
 // Outbox frames are numbered per link. Each is acked by itself, when the receiver's merged

@@ -77,7 +77,7 @@ ClientChanges::Ask& ClientChanges::ask_shards(const std::string& key, ClientEffe
   read.id = at->second = ids_.take();
   read.timeout_ms = server_timeout(settings_.try_timeout, settings_.try_timeout);
   read.keys.push_back(key);
-  encode(effects.frames(*link_), read);
+  encode(effects.frames(*link_), read, links_.version());
   return asks_.emplace(read.id, Ask{key}).first->second;
 }
 
@@ -136,7 +136,7 @@ void ClientChanges::open_session(Instant now, RemoteExecutor& at, ClientEffects&
   op.kind = OpKind::open_session;
   op.timeout_ms = server_timeout(settings_.try_timeout, settings_.try_timeout);
   op.token.store = at.store();
-  encode(effects.frames(*link_), op);
+  encode(effects.frames(*link_), op, links_.version());
 }
 
 // An apply needs words. A cluster that is not founded has no salt to make them with.
@@ -167,7 +167,7 @@ void ClientChanges::send(Instant now, Entry entry, ClientEffects& effects) {
   op.token = entry->token;
   op.ttl_ms = static_cast<std::uint64_t>(entry->ttl.count());
   op.at_ms = entry->at_ms;
-  encode(effects.frames(*link_), op);
+  encode(effects.frames(*link_), op, links_.version());
   to.on_sent(now);
   move(entry, sent_);
 }

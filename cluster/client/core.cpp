@@ -385,7 +385,8 @@ void ClientCore::on_frame(Instant now, ConnectionId connection, FrameType type, 
   links_.on_heard(now, connection);
   if (type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(payload);
-    break_off(now, connection, refusal.ok() ? refusal->detail : "refused us", effects);
+    if (!refusal.ok()) return break_off(now, connection, "refused us", effects);
+    after(now, links_.on_refused(now, connection, *refusal, effects), effects);
   } else if (type == FrameType::config_reply) {
     const Result<ConfigReply> reply = decode_config_reply(payload);
     if (!reply.ok()) {

@@ -23,6 +23,7 @@ ClientLinks::ClientLinks(const ClientSettings& settings)
     : settings_(settings),
       addresses_(settings.seeds),
       failures_(addresses_.size()),
+      versions_(addresses_.size(), spoken_versions().from),
       backoff_(settings.backoff_first) {
   QUIPU_CHECK(!addresses_.empty(), "the settings name a seed");
   describe_trouble();
@@ -49,11 +50,31 @@ void ClientLinks::on_connected(Instant now, ConnectionId connection, ClientEffec
   if (!is_candidate(connection)) return;
   candidate_->since = now;
   candidate_->asked = true;
-  encode(effects.frames(connection), ConfigRequest{.id = kConfigId});
+  encode(effects.frames(connection), ConfigRequest{.id = kConfigId},
+         versions_[candidate_->address]);
 }
 
 ClientLinks::Event ClientLinks::on_closed(Instant now, ConnectionId connection, std::string why) {
   return drop(now, connection, {std::move(why)});
+}
+
+ClientLinks::Event ClientLinks::on_refused(Instant now, ConnectionId connection,
+                                           const Refusal& refusal, ClientEffects& effects) {
+  const Link* const link = is_current(connection)     ? &*current_
+                           : is_candidate(connection) ? &*candidate_
+                                                      : nullptr;
+  if (link == nullptr) return Event::none;
+  const auto version = common_version(spoken_versions(), refusal.by.frames);
+  if (!version) return give_up(now, connection, reason(refusal), effects);
+  const bool other = versions_[link->address] != *version;
+  versions_[link->address] = *version;
+  const bool dials_again = other && is_candidate(connection);
+  const Event event = give_up(now, connection, refusal.detail, effects);
+  if (dials_again) {  // the same address, in its version
+    next_address_ = (next_address_ + addresses_.size() - 1) % addresses_.size();
+    dial_at_ = now;
+  }
+  return event;
 }
 
 ClientLinks::Event ClientLinks::give_up(Instant now, ConnectionId connection, std::string why,
@@ -161,6 +182,8 @@ ClientLinks::Event ClientLinks::on_config(Instant now, ConnectionId connection,
   }
   if (current_ && !reply.ready) return give_up(now, connection, "it is not ready", effects);
   candidate_->ready = reply.ready;
+  versions_[candidate_->address] =
+      common_version(spoken_versions(), reply.by.frames).value_or(versions_[candidate_->address]);
   take_candidate(now, effects);
   cluster_ = reply.cluster;
   learn_addresses(reply);
@@ -195,6 +218,7 @@ void ClientLinks::learn_addresses(const ConfigReply& reply) {
     if (!known) addresses_.push_back(member.client_address);
   }
   failures_.resize(addresses_.size());
+  versions_.resize(addresses_.size(), spoken_versions().from);
 }
 
 void ClientLinks::on_heard(Instant now, ConnectionId connection) {
@@ -209,7 +233,7 @@ void ClientLinks::set_waiting(Instant now, bool waiting) {
 void ClientLinks::ask_config(ClientEffects& effects) {
   if (!current_ || current_->asked) return;
   current_->asked = true;
-  encode(effects.frames(current_->connection), ConfigRequest{.id = kConfigId});
+  encode(effects.frames(current_->connection), ConfigRequest{.id = kConfigId}, version());
 }
 
 ClientLinks::Event ClientLinks::watch_current(Instant now, ClientEffects& effects) {

@@ -8,6 +8,10 @@
 // Better: the first seed, or any node that is ready if the current one is not. While the
 // current one is not ready, each other address is tried once without a pause. A node of
 // another cluster than that of the first node that answered is never chosen.
+//
+// The first frame to an address is of the lowest version that this build speaks. If the node does
+// not speak that, its Refusal says what it speaks, and it is dialed again. After its ConfigReply,
+// frames have the highest common version.
 #pragma once
 
 #include <optional>
@@ -18,6 +22,7 @@
 #include "cluster/client/settings.h"
 #include "protocol/client_messages.h"
 #include "protocol/instant.h"
+#include "protocol/release.h"
 
 namespace quipu {
 
@@ -38,6 +43,9 @@ class ClientLinks {
   // The answer to kConfigId.
   [[nodiscard]] Event on_config(Instant now, ConnectionId connection, const ConfigReply& reply,
                                 ClientEffects& effects);
+  // The other side refuses the connection.
+  [[nodiscard]] Event on_refused(Instant now, ConnectionId connection, const Refusal& refusal,
+                                 ClientEffects& effects);
   // Closes the connection: it sent nonsense.
   [[nodiscard]] Event give_up(Instant now, ConnectionId connection, std::string why,
                               ClientEffects& effects);
@@ -51,6 +59,8 @@ class ClientLinks {
   void ask_config(ClientEffects& effects);
 
   [[nodiscard]] std::optional<ConnectionId> current() const;
+  // Of frames to the current node. REQUIRES: there is one.
+  [[nodiscard]] FrameVersion version() const { return versions_[current_->address]; }
   [[nodiscard]] std::size_t taken() const { return taken_; }
   // By address: why it is not connected.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
@@ -89,6 +99,7 @@ class ClientLinks {
   const ClientSettings& settings_;
   std::vector<std::string> addresses_;  // the seeds, then other members
   std::vector<Failure> failures_;       // by address
+  std::vector<FrameVersion> versions_;  // by address: of the frames to it
   std::optional<Link> current_;
   std::optional<Link> candidate_;
   std::size_t next_address_ = 0;

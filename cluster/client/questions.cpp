@@ -5,6 +5,7 @@
 
 #include "cluster/retry/retry_action.h"
 #include "protocol/check.h"
+#include "protocol/message_codec.h"
 
 namespace quipu {
 
@@ -22,7 +23,7 @@ void ClientQuestions::send(Entry entry, ClientEffects& effects) {
   ask.doubt |= ask.open;
   ask.open = true;
   ask.again = kNever;
-  effects.frames(*link_) += ask.question.frame;
+  encode_again(effects.frames(*link_), ask.question.frame, links_.version());
 }
 
 ClientQuestions::Entry ClientQuestions::find(std::uint64_t id, Kind kind) {

@@ -1,7 +1,7 @@
 // questions.h: requests that may be executed any number of times: reads, queries, lists, raises,
 // questions for the config, and requests about namespaces.
 //
-//   asked ──answer──▶ finished        every new link: asked again, the same bytes
+//   asked ──answer──▶ finished        every new link: asked again, in that link's version
 //
 // Each goes to the connected node, and again if it is refused for now. It ends at its deadline
 // at the latest: with the last refusal, or with `unavailable` if there was none. A raise, or a
@@ -41,7 +41,7 @@ class ClientQuestions {
     CallId call{};
     std::size_t values = 0;  // for a read: how many keys it has
     Instant deadline{};
-    std::string frame{};  // of the request, with next_id()
+    std::string frame{};  // of the request, with next_id(), in the lowest version
   };
   [[nodiscard]] std::uint64_t next_id() { return ids_.take(); }
   void ask(std::uint64_t id, Question question, ClientEffects& effects);

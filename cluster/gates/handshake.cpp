@@ -6,10 +6,12 @@
 
 namespace quipu {
 
-Handshake::Handshake(View& view, Executor& executor)
+Handshake::Handshake(View& view, Executor& executor, const Speaker& speaker)
     : view_(view),
       executor_(executor),
+      speaker_(speaker),
       up_(view.size()),
+      versions_(view.size()),
       refused_(view.size()),
       foundings_(view.size()) {}
 
@@ -80,6 +82,7 @@ void Handshake::say_hello(LinkId link, Link& to, Effects& effects) const {
   hello.marked = meta.marked;
   hello.welcome = to.welcome_sent;
   hello.pins = meta.pins;
+  hello.by = speaker_;
   hello.versions = meta.versions;
   merge_versions(hello.versions, heard_);
   std::string frame;
@@ -91,7 +94,7 @@ void Handshake::refuse(LinkId link, Code code, std::string why, Effects& effects
   if (const auto at = open_.find(link); at != open_.end() && at->second.member)
     refused_[*at->second.member] = why;
   std::string frame;
-  encode_peer(frame, Refusal{code, why}, executor_.meta().cluster);
+  encode_peer(frame, Refusal{code, why, speaker_}, executor_.meta().cluster);
   effects.sends.push_back({link, std::move(frame)});
   effects.closes.push_back({link, std::move(why)});
 }
@@ -124,6 +127,13 @@ Handshake::Progress Handshake::on_hello(Instant now, LinkId id, const Hello& hel
     return {};
   }
   link.member = member;
+  const auto version = common_version(speaker_.frames, hello.by.frames);
+  if (!version) {
+    const std::string& name = view_.config().members[member].name;
+    refuse(id, Code::cannot_start, no_common_version(name, hello.by, speaker_), effects);
+    return {};
+  }
+  link.version = *version;
   Progress progress;
   std::string refusal = meet_store(member, hello, progress);
   if (progress.pins_changed) progress.ended = leave_replaced(effects);
@@ -245,6 +255,7 @@ void Handshake::raise(LinkId id, Link& link, Progress& progress) {
   QUIPU_CHECK(view_.up(member) == up_[member].has_value(), "a member is up while its link is",
               member, id);
   up_[member] = id;
+  versions_[member] = link.version;
   view_.set_up(member, true);
   progress.up = member;
 }

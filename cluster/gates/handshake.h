@@ -6,6 +6,9 @@
 // Each side sends Hello when a link opens, again with `welcome` once it has accepted the
 // other side, again whenever its pins change, and each interval until the link is up. A link
 // belongs to one boot of one peer: its frames can never be mistaken for those of another.
+//
+// Both sides' Hellos say which versions of frames they speak. All other frames of the link are of
+// the highest common version. Without one, the link is refused.
 #pragma once
 
 #include <map>
@@ -18,6 +21,7 @@
 #include "cluster/membership/pins.h"
 #include "cluster/membership/view.h"
 #include "protocol/instant.h"
+#include "protocol/release.h"
 #include "storage/lineage.h"
 
 namespace quipu {
@@ -25,7 +29,7 @@ namespace quipu {
 class Handshake {
  public:
   // All must outlive it.
-  Handshake(View& view, Executor& executor);
+  Handshake(View& view, Executor& executor, const Speaker& speaker);
 
   // A store that has met no other begins a founding. A single node is founded at once.
   void start();
@@ -59,6 +63,8 @@ class Handshake {
   // The node at the other end, as it says itself. It may still be refused.
   [[nodiscard]] std::optional<MemberIndex> peer(LinkId link) const;
   [[nodiscard]] const std::vector<std::optional<LinkId>>& links() const { return up_; }
+  // By member: of all frames but greetings on its link, if that is up.
+  [[nodiscard]] const std::vector<FrameVersion>& versions() const { return versions_; }
   // The last attempt failed.
   [[nodiscard]] bool refused(MemberIndex member) const { return !refused_[member].empty(); }
   // "up", "connecting", or why the last attempt failed.
@@ -81,6 +87,7 @@ class Handshake {
     bool founded = false;       // they know the placement of keys …
     bool founded_said = false;  // … and know that we do
     Instant heard{};
+    FrameVersion version{};  // once accepted
     StoreId store{};
     BootId boot{};
     Fence fence{};  // of the last pins that they sent
@@ -103,8 +110,10 @@ class Handshake {
 
   View& view_;
   Executor& executor_;
+  const Speaker& speaker_;
   std::map<LinkId, Link> open_;
-  std::vector<std::optional<LinkId>> up_;    // by member
+  std::vector<std::optional<LinkId>> up_;  // by member
+  std::vector<FrameVersion> versions_;
   std::vector<std::string> refused_;         // by member: why, or empty
   std::vector<std::vector<Pin>> foundings_;  // by member: the last list it said
   std::vector<VersionEntry> heard_;          // may be ahead of meta's; lost with its states

@@ -9,6 +9,7 @@
 
 #include "cluster/membership/config.h"
 #include "protocol/instant.h"
+#include "protocol/release.h"
 #include "quipu/namespace.h"
 #include "storage/checkpoint.h"
 #include "storage/token_table.h"
@@ -56,6 +57,8 @@ struct NodeSettings {
   Duration clock_wait{};
   // The reactors of this node. They have one clock, so it proves nothing to compare them.
   std::vector<MemberIndex> same_clock;
+  // What this node says that it speaks; no more than the build does.
+  Speaker speaker = this_build();
   // Defined at the start if they never were.
   std::vector<Namespace> namespaces;
   TokenLimits tokens;

@@ -135,7 +135,8 @@ void Outbound::let_go(Item&& item) {
   }
 }
 
-void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effects) {
+void Outbound::flush(std::span<const std::optional<LinkId>> links,
+                     std::span<const FrameVersion> versions, Effects& effects) {
   QUIPU_CHECK(at_once_ == nullptr, "the call that asks for answers at once collects them itself",
               at_once_client_);
   constexpr std::size_t kBytesPerForwarded = kMaxFrame / 4, kDoneBytes = 128;
@@ -159,7 +160,7 @@ void Outbound::flush(std::span<const std::optional<LinkId>> links, Effects& effe
                 "each member but this one may have a link", send.to, links.size());
     if (!links[send.to]) continue;
     std::string frame;
-    encode_peer(frame, *send.message, view_.config().id);
+    encode_peer(frame, *send.message, view_.config().id, versions[send.to]);
     effects.sends.push_back({*links[send.to], std::move(frame)});
   }
   sends_.clear();

@@ -70,7 +70,9 @@ class Outbound {
 
   // Encodes what may be sent. Messages for members without a link are dropped: every request is
   // sent again when the link is back.
-  void flush(std::span<const std::optional<LinkId>> links, Effects& effects);
+  // `versions`: of the frames on these links.
+  void flush(std::span<const std::optional<LinkId>> links, std::span<const FrameVersion> versions,
+             Effects& effects);
 
   [[nodiscard]] bool holding() const { return !held_.empty(); }
   // The last commit that anything waits for, or has waited for.

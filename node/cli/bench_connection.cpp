@@ -73,7 +73,7 @@ void BenchConnection::on_frame(const FrameDecoder::Frame& frame) {
     if (values.ok()) return on_values(*values);
   } else if (frame.type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(frame.payload);
-    if (refusal.ok()) return fail(refusal->detail);
+    if (refusal.ok()) return fail(reason(*refusal));
   }
   fail("the node sent something that is not an answer");
 }

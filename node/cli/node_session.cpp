@@ -57,6 +57,7 @@ NodeSession::~NodeSession() {
 Status NodeSession::open(const std::string& address) {
   const Result<Address> parsed = parse_address(address);
   if (!parsed.ok()) return parsed.status();
+  address_ = address;
   connection_ = std::make_shared<ClientConnection>(
       io_,
       ClientConnection::Events{.connected = [this] { connected_ = true; },
@@ -99,23 +100,35 @@ void NodeSession::take(const FrameDecoder::Frame& frame) {
   if (size_ > 0) std::memcpy(words_.data(), frame.payload.data(), size_);
 }
 
-Result<Payload> NodeSession::ask(std::string frame, FrameType answer) {
-  QUIPU_CHECK(connection_ != nullptr && connected_, "a node is asked once it is connected");
-  answered_ = false;
-  connection_->send(std::move(frame));
-  connection_->flush();
-  if (Status waited = wait(answered_); !waited.ok()) return waited;
-  const Payload payload(reinterpret_cast<const std::byte*>(words_.data()), size_);
-  if (type_ == answer) return payload;
-  const Result<Refusal> refusal = decode_refusal(payload);
-  const bool refused = type_ == FrameType::refusal && refusal.ok();
-  return Status(Code::unavailable, refused ? refusal->detail : "it answered something else");
+// A node that does not speak the version says which it speaks, and closes the connection.
+Result<Payload> NodeSession::ask(const std::string& request, FrameType answer) {
+  for (;;) {
+    QUIPU_CHECK(connection_ != nullptr && connected_, "a node is asked once it is connected");
+    answered_ = false;
+    std::string frame;
+    encode_again(frame, request, version_);
+    connection_->send(std::move(frame));
+    connection_->flush();
+    if (Status waited = wait(answered_); !waited.ok()) return waited;
+    const Payload payload(reinterpret_cast<const std::byte*>(words_.data()), size_);
+    if (type_ == answer) return payload;
+    const Result<Refusal> refusal = decode_refusal(payload);
+    if (type_ != FrameType::refusal || !refusal.ok())
+      return Status(Code::unavailable, "it answered something else");
+    const auto version = common_version(refusal->by.frames, spoken_versions());
+    if (!version || *version == version_) return Status(Code::unavailable, reason(*refusal));
+    version_ = *version;
+    connection_->close();
+    connected_ = false;
+    broken_.reset();
+    if (Status opened = open(std::string(address_)); !opened.ok()) return opened;
+  }
 }
 
 Result<ConfigReply> NodeSession::config() {
   std::string frame;
   encode(frame, ConfigRequest{.id = 1});
-  const Result<Payload> payload = ask(std::move(frame), FrameType::config_reply);
+  const Result<Payload> payload = ask(frame, FrameType::config_reply);
   if (!payload.ok()) return payload.status();
   Result<ConfigReply> config = decode_config_reply(*payload);
   if (!config.ok() || ClientDirectory::sound(*config)) return config;
@@ -125,7 +138,7 @@ Result<ConfigReply> NodeSession::config() {
 Result<StatusReply> NodeSession::status(const MemberInfo& member) {
   std::string frame;
   encode(frame, StatusRequest{.id = 1, .node = member.node});
-  const Result<Payload> payload = ask(std::move(frame), FrameType::status_reply);
+  const Result<Payload> payload = ask(frame, FrameType::status_reply);
   if (!payload.ok()) return payload.status();
   Result<StatusReply> status = decode_status_reply(*payload);
   if (!status.ok() || status->node == member.node) return status;
@@ -141,7 +154,7 @@ std::uint32_t NodeSession::patience() const {
 Result<Value> NodeSession::read(const std::string& key) {
   std::string frame;
   encode(frame, Read{.id = 1, .timeout_ms = patience(), .keys = {key}});
-  const Result<Payload> payload = ask(std::move(frame), FrameType::values);
+  const Result<Payload> payload = ask(frame, FrameType::values);
   if (!payload.ok()) return payload.status();
   Result<Values> values = decode_values(*payload);
   if (!values.ok()) return values.status();
@@ -152,7 +165,7 @@ Result<Value> NodeSession::read(const std::string& key) {
 Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) {
   std::string frame;
   encode(frame, List{.id = 1, .prefix = prefix, .cursor = cursor, .timeout_ms = patience()});
-  const Result<Payload> payload = ask(std::move(frame), FrameType::keys);
+  const Result<Payload> payload = ask(frame, FrameType::keys);
   return payload.ok() ? decode_keys(*payload) : Result<Keys>(payload.status());
 }
 

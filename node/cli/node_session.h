@@ -43,13 +43,15 @@ class NodeSession {
  private:
   [[nodiscard]] Status wait(const bool& done);
   [[nodiscard]] std::uint32_t patience() const;
-  // The payload of the answer to `frame`, which must be of this type.
-  [[nodiscard]] Result<Payload> ask(std::string frame, FrameType answer);
+  // The payload of the answer to `request`, a frame in the lowest version. It must be of this type.
+  [[nodiscard]] Result<Payload> ask(const std::string& request, FrameType answer);
   void take(const FrameDecoder::Frame& frame);
 
   std::chrono::milliseconds timeout_;
   asio::io_context io_{1};
   std::shared_ptr<ClientConnection> connection_;
+  std::string address_;
+  FrameVersion version_ = spoken_versions().from;
   bool connected_ = false;
   bool answered_ = false;
   bool timed_out_ = false;

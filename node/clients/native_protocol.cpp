@@ -10,6 +10,7 @@ void NativeProtocol::take(ReadBuffer& in, std::string& out) {
   while (state_ == State::reading) {
     const Result<std::optional<Frame>> frame = next_frame(in);
     if (frame.ok() && !*frame) break;
+    if (frame.ok()) version_ = (*frame)->version;
     if (frame.ok() && (*frame)->type == FrameType::op) {
       const Result<Op> op = decode_op((*frame)->payload);
       if (op.ok()) {
@@ -88,7 +89,7 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
 template <class Request, class Ask>
 void NativeProtocol::answer(const Result<Request>& request, std::string& out, Ask ask) {
   if (!request.ok()) return refuse(request.status(), out);
-  encode(out, ask(*request));
+  encode(out, ask(*request), version_);
   state_ = State::turn_over;
 }
 
@@ -99,7 +100,7 @@ void NativeProtocol::give_ops(std::string& out) {
   context_.ask(NodeClock::now(), id_, ops, at_once);
   unanswered_ += ops.size() - at_once.size();
   for (const AtOnce& known : at_once) {
-    encode(out, known.done);
+    encode(out, known.done, version_);
     wait_for(known.after);
   }
   at_once.clear();
@@ -108,7 +109,7 @@ void NativeProtocol::give_ops(std::string& out) {
 
 void NativeProtocol::reply(const Answer& answer, std::string& out) {
   --unanswered_;
-  std::visit([&out](const auto& one) { encode(out, one); }, answer);
+  std::visit([&](const auto& one) { encode(out, one, version_); }, answer);
 }
 
 void NativeProtocol::refuse(const Status& why, std::string& out) {

@@ -87,8 +87,7 @@ void PeerLink::give_frames() {
     }
     if (!*frame) return;
     if (!std::exchange(heard_, true)) first_frame_.cancel();
-    event->on_link_frame(NodeClock::now(), identity_.id, (*frame)->type, (*frame)->payload,
-                         event.effects());
+    event->on_link_frame(NodeClock::now(), identity_.id, **frame, event.effects());
   }
 }
 

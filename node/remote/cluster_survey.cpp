@@ -87,6 +87,11 @@ void ClusterSurvey::take(std::size_t at, const StatusReply& reply) {
   for (const Stat& stat : reply.stats) member.figures[stat.name] = stat.value;
 }
 
+FrameVersion ClusterSurvey::version() const {
+  const FrameVersions spoken = spoken_versions();
+  return common_version(spoken, question_.config.by.frames).value_or(spoken.from);
+}
+
 void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> member) {
   const Result<Address> to = parse_address(address);
   if (!to.ok()) {
@@ -100,7 +105,7 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
       .connected =
           [self, target, node] {
             std::string request;
-            encode(request, StatusRequest{.id = 1, .node = node});
+            encode(request, StatusRequest{.id = 1, .node = node}, self->version());
             self->targets_[target].connection->send(std::move(request));
             self->targets_[target].connection->flush();
           },
@@ -119,7 +124,7 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
 Status ClusterSurvey::take_answer(const Target& target, const FrameDecoder::Frame& frame) {
   if (frame.type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(frame.payload);
-    return no_status(refusal.ok() ? refusal->detail : "it refused the question");
+    return no_status(refusal.ok() ? reason(*refusal) : "it refused the question");
   }
   if (frame.type != FrameType::status_reply) return no_status("it answered something else");
   const Result<StatusReply> reply = decode_status_reply(frame.payload);

@@ -45,6 +45,8 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
     std::optional<std::size_t> member;  // the expected member; none: any
   };
 
+  // Of the questions: members speak what the node speaks that told of them.
+  [[nodiscard]] FrameVersion version() const;
   [[nodiscard]] std::optional<std::size_t> find(NodeId node) const;
   void take(std::size_t at, const StatusReply& reply);
   void ask(const std::string& address, std::optional<std::size_t> member);

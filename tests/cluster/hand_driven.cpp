@@ -252,10 +252,11 @@ void HandDriven::release_links() {
   run();
 }
 
-void HandDriven::forge(MemberIndex from, MemberIndex to, const PeerMessage& message) {
+void HandDriven::forge(MemberIndex from, MemberIndex to, const PeerMessage& message,
+                       FrameVersion version) {
   Link* link = link_between(from, to);
   Side& side = link->sides[link->sides[0].node == to ? 0 : 1];
-  encode_peer(side.inbox.emplace_back(), message, config_.id);
+  encode_peer(side.inbox.emplace_back(), message, config_.id, version);
   run();
 }
 
@@ -274,16 +275,17 @@ bool HandDriven::deliver_some(Link& link, int index) {
   };
   FrameDecoder::Frame frame = decode(bytes);
   if (meddler_) {
-    PeerMessage message = std::move(decode_peer(frame.type, frame.payload).value());
+    PeerMessage message = std::move(decode_peer(frame.type, frame.payload, frame.version).value());
     if (meddler_(from.node, to.node, message) == Fate::drop) return true;
     bytes.clear();
-    encode_peer(bytes, message, config_.id);
+    encode_peer(bytes, message, config_.id, frame.version);
     decoder = FrameDecoder{};
     frame = decode(bytes);
   }
   ++traffic_[frame.type];
+  if (watcher_) watcher_(from.node, to.node, frame);
   Effects effects;
-  nodes_[to.node].core->on_link_frame(now_, to.id, frame.type, frame.payload, effects);
+  nodes_[to.node].core->on_link_frame(now_, to.id, frame, effects);
   perform(to.node, effects);
   return true;
 }

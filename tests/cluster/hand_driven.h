@@ -99,8 +99,12 @@ class HandDriven {
   using Meddler = std::function<Fate(MemberIndex from, MemberIndex to, PeerMessage&)>;
   void meddle(Meddler meddler) { meddler_ = std::move(meddler); }
   void be_fair() { meddler_ = nullptr; }
+  // Sees every frame as it arrives.
+  using Watcher = std::function<void(MemberIndex from, MemberIndex to, const Frame&)>;
+  void watch(Watcher watcher) { watcher_ = std::move(watcher); }
   // As if `from` had sent it on its link.
-  void forge(MemberIndex from, MemberIndex to, const PeerMessage& message);
+  void forge(MemberIndex from, MemberIndex to, const PeerMessage& message,
+             FrameVersion version = spoken_versions().to);
   // Frames that arrived since the last call, by type.
   [[nodiscard]] std::map<FrameType, std::size_t> take_traffic() {
     return std::exchange(traffic_, {});
@@ -210,6 +214,7 @@ class HandDriven {
   std::uint64_t next_id_ = 1;
   std::set<std::pair<MemberIndex, MemberIndex>> held_;
   Meddler meddler_;
+  Watcher watcher_;
   std::map<FrameType, std::size_t> traffic_;
   std::map<std::uint64_t, Done> done_;
   std::map<std::uint64_t, Value> values_;

@@ -35,7 +35,7 @@ class Stranger {
       case framed: {
         const FrameType type{bytes.number<std::uint16_t>()};
         const std::string_view payload = bytes.rest();
-        append_frame(stream_, type, std::as_bytes(std::span(payload)));
+        append_frame(stream_, type, std::as_bytes(std::span(payload)), spoken_versions().to);
         break;
       }
       case op:

@@ -355,7 +355,7 @@ void Node::link_frame(MemberIndex member, const FrameDecoder::Frame& frame) {
   const bool refused = !decode_peer(frame.type, frame.payload).ok();
   const Print before = refused ? print(core_->executor()) : Print();
   Effects effects;
-  core_->on_link_frame(now_, link, frame.type, frame.payload, effects);
+  core_->on_link_frame(now_, link, frame, effects);
   if (refused) {
     check(before == print(core_->executor()), "a refused frame changes nothing");
     const auto closes = [link](const Effects::Close& close) { return close.link == link; };

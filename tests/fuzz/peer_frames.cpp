@@ -41,7 +41,8 @@ class Strangers {
       case framed: {
         const FrameType type{bytes.number<std::uint16_t>()};
         const std::string_view payload = bytes.rest();
-        append_frame(stream, type, std::as_bytes(std::span(payload)), node_.core().frame_salt());
+        append_frame(stream, type, std::as_bytes(std::span(payload)), spoken_versions().to,
+                     node_.core().frame_salt());
         node_.peer_bytes(member, stream);
         break;
       }

@@ -8,9 +8,12 @@
 namespace quipu::test {
 namespace {
 
+const std::uint8_t kVersion = raw(spoken_versions().to);
+
 std::string frame_of(std::string_view payload, std::uint64_t salt = 0) {
   std::string frame;
-  append_frame(frame, FrameType::beat, std::as_bytes(std::span(payload)), salt);
+  append_frame(frame, FrameType::beat, std::as_bytes(std::span(payload)), FrameVersion{kVersion},
+               salt);
   return frame;
 }
 
@@ -46,7 +49,7 @@ void drain(FrameDecoder& decoder, Drained& into, std::uint64_t salt = 0) {
 TEST(Frame, is_a_16_byte_header_and_a_payload_padded_with_zeros) {
   const std::string frame = frame_of("nine bytes");
   EXPECT_EQ(frame.size(), 32U);
-  EXPECT_EQ(frame.substr(0, 8), header(kFrameMagic, kFrameVersion, 204, 16).substr(0, 8));
+  EXPECT_EQ(frame.substr(0, 8), header(kFrameMagic, kVersion, 204, 16).substr(0, 8));
   EXPECT_EQ(frame.substr(16), std::string("nine bytes\0\0\0\0\0\0", 16));
 }
 
@@ -117,24 +120,22 @@ class RefusedStream : public testing::TestWithParam<Refused> {};
 INSTANTIATE_TEST_SUITE_P(
     Headers, RefusedStream,
     testing::Values(
-        Refused{"over_long", header(kFrameMagic, kFrameVersion, 1, (5U << 20) - kFrameHeader),
+        Refused{"over_long", header(kFrameMagic, kVersion, 1, (5U << 20) - kFrameHeader),
                 "frame of 5242880 bytes: the limit is 1048576"},
-        Refused{"just_over_long",
-                header(kFrameMagic, kFrameVersion, 1, kMaxFrame - kFrameHeader + 8),
+        Refused{"just_over_long", header(kFrameMagic, kVersion, 1, kMaxFrame - kFrameHeader + 8),
                 "frame of 1048584 bytes: the limit is 1048576"},
-        Refused{"longest_possible", header(kFrameMagic, kFrameVersion, 1, 0xffffffff),
+        Refused{"longest_possible", header(kFrameMagic, kVersion, 1, 0xffffffff),
                 "frame of 4294967311 bytes: the limit is 1048576"},
-        Refused{"odd_length", header(kFrameMagic, kFrameVersion, 1, 12),
+        Refused{"odd_length", header(kFrameMagic, kVersion, 1, 12),
                 "frame with a payload of 12 bytes: not a multiple of 8"},
         Refused{"next_version", header(kFrameMagic, 3, 1, 8),
-                "frame of version 3: this side speaks 2"},
+                "frame of version 3: this side speaks 2 to 2"},
         Refused{"version_before", header(kFrameMagic, 1, 1, 8),
-                "frame of version 1: this side speaks 2"},
+                "frame of version 1: this side speaks 2 to 2"},
         Refused{"version_0", header(kFrameMagic, 0, 1, 8),
-                "frame of version 0: this side speaks 2"},
-        Refused{"unknown_type", header(kFrameMagic, kFrameVersion, 99, 8),
-                "frame of unknown type 99"},
-        Refused{"no_payload_and_wrong_checksum", header(kFrameMagic, kFrameVersion, 1, 0),
+                "frame of version 0: this side speaks 2 to 2"},
+        Refused{"unknown_type", header(kFrameMagic, kVersion, 99, 8), "frame of unknown type 99"},
+        Refused{"no_payload_and_wrong_checksum", header(kFrameMagic, kVersion, 1, 0),
                 "frame with a wrong checksum: damaged on the way, or of another cluster"},
         Refused{"resp", "*", "not Quipu's protocol: a frame begins with byte 0xfe"},
         Refused{"http", "GET / HTTP/1.1\r\n",
@@ -165,20 +166,21 @@ TEST(FrameDecoder, passes_a_longer_one_of_a_member_to_who_has_the_salt) {
   constexpr std::uint64_t kSalt = 7;
   const std::string longest(kMaxPeerFrame - kFrameHeader, 'x');
   std::string frame;
-  append_frame(frame, FrameType::delta, std::as_bytes(std::span(longest)), kSalt);
+  append_frame(frame, FrameType::delta, std::as_bytes(std::span(longest)), FrameVersion{kVersion},
+               kSalt);
   FrameDecoder member, client;
   feed(member, frame);
   EXPECT_EQ(text((*member.next(kSalt))->payload), longest);
   feed(client, frame.substr(0, kFrameHeader));
   EXPECT_EQ(client.next().status().code(), Code::protocol_error);
   FrameDecoder answer;
-  feed(answer, header(kFrameMagic, kFrameVersion, 1, kMaxFrame));
+  feed(answer, header(kFrameMagic, kVersion, 1, kMaxFrame));
   EXPECT_FALSE(answer.next(kSalt).ok()) << "of any other type";
 }
 
 TEST(FrameDecoder, takes_no_memory_for_a_length_that_is_only_claimed) {
   FrameDecoder decoder;
-  feed(decoder, header(kFrameMagic, kFrameVersion, 1, kMaxFrame - kFrameHeader));
+  feed(decoder, header(kFrameMagic, kVersion, 1, kMaxFrame - kFrameHeader));
   EXPECT_FALSE(decoder.next()->has_value());
   EXPECT_LT(decoder.prepare(64).size(), 1024U);
 }
@@ -207,7 +209,7 @@ TEST(FrameDecoder, makes_nothing_of_random_bytes) {
     std::string noise(random.below(200), '\0');
     for (char& byte : noise) byte = static_cast<char>(random.next());
     const std::string begin =
-        header(kFrameMagic, kFrameVersion, 204, static_cast<std::uint32_t>(random.below(16) * 8));
+        header(kFrameMagic, kVersion, 204, static_cast<std::uint32_t>(random.below(16) * 8));
     noise.replace(0, random.below(9), begin, 0, random.below(9));
     FrameDecoder decoder;
     Drained got;

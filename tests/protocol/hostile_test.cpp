@@ -580,10 +580,21 @@ TEST(HostileNamespaces, that_share_one_definition_a_thousand_times_are_refused) 
 // It is shown, logged and passed on: 256 bytes are enough to say why.
 TEST(HostileRefusal, with_an_endless_detail_is_cut) {
   Builder builder;
-  const auto root =
-      wire::CreateRefusal(builder, 1, builder.CreateString(std::string(1'000'000, 'x')));
+  const auto root = wire::CreateRefusal(builder, 1, builder.CreateString(std::string(400'000, 'x')),
+                                        builder.CreateString(std::string(400'000, 'y')), 1, 1);
   const auto payload = payload_of(builder, root);
   EXPECT_EQ(decode_refusal(payload.get())->detail, std::string(256, 'x'));
+  EXPECT_EQ(decode_refusal(payload.get())->by.release, std::string(256, 'y'));
+}
+
+TEST(HostileRefusal, that_speaks_no_version_is_refused) {
+  for (const auto& [from, to] : {std::pair(0, 2), std::pair(3, 2)}) {
+    Builder builder;
+    const auto root = wire::CreateRefusal(builder, 1, 0, 0, static_cast<std::uint8_t>(from),
+                                          static_cast<std::uint8_t>(to));
+    const auto payload = payload_of(builder, root);
+    EXPECT_EQ(decode_refusal(payload.get()).status().detail(), "Refusal: frames are no versions");
+  }
 }
 
 TEST(HostileOp, that_wants_us_to_wait_for_weeks_waits_a_minute) {

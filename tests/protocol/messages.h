@@ -37,13 +37,13 @@ inline auto fields(const RangeRequest& m) { const auto& [a, b, c, d, e, f, g, h,
 inline auto fields(const RangeReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
-inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
+inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
 inline auto fields(const StatusRequest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const PeerStatus& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const Stat& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-inline auto fields(const Refusal& m) { const auto& [a, b] = m; return std::tie(a, b); }
-inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const Refusal& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
@@ -367,7 +367,8 @@ inline std::vector<ClientMessage> client_messages() {
                   .members = {MemberInfo{}, MemberInfo{NodeId{kMax64}, "b", "host:7400",
                                                        StoreId{kMax64}, kMax32}},
                   .replication = 1,
-                  .owners = sample_owners(2, 1)},
+                  .owners = sample_owners(2, 1),
+                  .by = {"1.2.3", {FrameVersion{1}, FrameVersion{255}}}},
       StatusRequest{},
       StatusRequest{kMax64, NodeId{kMax64}},
       StatusReply{},
@@ -404,9 +405,10 @@ inline std::vector<PeerMessage> peer_messages() {
             .marked = true,
             .welcome = true,
             .pins = sample_pins(),
-            .versions = {{StoreId{1}, BootId{2}, Commit{3}}}},
+            .versions = {{StoreId{1}, BootId{2}, Commit{3}}},
+            .by = {"1.2.3", {FrameVersion{7}, FrameVersion{7}}}},
       Refusal{},
-      Refusal{Code::stale_config, "another cluster"},
+      Refusal{Code::stale_config, "another cluster", {"9.8.7", {FrameVersion{3}, FrameVersion{255}}}},
       DeltaFrame{},
       DeltaFrame{kMax64, Fence{kMax64}, sample_delta()},
       DeltaAck{},

@@ -93,12 +93,24 @@ bool SimNode::start() {
   trusted_wall_ = {};
   const StoreId opened = (*executor)->meta().store;
   if (std::exchange(store_, opened) != opened) silent_ = Partitions::all();
-  core_ = std::make_unique<NodeCore>(clock_.now(), wall(), shared_.config, self_, shared_.settings,
+  core_ = std::make_unique<NodeCore>(clock_.now(), wall(), shared_.config, self_, settings(),
                                      std::move(*executor), random_.split());
   core_->decide_by(*decider_);
   tick();
   dial();
   return true;
+}
+
+// Each start but the first of all may be one into the next release. The simulator is linked with
+// that; what this release speaks is the lowest version of it.
+NodeSettings SimNode::settings() {
+  NodeSettings settings = shared_.settings;
+  const std::uint64_t draw = hash64(HashKey{incarnation_}, name());
+  if (shared_.upgrades && draw % 3 == 0 && !std::exchange(is_next_release_, true))
+    shared_.trace.say(shared_.time.now(), [&] { return name() + " is of the next release"; });
+  const FrameVersion lowest = spoken_versions().from;
+  if (!is_next_release_) settings.speaker = {"this one", {lowest, lowest}};
+  return settings;
 }
 
 void SimNode::crash() {
@@ -210,7 +222,7 @@ void SimNode::on_link_bytes(LinkId link, const std::string& bytes) {
     }
     if (!*frame) return;
     Effects effects;
-    core_->on_link_frame(clock_.now(), link, (*frame)->type, (*frame)->payload, effects);
+    core_->on_link_frame(clock_.now(), link, **frame, effects);
     perform(effects);
     if (!running()) return;
   }

@@ -31,6 +31,7 @@ struct Shared {
   Oracle& oracle;
   const ClusterConfig& config;
   NodeSettings settings;
+  bool upgrades = false;                        // nodes start into the next release
   std::function<void()> on_crash;               // some process has died
   std::function<void()> on_votes;               // some node's copies got in sync or out of sync
   std::function<void(const SimNode&)> on_turn;  // its core has done something
@@ -55,6 +56,8 @@ class SimNode {
   void wake();
   [[nodiscard]] bool running() const { return core_ != nullptr; }
   [[nodiscard]] bool asleep() const { return asleep_; }
+  // What ask() gives it is read at once. So whoever asks much asks only then.
+  [[nodiscard]] bool reads_clients() const { return running() && !asleep_ && !core_->paused(); }
   // How often it was started, or crashed.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   [[nodiscard]] HostId host() const { return self_; }
@@ -116,6 +119,7 @@ class SimNode {
     std::function<ConnId()> connection;
   };
 
+  [[nodiscard]] NodeSettings settings();
   void dial();
   void dial(MemberIndex member);
   Ears link_ears(LinkId link);
@@ -181,6 +185,7 @@ class SimNode {
   std::map<std::uint64_t, NamespacesAsked> asked_namespaces_;  // by the request's id
   std::map<std::uint64_t, Ended> asked_others_;                // by the request's id
   std::tuple<Fence, std::size_t, bool> votes_;                 // by the last state of its copies
+  bool is_next_release_ = false;
   StoreId store_{};
   Partitions silent_ = Partitions::all();  // where this store's copies have not voted yet
 };

@@ -70,6 +70,7 @@ enum class Knob : std::uint8_t {
   transactions,
   homes,
   elements,
+  upgrades,
   count_  // how many there are
 };
 

@@ -379,7 +379,8 @@ void Oracle::on_sent(MemberIndex from, HostId to, ConnId connection, const std::
     return;
   const Payload payload{reinterpret_cast<const std::byte*>(frame.data()) + kFrameHeader,
                         frame.size() - kFrameHeader};
-  Result<PeerMessage> message = decode_peer(type, payload);
+  const FrameVersion version{static_cast<std::uint8_t>(frame[1])};
+  Result<PeerMessage> message = decode_peer(type, payload, version);
   if (!message.ok()) {
     trace_.fail(
         time_.now(), Invariant::no_crash,

@@ -88,6 +88,7 @@ World::World(const Options& options, Trace& trace)
               oracle_,
               config_,
               make_settings(options),
+              options.has(Knob::upgrades),
               [this] { ledger_.on_crash(time_.now()); },
               [this] {
                 if (sampling_) check_majorities(Which::all);

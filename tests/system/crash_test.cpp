@@ -1,63 +1,24 @@
 // Real processes, really killed.
 #include <gtest/gtest.h>
-#include <quipu/client.h>
 
 #include <atomic>
 #include <csignal>
 #include <filesystem>
 
 #include "tests/node/eventually.h"
+#include "tests/system/client_load.h"
 #include "tests/system/daemons.h"
 #include "tests/system/resp_pipeline.h"
 
 namespace quipu::test {
 namespace {
 
-std::unique_ptr<Client> connect(const std::vector<std::string>& seeds) {
-  Result<std::unique_ptr<Client>> client = Client::connect({.seeds = seeds});
-  if (!client.ok()) throw std::runtime_error(client.status().message());
-  return std::move(*client);
-}
-
-// Adds 1 to the counter again and again until told to stop, many at a time.
-class Load {
- public:
-  Load(Client& client, const std::string& key, Ack ack) : counter_(client.counter(key)), ack_(ack) {
-    for (int i = 0; i < 32; ++i) add();
-  }
-  // All answers are there.
-  [[nodiscard]] bool stop() {
-    stopping_ = true;
-    return eventually([this] { return open_ == 0; }, std::chrono::seconds(60));
-  }
-  [[nodiscard]] std::int64_t counted() const { return counted_; }
-  [[nodiscard]] std::int64_t doubtful() const { return doubtful_; }
-
- private:
-  void add() {
-    ++open_;
-    counter_.add(1, {.ack = ack_, .timeout = std::chrono::seconds(30)},
-                 [this](const Status& status) {
-                   if (status.ok()) ++counted_;
-                   if (status.outcome() == Outcome::unknown) ++doubtful_;
-                   if (!stopping_) add();
-                   --open_;
-                 });
-  }
-
-  Counter counter_;
-  Ack ack_;
-  std::atomic<bool> stopping_ = false;
-  std::atomic<int> open_ = 0;
-  std::atomic<std::int64_t> counted_ = 0, doubtful_ = 0;
-};
-
 TEST(Crash, KillingTheOnlyNodeUnderLoadLosesNoAckedAddAndDoublesNone) {
   Daemons daemons(1);
   daemons.start_all();
   ASSERT_TRUE(daemons.all_ready());
   const auto client = connect({daemons.client_address(0)});
-  Load load(*client, "likes:crash", Ack::disk);
+  ClientLoad load(*client, "likes:crash", Ack::disk);
   for (int round = 1; round <= 3; ++round) {
     const std::int64_t before = load.counted();
     ASSERT_TRUE(eventually([&] { return load.counted() > before + 500; }));
@@ -139,7 +100,7 @@ TEST(Crash, AllThreeNodesKilledAtOnceComeBackWithEveryAckedAdd) {
       connect({daemons.client_address(0), daemons.client_address(1), daemons.client_address(2)});
   // A strong read owes us the adds that a majority has; what one disk has may be younger than its
   // majority.
-  Load load(*client, "likes:all", Ack::quorum);
+  ClientLoad load(*client, "likes:all", Ack::quorum);
   ASSERT_TRUE(eventually([&] { return load.counted() > 1000; }));
   for (std::size_t i = 0; i < 3; ++i) daemons.signal(i, SIGKILL);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(daemons.end(i, SIGKILL), 128 + SIGKILL);

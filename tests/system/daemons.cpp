@@ -43,8 +43,14 @@ std::string Daemons::data_directory(std::size_t node) const {
 }
 
 void Daemons::start(std::size_t node, const std::vector<std::string>& flags) {
+  start(QUIPUD_PATH, node, flags);
+}
+
+void Daemons::start_next_release(std::size_t node) { start(QUIPUD_NEXT_PATH, node, {}); }
+
+void Daemons::start(const char* program, std::size_t node, const std::vector<std::string>& flags) {
   const std::string log = settings(node) + ".log";
-  std::vector<std::string> arguments{QUIPUD_PATH, "--config", settings(node)};
+  std::vector<std::string> arguments{program, "--config", settings(node)};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   pids_[node] = spawn(arguments, log, log);
 }

@@ -21,6 +21,8 @@ class Daemons {
   Daemons& operator=(const Daemons&) = delete;
 
   void start(std::size_t node, const std::vector<std::string>& flags = {});
+  // The program of the next release (tests/next_release).
+  void start_next_release(std::size_t node);
   // Sends the signal, and waits for the end. Returns the exit code as in Finished.
   int end(std::size_t node, int signal);
   void signal(std::size_t node, int number) const;
@@ -40,6 +42,7 @@ class Daemons {
   [[nodiscard]] std::uint64_t stat(std::size_t node, const std::string& name) const;
 
  private:
+  void start(const char* program, std::size_t node, const std::vector<std::string>& flags);
   [[nodiscard]] nlohmann::json own_status(std::size_t node) const;
 
   TemporaryDirectory directory_;

@@ -42,7 +42,8 @@ class Forwarding : public ::testing::Test {
     tasks_.run(now_);
     forwarder_.flush(now_);
     const std::array<std::optional<LinkId>, 2> links{std::nullopt, kLink};
-    out_.flush(links, effects);
+    const std::array<FrameVersion, 2> versions{FrameVersion{}, spoken_versions().to};
+    out_.flush(links, versions, effects);
     return effects;
   }
 

@@ -99,6 +99,12 @@ void ClientHarness::tell_config(ConnectionId connection, const ConfigReply& repl
   deliver(connection, frame);
 }
 
+void ClientHarness::tell_refusal(ConnectionId connection, const Refusal& refusal) {
+  std::string frame;
+  encode(frame, refusal);
+  deliver(connection, frame);
+}
+
 bool ClientHarness::closed(ConnectionId connection) const {
   const auto at = open_.find(connection);
   return at == open_.end() || !at->second;
@@ -171,6 +177,7 @@ void ClientHarness::perform() {
   for (const auto& connect : effects_.connects) dialing_[connect.connection] = connect.address;
   for (const auto& send : effects_.sends) {
     EXPECT_FALSE(closed(send.connection)) << "sent to a closed connection";
+    versions_[send.connection] = FrameVersion{static_cast<std::uint8_t>(send.frames[1])};
     for_each_frame(send.frames, [&](FrameType type, Payload payload) {
       take_frame(send.connection, type, payload);
     });

@@ -86,6 +86,9 @@ class ClientHarness {
   void drop(ConnectionId connection);
   void tell_config(ConnectionId connection, const ConfigReply& reply);
   [[nodiscard]] ConfigReply config_of(const std::string& address, bool ready = true) const;
+  void tell_refusal(ConnectionId connection, const Refusal& refusal);
+  // Of the frames that were sent last.
+  [[nodiscard]] FrameVersion version_to(ConnectionId connection) { return versions_[connection]; }
   [[nodiscard]] bool closed(ConnectionId connection) const;
 
   // ---- calls ----
@@ -166,6 +169,7 @@ class ClientHarness {
   ClientEffects effects_;
   std::map<ConnectionId, std::string> dialing_;
   std::map<ConnectionId, bool> open_;
+  std::map<ConnectionId, FrameVersion> versions_;
   std::uint64_t next_serial_ = 1;
   std::map<std::uint64_t, Token> bound_;  // by ticket, as the journal says
 };

@@ -114,6 +114,41 @@ TEST(ClientLinks, NeverTakesANodeOfAnotherCluster) {
   EXPECT_TRUE(t.dialing("n3:1"));
 }
 
+// The node says so in a Refusal, which each release can read. (Linked with the next release: this
+// client speaks 2 and 3.)
+TEST(ClientLinks, AnAddressIsDialedAgainInAVersionThatItSpeaks) {
+  ClientHarness t({.seeds = 1});
+  const ConnectionId first = t.open("n1:1");
+  t.tell_refusal(first,
+                 {Code::protocol_error, "version 2?", {"1.2", {FrameVersion{3}, FrameVersion{4}}}});
+  EXPECT_TRUE(t.closed(first));
+  ASSERT_TRUE(t.dialing("n1:1"));
+  const ConnectionId second = t.connect("n1:1");
+  EXPECT_EQ(t.version_to(second), FrameVersion{3});
+  EXPECT_TRUE(t.core.connected());
+}
+
+TEST(ClientLinks, SpeaksTheHighestCommonVersionAfterTheConfig) {
+  ClientHarness t;
+  const ConnectionId n1 = t.open("n1:1");
+  EXPECT_EQ(t.version_to(n1), FrameVersion{2});
+  t.tell_config(n1, t.config_of("n1:1"));
+  t.read(1, "likes");
+  EXPECT_EQ(t.version_to(n1), FrameVersion{3});
+}
+
+TEST(ClientLinks, ANodeWithoutACommonVersionIsNamed) {
+  ClientHarness t({.seeds = 1});
+  t.tell_refusal(t.open("n1:1"),
+                 {Code::protocol_error, "", {"2.0", {FrameVersion{7}, FrameVersion{9}}}});
+  EXPECT_FALSE(t.core.connected());
+  EXPECT_EQ(
+      t.core.trouble(),
+      "no node answers at n1:1: the node is of release 2.0 and speaks frames of versions 7 to "
+      "9, this is release next and speaks frames of versions 2 to 3: upgrade by one release at "
+      "a time");
+}
+
 TEST(ClientLinks, IsExhaustedOnceEveryAddressHasFailedForGood) {
   ClientHarness t;
   t.refuse("n1:1");

@@ -123,7 +123,7 @@ class Waits {
   }
   std::multiset<std::uint64_t> answered(Code code) {
     Effects effects;
-    out_.flush({}, effects);
+    out_.flush({}, {}, effects);
     std::multiset<std::uint64_t> ids;
     for (const Effects::Reply& reply : effects.replies) {
       const Done& done = std::get<Done>(reply.answer);

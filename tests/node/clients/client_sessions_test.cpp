@@ -86,7 +86,7 @@ std::string config_question() {
 std::string all_but_a_byte() {
   std::string frame;
   const std::string payload(kMaxFrame - kFrameHeader, 'x');
-  append_frame(frame, FrameType::read, std::as_bytes(std::span(payload)));
+  append_frame(frame, FrameType::read, std::as_bytes(std::span(payload)), spoken_versions().to);
   frame.pop_back();
   return frame;
 }

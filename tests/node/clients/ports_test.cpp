@@ -167,7 +167,7 @@ TEST_F(Port, WhatIsNoRequestIsRefusedWithAReason) {
   std::string unknown_type = framed(add_op(1, "likes"));
   unknown_type[2] = 99;
   std::string no_table;
-  append_frame(no_table, FrameType::op, {});
+  append_frame(no_table, FrameType::op, {}, spoken_versions().to);
   std::string hello;
   encode_peer(hello, Hello{}, ClusterId{});
 

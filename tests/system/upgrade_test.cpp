@@ -1,0 +1,74 @@
+// A cluster that is restarted, node by node, while it counts: into the same release, into the next
+// one (tests/next_release), and back.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <functional>
+
+#include "tests/system/client_load.h"
+#include "tests/system/daemons.h"
+
+namespace quipu::test {
+namespace {
+
+class RollingRestart : public testing::Test {
+ protected:
+  void SetUp() override {
+    daemons_.start_all();
+    ASSERT_TRUE(daemons_.all_ready());
+    client_ = connect(
+        {daemons_.client_address(0), daemons_.client_address(1), daemons_.client_address(2)});
+    load_ = std::make_unique<ClientLoad>(*client_, "likes:upgrade", Ack::quorum);
+  }
+  void count_some() {
+    const std::int64_t before = load_->counted();
+    ASSERT_TRUE(eventually([&] { return load_->counted() > before + 200; }));
+  }
+  void restart_each(const std::function<void(std::size_t node)>& start) {
+    for (std::size_t node = 0; node < 3; ++node) {
+      count_some();
+      EXPECT_EQ(daemons_.end(node, SIGTERM), 0);
+      start(node);
+      ASSERT_TRUE(daemons_.all_ready());
+    }
+  }
+  void expect_all_counted() {
+    count_some();
+    ASSERT_TRUE(load_->stop());
+    EXPECT_EQ(load_->failed(), 0);
+    EXPECT_EQ(load_->doubtful(), 0);
+    const auto reading = client_->counter("likes:upgrade").read({.level = ReadLevel::strong});
+    ASSERT_TRUE(reading.ok()) << reading.status().message();
+    EXPECT_EQ(reading->value, load_->counted());
+  }
+
+  Daemons daemons_{3};
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<ClientLoad> load_;
+};
+
+TEST_F(RollingRestart, FailsNoAddAndLosesNone) {
+  restart_each([this](std::size_t node) { daemons_.start(node); });
+  expect_all_counted();
+}
+
+TEST_F(RollingRestart, IntoTheNextReleaseFailsNoAddAndLosesNone) {
+  restart_each([this](std::size_t node) { daemons_.start_next_release(node); });
+  expect_all_counted();
+}
+
+TEST_F(RollingRestart, AMemberMayStayAtThisReleaseOrGoBackToIt) {
+  for (const std::size_t node : {0, 1}) {
+    EXPECT_EQ(daemons_.end(node, SIGTERM), 0);
+    daemons_.start_next_release(node);
+    ASSERT_TRUE(daemons_.all_ready());
+  }
+  count_some();
+  EXPECT_EQ(daemons_.end(0, SIGTERM), 0);
+  daemons_.start(0);
+  ASSERT_TRUE(daemons_.all_ready());
+  expect_all_counted();
+}
+
+}  // namespace
+}  // namespace quipu::test
