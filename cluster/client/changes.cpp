@@ -313,6 +313,16 @@ void ClientChanges::suspect_silent(Instant now, ClientEffects& effects) {
 
 // ---- the link ----
 
+void ClientChanges::on_parted(Instant now, ClientEffects& effects) {
+  link_.reset();  // nothing more is sent over it
+  for (auto next = sent_.begin(); next != sent_.end();) {
+    const Entry entry = next++;
+    if (entry->sends > 1) continue;  // an earlier copy may have been carried out
+    entry->reason = Code::unavailable;
+    rebind(now, entry, effects);
+  }
+}
+
 void ClientChanges::on_lost_link(Instant now, ClientEffects& effects) {
   for (ClientChange& change : sent_) change.doubtful = true;
   unlink();

@@ -62,6 +62,9 @@ class ClientChanges {
   bool on_values(Instant now, const Values& values, ClientEffects& effects);
   // The connection to the node was lost: nothing can be sent until on_link, and new changes do
   // not assume that a session of that node still exists.
+  // The connected node closes: it has carried out nothing that it has not answered. on_lost_link()
+  // follows.
+  void on_parted(Instant now, ClientEffects& effects);
   void on_lost_link(Instant now, ClientEffects& effects);
   void on_link(Instant now, ConnectionId link, ClientEffects& effects);
   // The directory has changed.

@@ -386,6 +386,8 @@ void ClientCore::on_frame(Instant now, ConnectionId connection, FrameType type, 
   if (type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(payload);
     if (!refusal.ok()) return break_off(now, connection, "refused us", effects);
+    if (refusal->code == Code::unavailable && links_.current() == connection)
+      changes_.on_parted(now, effects);
     after(now, links_.on_refused(now, connection, *refusal, effects), effects);
   } else if (type == FrameType::config_reply) {
     const Result<ConfigReply> reply = decode_config_reply(payload);

@@ -35,6 +35,8 @@ class ClientProtocol {
   virtual void reply(const Answer& answer, std::string& out) = 0;
   // Writes the last reply: this connection will be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
+  // The node closes: says so once no answer is owed, and ends, if the protocol has words for that.
+  virtual void part(std::string& /*out*/) {}
   [[nodiscard]] virtual State state() const = 0;
   // Whether a request still waits for the core's answer.
   [[nodiscard]] virtual bool owes() const = 0;

@@ -107,6 +107,7 @@ void ClientSession::take_turn(ReadBuffer& in) {
     take_requests(in);
     if (!closed_) {
       keep_left_over(in);
+      part();
       if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
     }
   }
@@ -189,7 +190,8 @@ void ClientSession::reply(const Answer& answer) {
   on_said(from);
   answered_ = NodeClock::now();
   if (waited) request_since_ = answered_;  // nothing was read meanwhile
-  go_on();                                 // it may have waited for this
+  part();
+  go_on();  // it may have waited for this
 }
 
 void ClientSession::end() {
@@ -225,11 +227,25 @@ void ClientSession::evict(const Status& why) {
   go_on();
 }
 
+void ClientSession::part() {
+  if (closed_ || ending_ || protocol_ == nullptr || !shared_.context.closing) return;
+  const std::uint64_t from = output_.position();
+  protocol_->part(output_.tail());
+  if (protocol_->state() != ClientProtocol::State::ended) return;
+  left_over_.reset();
+  turn_over_ = false;
+  hold(0);
+  on_said(from);
+}
+
 void ClientSession::discard() {
   const std::span<std::byte> room = shared_.buffer.prepare(kTurnSize);
   asio::error_code error;
   socket_.read_some(asio::buffer(room.data(), room.size()), error);
-  if (error && !is_later(error)) return close();
+  if (error && !is_later(error)) {
+    const CorePort::Event event(shared_.context.port);  // a node that stops waits for this
+    return close();
+  }
   go_on();
 }
 

@@ -89,6 +89,10 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void flush();
   // Says why, waits a little for that to be fetched, and closes.
   void evict(const Status& why);
+  // The node closes: tells the client once no answer is owed, in the same way.
+  void part();
+  // It has had its last reply, and may not have fetched that.
+  [[nodiscard]] bool ending() const { return ending_ && !closed_; }
   // No request was finished or answered for this long, and no answer is owed.
   [[nodiscard]] bool idle_since(Instant then) const {
     const bool owed = output_.waiting() > 0 || (protocol_ != nullptr && protocol_->owes());

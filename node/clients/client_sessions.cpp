@@ -151,6 +151,16 @@ void ClientSessions::on_tick(Instant now) {
 }
 
 // Among equal ones the newest.
+void ClientSessions::begin_closing() {
+  if (std::exchange(shared_.context.closing, true)) return;
+  const std::map<ClientId, std::shared_ptr<ClientSession>> all(sessions_.begin(), sessions_.end());
+  for (const auto& [id, session] : all) session->part();
+}
+
+bool ClientSessions::ending() const {
+  return std::ranges::any_of(sessions_, [](const auto& one) { return one.second->ending(); });
+}
+
 void ClientSessions::evict_largest() {
   const auto smaller = [](const auto& a, const auto& b) {
     return std::pair(a.second->held(), raw(a.first)) < std::pair(b.second->held(), raw(b.first));

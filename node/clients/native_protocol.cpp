@@ -112,6 +112,14 @@ void NativeProtocol::reply(const Answer& answer, std::string& out) {
   std::visit([&](const auto& one) { encode(out, one, version_); }, answer);
 }
 
+// What is unread is never carried out. So the client need not doubt what it gets no answer to.
+void NativeProtocol::part(std::string& out) {
+  if (state_ != State::ended && !owes())
+    refuse({Code::unavailable,
+            "the node is closing, and carried out nothing that it has not answered"},
+           out);
+}
+
 void NativeProtocol::refuse(const Status& why, std::string& out) {
   encode(out, Refusal{why.code(), why.detail()});
   state_ = State::ended;

@@ -17,6 +17,7 @@ class NativeProtocol final : public ClientProtocol {
   void take(ReadBuffer& in, std::string& out) override;
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
+  void part(std::string& out) override;
   [[nodiscard]] State state() const override { return state_; }
   [[nodiscard]] bool owes() const override { return unanswered_ > 0; }
 

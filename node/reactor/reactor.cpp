@@ -537,7 +537,10 @@ void Reactor::stop() {
 }
 
 void Reactor::finish_all(Duration patience) {
-  close_ports();
+  {
+    const CorePort::Event closing(port_);
+    close_ports();
+  }
   if (phase_ == Phase::failed) return end_storage();
   phase_ = Phase::stopping;
   stop_by_ = NodeClock::now() + patience;
@@ -551,7 +554,8 @@ void Reactor::finish_all(Duration patience) {
 
 void Reactor::check_stopped() {
   if (phase_ != Phase::stopping) return;
-  const bool quiet = router_.quiet() && (port_.core() == nullptr || port_.core()->quiet());
+  const bool quiet =
+      router_.quiet() && (port_.core() == nullptr || port_.core()->quiet()) && !sessions_.ending();
   if (quiet) tell_quiet();
   const auto was_quiet = [](const Reactor* reactor) { return reactor->was_quiet_.load(); };
   const bool over = quiet && std::ranges::all_of(all_, was_quiet);

@@ -59,6 +59,50 @@ TEST(ClientChanges, AfterALostReplyTheSameTokenIsSentThroughAnotherNodeAndCounts
   EXPECT_EQ(t.core.stats().settled_doubts, 1u);
 }
 
+// It says that it has carried out nothing that it has not answered.
+TEST(ClientChanges, WhatANodeThatClosesDidNotAnswerIsFreeToGoElsewhere) {
+  ClientHarness t;
+  const ConnectionId n1 = t.connect("n1:1");
+  t.add(1, "likes");
+  const SentOp first = t.take_change();
+  EXPECT_EQ(first.op.token.store, kStore1);
+  t.tell_refusal(n1, {Code::unavailable, "the node is closing"});
+  EXPECT_TRUE(t.closed(n1));
+  const ConnectionId n2 = t.connect("n2:1");
+  t.pass(kRetry);
+  const SentOp second = t.take_change();
+  EXPECT_EQ(second.connection, n2);
+  EXPECT_NE(second.op.token.store, kStore1) << "it need not wait until that node is back";
+  t.answer(second, Code::ok);
+  EXPECT_EQ(t.ended(1), Code::ok);
+}
+
+TEST(ClientChanges, WhatWasSentBeforeStaysBoundThoughTheSecondNodeCloses) {
+  ClientHarness t;
+  t.drop(t.connect("n1:1"));
+  t.add(1, "likes");
+  const ConnectionId n2 = t.connect("n2:1");
+  const SentOp first = t.take_change();
+  t.drop(n2);
+  const ConnectionId n3 = t.connect("n3:1");
+  EXPECT_EQ(t.take_op().op.token, first.op.token);
+  t.tell_refusal(n3, {Code::unavailable, "the node is closing"});
+  t.connect("n1:1");
+  t.pass(kRetry);
+  EXPECT_EQ(t.take_op().op.token, first.op.token) << "the first copy may have been carried out";
+}
+
+TEST(ClientChanges, AnyOtherRefusalLeavesAnAddInDoubt) {
+  ClientHarness t;
+  const ConnectionId n1 = t.connect("n1:1");
+  t.add(1, "likes");
+  const SentOp first = t.take_change();
+  t.tell_refusal(n1, {Code::protocol_error, "a request was begun and not finished"});
+  t.connect("n2:1");
+  t.pass(kRetry);
+  EXPECT_EQ(t.take_op().op.token, first.op.token);
+}
+
 TEST(ClientChanges, AnAddThatIsAskedAboutAgainAfterAWillingChangeOfNodesWasNotInDoubt) {
   ClientHarness t;
   t.refuse("n1:1");

@@ -202,6 +202,9 @@ TEST_F(FaultyDisk, FullDoesNotKeepTheNodeFromStoppingAndLateRequestsAreToldToGoE
   EXPECT_TRUE(eventually([&] { return answer_to_add(client) == Code::unavailable; }));
   stopped.get();
   EXPECT_EQ(held_, Code::in_doubt);
+  const auto last = client.receive();
+  ASSERT_TRUE(last.has_value());
+  EXPECT_EQ(last->type, FrameType::refusal) << "what it does not answer was not carried out";
   EXPECT_FALSE(client.receive().has_value());
 }
 
