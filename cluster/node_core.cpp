@@ -515,6 +515,8 @@ void NodeCore::on_tick(Instant now, Wall wall, Effects& effects) {
   clock_.set(now, wall);
   executor_->set_now(now);
   if (now >= next_clock_) next_clock_ = now + kClockInterval;
+  const std::uint64_t checkpoints = executor_->checkpoint().finished();
+  if (std::exchange(checkpoints_, checkpoints) != checkpoints) checkpointed_ = now;
   if (identity_.abandoned()) return;
   identity_.settle(now);
   if (now >= next_gossip_ && service_ == Service::reads) {

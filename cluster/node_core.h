@@ -27,6 +27,7 @@
 #include <string>
 
 #include "cluster/changes/coordinator.h"
+#include "cluster/core_figures.h"
 #include "cluster/gates/backpressure.h"
 #include "cluster/gates/effects.h"
 #include "cluster/gates/handshake.h"
@@ -99,6 +100,7 @@ class NodeCore {
   // Answered at once.
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] StatusReply status(Instant now, std::uint64_t id) const;
+  [[nodiscard]] CoreFigures figures(Instant now) const;
   // While true, do not read from client sockets: memory is filling up.
   [[nodiscard]] bool paused() const { return backpressure_.clients_wait(); }
 
@@ -238,7 +240,9 @@ class NodeCore {
   Instant clock_wait_ends_ = kNever;  // once it serves reads
   // Once it closes, by member: the first heartbeat that says so.
   std::optional<std::vector<std::uint64_t>> closes_from_;
-  bool in_batch_ = false;  // ops came, and their event is not finished
+  bool in_batch_ = false;          // ops came, and their event is not finished
+  std::uint64_t checkpoints_ = 0;  // those that on_tick() has seen finished
+  std::optional<Instant> checkpointed_;
   Instant next_gossip_;
   Instant next_clock_;
 };

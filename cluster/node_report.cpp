@@ -126,4 +126,36 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
   return reply;
 }
 
+CoreFigures NodeCore::figures(Instant now) const {
+  CoreFigures all;
+  const auto since = [now](std::optional<Instant> then) -> std::optional<Duration> {
+    if (!then) return std::nullopt;
+    return now - *then;
+  };
+  for (MemberIndex i = 0; i < config_.members.size(); ++i) {
+    if (i == self_) continue;
+    const Replicator::PeerCounts& counts = replicator_.counts(i);
+    const bool up = view_.up(i);
+    all.peers.push_back({.name = config_.members[i].name,
+                         .up = up,
+                         .age = freshness_.age_of(now, i),
+                         .round_trip = up ? freshness_.round_trip(i) : std::nullopt,
+                         .outbox = replicator_.outbox_size(i),
+                         .outboxes_lost = counts.outboxes_lost,
+                         .frames_sent = counts.frames_sent,
+                         .frames_merged = counts.frames_merged,
+                         .since_repair = since(anti_entropy_.finished(i))});
+  }
+  all.rollup = freshness_.age(now);
+  all.store_full = view_.full(self_);
+  for (const Kind kind : kKinds)
+    all.states_in_memory += executor_->map().index().in_memory(kind).states;
+  all.evictions = executor_->map().eviction().evictions();
+  all.journal_bytes = executor_->checkpoint().journal_bytes();
+  all.since_checkpoint = since(checkpointed_);
+  all.records = seals_.records();
+  all.record_bytes = seals_.record_bytes();
+  return all;
+}
+
 }  // namespace quipu

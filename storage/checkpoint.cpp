@@ -117,7 +117,10 @@ bool Checkpoint::cut(Batch& batch, Commit& journal_first) {
     cut_ = next(cut_);
   }
   QUIPU_CHECK(cut_ <= journal_first, "no record that counts is deleted", cut_, journal_first);
-  if (cut_ == journal_first) phase_ = Phase::idle;
+  if (cut_ == journal_first) {
+    phase_ = Phase::idle;
+    ++finished_;
+  }
   return begins;
 }
 

@@ -58,6 +58,10 @@ class Checkpoint {
   [[nodiscard]] bool running() const { return phase_ != Phase::idle; }
   // By all slices so far.
   [[nodiscard]] std::uint64_t states_put() const { return states_put_; }
+  // How many were finished: their states are put, and the journal before them is cut.
+  [[nodiscard]] std::uint64_t finished() const { return finished_; }
+  // The size of the journal, as it is compared with the limit.
+  [[nodiscard]] std::size_t journal_bytes() const { return journal_bytes_; }
   // How to journal an entry if the record that gave its alias remains after the next cut, which
   // means that it is behind the record with which a checkpoint last began.
   [[nodiscard]] Entry::Journaled alias() const { return alias_; }
@@ -86,6 +90,7 @@ class Checkpoint {
   std::optional<ShardKey> last_;  // the last key put of it; later changes before it wait
   std::vector<Entry*> entries_;
   std::uint64_t states_put_ = 0;
+  std::uint64_t finished_ = 0;
 };
 
 }  // namespace quipu

@@ -25,6 +25,7 @@ void Eviction::evict(Partition partition, Commit durable) {
     if (entry.take_used() || (entry.is_dated() && entry.marked(Entry::kOffered))) return true;
     QUIPU_CHECK(!entry.has(Entry::kOpen), "what is evicted is in the store", entry.ref().key);
     if (!entry.is_bottom()) mark({partition, entry.leaf()});
+    ++evictions_;
     return false;
   });
   QUIPU_CHECK(index_.size(partition) >= ledger_.dirty(partition), "what is dirty stays in memory",

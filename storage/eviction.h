@@ -66,6 +66,8 @@ class Eviction {
   void mark(LeafId leaf);
   // All states of the leaf in the store have been restored.
   void set_resident(LeafId leaf);
+  // How many states were evicted so far.
+  [[nodiscard]] std::uint64_t evictions() const { return evictions_; }
   // REQUIRES: nothing of the partition is evicted.
   void drop(Partition partition);
 
@@ -86,6 +88,7 @@ class Eviction {
   std::vector<std::unique_ptr<Leaves>> evicted_;  // by partition: leaves that lack some
   std::vector<Commit> put_by_;                    // by partition: the last write that put any
   bool any_ = false;                              // anything was ever evicted
+  std::uint64_t evictions_ = 0;
 };
 
 }  // namespace quipu

@@ -163,6 +163,7 @@ class Executor {
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
   // Counters whose deadline this node saw pass.
   [[nodiscard]] std::uint64_t ended() const { return ended_; }
+  [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
   // States that checkpoints put.
   [[nodiscard]] std::uint64_t states_put() const { return checkpoint_.states_put(); }
   // Shards of which a peer has sent cells that ended here: the owners must learn of the end. Those

@@ -31,6 +31,8 @@ void SealPolicy::on_record(const Sealed& sealed) {
       "records go to the store in order, without a gap", sealed.commit, durable_);
   unsynced_.emplace_back(sealed.commit, bytes);
   unsynced_bytes_ += bytes;
+  records_ += sealed.records;
+  record_bytes_ += bytes;
 }
 
 void SealPolicy::on_durable(Commit commit) {

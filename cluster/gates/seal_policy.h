@@ -38,6 +38,9 @@ class SealPolicy {
   void on_durable(Commit commit);
   [[nodiscard]] Commit durable() const { return durable_; }
   [[nodiscard]] std::size_t unsynced_bytes() const { return unsynced_bytes_; }
+  // Given to the store so far, and their bytes.
+  [[nodiscard]] std::uint64_t records() const { return records_; }
+  [[nodiscard]] std::uint64_t record_bytes() const { return record_bytes_; }
   [[nodiscard]] bool all_durable() const { return executor_.sealed() <= durable_; }
   // No record is on its way to the disk. (Some may be sealed and not taken yet: records that
   // are sealed now go with them.)
@@ -52,6 +55,7 @@ class SealPolicy {
   bool closing_ = false;
   std::deque<std::pair<Commit, std::size_t>> unsynced_;  // bytes of each
   std::size_t unsynced_bytes_ = 0;
+  std::uint64_t records_ = 0, record_bytes_ = 0;
 };
 
 }  // namespace quipu

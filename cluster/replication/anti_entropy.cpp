@@ -36,6 +36,7 @@ AntiEntropy::AntiEntropy(Instant now, const View& view, Executor& executor, Outb
       settings_(settings),
       random_(random),
       peers_(view.size()),
+      finished_(view.size()),
       next_id_(view.first_number()) {
   for (Pulling& pulling : peers_) schedule(now, pulling);
 }
@@ -288,6 +289,7 @@ void AntiEntropy::finish(Instant now, MemberIndex peer) {
   if (pulling.urgent)
     merged_.push_back({{peer, pulling.epoch, pulling.whole}, executor_.covering()});
   pulling = Pulling{};
+  finished_[peer] = now;
   schedule(now, pulling);
 }
 

@@ -56,6 +56,8 @@ class AntiEntropy {
     std::uint64_t pulls = 0, shards_repaired = 0, bytes_pulled = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
+  // When a pull of that peer ended last. None: no pull has.
+  [[nodiscard]] std::optional<Instant> finished(MemberIndex peer) const { return finished_[peer]; }
 
  private:
   enum class Stage { idle, root, partitions, second_look, leaves, keys, states };
@@ -92,6 +94,7 @@ class AntiEntropy {
   const NodeSettings& settings_;
   Random random_;
   std::vector<Pulling> peers_;
+  std::vector<std::optional<Instant>> finished_;  // by peer
   std::uint64_t next_id_;
   struct Merged {
     Repaired repaired;

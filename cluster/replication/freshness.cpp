@@ -69,6 +69,7 @@ std::optional<Duration> Freshness::on_heartbeat(Instant now, MemberIndex from,
   const std::uint64_t oldest = peer.sent.empty() ? 0 : peer.sent.front().number;
   if (beat.newest >= oldest && beat.newest - oldest < peer.sent.size())  // they are consecutive
     travelled = now - peer.sent[beat.newest - oldest].at - std::chrono::microseconds(beat.held_us);
+  if (travelled) peer.round_trip = std::max(*travelled, Duration::zero());
   if (needs_pull(from)) return travelled;
   while (!peer.sent.empty() && peer.sent.front().number <= beat.covered) {
     QUIPU_CHECK(!peer.as_of || *peer.as_of <= peer.sent.front().at,

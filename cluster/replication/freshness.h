@@ -80,6 +80,10 @@ class Freshness {
   }
 
   [[nodiscard]] Age age(Instant now) const;
+  // How long the last heartbeat that told it, and the one that it answers, travelled together.
+  [[nodiscard]] std::optional<Duration> round_trip(MemberIndex member) const {
+    return peers_[member].round_trip;
+  }
   [[nodiscard]] std::optional<Duration> age_of(Instant now, MemberIndex member) const;
 
  private:
@@ -93,6 +97,7 @@ class Freshness {
     std::deque<Sent> sent;
     std::uint64_t received = 0;
     std::optional<Instant> as_of;
+    std::optional<Duration> round_trip;
     // what they sent
     std::uint64_t newest = 0;  // their heartbeat's number
     Instant newest_at{};       // when it came

@@ -92,6 +92,7 @@ void Replicator::push(MemberIndex member, const PlacedRef& shard, Commit since,
   if (peer.outbox.push(shard, since, units)) return;
   ++peer.lost_epoch;
   ++counts_.outboxes_lost;
+  ++peer.counts.outboxes_lost;
 }
 
 void Replicator::flush(Flush what) {
@@ -117,6 +118,7 @@ void Replicator::send_frames(MemberIndex member) {
     message.delta.versions = known_versions(executor_);
     out_.send(member, std::move(message), as_of);
     ++counts_.frames_sent;
+    ++peers_[member].counts.frames_sent;
   }
 }
 
@@ -173,6 +175,7 @@ bool Replicator::bring_back(MemberIndex member) {
 void Replicator::on_frame(MemberIndex from, const DeltaFrame& frame) {
   const std::vector<Partition> refused = executor_.merge(frame.delta);
   ++counts_.frames_merged;
+  ++peers_[from].counts.frames_merged;
   DeltaAck ack;
   ack.numbers.push_back(frame.number);
   std::vector<Partition> partitions;

@@ -69,6 +69,10 @@ class Replicator {
     std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, partitions_dropped = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
+  struct PeerCounts {
+    std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0;
+  };
+  [[nodiscard]] const PeerCounts& counts(MemberIndex member) const { return peers_[member].counts; }
 
  private:
   struct Peer {
@@ -77,6 +81,7 @@ class Replicator {
     bool loading = false;            // the store reads the states of its next frame
     std::uint64_t lost_epoch = 1;    // how often its outbox was lost; the start is once
     std::uint64_t pulled_epoch = 0;  // losses that it has repaired, on this link
+    PeerCounts counts{};
   };
 
   void offer_foreign();

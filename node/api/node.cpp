@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "node/api/figure_families.h"
 #include "node/base/entropy.h"
 #include "node/base/start_thread.h"
 #include "node/disk/data_directory.h"
@@ -52,6 +53,7 @@ class Node::Impl {
   bool wait_ready(std::chrono::milliseconds timeout);
 
   [[nodiscard]] NodeHealth health() const;
+  [[nodiscard]] std::vector<FigureFamily> figures() const;
 
   // Both filled in once, before the threads start.
   [[nodiscard]] const std::string& client_address() const { return client_address_; }
@@ -93,9 +95,10 @@ class Node::Impl {
   Random random_ = random_from_system();
   std::string client_address_;
   std::string peer_address_;
+  std::string settings_digest_;
 
   std::mutex closing_;  // one close() at a time; the second finds nothing to do
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool closed_ = false;
   Status failure_;
@@ -104,6 +107,7 @@ class Node::Impl {
 };
 
 Status Node::Impl::plan(const NodeOptions& options) {
+  settings_digest_ = settings_digest(options);
   const auto of_reactor = [&](std::size_t i) {
     return options.reactors == 1 ? log_ : log_.with({"reactor", std::to_string(i)});
   };
@@ -164,7 +168,9 @@ Status Node::Impl::start(const NodeOptions& options) {
   for (const auto& unit : units_) {
     if (Status listens = unit->reactor.listen(); !listens.ok()) return listens;
   }
-  for (std::size_t i = 0; i < units_.size(); ++i) units_[i]->reactor.start(std::move(stores[i]));
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    units_[i]->reactor.start(std::move(stores[i]), units_[i]->directory.path());
+  }
   log_.info("serving", {{"clients", client_address_}, {"peers", peer_address_}});
   return {};
 }
@@ -227,6 +233,21 @@ NodeHealth Node::Impl::health() const {
   }
   all.since_turn = std::chrono::floor<std::chrono::milliseconds>(NodeClock::now() - oldest);
   return all;
+}
+
+std::vector<FigureFamily> Node::Impl::figures() const {
+  std::vector<Figures> reactors;
+  for (const auto& unit : units_) {
+    Figures one = unit->reactor.figures();
+    if (one.status.node != NodeId{}) reactors.push_back(std::move(one));
+  }
+  bool failed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    failed = !failure_.ok();
+  }
+  return figure_families({.ready = health().ready, .failed = failed, .settings = settings_digest_},
+                         reactors);
 }
 
 Status Node::Impl::set_client_limits(const ClientPortOptions& limits) {
@@ -293,6 +314,7 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
 
 bool Node::wait_ready(std::chrono::milliseconds timeout) { return impl_->wait_ready(timeout); }
 NodeHealth Node::health() const { return impl_->health(); }
+std::vector<FigureFamily> Node::figures() const { return impl_->figures(); }
 std::string Node::client_address() const { return impl_->client_address(); }
 std::string Node::peer_address() const { return impl_->peer_address(); }
 Status Node::set_client_limits(const ClientPortOptions& limits) {

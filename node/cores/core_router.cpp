@@ -182,6 +182,11 @@ void CoreRouter::publish(Figures figures) {
   figures_ = std::move(figures);
 }
 
+Figures CoreRouter::own_published() const {
+  const std::lock_guard lock(figures_mutex_);
+  return figures_;
+}
+
 std::vector<Figures> CoreRouter::published() const {
   std::vector<Figures> all;
   for (const Other& other : others_) {

@@ -64,8 +64,10 @@ class CoreRouter {
   // No call waits for another reactor, and no other reactor for this one.
   [[nodiscard]] bool quiet() const;
 
-  // Publishes this reactor's figures. In a node of one reactor, nothing is sent.
+  // Publishes this reactor's figures.
   void publish(Figures figures);
+  // The last that were published; without a node: none yet, or the core has gone. Any thread.
+  [[nodiscard]] Figures own_published() const;
   // The last figures of the others.
   [[nodiscard]] std::vector<Figures> published() const;
   [[nodiscard]] bool alone() const { return others_.empty(); }
@@ -143,7 +145,7 @@ class CoreRouter {
   std::atomic<bool> paused_{false};
   std::atomic<bool> serving_{false};
   mutable std::mutex figures_mutex_;
-  Figures figures_;  // under it; node 0: none yet
+  Figures figures_;  // under it; node 0: none
 
   std::vector<Mail> spare_;  // to be reused
   std::vector<PendingCall> pending_;

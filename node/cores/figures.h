@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "cluster/core_figures.h"
 #include "protocol/client_messages.h"
+#include "protocol/wall.h"
 
 namespace quipu {
 
@@ -49,10 +52,22 @@ struct RespFigures {
   void add(const RespFigures& other);
 };
 
+// What is measured now and then, apart from the core and its clients.
+struct HostFigures {
+  Wall at{};  // when all figures were published
+  std::uint64_t memory_limit = 0;
+  std::optional<std::uint64_t> disk_free{};  // bytes; none: not measured yet
+  std::uint64_t peer_connections = 0;
+  std::uint64_t peers_refused = 0;  // peer connections that found no room
+};
+
 struct Figures {
   StatusReply status;
   RespFigures resp;
   PortFigures port;
+  // These two are of each reactor, and never added up.
+  CoreFigures core{};
+  HostFigures host{};
 
   // Adds another reactor's numbers. The node's identity and state are not changed.
   void add(const Figures& other);

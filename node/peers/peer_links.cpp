@@ -61,6 +61,7 @@ void PeerLinks::stop() {
 void PeerLinks::accept(tcp::socket socket) {
   if (port_.core() == nullptr) return;
   if (inbound() >= most_inbound_) {
+    ++refused_;
     return warn("peer connection turned away", {"remote", host_of(describe_remote(socket))},
                 std::to_string(most_inbound_) + " have called already");
   }

@@ -43,6 +43,10 @@ class PeerLinks {
     if (!dialers_.empty()) watch_.look(*port_.core());
   }
 
+  [[nodiscard]] std::size_t size() const { return links_.size(); }
+  // Connections that found no room, so far.
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
   // Closes all links and stops dialing. The core gets no events.
   void stop();
 
@@ -62,6 +66,7 @@ class PeerLinks {
   const Log log_;
   Random random_;
   const std::size_t most_inbound_;
+  std::uint64_t refused_ = 0;
   std::vector<std::shared_ptr<Dialer>> dialers_;  // by member; null: it dials us
   std::vector<bool> unreachable_;                 // by member: logged already
   std::map<LinkId, std::shared_ptr<PeerLink>> links_;

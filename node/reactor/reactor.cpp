@@ -17,6 +17,7 @@ constexpr Duration kClockLogInterval = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kLookForRoom{200};
 constexpr std::chrono::milliseconds kSweep{100};
 constexpr std::chrono::seconds kPulse{1};
+constexpr std::uint64_t kMeasureDisk = 10;  // pulses
 
 SessionLimits session_limits(const ClientPortOptions& port, std::size_t clients) {
   return {.sessions = clients,
@@ -166,7 +167,8 @@ Status Reactor::listen() {
   return peer_listener_.start([this](tcp::socket socket) { links_.accept(std::move(socket)); });
 }
 
-void Reactor::start(RecoveredStore store) {
+void Reactor::start(RecoveredStore store, std::filesystem::path data) {
+  data_ = std::move(data);
   storage_ = std::make_unique<StorageThread>(std::move(store.store), storage_events());
   begin(std::move(store.recovered));
   tell_health();
@@ -322,14 +324,37 @@ void Reactor::on_timer() {
     const Instant now = NodeClock::now();
     if (now >= port_.core()->deadline()) event->on_tick(now, wall_now(), event.effects());
     sessions_.on_tick(now);
-    publish_figures();
+    if (!router_.alone()) publish_figures();  // its clients may ask another reactor
   }
   tell_filled();
   log_clock();
 }
 
 void Reactor::publish_figures() {
-  if (!router_.alone()) router_.publish(sessions_.figures());
+  if (port_.core() == nullptr) return;
+  Figures all = sessions_.figures();
+  all.core = port_.core()->figures(NodeClock::now());
+  all.host = {.at = wall_now(),
+              .memory_limit = plan_.settings.memory_limit,
+              .disk_free = disk_free_,
+              .peer_connections = links_.size(),
+              .peers_refused = links_.refused()};
+  router_.publish(std::move(all));
+}
+
+// On the storage thread: a disk that hangs does not stop a reactor, nor the threads that look at
+// figures. One measurement waits at a time.
+void Reactor::measure_disk() {
+  if (measuring_disk_) disk_free_.reset();  // it has not ended since the last time
+  if (phase_ != Phase::serving || std::exchange(measuring_disk_, true)) return;
+  storage_->run([this](Store&) {
+    std::error_code failed;
+    const std::filesystem::space_info space = std::filesystem::space(data_, failed);
+    asio::post(io_, [this, free = failed ? std::nullopt : std::optional(space.available)] {
+      measuring_disk_ = false;
+      disk_free_ = free;
+    });
+  });
 }
 
 void Reactor::sweep_calls() {
@@ -379,6 +404,8 @@ void Reactor::tell_ready() {
 // The timer of the core is no pulse: it may be 10 s apart, and rests while a store is recovered.
 void Reactor::pulse() {
   tell_health();
+  publish_figures();
+  if (pulses_++ % kMeasureDisk == 0) measure_disk();
   pulse_.expires_after(kPulse);
   pulse_.async_wait([this](const asio::error_code& error) {
     if (!error) pulse();

@@ -23,6 +23,7 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -66,8 +67,8 @@ class Reactor {
   static void introduce(const std::vector<Reactor*>& reactors);
   // Connections are accepted from here on, and wait for start. cannot_start as above.
   [[nodiscard]] Status listen();
-  // Begins to serve the recovered store, and returns.
-  void start(RecoveredStore store);
+  // Begins to serve the recovered store, which is below `data`, and returns.
+  void start(RecoveredStore store, std::filesystem::path data);
 
   // ---- any thread ----
   [[nodiscard]] const std::shared_ptr<LocalCalls>& calls() const { return calls_; }
@@ -81,6 +82,8 @@ class Reactor {
   };
   // Never waits for the reactor's thread, which may be stuck.
   [[nodiscard]] Health health() const;
+  // At most about a second old, unless the reactor is stuck. The same holds.
+  [[nodiscard]] Figures figures() const { return router_.own_published(); }
   // As Node::set_client_limits. REQUIRES: check_client_port() found them sound.
   void set_client_limits(const ClientPortOptions& limits);
   // Another reactor of this node has failed. So does this one.
@@ -105,6 +108,7 @@ class Reactor {
   void arm_timer();
   void on_timer();
   void publish_figures();
+  void measure_disk();
   void sweep_calls();
   void tell_ready();
   void log_clock();
@@ -178,9 +182,13 @@ class Reactor {
   Instant stop_by_ = kNever;
 
   Timer pulse_;
+  std::uint64_t pulses_ = 0;
+  std::optional<std::uint64_t> disk_free_;  // bytes
+  bool measuring_disk_ = false;
   mutable std::mutex health_mutex_;
   Health health_;
 
+  std::filesystem::path data_;
   std::unique_ptr<StorageThread> storage_;
   bool stop_begun_ = false;  // for the caller's thread
   std::thread thread_;

@@ -21,8 +21,10 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "quipu/counters.h"
+#include "quipu/figures.h"
 #include "quipu/node_options.h"
 
 namespace quipu {
@@ -62,6 +64,9 @@ class QUIPU_EXPORT Node : public Counters {
   [[nodiscard]] bool wait_ready(std::chrono::milliseconds timeout);
   // Up to a second old. Does not wait for the node, even if it is stuck.
   [[nodiscard]] NodeHealth health() const;
+  // What this node counts and measures: figures.h. Up to about a second old. Does not wait for the
+  // node, even if it is stuck. Any thread.
+  [[nodiscard]] std::vector<FigureFamily> figures() const;
   // The host:port that each port listens on. (Port 0 in the options takes a free one.)
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
 
 #include "node/reactor/reactor.h"
@@ -69,7 +70,8 @@ class FaultyDisk : public testing::Test {
                         .failed = [this](const Status& why) { failed_ = why.code(); }});
     EXPECT_TRUE(reactor_->bind().ok());
     EXPECT_TRUE(reactor_->listen().ok());
-    reactor_->start({std::move(store), {std::move(*executor)}});
+    reactor_->start({std::move(store), {std::move(*executor)}},
+                    std::filesystem::temp_directory_path());
     EXPECT_TRUE(eventually([this] { return ready_.load(); }));
     likes_.emplace(CounterBackend::make<Counter>(reactor_->calls(), "likes"));
   }
@@ -244,7 +246,8 @@ class StartedOnAFullDisk : public testing::Test {
                         .failed = [this](const Status& why) { failed_ = why.code(); }});
     EXPECT_TRUE(reactor_->bind().ok());
     EXPECT_TRUE(reactor_->listen().ok());
-    reactor_->start({std::move(store), std::move(*recovered)});
+    reactor_->start({std::move(store), std::move(*recovered)},
+                    std::filesystem::temp_directory_path());
   }
   [[nodiscard]] Counter counter() const {
     return CounterBackend::make<Counter>(reactor_->calls(), "likes");
