@@ -68,8 +68,8 @@ MHD_Result on_request(void* port, MHD_Connection* connection, const char* path, 
       page.text.size(), const_cast<char*>(page.text.data()), MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
   for (const auto& [name, value] :
-       {std::pair{"Content-Type", "text/plain; charset=utf-8"},
-        std::pair{"Cache-Control", "no-store"}, std::pair{"Connection", "close"}})
+       {std::pair{"Content-Type", page.type}, std::pair{"Cache-Control", "no-store"},
+        std::pair{"Connection", "close"}})
     MHD_add_response_header(response, name, value);
   if (page.status == MHD_HTTP_METHOD_NOT_ALLOWED)
     MHD_add_response_header(response, "Allow", "GET, HEAD");

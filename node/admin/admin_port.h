@@ -23,6 +23,7 @@ namespace quipu {
 struct AdminPage {
   unsigned status = 200;  // of HTTP
   std::string text;
+  const char* type = "text/plain; charset=utf-8";  // lives for ever
 };
 
 class AdminPort {

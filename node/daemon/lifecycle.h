@@ -61,6 +61,8 @@ class Lifecycle {
 
   // Why this process should be restarted. Empty: it should not.
   [[nodiscard]] const std::string& stuck() const { return stuck_; }
+  // A signal asked to drain or stop the node, or it has failed and is closed.
+  [[nodiscard]] bool stopping() const { return stop_asked_ || phase_ == Phase::closing; }
   // Why no traffic should come. Empty: it should.
   [[nodiscard]] const std::string& not_ready() const { return not_ready_; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -12,6 +13,8 @@
 #include <utility>
 
 #include "node/admin/admin_port.h"
+#include "node/admin/metrics_text.h"
+#include "node/api/figure_families.h"
 #include "node/base/clock.h"
 #include "node/base/start_thread.h"
 #include "node/base/stderr_log.h"
@@ -46,6 +49,7 @@ class Daemon {
  private:
   Status open_admin();
   [[nodiscard]] std::optional<AdminPage> page(std::string_view path);
+  [[nodiscard]] AdminPage metrics();
   void open();
   [[nodiscard]] Observed look();
   void publish();
@@ -60,6 +64,7 @@ class Daemon {
   const Log log_;
   SystemdNotify systemd_{read_variable};
   Lifecycle lifecycle_;
+  const std::string settings_digest_ = settings_digest(serving_.settings.node);
   Node* running_ = nullptr;  // node_, once this thread has seen it
   bool greeted_ = false;
 
@@ -67,7 +72,8 @@ class Daemon {
   std::unique_ptr<Node> node_;
   Status failure_;
   bool closed_ = false;
-  std::string stuck_;  // as lifecycle_ says, for the admin port's thread
+  bool draining_ = false;  // as lifecycle_ says, like the next two
+  std::string stuck_;      // for the admin port's thread
   std::string not_ready_ = lifecycle_.not_ready();
 
   std::unique_ptr<AdminPort> admin_;  // last: its thread uses the rest
@@ -117,6 +123,7 @@ Status Daemon::open_admin() {
 
 // On the admin port's thread, which waits for nobody.
 std::optional<AdminPage> Daemon::page(std::string_view path) {
+  if (path == "/metrics") return metrics();
   const std::lock_guard lock(mutex_);
   const auto told = [](const std::string& trouble, const char* fine) {
     return trouble.empty() ? AdminPage{200, fine} : AdminPage{503, trouble + '\n'};
@@ -124,6 +131,24 @@ std::optional<AdminPage> Daemon::page(std::string_view path) {
   if (path == "/livez") return told(stuck_, "ok\n");
   if (path == "/readyz") return told(not_ready_, "ready\n");
   return {};
+}
+
+AdminPage Daemon::metrics() {
+  const Node* node = nullptr;
+  bool draining = false;
+  {
+    const std::lock_guard lock(mutex_);
+    node = node_.get();  // it stays until admin_ has gone
+    draining = draining_;
+  }
+  std::vector<FigureFamily> all =
+      node != nullptr ? node->figures() : figure_families({.settings = settings_digest_}, {});
+  all.push_back({"quipu_draining",
+                 "1 from a stop signal on: traffic should go elsewhere.",
+                 FigureKind::gauge,
+                 {{.value = draining ? 1.0 : 0.0}}});
+  std::ranges::move(process_figures(), std::back_inserter(all));
+  return {200, metrics_text(all), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 void Daemon::open() {
@@ -169,6 +194,7 @@ Observed Daemon::look() {
 void Daemon::publish() {
   {
     const std::lock_guard lock(mutex_);
+    draining_ = lifecycle_.stopping();
     stuck_ = lifecycle_.stuck();
     not_ready_ = lifecycle_.not_ready();
   }

@@ -4,10 +4,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include <asio/connect.hpp>
-#include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
 #include <asio/write.hpp>
 #include <chrono>
 #include <csignal>
@@ -18,6 +15,7 @@
 #include <vector>
 
 #include "tests/node/eventually.h"
+#include "tests/system/admin_client.h"
 #include "tests/system/daemons.h"
 #include "tests/system/free_ports.h"
 
@@ -36,33 +34,13 @@ class AdminPortTest : public testing::Test {
     ASSERT_TRUE(eventually([this] { return get("/readyz").starts_with("HTTP/1.1 200 "); }));
   }
 
-  [[nodiscard]] tcp::socket connect() {
-    tcp::socket socket(io_);
-    asio::error_code refused;
-    socket.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port_)}, refused);
-    return socket;
-  }
-  // All that comes until the other side closes.
-  [[nodiscard]] static std::string receive(tcp::socket& socket) {
-    std::string answer;
-    asio::error_code end;
-    asio::read(socket, asio::dynamic_buffer(answer), end);
-    return answer;
-  }
-  // The whole answer. Empty: there was none.
-  [[nodiscard]] std::string ask(const std::string& request) {
-    tcp::socket socket = connect();
-    asio::error_code failed;
-    asio::write(socket, asio::buffer(request), failed);
-    return failed ? "" : receive(socket);
-  }
-  [[nodiscard]] std::string get(const std::string& path) {
-    return ask("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  }
+  [[nodiscard]] tcp::socket connect() { return client_.connect(); }
+  [[nodiscard]] std::string ask(const std::string& request) { return client_.ask(request); }
+  [[nodiscard]] std::string get(const std::string& path) { return client_.get(path); }
 
   const int port_ = free_ports(1).front();
   Daemons daemons_{1, "[admin]\naddress = \"127.0.0.1:" + std::to_string(port_) + "\"\n"};
-  asio::io_context io_;
+  AdminClient client_{port_};
 };
 
 TEST_F(AdminPortTest, AnswersGetAndHeadOnceForEachConnection) {
