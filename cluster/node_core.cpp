@@ -128,7 +128,7 @@ void NodeCore::on_ops_of(Instant now, Origin::Kind kind, std::uint64_t who,
   for (const Op& op : ops) {
     const bool sent_once = op.token.serial == Serial{} || op.kind == OpKind::decide;
     const Code code = sent_once ? of_others : of_a_retry;
-    out_.answer(Origin{kind, who, op.id}, {0, code, state()});
+    out_.answer(Origin{kind, who, op.id, {now, operation_of(op)}}, {0, code, state()});
   }
 }
 
@@ -141,7 +141,7 @@ void NodeCore::on_read(Instant now, ClientId client, const Read& read, Effects& 
   } else {
     const bool quorum = serves_reads() && level == ReadLevel::strong;
     const Code code = quorum ? Code::no_quorum : Code::unavailable;
-    Values values{read.id, {}};
+    Values values{read.id, {}, {now, read_at(level)}};
     for (std::size_t i = 0; i < read.keys.size(); ++i)
       values.values.push_back({.code = code, .detail = state()});
     out_.answer(client, std::move(values));
@@ -158,7 +158,8 @@ void NodeCore::on_query(Instant now, ClientId client, const Query& query, Effect
     const bool quorum = serves_reads() && level == ReadLevel::strong;
     out_.answer(client, QueryReply{.id = query.id,
                                    .code = quorum ? Code::no_quorum : Code::unavailable,
-                                   .detail = state()});
+                                   .detail = state(),
+                                   .asked = {now, read_at(level)}});
   }
   finish_event(now, effects);
 }
@@ -185,7 +186,8 @@ void NodeCore::on_range(Instant now, ClientId client, const RangeRequest& reques
   } else {
     out_.answer(client, RangeReply{.id = request.id,
                                    .code = Code::unavailable,
-                                   .detail = serves ? clock_.doubt() : state()});
+                                   .detail = serves ? clock_.doubt() : state(),
+                                   .asked = {now, read_at(level)}});
   }
   finish_event(now, effects);
 }

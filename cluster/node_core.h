@@ -74,6 +74,10 @@ class NodeCore {
   void on_ops(Instant now, ClientId client, std::span<const Op> ops, Effects& effects,
               std::vector<AtOnce>* at_once = nullptr);
   void on_read(Instant now, ClientId client, const Read& read, Effects& effects);
+  // So far. Their answers at once say nothing of what was asked (Done::asked).
+  [[nodiscard]] const Coordinator::PlainAdds& plain_adds() const {
+    return coordinator_.counts().plain_adds;
+  }
   void finish_batch(Instant now, Effects& effects);
   [[nodiscard]] bool in_batch() const { return in_batch_; }
   // At `local`, without effects. Value::shards is 0 for keys that are not in this node's memory:

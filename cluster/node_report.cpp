@@ -1,5 +1,6 @@
 // node_report.cpp: what a node tells about itself and what it holds.
 #include <algorithm>
+#include <numeric>
 
 #include "cluster/node_core.h"
 
@@ -90,7 +91,8 @@ StatusReply NodeCore::status(Instant now, std::uint64_t id) const {
   const Replicator::Counts& sent = replicator_.counts();
   const AntiEntropy::Counts& repair = anti_entropy_.counts();
   reply.stats = {
-      {"adds_executed", ops.adds_executed},
+      {"adds_executed",
+       std::accumulate(ops.plain_adds.begin(), ops.plain_adds.end(), ops.adds_executed)},
       {"commit_durable", raw(seals_.durable())},
       {"conflicts", executor_->conflicts()},
       {"counters", key_counts_.counters_here()},

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/asked.h"
 #include "protocol/ids.h"
 #include "protocol/keyed_hash.h"
 #include "protocol/release.h"
@@ -83,7 +84,13 @@ struct Done {
   // For a new add: the counter's total right after it, as the executor knows. Nothing if the
   // executor cannot know it: the counter has more shards, or this is a retry.
   std::optional<std::int64_t> total{};
+  Asked asked{};  // for the asked node alone, as in Values, QueryReply and RangeReply; not sent
 };
+
+[[nodiscard]] constexpr Operation operation_of(const Op& op) {
+  if (op.kind == OpKind::add || op.kind == OpKind::apply) return add_at(op.ack);
+  return op.kind == OpKind::reset ? Operation::reset : Operation::other;
+}
 
 struct Read {
   std::uint64_t id = 0;
@@ -112,6 +119,7 @@ inline constexpr std::uint32_t kUnknownAge = 0xffffffff;
 struct Values {
   std::uint64_t id = 0;
   std::vector<Value> values{};  // in the order of Read::keys
+  Asked asked{};
 };
 
 // Lists the counters that exist, as one owner of each holds it, in bounded steps. Start at
@@ -156,6 +164,7 @@ struct QueryReply {
   bool complete = false;  // as of Value …
   std::uint32_t age_ms = 0;
   std::uint64_t expires_in_ms = 0;  // … for the counter of a query with one key
+  Asked asked{};
 };
 
 // Asks for the key count: as many as List would list.
@@ -230,6 +239,7 @@ struct RangeReply {
   bool complete = false;  // nothing that was counted in this time is missing
   // What ends before that does not change any more. 0: unknown.
   Wall settled_until{};
+  Asked asked{};
 };
 
 struct ConfigRequest {

@@ -159,15 +159,17 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
   };
   if (of_clients && parts_.executor.namespaces().matter()) {
     for_each([&](std::size_t i, const Placement& placement) {
-      on_op_by_namespace(now, ops[i], placement, {kind, who, ops[i].id});
+      on_op_by_namespace(now, ops[i], placement, {kind, who, ops[i].id, {now}});
     });
     return;
   }
+  Origin plain{kind, who};
   for_each([&](std::size_t i, const Placement& placement) {
     const Op& op = ops[i];
-    const Origin origin{kind, who, op.id};
-    if (of_clients && is_plain_add(op) && add_here(op, placement, origin)) return;
-    if (of_clients && is_plain_apply(op) && apply_here(op, placement, origin)) return;
+    plain.id = op.id;
+    if (of_clients && is_plain_add(op) && add_here(op, placement, plain)) return;
+    if (of_clients && is_plain_apply(op) && apply_here(op, placement, plain)) return;
+    const Origin origin{kind, who, op.id, {now, operation_of(op)}};
     const Instant deadline = parts_.settings.deadline(now, op.timeout_ms);
     route(now, {op, placement, origin, deadline});
   });
@@ -176,12 +178,14 @@ void Coordinator::on_ops(Instant now, Origin::Kind kind, std::uint64_t who,
 // While some namespace has a policy that matters to ops. (An earlier copy of an add with a token
 // may have been applied. Its executor knows that, and refuses it in take().)
 void Coordinator::on_op_by_namespace(Instant now, Op op, const Placement& placement,
-                                     const Origin& origin) {
+                                     Origin origin) {
   const NamespaceTable& namespaces = parts_.executor.namespaces();
   const bool adds = op.kind == OpKind::add || op.kind == OpKind::apply;
-  if (adds && !tokened(op) && objection(op) == nullptr && namespaces.forbids(op.key))
-    return refuse(origin, Code::undefined_namespace, undefined_namespace(op.key));
+  const bool forbidden =
+      adds && !tokened(op) && objection(op) == nullptr && namespaces.forbids(op.key);
   if (op.ack == Ack::by_default) op.ack = namespaces.policy_of(op.key).ack.value_or(Ack::disk);
+  origin.asked.operation = operation_of(op);
+  if (forbidden) return refuse(origin, Code::undefined_namespace, undefined_namespace(op.key));
   route(now, {op, placement, origin, parts_.settings.deadline(now, op.timeout_ms)});
 }
 
@@ -195,7 +199,7 @@ bool Coordinator::add_here(const Op& op, const Placement& placement, const Origi
     return false;
   const Applied applied = parts_.executor.add(shard, op.amount, placement);
   if (applied.code != Code::ok) return false;
-  ++counts_.adds_executed;
+  ++counts_.plain_adds[static_cast<std::size_t>(op.ack)];
   parts_.out.answer(origin, 1, applied.total, op.ack == Ack::memory ? Commit{} : applied.commit);
   return true;
 }
@@ -209,7 +213,7 @@ bool Coordinator::apply_here(const Op& op, const Placement& placement, const Ori
   const Applied applied = parts_.executor.apply(
       {.kind = op.kind, .ref = shard_of(op), .words = op.words, .reply = &done.detail}, placement);
   if (applied.code != Code::ok) return false;
-  ++counts_.adds_executed;
+  ++counts_.plain_adds[static_cast<std::size_t>(op.ack)];
   done.usable = applied.usable;
   parts_.out.answer(origin, std::move(done), op.ack == Ack::memory ? Commit{} : applied.commit);
   return true;

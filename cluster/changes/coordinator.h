@@ -13,6 +13,7 @@
 // raised number of shards is two writes to a majority.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -74,9 +75,13 @@ class Coordinator {
   void begin_closing() { closing_ = true; }
 
   [[nodiscard]] std::size_t size() const { return waiting_ + wholes_.size() + again_.size(); }
+  // By Ack: plain adds of clients, executed at once by add_here() and apply_here().
+  using PlainAdds = std::array<std::uint64_t, 4>;
   struct Counts {
+    // Without the plain ones.
     std::uint64_t adds_executed = 0, resets_executed = 0, expiries_executed = 0,
                   decisions_executed = 0, refused = 0, forwarded = 0;
+    PlainAdds plain_adds{};
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -116,7 +121,7 @@ class Coordinator {
   };
   using Spreads = std::map<std::uint64_t, Spread>;
 
-  void on_op_by_namespace(Instant now, Op op, const Placement& placement, const Origin& origin);
+  void on_op_by_namespace(Instant now, Op op, const Placement& placement, Origin origin);
   [[nodiscard]] bool would_create(const ShardRef& shard, const Placement& placement) const;
   void spread(std::string_view key);
   void start_spreads(Instant now);

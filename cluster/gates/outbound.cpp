@@ -24,6 +24,7 @@ void Outbound::reply(const Request& request, PeerMessage answer, Commit after) {
 
 void Outbound::answer(const Origin& origin, Done&& done, Commit after) {
   done.id = origin.id;
+  done.asked = origin.asked;
   awaited_ = std::max(awaited_, after);
   if (told_at_once(origin)) {
     at_once_->emplace_back(std::move(done), until(after));
@@ -46,6 +47,7 @@ void Outbound::answer(ClientId client, Answer answer) {
 void Outbound::answer_session(const Origin& origin, Done&& done, Commit after) {
   QUIPU_CHECK(done.serial != Serial{}, "a session that was opened has a serial", origin.id);
   done.id = origin.id;
+  done.asked = origin.asked;
   put(ToOrigin{origin, std::move(done)}, after);
 }
 
@@ -61,6 +63,7 @@ void Outbound::refuse_sessions(const Done& why) {
     auto& session = std::get<ToOrigin>(item);
     session.done = why;
     session.done.id = session.origin.id;
+    session.done.asked = session.origin.asked;
     let_go(std::move(item));
   });
   QUIPU_CHECK(!held_.empty() || held_bytes_ == 0, "no bytes are held where nothing is",

@@ -27,6 +27,7 @@ struct Origin {
   enum class Kind : std::uint8_t { client, member, operation } kind = Kind::client;
   std::uint64_t who = 0;  // ClientId, MemberIndex or an operation of the coordinator
   std::uint64_t id = 0;   // that the asker chose
+  Asked asked{};          // not of a plain add, which is counted elsewhere
 };
 
 class Outbound {

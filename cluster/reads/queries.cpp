@@ -29,10 +29,14 @@ constexpr const char* kTooManyBodies =
 void Queries::refuse(const Operation& operation, Code code, std::string why) {
   if (!operation.client) return;
   if (operation.range)
-    return out_.answer(*operation.client,
-                       RangeReply{.id = operation.id, .code = code, .detail = std::move(why)});
-  out_.answer(*operation.client,
-              QueryReply{.id = operation.id, .code = code, .detail = std::move(why)});
+    return out_.answer(
+        *operation.client,
+        RangeReply{
+            .id = operation.id, .code = code, .detail = std::move(why), .asked = operation.asked});
+  out_.answer(
+      *operation.client,
+      QueryReply{
+          .id = operation.id, .code = code, .detail = std::move(why), .asked = operation.asked});
 }
 
 void Queries::realize_by(Instant now, ShardState& state) const {
@@ -51,6 +55,7 @@ void Queries::on_query(Instant now, ClientId client, const Query& query, ReadLev
   operation.id = query.id;
   operation.kind = query.kind;
   operation.level = level;
+  operation.asked = {now, read_at(level)};
   operation.words = query.words;
   for (const std::string_view key : query.keys) {
     if (key.empty() || key.size() > kMaxKey)
@@ -71,6 +76,7 @@ void Queries::on_range(Instant now, ClientId client, const RangeRequest& request
   operation.id = request.id;
   operation.kind = request.kind;
   operation.level = level;
+  operation.asked = {now, read_at(level)};
   operation.range.emplace();
   if (request.key.empty() || request.key.size() > kMaxKey)
     return refuse(operation, Code::invalid_argument, "a key has 1 to 512 bytes");
@@ -383,7 +389,8 @@ void Queries::tell(Instant now, const Operation& operation, const QuestionAnswer
                    .code = answer.code,
                    .detail = answer.detail,
                    .reply = answer.reply,
-                   .exists = answer.exists};
+                   .exists = answer.exists,
+                   .asked = operation.asked};
   if (operation.shards.size() == 1 && answer.ends != Wall{}) {
     const Wall::duration left = answer.ends - executor_.wall(now);
     reply.expires_in_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(1, left.count()));
@@ -404,7 +411,8 @@ void Queries::answer_range(Instant now, const Operation& operation) {
     if (held == operation.held.end()) continue;
     for (const Part& one : held->second.parts) bodies[part.count].push_back(one.body);
   }
-  RangeReply reply{.id = operation.id, .begin = plan.begin, .step = plan.step};
+  RangeReply reply{
+      .id = operation.id, .begin = plan.begin, .step = plan.step, .asked = operation.asked};
   for (const auto& of_step : bodies) {
     std::string number;
     const Code code = rules_of(operation.kind).answer(of_step, {}, number);

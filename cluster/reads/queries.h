@@ -63,6 +63,7 @@ class Queries {
     std::uint64_t id = 0;
     Kind kind{};
     ReadLevel level{};
+    Asked asked{};
     std::string words;
     std::size_t bytes = 0;           // of what is held; while it waits, also of the rest, about
     std::vector<ShardKey> shards;    // sorted

@@ -41,8 +41,8 @@ Reads::Reads(const View& view, const Executor& executor, Outbound& out, Collecto
       settings_(settings),
       cache_(settings.rollup_shards, settings.gossip_interval) {}
 
-void Reads::refuse(const Read& read, ClientId client, Code code, const char* why) {
-  Values values{read.id, {}};
+void Reads::refuse(const Read& read, ClientId client, Asked asked, Code code, const char* why) {
+  Values values{read.id, {}, asked};
   values.values.resize(read.keys.size());
   for (Value& value : values.values) {
     value.code = code;
@@ -161,7 +161,7 @@ ReadLevel Reads::level_of(ReadLevel level, std::span<const std::string_view> key
 }
 
 bool Reads::answer_now(Instant now, ClientId client, const Read& read) {
-  Values values{read.id, std::vector<Value>(read.keys.size())};
+  Values values{read.id, std::vector<Value>(read.keys.size()), {now, read_at(ReadLevel::local)}};
   read_now(now, read.keys, values.values);
   const bool all = std::all_of(values.values.begin(), values.values.end(),
                                [](const Value& value) { return value.shards > 0; });
@@ -173,7 +173,7 @@ void Reads::on_read(Instant now, ClientId client, const Read& read, ReadLevel le
   QUIPU_CHECK(level != ReadLevel::by_default, "a read has a level by now", read.id);
   if (level == ReadLevel::local && answer_now(now, client, read)) return;
   if (operations_.size() >= settings_.pending_operations) {
-    refuse(read, client, Code::overloaded, kNoRoom);
+    refuse(read, client, {now, read_at(level)}, Code::overloaded, kNoRoom);
     return;
   }
   const auto at = begin(now, client, read.id, level, read.timeout_ms);
@@ -195,6 +195,7 @@ Reads::Operations::iterator Reads::begin(Instant now, ClientId client, std::uint
   at->second.client = client;
   at->second.id = id;
   at->second.level = level;
+  at->second.asked = {now, read_at(level)};
   at->second.deadline = settings_.deadline(now, timeout_ms);
   return at;
 }
@@ -203,8 +204,8 @@ Reads::Operations::iterator Reads::begin(Instant now, ClientId client, std::uint
 
 namespace {
 
-RangeReply refused(std::uint64_t id, Code code, std::string why) {
-  return {.id = id, .code = code, .detail = std::move(why)};
+RangeReply refused(std::uint64_t id, Code code, std::string why, Asked asked = {}) {
+  return {.id = id, .code = code, .detail = std::move(why), .asked = asked};
 }
 
 constexpr const char* kTooManyShards =
@@ -214,21 +215,24 @@ constexpr const char* kTooManyShards =
 }  // namespace
 
 void Reads::on_range(Instant now, ClientId client, const RangeRequest& request, ReadLevel level) {
+  const Asked asked{now, read_at(level)};
   if (request.key.empty() || request.key.size() > kMaxKey) {
-    return out_.answer(client,
-                       refused(request.id, Code::invalid_argument, "a key has 1 to 512 bytes"));
+    return out_.answer(
+        client, refused(request.id, Code::invalid_argument, "a key has 1 to 512 bytes", asked));
   }
   const auto plan =
       plan_range(executor_.namespaces().definition_of(request.key), request, executor_.wall(now));
   if (!plan.ok())
-    return out_.answer(client, refused(request.id, plan.status().code(), plan.status().detail()));
+    return out_.answer(client,
+                       refused(request.id, plan.status().code(), plan.status().detail(), asked));
   if (level == ReadLevel::local && answer_range_now(now, client, request, *plan)) return;
   if (operations_.size() >= settings_.pending_operations)
-    return out_.answer(client, refused(request.id, Code::overloaded, kNoRoom));
+    return out_.answer(client, refused(request.id, Code::overloaded, kNoRoom, asked));
   // The windows of other owners are not kept in the cache: there are many, and few are asked for
   // again.
-  const ReadLevel asked = level == ReadLevel::local ? ReadLevel::fresh : level;
-  const auto at = begin(now, client, request.id, asked, request.timeout_ms);
+  const ReadLevel done_at = level == ReadLevel::local ? ReadLevel::fresh : level;
+  const auto at = begin(now, client, request.id, done_at, request.timeout_ms);
+  at->second.asked = asked;
   at->second.refused.resize(1);
   at->second.keys.emplace_back(request.key);
   at->second.range = *plan;
@@ -258,6 +262,7 @@ bool Reads::answer_range_now(Instant now, ClientId client, const RangeRequest& r
       });
   if (!resident) return false;
   reply.id = request.id;
+  reply.asked = {now, read_at(ReadLevel::local)};
   out_.answer(client, std::move(reply));
   return true;
 }
@@ -352,10 +357,10 @@ void Reads::advance(Instant now, Operations::iterator at) {
     const char* const why = operation.failed == Code::overloaded         ? kNoRoom
                             : operation.failed == Code::invalid_argument ? kTooManyShards
                                                                          : "";
-    out_.answer(operation.client, refused(operation.id, operation.failed, why));
+    out_.answer(operation.client, refused(operation.id, operation.failed, why, operation.asked));
     return erase(at);
   }
-  Values values{operation.id, {}};
+  Values values{operation.id, {}, operation.asked};
   for (Value& refused : operation.refused) {
     if (refused.code == Code::ok) {
       refused.code = operation.failed;
@@ -369,7 +374,7 @@ void Reads::advance(Instant now, Operations::iterator at) {
 
 void Reads::finish(Operation& operation, Instant now) {
   if (!operation.range) {
-    Values values{operation.id, {}};
+    Values values{operation.id, {}, operation.asked};
     for (std::size_t i = 0; i < operation.keys.size(); ++i)
       values.values.push_back(value(now, operation, i));
     return out_.answer(operation.client, std::move(values));
@@ -385,6 +390,7 @@ void Reads::finish(Operation& operation, Instant now) {
   if (is_other && counted_nothing(reply.counts))
     reply = refused(0, Code::wrong_type, kRangeOfOtherKind);
   reply.id = operation.id;
+  reply.asked = operation.asked;
   out_.answer(operation.client, std::move(reply));
 }
 

@@ -56,6 +56,7 @@ class Reads {
     ClientId client{};
     std::uint64_t id = 0;
     ReadLevel level{};
+    Asked asked{};
     Instant deadline{};
     std::vector<std::string> keys;
     std::vector<Value> refused;  // by key: a code that is not ok
@@ -99,7 +100,7 @@ class Reads {
   [[nodiscard]] Value value(Instant now, ReadLevel level, ShardIndex shards,
                             PieceOf piece_of) const;
   [[nodiscard]] Value value(Instant now, const Operation& operation, std::size_t key) const;
-  void refuse(const Read& read, ClientId client, Code code, const char* why);
+  void refuse(const Read& read, ClientId client, Asked asked, Code code, const char* why);
 
   const View& view_;
   const Executor& executor_;

@@ -119,22 +119,32 @@ Sums sum_of(std::span<const Figures> reactors) {
 class Families {
  public:
   void counter(std::string name, std::string help, std::uint64_t value, Labels labels = {}) {
-    sample(FigureKind::counter, std::move(name), std::move(help), number(value), std::move(labels));
+    sample(FigureKind::counter, std::move(name), std::move(help), std::move(labels)).value =
+        number(value);
   }
   void gauge(std::string name, std::string help, double value, Labels labels = {}) {
-    sample(FigureKind::gauge, std::move(name), std::move(help), value, std::move(labels));
+    sample(FigureKind::gauge, std::move(name), std::move(help), std::move(labels)).value = value;
+  }
+  void histogram(const std::string& name, std::string help, const DurationHistogram& from,
+                 Labels labels = {}) {
+    FigureSample& to = sample(FigureKind::histogram, name, std::move(help), std::move(labels));
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < DurationHistogram::kMost.size(); ++i)
+      to.buckets.push_back({seconds(DurationHistogram::kMost[i]), all += from.in_bucket(i)});
+    to.count = from.count();
+    to.sum = seconds(from.sum());
   }
   [[nodiscard]] std::vector<FigureFamily> take() { return std::move(families_); }
 
  private:
   // Joins the family of that name, if there is one.
-  void sample(FigureKind kind, std::string name, std::string help, double value, Labels labels) {
+  FigureSample& sample(FigureKind kind, std::string name, std::string help, Labels labels) {
     auto at = std::ranges::find(families_, name, &FigureFamily::name);
     if (at == families_.end()) {
       families_.push_back({std::move(name), std::move(help), kind, {}});
       at = families_.end() - 1;
     }
-    at->samples.push_back({.labels = std::move(labels), .value = value});
+    return at->samples.emplace_back(FigureSample{.labels = std::move(labels)});
   }
 
   std::vector<FigureFamily> families_;
@@ -149,6 +159,32 @@ void put_state(Families& to, const NodeState& state) {
            state.ready ? 1 : 0);
   to.gauge("quipu_store_failed", "1 after a failed write: the node has stopped serving.",
            state.failed ? 1 : 0);
+}
+
+constexpr std::array<const char*, kProtocols> kProtocolNames{"native", "resp", "embedded"};
+
+// An operation that succeeded is always there; a code that is not ok, once it came.
+void put_requests(Families& to, const RequestFigures& requests) {
+  for (std::size_t protocol = 0; protocol < kProtocols; ++protocol) {
+    for (std::size_t i = 0; i < kOperations; ++i) {
+      for (std::size_t code = 0; code < kCodes; ++code) {
+        const std::uint64_t count = requests.requests[protocol][i][code];
+        if (count == 0 && static_cast<Code>(code) != Code::ok) continue;
+        to.counter("quipu_requests_total",
+                   "Requests about counters that were answered, by the result of each.", count,
+                   {{"protocol", kProtocolNames[protocol]},
+                    {"op", name_of(static_cast<Operation>(i))},
+                    {"code", std::string(describe(static_cast<Code>(code)).name)}});
+      }
+    }
+  }
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    const auto operation = static_cast<Operation>(i);
+    if (operation != Operation::other)
+      to.histogram("quipu_request_duration_seconds",
+                   "From when the core got a request until its answer could be sent.",
+                   requests.durations[i], {{"op", name_of(operation)}});
+  }
 }
 
 void put_reads(Families& to, const Sums& sums) {
@@ -168,6 +204,8 @@ void put_disk(Families& to, const Sums& sums) {
   to.counter("quipu_record_bytes_total", "Bytes of these records.", sums.record_bytes);
   to.gauge("quipu_unsynced_bytes", "Bytes of records that are not durable yet.",
            number(sums.stat("unsynced_bytes")));
+  to.histogram("quipu_sync_duration_seconds", "How long the disk took for a write and its sync.",
+               sums.added.syncs);
   to.gauge("quipu_journal_bytes", "Bytes of journal since the last checkpoint began.",
            number(sums.journal_bytes));
   if (sums.checkpointed)
@@ -261,6 +299,7 @@ std::vector<FigureFamily> figure_families(const NodeState& state,
   put_state(families, state);
   if (!reactors.empty()) {
     const Sums sums = sum_of(reactors);
+    put_requests(families, sums.added.requests);
     put_reads(families, sums);
     put_disk(families, sums);
     put_memory(families, sums);

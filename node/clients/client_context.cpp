@@ -17,10 +17,22 @@ void reply(CorePort& port, ClientId client, Answer answer) {
 
 }  // namespace
 
-void ClientContext::ask(Instant now, ClientId client, std::span<const Op> asked,
+void ClientContext::ask(Protocol protocol, Instant now, ClientId client, std::span<const Op> asked,
                         std::vector<AtOnce>& known) {
-  if (!closing) return port.router().on_ops(now, client, asked, &known);
-  for (const Op& op : asked) known.emplace_back(Done{op.id, Code::unavailable, kClosing}, Commit{});
+  const std::size_t before = known.size();
+  const Coordinator::PlainAdds plain_before = port.core()->plain_adds();
+  if (!closing) {
+    port.router().on_ops(now, client, asked, &known);
+  } else {
+    for (const Op& op : asked) {
+      Done refused{.id = op.id, .code = Code::unavailable, .detail = kClosing};
+      refused.asked = {now, operation_of(op)};
+      known.emplace_back(std::move(refused), Commit{});
+    }
+  }
+  Coordinator::PlainAdds plain = port.core()->plain_adds();
+  for (std::size_t ack = 0; ack < plain.size(); ++ack) plain[ack] -= plain_before[ack];
+  meter.on_known(protocol, now, plain, std::span(known).subspan(before));
 }
 
 void ClientContext::ask(Instant now, ClientId client, const Read& read) {
@@ -28,7 +40,8 @@ void ClientContext::ask(Instant now, ClientId client, const Read& read) {
   Value refused;
   refused.code = Code::unavailable;
   refused.detail = kClosing;
-  reply(port, client, Values{read.id, std::vector<Value>(read.keys.size(), refused)});
+  reply(port, client,
+        Values{read.id, std::vector<Value>(read.keys.size(), refused), {now, read_at(read.level)}});
 }
 
 void ClientContext::ask(Instant now, ClientId client, const List& list) {
@@ -53,13 +66,21 @@ void ClientContext::ask(Instant now, ClientId client, const NamespaceRequest& re
 void ClientContext::ask(Instant now, ClientId client, const RangeRequest& request) {
   const CorePort::Event event(port);
   if (!closing) return event->on_range(now, client, request, event.effects());
-  reply(port, client, RangeReply{.id = request.id, .code = Code::unavailable, .detail = kClosing});
+  reply(port, client,
+        RangeReply{.id = request.id,
+                   .code = Code::unavailable,
+                   .detail = kClosing,
+                   .asked = {now, read_at(request.level)}});
 }
 
 void ClientContext::ask(Instant now, ClientId client, const Query& query) {
   const CorePort::Event event(port);
   if (!closing) return event->on_query(now, client, query, event.effects());
-  reply(port, client, QueryReply{.id = query.id, .code = Code::unavailable, .detail = kClosing});
+  reply(port, client,
+        QueryReply{.id = query.id,
+                   .code = Code::unavailable,
+                   .detail = kClosing,
+                   .asked = {now, read_at(query.level)}});
 }
 
 ConfigReply ClientContext::config(std::uint64_t id) const {

@@ -13,6 +13,7 @@
 
 #include "node/cores/core_port.h"
 #include "node/cores/figures.h"
+#include "node/cores/request_meter.h"
 
 namespace quipu {
 
@@ -25,12 +26,14 @@ struct ClientContext {
   std::vector<Value> values{};
   Read local_read{};
   PortFigures figures{};
+  RequestMeter meter{};
   // Answers everything with `unavailable`. A client that knows that nothing happened can go to
   // another node at once. If its bytes stayed unread, it would be in doubt.
   bool closing = false;
 
   // Appends the answers that are known at once. The others come as effects.
-  void ask(Instant now, ClientId client, std::span<const Op> asked, std::vector<AtOnce>& known);
+  void ask(Protocol protocol, Instant now, ClientId client, std::span<const Op> asked,
+           std::vector<AtOnce>& known);
   void ask(Instant now, ClientId client, const Read& read);
   void ask(Instant now, ClientId client, const List& list);
   void ask(Instant now, ClientId client, const CountKeys& size);

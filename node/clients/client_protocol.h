@@ -33,6 +33,7 @@ class ClientProtocol {
   virtual void take(ReadBuffer& in, std::string& out) = 0;
   // An answer of the core for this connection.
   virtual void reply(const Answer& answer, std::string& out) = 0;
+  [[nodiscard]] virtual Protocol protocol() const = 0;
   // Writes the last reply: this connection will be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
   // The node closes: says so once no answer is owed, and ends, if the protocol has words for that.

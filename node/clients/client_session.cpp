@@ -189,6 +189,7 @@ void ClientSession::reply(const Answer& answer) {
   protocol_->reply(answer, output_.tail());
   on_said(from);
   answered_ = NodeClock::now();
+  shared_.context.meter.on_answer(protocol_->protocol(), answered_, answer);
   if (waited) request_since_ = answered_;  // nothing was read meanwhile
   part();
   go_on();  // it may have waited for this

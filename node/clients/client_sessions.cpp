@@ -120,7 +120,8 @@ void ClientSessions::reply(ClientId client, const Answer& answer) {
   if (at != sessions_.end()) at->second->reply(answer);
 }
 
-void ClientSessions::on_released(Commit durable) {
+void ClientSessions::on_released(Instant now, Commit durable) {
+  shared_.context.meter.on_released(now, durable);
   shared_.released = durable;
   const auto go = [durable](const std::shared_ptr<ClientSession>& session) {
     session->on_released(durable);
@@ -128,7 +129,8 @@ void ClientSessions::on_released(Commit durable) {
   shared_.holding.release(durable, go);
 }
 
-void ClientSessions::flush() {
+void ClientSessions::flush(Instant now) {
+  shared_.context.meter.on_batch_end(now);
   for (const auto& session : std::exchange(shared_.unflushed, {})) session->flush();
 }
 
@@ -180,6 +182,7 @@ void ClientSessions::close_all() {
   shared_.paused.clear();
   shared_.holding.clear();
   shared_.released = {};  // the next core may number from lower on
+  shared_.context.meter.forget_waiting();
   rejected_.clear();
 }
 

@@ -44,13 +44,14 @@ class ClientSessions {
   void reply(ClientId client, const Answer& answer);
 
   // Answers at once that wait for a commit up to this may be sent.
-  void on_released(Commit durable);
+  void on_released(Instant now, Commit durable);
   // Call both at the end of each batch: this one writes the answers …
-  void flush();
+  void flush(Instant now);
   // … and this one reads on if the core accepts more again.
   void resume();
 
   [[nodiscard]] Figures figures() const { return resp_.own_figures(); }
+  [[nodiscard]] const RequestFigures& requests() const { return shared_.context.meter.figures(); }
 
   // Called now and then: ends idle connections, and counts.
   void on_tick(Instant now);

@@ -97,7 +97,7 @@ void NativeProtocol::give_ops(std::string& out) {
   std::vector<Op>& ops = context_.ops;
   if (ops.empty()) return;
   std::vector<AtOnce>& at_once = context_.at_once;
-  context_.ask(NodeClock::now(), id_, ops, at_once);
+  context_.ask(Protocol::native, NodeClock::now(), id_, ops, at_once);
   unanswered_ += ops.size() - at_once.size();
   for (const AtOnce& known : at_once) {
     encode(out, known.done, version_);

@@ -18,6 +18,7 @@ class NativeProtocol final : public ClientProtocol {
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
   void part(std::string& out) override;
+  [[nodiscard]] Protocol protocol() const override { return Protocol::native; }
   [[nodiscard]] State state() const override { return state_; }
   [[nodiscard]] bool owes() const override { return unanswered_ > 0; }
 

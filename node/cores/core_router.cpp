@@ -15,12 +15,17 @@ constexpr const char* kNotServing = "the node starts or stops";
 constexpr std::size_t kSpare = 4;  // pieces of mail
 
 // The answers with the error `why` to a question with this many keys, or to a change.
-void refuse(Mail& mail, ClientId client, std::uint64_t id, std::uint32_t keys, const Status& why) {
-  if (keys == 0) return mail.tell(client, id, {id, why.code(), why.detail()});
+void refuse(Mail& mail, ClientId client, std::uint64_t id, std::uint32_t keys, const Status& why,
+            Asked asked) {
+  if (keys == 0) {
+    Done done{.id = id, .code = why.code(), .detail = why.detail()};
+    done.asked = asked;
+    return mail.tell(client, id, std::move(done));
+  }
   Value refused;
   refused.code = why.code();
   refused.detail = why.detail();
-  mail.tell(client, id, std::vector<Value>(keys, refused));
+  mail.tell(client, id, std::vector<Value>(keys, refused), asked);
 }
 
 std::size_t weight(const Op&) { return 1; }
@@ -131,6 +136,7 @@ void CoreRouter::on_part(const Answer& answer) {
   const std::shared_ptr<Join> join = part->second.join;
   for (std::size_t i = 0; i < part->second.places.size() && i < values->values.size(); ++i)
     join->values.values[part->second.places[i]] = values->values[i];
+  join->values.asked = values->asked;  // the last part's: the read took as long
   parts_.erase(part);
   if (--join->open == 0) reply_(join->client, std::move(join->values));
 }
@@ -239,7 +245,8 @@ void CoreRouter::take_questions(std::size_t from, Mail& mail) {
     left = left.subspan(run.size());
     if (change) {
       const std::span<Op> ops = mail.next_ops(run.size());
-      for (std::size_t i = 0; i < ops.size(); ++i) ops[i].id = admit(from, run[i]);
+      for (std::size_t i = 0; i < ops.size(); ++i)
+        ops[i].id = admit(from, run[i], {now, operation_of(ops[i])});
       give_ops(now, ops);
     } else {
       keys_.clear();
@@ -251,10 +258,13 @@ void CoreRouter::take_questions(std::size_t from, Mail& mail) {
 
 // There is no core. A retry may have been applied before.
 void CoreRouter::refuse_questions(std::size_t from, Mail& mail) {
+  const Instant now = NodeClock::now();
   for (const Mail::Question& asked : mail.questions()) {
-    const bool retry = asked.keys == 0 && mail.next_ops(1).front().token.serial != Serial{};
+    const Op* const op = asked.keys == 0 ? &mail.next_ops(1).front() : nullptr;
+    const bool retry = op != nullptr && op->token.serial != Serial{};
     refuse(others_[from].mail, asked.client, asked.id, asked.keys,
-           {retry ? Code::in_doubt : Code::unavailable, kNotServing});
+           {retry ? Code::in_doubt : Code::unavailable, kNotServing},
+           {now, op != nullptr ? operation_of(*op) : read_at(asked.level)});
   }
 }
 
@@ -269,6 +279,7 @@ void CoreRouter::take_replies(std::size_t from, Mail& mail) {
     Values& told = std::get<Values>(told_);
     told.id = reply.id;
     told.values.assign(values.begin(), values.end());
+    told.asked = reply.asked;
     reply.client == kPartialReads ? on_part(told_) : reply_(reply.client, told_);
   }
 }
@@ -288,10 +299,13 @@ void CoreRouter::give_reads(Instant now, std::size_t from, std::span<const Mail:
     const bool known =
         local && std::ranges::all_of(values, [](const Value& value) { return value.shards > 0; });
     if (known) {
-      others_[from].mail.tell(read.client, read.id, values);
+      others_[from].mail.tell(read.client, read.id, values, {now, read_at(ReadLevel::local)});
     } else {
       event->on_read(now, kPendingCalls,
-                     {admit(from, read), read.level, read.timeout_ms, {keys.begin(), keys.end()}},
+                     {admit(from, read, {now, read_at(read.level)}),
+                      read.level,
+                      read.timeout_ms,
+                      {keys.begin(), keys.end()}},
                      event.effects());
     }
   }
@@ -310,14 +324,14 @@ void CoreRouter::give_ops(Instant now, std::span<const Op> ops) {
   at_once_.clear();
 }
 
-std::uint64_t CoreRouter::admit(std::size_t from, const Mail::Question& question) {
+std::uint64_t CoreRouter::admit(std::size_t from, const Mail::Question& question, Asked asked) {
   if (free_pending_.empty()) {
     free_pending_.push_back(pending_.size());
     pending_.emplace_back();
   }
   const std::size_t at = free_pending_.back();
   free_pending_.pop_back();
-  pending_[at] = {from, question.client, question.id, question.keys, true};
+  pending_[at] = {from, question.client, question.id, question.keys, true, asked};
   ++here_;
   return at;
 }
@@ -332,6 +346,7 @@ CoreRouter::PendingCall CoreRouter::dismiss(std::uint64_t at) {
 
 void CoreRouter::answer(std::uint64_t at, Done done) {
   const PendingCall call = dismiss(at);
+  if (done.asked.since == Instant{}) done.asked = call.asked;  // of a plain add
   others_[call.from].mail.tell(call.client, call.id, std::move(done));
 }
 
@@ -341,7 +356,7 @@ void CoreRouter::on_pending_answer(const Answer& told) {
   if (const auto* const done = std::get_if<Done>(&told)) return answer(done->id, *done);
   const auto& values = std::get<Values>(told);
   const PendingCall call = dismiss(values.id);
-  others_[call.from].mail.tell(call.client, call.id, values.values);
+  others_[call.from].mail.tell(call.client, call.id, values.values, values.asked);
 }
 
 void CoreRouter::on_released(Commit durable) {
@@ -366,8 +381,8 @@ void CoreRouter::abandon(const Status& change, const Status& read) {
   for (std::size_t at = 0; at < pending_.size(); ++at) {
     if (!pending_[at].here) continue;
     const PendingCall call = dismiss(at);
-    refuse(others_[call.from].mail, call.client, call.id, call.keys,
-           call.keys == 0 ? change : read);
+    refuse(others_[call.from].mail, call.client, call.id, call.keys, call.keys == 0 ? change : read,
+           call.asked);
   }
   set_paused(false);
   flush();

@@ -106,6 +106,7 @@ class CoreRouter {
     std::uint64_t id = 0;
     std::uint32_t keys = 0;  // for a read; 0: a change
     bool here = false;
+    Asked asked{};
   };
   // A read of counters that belong to several reactors.
   struct Join {
@@ -131,7 +132,7 @@ class CoreRouter {
   void take_replies(std::size_t from, Mail& mail);
   void give_ops(Instant now, std::span<const Op> ops);
   void give_reads(Instant now, std::size_t from, std::span<const Mail::Question> reads);
-  [[nodiscard]] std::uint64_t admit(std::size_t from, const Mail::Question& question);
+  [[nodiscard]] std::uint64_t admit(std::size_t from, const Mail::Question& question, Asked asked);
   [[nodiscard]] PendingCall dismiss(std::uint64_t at);
   void answer(std::uint64_t at, Done done);
 

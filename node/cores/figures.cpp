@@ -42,6 +42,8 @@ void Figures::add(const Figures& other) {
   }
   resp.add(other.resp);
   port.add(other.port);
+  requests.add(other.requests);
+  syncs.add(other.syncs);
 }
 
 }  // namespace quipu

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "cluster/core_figures.h"
+#include "node/cores/request_meter.h"
 #include "protocol/client_messages.h"
+#include "protocol/duration_histogram.h"
 #include "protocol/wall.h"
 
 namespace quipu {
@@ -65,6 +67,8 @@ struct Figures {
   StatusReply status;
   RespFigures resp;
   PortFigures port;
+  RequestFigures requests{};
+  DurationHistogram syncs{};
   // These two are of each reactor, and never added up.
   CoreFigures core{};
   HostFigures host{};

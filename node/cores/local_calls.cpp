@@ -146,6 +146,7 @@ void LocalCalls::drain() {
 // queued meanwhile, so that the keys do not move.
 void LocalCalls::give(std::span<const std::uint64_t> ids) {
   std::vector<Op> ops;
+  const Instant now = NodeClock::now();
   const auto give_ops = [&] {
     if (!ops.empty()) port_.router().on_ops(NodeClock::now(), kClient, ops, nullptr);
     ops.clear();
@@ -155,6 +156,7 @@ void LocalCalls::give(std::span<const std::uint64_t> ids) {
     if (auto* change = std::get_if<ChangeCall>(&call)) {
       make_words(change->change, port_.core()->executor().map().placement_key());
       ops.push_back(to_op(change->change, id));
+      slots_[slot_of(id)].call->asked = {now, operation_of(ops.back())};
       continue;
     }
     give_ops();
@@ -264,9 +266,11 @@ bool LocalCalls::waits(std::uint64_t id) const {
   return slot < slots_.size() && slots_[slot].call && slots_[slot].uses == id >> 32;
 }
 
-void LocalCalls::reply(const Answer& answer) {
+void LocalCalls::reply(Instant now, const Answer& answer) {
   const std::uint64_t id = std::visit([](const auto& one) { return one.id; }, answer);
-  if (waits(id)) finish(slot_of(id), answer);
+  if (!waits(id)) return;
+  meter_.on_answer(Protocol::embedded, now, answer, slots_[slot_of(id)].call->asked);
+  finish(slot_of(id), answer);
 }
 
 void LocalCalls::finish(std::size_t slot, const Answer& told) {

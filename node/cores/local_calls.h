@@ -20,6 +20,7 @@
 #include "node/base/clock.h"
 #include "node/cores/core_port.h"
 #include "node/cores/counter_backend.h"
+#include "node/cores/request_meter.h"
 #include "node/remote/cluster_survey.h"
 
 namespace quipu {
@@ -50,7 +51,8 @@ class LocalCalls final : public CounterBackend {
   // ---- the reactor's thread ----
   // The calling thread belongs to this node from now on, or to none.
   void run_here(bool runs);
-  void reply(const Answer& answer);
+  void reply(Instant now, const Answer& answer);
+  [[nodiscard]] const RequestFigures& requests() const { return meter_.figures(); }
   // While true, callback calls get `overloaded` and blocking calls wait.
   void set_paused(bool paused);
   // Ends calls that wait for the core, changes with `change` and reads with `read`. Queued calls
@@ -67,6 +69,7 @@ class LocalCalls final : public CounterBackend {
     Call(CounterCall&& begun, Instant until) : call(std::move(begun)), deadline(until) {}
     CounterCall call;
     Instant deadline;
+    Asked asked{};  // of a change
   };
   struct Slot {
     std::optional<Call> call;
@@ -109,6 +112,7 @@ class LocalCalls final : public CounterBackend {
   std::vector<Call> spare_;                                          // memory for the queue
   Read read_{};                                                      // memory for ask
   std::map<std::uint64_t, std::shared_ptr<ClusterSurvey>> surveys_;  // by id of the call
+  RequestMeter meter_;
 };
 
 }  // namespace quipu

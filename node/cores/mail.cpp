@@ -39,9 +39,9 @@ void Mail::tell(ClientId client, std::uint64_t id, Done done) {
   done_.push_back(std::move(done));
 }
 
-void Mail::tell(ClientId client, std::uint64_t id, std::span<const Value> values) {
+void Mail::tell(ClientId client, std::uint64_t id, std::span<const Value> values, Asked asked) {
   QUIPU_CHECK(!values.empty(), "a read of a key has a value");
-  replies_.push_back({client, id, static_cast<std::uint32_t>(values.size())});
+  replies_.push_back({client, id, static_cast<std::uint32_t>(values.size()), asked});
   values_.insert(values_.end(), values.begin(), values.end());
 }
 

@@ -33,12 +33,13 @@ class Mail {
     ClientId client{};
     std::uint64_t id = 0;
     std::uint32_t values = 0;  // for a read; 0: for a change
+    Asked asked{};             // of a read
   };
 
   void ask(ClientId client, const Op& op);
   void ask(ClientId client, const Read& read);  // at least one key
   void tell(ClientId client, std::uint64_t id, Done done);
-  void tell(ClientId client, std::uint64_t id, std::span<const Value> values);
+  void tell(ClientId client, std::uint64_t id, std::span<const Value> values, Asked asked = {});
   // The reader was waiting until this reactor accepts more. Now it does.
   void wake() { awake_ = true; }
 

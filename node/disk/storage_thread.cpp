@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "node/base/clock.h"
 #include "node/base/start_thread.h"
 #include "protocol/check.h"
 
@@ -56,6 +57,11 @@ void StorageThread::run(Task task) {
     queued_.tasks.push_back(std::move(task));
   }
   wake_.notify_one();
+}
+
+DurationHistogram StorageThread::syncs() const {
+  const std::lock_guard lock(mutex_);
+  return syncs_;
 }
 
 void StorageThread::stop() {
@@ -131,8 +137,13 @@ bool StorageThread::write_one(const Batch& batch, Commit last) {
   QUIPU_CHECK(!failed_, "after a failed sync nothing is written any more", last);
   QUIPU_CHECK(last > durable_, "records become durable in the order of their commits", last,
               durable_);
+  const Instant began = NodeClock::now();
   const Status written = write_with_retries(batch);
   if (written.ok()) {
+    {
+      const std::lock_guard lock(mutex_);
+      syncs_.observe(NodeClock::now() - began);
+    }
     durable_ = last;
     events_.durable(last);
     return true;

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "protocol/duration_histogram.h"
 #include "storage/executor.h"
 #include "storage/store.h"
 
@@ -49,6 +50,9 @@ class StorageThread {
   // Runs `task` once everything written before it is durable; never after a failure.
   void run(Task task);
 
+  // How long the writes took that were made durable, each with its sync. Any thread.
+  [[nodiscard]] DurationHistogram syncs() const;
+
   // Any thread but this one, once or more. Queued records are written first, unless the disk is
   // full. Returns when the thread has ended and the store is closed.
   void stop();
@@ -74,11 +78,12 @@ class StorageThread {
   Commit durable_{};  // the last that was written
   const Events events_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   Work queued_;
   bool stopping_ = false;
   bool failed_ = false;
+  DurationHistogram syncs_;
 
   std::thread thread_;  // last: starts when all other members exist
 };

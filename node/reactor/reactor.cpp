@@ -50,7 +50,10 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       work_(asio::make_work_guard(io_)),
       port_(router_, {.now = [this] { finish(); }, .later = [this] { finish_later(); }}),
       all_{this},
-      router_(io_, port_, [this](ClientId client, const Answer& answer) { reply(client, answer); }),
+      router_(io_, port_,
+              [this](ClientId client, const Answer& answer) {
+                reply(NodeClock::now(), client, answer);
+              }),
       calls_(std::make_shared<LocalCalls>(io_, port_)),
       most_clients_(connections().clients),
       sessions_(io_, port_, session_limits(plan_.client_port, most_clients_), resp(),
@@ -250,7 +253,8 @@ void Reactor::finish() {
   if (finishing_) return;
   finishing_ = true;
   do {
-    perform(port_.finish_batch(NodeClock::now()));
+    const Instant now = NodeClock::now();
+    perform(now, port_.finish_batch(now));
   } while (any(port_.effects()) || (port_.core() != nullptr && port_.core()->in_batch()));
   finishing_ = false;
   after_batch();
@@ -265,25 +269,25 @@ void Reactor::finish_later() {
   });
 }
 
-void Reactor::perform(Effects effects) {
+void Reactor::perform(Instant now, Effects effects) {
   if (!effects.writes.empty()) storage_->write(std::move(effects.writes));
   if (effects.load)
     storage_->load(port_.core()->executor().map().placement_key(), std::move(*effects.load));
   for (Effects::Send& send : effects.sends) links_.send(send.link, std::move(send.frame));
   for (const Effects::Close& close : effects.closes) links_.close(close.link, close.reason);
-  for (const Effects::Reply& told : effects.replies) reply(told.client, told.answer);
+  for (const Effects::Reply& told : effects.replies) reply(now, told.client, told.answer);
   if (effects.released != Commit{}) {
-    sessions_.on_released(effects.released);
+    sessions_.on_released(now, effects.released);
     router_.on_released(effects.released);
   }
   router_.flush();  // first: a client's next question may use a link, and must come later
   links_.flush();
-  sessions_.flush();
+  sessions_.flush(now);
   if (effects.restart) restart();
 }
 
-void Reactor::reply(ClientId client, const Answer& answer) {
-  if (client == LocalCalls::kClient) return calls_->reply(answer);
+void Reactor::reply(Instant now, ClientId client, const Answer& answer) {
+  if (client == LocalCalls::kClient) return calls_->reply(now, answer);
   if (client == CoreRouter::kPendingCalls) return router_.on_pending_answer(answer);
   if (client == CoreRouter::kPartialReads) return router_.on_part(answer);
   sessions_.reply(client, answer);
@@ -334,6 +338,9 @@ void Reactor::publish_figures() {
   if (port_.core() == nullptr) return;
   Figures all = sessions_.figures();
   all.core = port_.core()->figures(NodeClock::now());
+  all.requests = sessions_.requests();
+  all.requests.add(calls_->requests());
+  all.syncs = storage_->syncs();
   all.host = {.at = wall_now(),
               .memory_limit = plan_.settings.memory_limit,
               .disk_free = disk_free_,

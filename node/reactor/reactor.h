@@ -103,7 +103,7 @@ class Reactor {
   // ---- events and effects ----
   void finish();
   void finish_later();
-  void perform(Effects effects);
+  void perform(Instant now, Effects effects);
   void after_batch();
   void arm_timer();
   void on_timer();
@@ -117,7 +117,7 @@ class Reactor {
   void tell_health();
   static constexpr const char* kBeingFilled =
       "the new disk is being filled from the other owners: it does not count yet";
-  void reply(ClientId client, const Answer& answer);
+  void reply(Instant now, ClientId client, const Answer& answer);
   void on_durable(Commit commit);
   void on_loaded(const Loaded& loaded);
   void on_full(const Status& status);

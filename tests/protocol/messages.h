@@ -20,12 +20,12 @@ namespace quipu {
 
 // clang-format off
 inline auto fields(const Op& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
-inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g] = m; return std::tie(a, b, c, d, e, f, g); }
+inline auto fields(const Done& m) { const auto& [a, b, c, d, e, f, g, not_sent] = m; return std::tie(a, b, c, d, e, f, g); }
 inline auto fields(const Read& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
 inline auto fields(const Value& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-inline auto fields(const Values& m) { const auto& [a, b] = m; return std::tie(a, b); }
+inline auto fields(const Values& m) { const auto& [a, b, not_sent] = m; return std::tie(a, b); }
 inline auto fields(const Query& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
-inline auto fields(const QueryReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const QueryReply& m) { const auto& [a, b, c, d, e, f, g, h, not_sent] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const StateHash& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const List& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const Keys& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
@@ -34,7 +34,7 @@ inline auto fields(const KeyCount& m) { const auto& [a, b, c, d] = m; return std
 inline auto fields(const NamespaceRequest& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const NamespaceReply& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const RangeRequest& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-inline auto fields(const RangeReply& m) { const auto& [a, b, c, d, e, f, g, h] = m; return std::tie(a, b, c, d, e, f, g, h); }
+inline auto fields(const RangeReply& m) { const auto& [a, b, c, d, e, f, g, h, not_sent] = m; return std::tie(a, b, c, d, e, f, g, h); }
 inline auto fields(const ConfigRequest& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const MemberInfo& m) { const auto& [a, b, c, d, e] = m; return std::tie(a, b, c, d, e); }
 inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }

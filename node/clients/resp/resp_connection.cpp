@@ -486,7 +486,7 @@ void RespConnection::give_changes() {
   std::vector<Reply> replies = std::exchange(changes_, {});
   std::vector<Op> ops = std::exchange(server_.context.ops, {});
   std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
-  server_.context.ask(now_, id_, ops, known);
+  server_.context.ask(Protocol::resp, now_, id_, ops, known);
   auto next = known.begin();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const bool told = next != known.end() && next->done.id == ops[i].id;
@@ -515,12 +515,13 @@ void RespConnection::give_reads() {
   std::vector<Value> values = std::exchange(server_.context.values, {});
   values.resize(keys.size());
   server_.context.read_now(now_, keys, values);
-  std::size_t begin = 0;
+  std::size_t begin = 0, answered = 0;
   for (const LocalRead& read : reads) {
     const std::span<const Value> known = std::span(values).subspan(begin, read.keys);
     const auto wanted = std::span(keys).subspan(begin, read.keys);
     begin += read.keys;
     if (std::ranges::all_of(known, [](const Value& value) { return value.shards > 0; })) {
+      ++answered;
       RespWriter to(tail(), version_);
       blamed_ = read.reply.command;
       read.reply.write(*this, {.values = known}, to);
@@ -532,6 +533,7 @@ void RespConnection::give_reads() {
       ask(asked);
     }
   }
+  server_.context.meter.on_read(Protocol::resp, now_, answered);
   if (reads.capacity() <= kKeptSlots) give_back(reads, reads_);
   give_back(keys, server_.context.keys);
   server_.context.values = std::move(values);
@@ -553,7 +555,7 @@ bool RespConnection::run_task(RespConnection& connection, const RespAnswer& answ
 void RespConnection::again(std::vector<Op> ops) {
   for (Op& op : ops) op.id = last_id();
   std::vector<AtOnce> known = std::exchange(server_.context.at_once, {});
-  server_.context.ask(now_, id_, ops, known);
+  server_.context.ask(Protocol::resp, now_, id_, ops, known);
   for (const AtOnce& one : known) settle(one.done.id, {.done = &one.done}, one.after);
   give_back(known, server_.context.at_once);
 }

@@ -69,6 +69,7 @@ class RespConnection final : public ClientProtocol {
   void take(ReadBuffer& in, std::string& out) override;
   void reply(const Answer& answer, std::string& out) override;
   void refuse(const Status& why, std::string& out) override;
+  [[nodiscard]] Protocol protocol() const override { return Protocol::resp; }
   [[nodiscard]] State state() const override;
   [[nodiscard]] bool owes() const override { return waiting() > 0; }
   [[nodiscard]] std::size_t kept() const override {

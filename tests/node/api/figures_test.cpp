@@ -8,8 +8,10 @@
 #include <string>
 
 #include "node/api/figure_families.h"
+#include "quipu/client.h"
 #include "quipu/node.h"
 #include "tests/node/api/nodes.h"
+#include "tests/node/clients/raw_connection.h"
 #include "tests/node/eventually.h"
 #include "tests/node/temporary_directory.h"
 
@@ -101,6 +103,73 @@ TEST(NodeFigures, AreThoseOfAllReactorsTogether) {
   ASSERT_TRUE(node->wait_ready(kPatience));
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(node->counter("c" + std::to_string(i)).add(1).ok());
   EXPECT_TRUE(eventually([&] { return value(node->figures(), "quipu_counters") == 20; }));
+}
+
+TEST(NodeFigures, CountRequestsByOperationAndCode) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(alone(directory / "data"));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  Counter counter = node->counter("likes");
+  for (const Ack ack : {Ack::memory, Ack::disk, Ack::quorum, Ack::quorum})
+    ASSERT_TRUE(counter.add(1, {.ack = ack}).ok());
+  ASSERT_EQ(node->counter("").add(1).code(), Code::invalid_argument);
+  for (const ReadLevel level : {ReadLevel::local, ReadLevel::strong})
+    ASSERT_TRUE(counter.read({.level = level}).ok());
+  ASSERT_TRUE(counter.reset().ok());
+  const auto requests = [](const Families& all, const char* op, const char* code = "ok") {
+    return value(all, "quipu_requests_total",
+                 {{"protocol", "embedded"}, {"op", op}, {"code", code}});
+  };
+  ASSERT_TRUE(eventually([&] { return requests(node->figures(), "reset") == 1; }));
+  const Families all = node->figures();
+  EXPECT_EQ(requests(all, "add_memory"), 1);
+  EXPECT_EQ(requests(all, "add_disk"), 1);
+  EXPECT_EQ(requests(all, "add_quorum"), 2);
+  EXPECT_EQ(requests(all, "add_disk", "invalid_argument"), 1);
+  EXPECT_EQ(requests(all, "read_local"), 1);
+  EXPECT_EQ(requests(all, "read_fresh"), 0);
+  EXPECT_EQ(requests(all, "read_strong"), 1);
+  const auto quorum = find(all, "quipu_request_duration_seconds", {{"op", "add_quorum"}});
+  ASSERT_TRUE(quorum);
+  EXPECT_EQ(quorum->count, 2u);
+  EXPECT_GT(quorum->sum, 0);
+  ASSERT_EQ(quorum->buckets.size(), 16u);
+  EXPECT_EQ(quorum->buckets.front().most, 0.0001);
+  EXPECT_EQ(quorum->buckets.back().most, 10);
+  EXPECT_EQ(quorum->buckets.back().count, 2u);
+  const auto syncs = find(all, "quipu_sync_duration_seconds");
+  ASSERT_TRUE(syncs);
+  EXPECT_GT(syncs->count, 0u);
+  EXPECT_GT(syncs->sum, 0);
+}
+
+TEST(NodeFigures, TellProtocolsApart) {
+  const TemporaryDirectory directory;
+  const auto node = open_node(alone(directory / "data"));
+  ASSERT_TRUE(node->wait_ready(kPatience));
+  const auto client =
+      Client::connect({.seeds = {node->client_address()}, .connect_timeout = kPatience});
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE((*client)->counter("likes").add(1, {.ack = Ack::disk}).ok());
+  ASSERT_TRUE((*client)->counter("likes").read({.level = ReadLevel::fresh}).ok());
+  RawConnection redis(node->client_address());
+  EXPECT_THAT(redis.replies_to("INCR likes\r\nINCR likes\r\nGET likes\r\nGET absent\r\n"),
+              testing::HasSubstr(":3\r\n"));
+  EXPECT_THAT(redis.reply_to("PFADD likes x\r\n"), testing::StartsWith("-WRONGTYPE"));
+  const auto requests = [&](const char* protocol, const char* op, const char* code = "ok") {
+    return value(node->figures(), "quipu_requests_total",
+                 {{"protocol", protocol}, {"op", op}, {"code", code}});
+  };
+  ASSERT_TRUE(eventually([&] { return requests("resp", "add_disk", "wrong_type") == 1; }));
+  EXPECT_EQ(requests("resp", "add_disk"), 2);
+  EXPECT_EQ(requests("resp", "read_local"), 2);
+  EXPECT_EQ(requests("native", "add_disk"), 1);
+  EXPECT_EQ(requests("native", "read_fresh"), 1);
+  EXPECT_EQ(requests("embedded", "add_disk"), 0);
+  const auto reads =
+      find(node->figures(), "quipu_request_duration_seconds", {{"op", "read_local"}});
+  ASSERT_TRUE(reads);
+  EXPECT_EQ(reads->count, 2u);
 }
 
 // A peer is as bad as the reactor that sees it worst says.

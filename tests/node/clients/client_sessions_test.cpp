@@ -62,7 +62,7 @@ class Served {
   void finish() {
     for (const Effects::Reply& told : port_.finish_batch(NodeClock::now()).replies)
       sessions_.reply(told.client, told.answer);
-    sessions_.flush();
+    sessions_.flush(NodeClock::now());
   }
 
   MemoryDisk disk_;

@@ -43,11 +43,11 @@ class HeldReactor {
         }
       }
       if (effects.released != Commit{}) {
-        sessions.on_released(effects.released);
+        sessions.on_released(NodeClock::now(), effects.released);
         router.on_released(effects.released);
       }
       router.flush();
-      sessions.flush();
+      sessions.flush(NodeClock::now());
     } while (!port.effects().replies.empty() || port.effects().released != Commit{} ||
              port.core()->in_batch());
     sessions.resume();
