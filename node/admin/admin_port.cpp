@@ -36,6 +36,22 @@ std::string source_of(const sockaddr* address) {
   return bytes(&v6.sin6_addr, 8);
 }
 
+// Whether the connection was made to a loopback address, also one of IPv4 in IPv6.
+bool came_to_loopback(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  if (address.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &address, sizeof v4);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+  }
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, &address, sizeof v6);
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
+  return mapped ? v6.sin6_addr.s6_addr[12] == 127 : IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+}
+
 void on_connection(void* port, MHD_Connection* connection, void**,
                    MHD_ConnectionNotificationCode what) {
   // The second call may overwrite what the first one points to.
@@ -62,8 +78,14 @@ bool has_body(MHD_Connection* connection) {
 // Called once the header has been read.
 MHD_Result on_request(void* port, MHD_Connection* connection, const char* path, const char* method,
                       const char*, const char*, std::size_t*, void**) {
+  const char* const host =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+  const int socket =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+  const AdminRequest request{
+      .path = path, .host = host == nullptr ? "" : host, .on_loopback = came_to_loopback(socket)};
   const AdminPage page =
-      static_cast<const AdminPort*>(port)->answer(method, path, has_body(connection));
+      static_cast<const AdminPort*>(port)->answer(method, request, has_body(connection));
   MHD_Response* const response = MHD_create_response_from_buffer(
       page.text.size(), const_cast<char*>(page.text.data()), MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
@@ -106,10 +128,10 @@ AdminPort::~AdminPort() {
   if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
 }
 
-AdminPage AdminPort::answer(std::string_view method, std::string_view path, bool body) const {
+AdminPage AdminPort::answer(std::string_view method, const AdminRequest& request, bool body) const {
   if (method != "GET" && method != "HEAD") return {405, "use GET or HEAD\n"};
   if (body) return {413, "send no body\n"};
-  const std::optional<AdminPage> page = pages_(path);
+  const std::optional<AdminPage> page = pages_(request);
   return page ? *page : AdminPage{404, "there is no such page\n"};
 }
 

@@ -26,10 +26,17 @@ struct AdminPage {
   const char* type = "text/plain; charset=utf-8";  // lives for ever
 };
 
+struct AdminRequest {
+  std::string_view path;
+  std::string_view host;     // its Host header; empty: there is none
+  bool on_loopback = false;  // it came to a loopback address
+};
+
 class AdminPort {
  public:
-  // The page of a path, if there is one. Called on the port's thread. It must not block.
-  using Pages = std::function<std::optional<AdminPage>(std::string_view path)>;
+  // The page that a request asks for, if there is one. Called on the port's thread. It must not
+  // block.
+  using Pages = std::function<std::optional<AdminPage>(const AdminRequest& request)>;
 
   // cannot_start: the text names the address and what to do. Port 0 takes a free one.
   static Result<std::unique_ptr<AdminPort>> open(const Address& address, Pages pages);
@@ -42,7 +49,8 @@ class AdminPort {
   void sweep(Instant now);
 
   // ---- for libmicrohttpd ----
-  [[nodiscard]] AdminPage answer(std::string_view method, std::string_view path, bool body) const;
+  [[nodiscard]] AdminPage answer(std::string_view method, const AdminRequest& request,
+                                 bool body) const;
   void opened(int descriptor, std::string from);
   void closed(int descriptor);
 

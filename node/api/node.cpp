@@ -20,6 +20,7 @@
 #include "node/reactor/node_plan.h"
 #include "node/reactor/reactor.h"
 #include "node/reactor/store_settings.h"
+#include "node/remote/cluster_survey.h"
 
 namespace quipu {
 namespace {
@@ -54,6 +55,7 @@ class Node::Impl {
 
   [[nodiscard]] NodeHealth health() const;
   [[nodiscard]] std::vector<FigureFamily> figures() const;
+  [[nodiscard]] std::vector<MemberStatus> own_status() const;
 
   // Both filled in once, before the threads start.
   [[nodiscard]] const std::string& client_address() const { return client_address_; }
@@ -235,6 +237,20 @@ NodeHealth Node::Impl::health() const {
   return all;
 }
 
+std::vector<MemberStatus> Node::Impl::own_status() const {
+  std::vector<MemberStatus> members;
+  for (const auto& unit : units_) {
+    const Figures one = unit->reactor.figures();
+    if (one.status.node == NodeId{}) continue;
+    MemberStatus& member = members.emplace_back();
+    member.name = one.status.name;
+    member.client_address = one.host.client_address;
+    member.weight = one.host.weight;
+    take_status(member, one.status);
+  }
+  return members;
+}
+
 std::vector<FigureFamily> Node::Impl::figures() const {
   std::vector<Figures> reactors;
   for (const auto& unit : units_) {
@@ -314,6 +330,7 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
 
 bool Node::wait_ready(std::chrono::milliseconds timeout) { return impl_->wait_ready(timeout); }
 NodeHealth Node::health() const { return impl_->health(); }
+std::vector<MemberStatus> Node::own_status() const { return impl_->own_status(); }
 std::vector<FigureFamily> Node::figures() const { return impl_->figures(); }
 std::string Node::client_address() const { return impl_->client_address(); }
 std::string Node::peer_address() const { return impl_->peer_address(); }

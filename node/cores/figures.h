@@ -56,7 +56,9 @@ struct RespFigures {
 
 // What is measured now and then, apart from the core and its clients.
 struct HostFigures {
-  Wall at{};  // when all figures were published
+  Wall at{};                     // when all figures were published
+  std::string client_address{};  // as the members know it
+  std::uint32_t weight = 1;
   std::uint64_t memory_limit = 0;
   std::optional<std::uint64_t> disk_free{};  // bytes; none: not measured yet
   std::uint64_t peer_connections = 0;

@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "node/admin/admin_port.h"
+#include "node/admin/loopback_host.h"
 #include "node/admin/metrics_text.h"
+#include "node/admin/status_json.h"
 #include "node/api/figure_families.h"
 #include "node/base/clock.h"
 #include "node/base/start_thread.h"
@@ -48,7 +50,9 @@ class Daemon {
 
  private:
   Status open_admin();
-  [[nodiscard]] std::optional<AdminPage> page(std::string_view path);
+  [[nodiscard]] std::optional<AdminPage> page(const AdminRequest& request);
+  [[nodiscard]] std::optional<AdminPage> refuse(const AdminRequest& request) const;
+  [[nodiscard]] AdminPage status();
   [[nodiscard]] AdminPage metrics();
   void open();
   [[nodiscard]] Observed look();
@@ -64,6 +68,7 @@ class Daemon {
   const Log log_;
   SystemdNotify systemd_{read_variable};
   Lifecycle lifecycle_;
+  const bool insecure_ = serving_.settings.node.insecure;
   const std::string settings_digest_ = settings_digest(serving_.settings.node);
   Node* running_ = nullptr;  // node_, once this thread has seen it
   bool greeted_ = false;
@@ -114,7 +119,7 @@ Status Daemon::open_admin() {
   const std::string& text = serving_.settings.admin_address;
   if (text.empty()) return {};
   auto port = AdminPort::open(*parse_address(text),  // load_settings() found it sound
-                              [this](std::string_view path) { return page(path); });
+                              [this](const AdminRequest& request) { return page(request); });
   if (!port.ok()) return port.status();
   admin_ = std::move(*port);
   log_.info("serving the admin port", {{"address", to_string(admin_->address())}});
@@ -122,8 +127,12 @@ Status Daemon::open_admin() {
 }
 
 // On the admin port's thread, which waits for nobody.
-std::optional<AdminPage> Daemon::page(std::string_view path) {
-  if (path == "/metrics") return metrics();
+std::optional<AdminPage> Daemon::page(const AdminRequest& request) {
+  const std::string_view path = request.path;
+  if (path == "/metrics" || path == "/api/v1/status") {
+    if (std::optional<AdminPage> refused = refuse(request)) return refused;
+    return path == "/metrics" ? metrics() : status();
+  }
   const std::lock_guard lock(mutex_);
   const auto told = [](const std::string& trouble, const char* fine) {
     return trouble.empty() ? AdminPage{200, fine} : AdminPage{503, trouble + '\n'};
@@ -131,6 +140,27 @@ std::optional<AdminPage> Daemon::page(std::string_view path) {
   if (path == "/livez") return told(stuck_, "ok\n");
   if (path == "/readyz") return told(not_ready_, "ready\n");
   return {};
+}
+
+// loopback_host.h says against what.
+std::optional<AdminPage> Daemon::refuse(const AdminRequest& request) const {
+  if (request.on_loopback && !names_loopback(request.host))
+    return AdminPage{403, "name this machine as localhost or by a loopback address\n"};
+  if (request.path == "/api/v1/status" && !request.on_loopback && !insecure_)
+    return AdminPage{403,
+                     "the status is for this machine: ask at a loopback address, or set insecure "
+                     "= true in [node]\n"};
+  return {};
+}
+
+AdminPage Daemon::status() {
+  const Node* node = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    node = node_.get();  // it stays until admin_ has gone
+  }
+  return {200, status_json(node != nullptr ? node->own_status() : std::vector<MemberStatus>()),
+          "application/json"};
 }
 
 AdminPage Daemon::metrics() {

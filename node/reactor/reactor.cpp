@@ -341,7 +341,10 @@ void Reactor::publish_figures() {
   all.requests = sessions_.requests();
   all.requests.add(calls_->requests());
   all.syncs = storage_->syncs();
+  const Member& own = plan_.config.members[plan_.self];
   all.host = {.at = wall_now(),
+              .client_address = own.client_address,
+              .weight = own.weight,
               .memory_limit = plan_.settings.memory_limit,
               .disk_free = disk_free_,
               .peer_connections = links_.size(),

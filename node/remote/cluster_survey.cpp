@@ -75,7 +75,10 @@ std::optional<std::size_t> ClusterSurvey::find(NodeId node) const {
 }
 
 void ClusterSurvey::take(std::size_t at, const StatusReply& reply) {
-  MemberStatus& member = status_.members[at];
+  take_status(status_.members[at], reply);
+}
+
+void take_status(MemberStatus& member, const StatusReply& reply) {
   member.reached = Status();
   member.state = reply.state;
   member.clock = clock_of(reply.clock_ms);

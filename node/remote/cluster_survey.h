@@ -23,6 +23,9 @@
 
 namespace quipu {
 
+// Of what the member says: that it answered, and all that follows.
+void take_status(MemberStatus& member, const StatusReply& reply);
+
 class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
  public:
   struct Question {

@@ -8,17 +8,19 @@
 #include <asio/write.hpp>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace quipu::test {
 
 class AdminClient {
  public:
-  explicit AdminClient(int port) : port_(static_cast<std::uint16_t>(port)) {}
+  explicit AdminClient(int port, asio::ip::address address = asio::ip::address_v4::loopback())
+      : at_(std::move(address), static_cast<std::uint16_t>(port)) {}
 
   [[nodiscard]] asio::ip::tcp::socket connect() {
     asio::ip::tcp::socket socket(io_);
     asio::error_code refused;
-    socket.connect({asio::ip::address_v4::loopback(), port_}, refused);
+    socket.connect(at_, refused);
     return socket;
   }
   // The whole answer. Empty: there was none.
@@ -42,7 +44,7 @@ class AdminClient {
   }
 
  private:
-  const std::uint16_t port_;
+  const asio::ip::tcp::endpoint at_;
   asio::io_context io_;
 };
 

@@ -1,11 +1,16 @@
 // The metrics of a real cluster, as a monitoring system scrapes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <asio/ip/udp.hpp>
+#include <csignal>
+#include <ctime>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/node/eventually.h"
 #include "tests/system/admin_client.h"
@@ -19,6 +24,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 class MetricsTest : public testing::Test {
  protected:
@@ -88,6 +94,77 @@ TEST_F(MetricsTest, DescribeTheProcessAsPrometheussOwnClientsDo) {
   const auto now = static_cast<double>(std::time(nullptr));
   EXPECT_GT(value("process_start_time_seconds"), now - 300);
   EXPECT_LE(value("process_start_time_seconds"), now + 2);
+}
+
+TEST_F(MetricsTest, HaveAStatusBesideThemThatSaysWhatTheCommandLineSays) {
+  ASSERT_TRUE(eventually([this] {
+    const std::string page = client_.page("/api/v1/status");
+    return page.find("\"counters\":1,") != std::string::npos;
+  }));
+  const std::string page = client_.page("/api/v1/status");
+  EXPECT_THAT(page, Not(HasSubstr("hidden-name")));
+  EXPECT_THAT(client_.get("/api/v1/status"), HasSubstr("Content-Type: application/json\r\n"));
+  const nlohmann::json own = nlohmann::json::parse(page);
+  ASSERT_EQ(own.at("members").size(), 1u);
+  const nlohmann::json told = nlohmann::json::parse(
+      run_cli({"cluster", "status", "-o", "json"}, {.nodes = {daemons_.client_address(0)}}).out);
+  const nlohmann::json& member = told.at("members").at(0);
+  for (const auto& [key, value] : own.at("members").at(0).items()) {
+    ASSERT_TRUE(member.contains(key)) << key;
+    EXPECT_EQ(member.at(key).type_name(), std::string(value.type_name())) << key;
+    const bool varies = key == "peers" || key == "stats" || key == "clock_ms";
+    if (!varies) {
+      EXPECT_EQ(member.at(key), value) << key;
+    }
+  }
+  const auto names = [](const nlohmann::json& of) {
+    std::vector<std::string> all;
+    for (const auto& [key, value] : of.items()) all.push_back(key);
+    return all;
+  };
+  const nlohmann::json& mine = own.at("members").at(0);
+  EXPECT_EQ(names(mine.at("stats")), names(member.at("stats")));
+  EXPECT_EQ(names(mine.at("peers").at(1)), names(member.at("peers").at(1)));
+}
+
+// A page in the operator's browser may give its own name the address 127.0.0.1.
+TEST_F(MetricsTest, AreNotForPagesOfOtherSitesInTheBrowser) {
+  for (const std::string path : {"/metrics", "/api/v1/status"}) {
+    EXPECT_THAT(client_.get(path, "rebound.example.com"), StartsWith("HTTP/1.1 403 ")) << path;
+    EXPECT_THAT(client_.get(path, ""), StartsWith("HTTP/1.1 403 ")) << path;
+    EXPECT_THAT(client_.get(path, "127.0.0.1:" + std::to_string(port_)),
+                StartsWith("HTTP/1.1 200 "))
+        << path;
+  }
+  EXPECT_THAT(client_.get("/livez", "rebound.example.com"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(client_.get("/readyz", "rebound.example.com"), StartsWith("HTTP/1.1 200 "));
+}
+
+// An address of this machine that is not loopback; none: it has none. Nothing is sent.
+std::optional<asio::ip::address> own_address() {
+  asio::io_context io;
+  asio::ip::udp::socket socket(io);
+  asio::error_code failed;
+  socket.connect({asio::ip::make_address("192.0.2.1"), 9}, failed);
+  const asio::ip::address own = failed ? asio::ip::address() : socket.local_endpoint().address();
+  return own.is_loopback() || own.is_unspecified() ? std::nullopt : std::optional(own);
+}
+
+TEST(AdminPortOnOtherAddresses, TellsTheStatusOnlyWithInsecure) {
+  const auto address = own_address();
+  if (!address) GTEST_SKIP() << "this machine has no other address";
+  for (const bool insecure : {false, true}) {
+    const int port = free_ports(1).front();
+    Daemons daemons(1, std::string(insecure ? "insecure = true\n" : "") +
+                           "[admin]\naddress = \"0.0.0.0:" + std::to_string(port) + "\"\n");
+    daemons.start(0);
+    ASSERT_TRUE(daemons.all_ready());
+    AdminClient client(port, *address);
+    EXPECT_THAT(client.get("/metrics", "n1.example.com"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(client.get("/api/v1/status", "n1.example.com"),
+                StartsWith(insecure ? "HTTP/1.1 200 " : "HTTP/1.1 403 "));
+    EXPECT_THAT(AdminClient(port).get("/api/v1/status"), StartsWith("HTTP/1.1 200 "));
+  }
 }
 
 TEST_F(MetricsTest, TellThatTheNodeDrains) {

@@ -67,6 +67,10 @@ class QUIPU_EXPORT Node : public Counters {
   // What this node counts and measures: figures.h. Up to about a second old. Does not wait for the
   // node, even if it is stuck. Any thread.
   [[nodiscard]] std::vector<FigureFamily> figures() const;
+  // This node as a member, for each of its reactors: what status() says of them, but without a
+  // question to anybody. Empty while no reactor has its store. Up to about a second old. Does not
+  // wait for the node, even if it is stuck. Any thread.
+  [[nodiscard]] std::vector<MemberStatus> own_status() const;
   // The host:port that each port listens on. (Port 0 in the options takes a free one.)
   [[nodiscard]] std::string client_address() const;
   [[nodiscard]] std::string peer_address() const;
