@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cluster/reads/collector.h"
+#include "cluster/reads/read_sources.h"
 #include "cluster/replication/freshness.h"
 #include "protocol/instant.h"
 
@@ -27,6 +29,8 @@ struct PeerFigures {
 struct CoreFigures {
   std::vector<PeerFigures> peers{};
   Age rollup{};  // of local reads
+  ReadSources reads{};
+  Collector::Durations shard_answers{};
   bool store_full = false;
   std::uint64_t states_in_memory = 0;
   std::uint64_t evictions = 0;                  // states

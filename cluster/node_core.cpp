@@ -427,8 +427,8 @@ void NodeCore::handle(Instant now, MemberIndex from, const Collect& ask) {
   replica_.on_collect(now, from, ask);
 }
 
-void NodeCore::handle(Instant, MemberIndex from, const Collected& answer) {
-  collector_.on_collected(from, answer);
+void NodeCore::handle(Instant now, MemberIndex from, const Collected& answer) {
+  collector_.on_collected(now, from, answer);
 }
 
 void NodeCore::handle(Instant, MemberIndex from, const WriteBack& write) {

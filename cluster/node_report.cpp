@@ -149,6 +149,9 @@ CoreFigures NodeCore::figures(Instant now) const {
                          .since_repair = since(anti_entropy_.finished(i))});
   }
   all.rollup = freshness_.age(now);
+  all.reads = reads_.sources();
+  all.reads.add(queries_.sources());
+  all.shard_answers = collector_.durations();
   all.store_full = view_.full(self_);
   for (const Kind kind : kKinds)
     all.states_in_memory += executor_->map().index().in_memory(kind).states;

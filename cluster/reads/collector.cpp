@@ -304,11 +304,12 @@ void Collector::take_state(Round& round, std::size_t i, const DeltaEntry& entry,
   if (!holders.empty()) count(shard, round, holders);
 }
 
-void Collector::on_collected(MemberIndex from, const Collected& answer) {
+void Collector::on_collected(Instant now, MemberIndex from, const Collected& answer) {
   const auto ask = take_ask(answer.id, from);
   if (!ask) return;
   Round& round = rounds_.at(ask->round);
   if (answer.code != Code::ok || answer.states.size() > ask->shards.size()) return;
+  const std::size_t unresolved = round.unresolved;
   std::size_t next = 0;
   auto hash = answer.hashes.begin();
   auto other = answer.others.begin();
@@ -333,6 +334,9 @@ void Collector::on_collected(MemberIndex from, const Collected& answer) {
   merge_versions(round.versions, answer.states.versions);
   round.age_ms = std::max(round.age_ms, answer.age_ms);
   round.complete = round.complete && answer.complete;
+  DurationHistogram& durations = round.phase == Phase::one ? durations_.one : durations_.majority;
+  if (round.unresolved < unresolved)
+    durations.observe(now - round.asked, unresolved - round.unresolved);
   advance(ask->round);
 }
 

@@ -32,6 +32,7 @@
 #include "cluster/gates/task_queue.h"
 #include "cluster/membership/view.h"
 #include "cluster/reads/owner_set.h"
+#include "protocol/duration_histogram.h"
 #include "protocol/instant.h"
 
 namespace quipu {
@@ -71,7 +72,7 @@ class Collector {
   // One more asker of the same. REQUIRES: the earlier askers were not called yet.
   void join(RoundId round, Then then);
 
-  void on_collected(MemberIndex from, const Collected& answer);
+  void on_collected(Instant now, MemberIndex from, const Collected& answer);
   void on_written(MemberIndex from, const WrittenBack& answer);
   void on_link_lost(MemberIndex member);
   // Config or pins changed: discards all answers, and asks again.
@@ -79,6 +80,12 @@ class Collector {
   void on_tick(Instant now);
 
   [[nodiscard]] std::size_t size() const { return rounds_.size() + ended_.size(); }
+  // From when a round asked until it knew a shard's state: from one owner, or from a majority. One
+  // observation for each shard.
+  struct Durations {
+    DurationHistogram one, majority;
+  };
+  [[nodiscard]] const Durations& durations() const { return durations_; }
 
  private:
   enum class Phase { one, collecting, writing };
@@ -159,6 +166,7 @@ class Collector {
   Rounds rounds_;
   std::map<RoundId, std::shared_ptr<Result>> ended_;  // their askers were not called yet
   std::map<std::uint64_t, Ask> asks_;
+  Durations durations_;
   std::uint64_t next_id_;
 };
 

@@ -100,8 +100,10 @@ void Queries::begin(Instant now, Operation operation, std::uint32_t timeout_ms) 
   all.erase(std::unique(all.begin(), all.end()), all.end());
   if (may_be_cached(operation)) {
     operation.cached = AskedQuestion{all, operation.words};
-    if (const QuestionAnswer* const answer = look_in_cache(now, *operation.cached))
+    if (const QuestionAnswer* const answer = look_in_cache(now, *operation.cached)) {
+      operation.source = ReadSource::cache;
       return tell(now, operation, *answer);
+    }
   }
   operation.deadline = settings_.deadline(now, timeout_ms);
   operation.as_of = operation.range ? freshness_.durable_until(now) : now;
@@ -210,6 +212,7 @@ bool Queries::ask(Operation& operation, Instant now, std::vector<ShardKey> unkno
   if (crowded || operations_.size() >= settings_.pending_operations) return false;
   operation.bytes = bytes;
   bytes_ += bytes;
+  operation.source = ReadSource::owner;
   const auto mode =
       operation.level == ReadLevel::strong ? Collector::Mode::majority : Collector::Mode::one;
   const std::uint64_t number = next_++;
@@ -385,6 +388,7 @@ QuestionAnswer Queries::answer_of(Instant now, const Operation& operation,
 
 void Queries::tell(Instant now, const Operation& operation, const QuestionAnswer& answer) {
   if (answer.code == Code::wrong_type) return refuse(operation, answer.code, answer.detail);
+  sources_.count(operation.source);
   QueryReply reply{.id = operation.id,
                    .code = answer.code,
                    .detail = answer.detail,
@@ -429,6 +433,7 @@ void Queries::answer_range(Instant now, const Operation& operation) {
   reply.complete = plan.covered && whole;
   if (!plan.parts.empty() && !operation.age_unknown)
     reply.settled_until = settled_until(executor_, settings_, operation.key, now, operation.as_of);
+  sources_.count(operation.source);
   out_.answer(*operation.client, std::move(reply));
 }
 

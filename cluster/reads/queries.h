@@ -28,6 +28,7 @@
 #include "cluster/reads/collector.h"
 #include "cluster/reads/question_cache.h"
 #include "cluster/reads/range_plan.h"
+#include "cluster/reads/read_sources.h"
 #include "cluster/replication/freshness.h"
 #include "protocol/client_messages.h"
 
@@ -56,6 +57,8 @@ class Queries {
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
   // Bytes of cached answers, about.
   [[nodiscard]] std::size_t cached_bytes() const { return cache_.used(); }
+  // Of all queries that were answered.
+  [[nodiscard]] const ReadSources& sources() const { return sources_; }
 
  private:
   struct Operation {
@@ -64,6 +67,7 @@ class Queries {
     Kind kind{};
     ReadLevel level{};
     Asked asked{};
+    ReadSource source = ReadSource::memory;
     std::string words;
     std::size_t bytes = 0;           // of what is held; while it waits, also of the rest, about
     std::vector<ShardKey> shards;    // sorted
@@ -135,6 +139,7 @@ class Queries {
   std::map<std::uint64_t, Operation> operations_;  // that wait for a round
   std::size_t bytes_ = 0;                          // of these, about
   std::uint64_t next_ = 1;
+  ReadSources sources_;
 };
 
 }  // namespace quipu

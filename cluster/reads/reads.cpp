@@ -165,7 +165,10 @@ bool Reads::answer_now(Instant now, ClientId client, const Read& read) {
   read_now(now, read.keys, values.values);
   const bool all = std::all_of(values.values.begin(), values.values.end(),
                                [](const Value& value) { return value.shards > 0; });
-  if (all) out_.answer(client, std::move(values));
+  if (all) {
+    sources_.count(ReadSource::memory);
+    out_.answer(client, std::move(values));
+  }
   return all;
 }
 
@@ -261,6 +264,7 @@ bool Reads::answer_range_now(Instant now, ClientId client, const RangeRequest& r
         return piece;
       });
   if (!resident) return false;
+  sources_.count(ReadSource::memory);
   reply.id = request.id;
   reply.asked = {now, read_at(ReadLevel::local)};
   out_.answer(client, std::move(reply));
@@ -373,6 +377,7 @@ void Reads::advance(Instant now, Operations::iterator at) {
 }
 
 void Reads::finish(Operation& operation, Instant now) {
+  sources_.count(operation.source);
   if (!operation.range) {
     Values values{operation.id, {}, operation.asked};
     for (std::size_t i = 0; i < operation.keys.size(); ++i)
@@ -441,8 +446,7 @@ Piece Reads::held(Instant now, const Age& age, const Entry* entry) const {
   return piece;
 }
 
-std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
-                                    const ShardKey& shard) {
+std::optional<Piece> Reads::at_hand(Instant now, Operation& operation, const ShardKey& shard) {
   if (operation.level == ReadLevel::strong) return std::nullopt;
   const ShardMap& map = executor_.map();
   const Placement placement = map.place(shard);
@@ -463,6 +467,7 @@ std::optional<Piece> Reads::at_hand(Instant now, const Operation& operation,
   }
   if (operation.level == ReadLevel::fresh) return std::nullopt;
   const Piece* const cached = cache_.read(now, shard);
+  if (cached != nullptr) operation.source = std::max(operation.source, ReadSource::cache);
   return cached == nullptr ? std::nullopt : std::optional(*cached);
 }
 
@@ -483,6 +488,7 @@ bool Reads::gather(Instant now, std::uint64_t number, Operation& operation) {
     }
   }
   if (unknown.empty() && shared.empty()) return true;
+  operation.source = ReadSource::owner;
   if (!may_wait(operation)) {
     operation.failed = Code::overloaded;
     return false;

@@ -18,6 +18,7 @@
 
 #include "cluster/gates/node_settings.h"
 #include "cluster/reads/range_plan.h"
+#include "cluster/reads/read_sources.h"
 #include "cluster/reads/rollup_cache.h"
 #include "cluster/replication/freshness.h"
 #include "protocol/client_messages.h"
@@ -50,6 +51,8 @@ class Reads {
 
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
   [[nodiscard]] std::size_t cached() const { return cache_.size(); }
+  // Of all reads that were answered, but not of those through read_now().
+  [[nodiscard]] const ReadSources& sources() const { return sources_; }
 
  private:
   struct Operation {
@@ -57,6 +60,7 @@ class Reads {
     std::uint64_t id = 0;
     ReadLevel level{};
     Asked asked{};
+    ReadSource source = ReadSource::memory;
     Instant deadline{};
     std::vector<std::string> keys;
     std::vector<Value> refused;  // by key: a code that is not ok
@@ -80,7 +84,7 @@ class Reads {
   void advance(Instant now, Operations::iterator at);
   bool gather(Instant now, std::uint64_t number, Operation& operation);
   [[nodiscard]] std::vector<ShardKey> wanted(const Operation& operation) const;
-  std::optional<Piece> at_hand(Instant now, const Operation& operation, const ShardKey& shard);
+  std::optional<Piece> at_hand(Instant now, Operation& operation, const ShardKey& shard);
   [[nodiscard]] bool answer_range_now(Instant now, ClientId client, const RangeRequest& request,
                                       const RangePlan& plan);
   template <class PieceOf>
@@ -113,6 +117,7 @@ class Reads {
   std::multimap<RoundId, std::uint64_t> waiters_;
   std::size_t bytes_ = 0;  // of waiting operations, about
   std::uint64_t next_ = 1;
+  ReadSources sources_;
 };
 
 }  // namespace quipu

@@ -58,6 +58,8 @@ struct Sums {
   std::map<std::string, Peer> peers{};
   std::optional<Duration> rollup_age{Duration::zero()};
   bool rollup_complete = true;
+  ReadSources reads{};
+  Collector::Durations shard_answers{};
   bool store_full = false;
   std::uint64_t states_in_memory = 0, evictions = 0, journal_bytes = 0, records = 0,
                 record_bytes = 0;
@@ -79,6 +81,9 @@ void add(Sums& to, const CoreFigures& core, Wall at) {
     to.rollup_age = std::max(*to.rollup_age, *core.rollup.age);
   }
   to.rollup_complete = to.rollup_complete && core.rollup.complete;
+  to.reads.add(core.reads);
+  to.shard_answers.one.add(core.shard_answers.one);
+  to.shard_answers.majority.add(core.shard_answers.majority);
   to.store_full = to.store_full || core.store_full;
   to.states_in_memory += core.states_in_memory;
   to.evictions += core.evictions;
@@ -188,6 +193,19 @@ void put_requests(Families& to, const RequestFigures& requests) {
 }
 
 void put_reads(Families& to, const Sums& sums) {
+  const std::string sources = "Reads by where they found their answers; owner: others were asked.";
+  const auto put_source = [&](const char* source, std::uint64_t reads) {
+    to.counter("quipu_reads_by_source_total", sources, reads, {{"source", source}});
+  };
+  put_source("memory", sums.reads.memory + sums.added.requests.memory_reads);
+  put_source("cache", sums.reads.cache);
+  put_source("owner", sums.reads.owner);
+  const std::string shards =
+      "How long owners took to answer for a shard: one of them (fresh, also "
+      "for local reads), or a majority (strong).";
+  to.histogram("quipu_shard_answer_seconds", shards, sums.shard_answers.one, {{"level", "fresh"}});
+  to.histogram("quipu_shard_answer_seconds", shards, sums.shard_answers.majority,
+               {{"level", "strong"}});
   if (sums.rollup_age)
     to.gauge("quipu_rollup_age_seconds", "The age that a local read would report now.",
              seconds(*sums.rollup_age));

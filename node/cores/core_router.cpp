@@ -299,6 +299,7 @@ void CoreRouter::give_reads(Instant now, std::size_t from, std::span<const Mail:
     const bool known =
         local && std::ranges::all_of(values, [](const Value& value) { return value.shards > 0; });
     if (known) {
+      ++memory_reads_;
       others_[from].mail.tell(read.client, read.id, values, {now, read_at(ReadLevel::local)});
     } else {
       event->on_read(now, kPendingCalls,

@@ -64,6 +64,8 @@ class CoreRouter {
   // No call waits for another reactor, and no other reactor for this one.
   [[nodiscard]] bool quiet() const;
 
+  // Reads of other reactors' clients that were answered from memory.
+  [[nodiscard]] std::uint64_t memory_reads() const { return memory_reads_; }
   // Publishes this reactor's figures.
   void publish(Figures figures);
   // The last that were published; without a node: none yet, or the core has gone. Any thread.
@@ -143,6 +145,7 @@ class CoreRouter {
   std::size_t self_ = 0;
   std::array<std::uint8_t, kPartitions> owner_{};  // reactor by partition
   bool acquainted_ = false;
+  std::uint64_t memory_reads_ = 0;
   std::atomic<bool> paused_{false};
   std::atomic<bool> serving_{false};
   mutable std::mutex figures_mutex_;

@@ -34,6 +34,7 @@ void RequestFigures::add(const RequestFigures& other) {
     }
   }
   for (std::size_t i = 0; i < kOperations; ++i) durations[i].add(other.durations[i]);
+  memory_reads += other.memory_reads;
 }
 
 void RequestMeter::count(Protocol protocol, Operation operation, Code code,
@@ -72,6 +73,7 @@ void RequestMeter::on_known(Protocol protocol, Instant since, const Coordinator:
 void RequestMeter::on_read(Protocol protocol, Instant since, std::uint64_t reads) {
   if (reads == 0) return;
   count(protocol, Operation::read_local, Code::ok, reads);
+  figures_.memory_reads += reads;
   Batch batch{since};
   batch.weights[static_cast<std::size_t>(Operation::read_local)] =
       static_cast<std::uint32_t>(reads);

@@ -28,6 +28,7 @@ struct RequestFigures {
   using ByCode = std::array<std::uint64_t, kCodes>;
   std::array<std::array<ByCode, kOperations>, kProtocols> requests{};
   std::array<DurationHistogram, kOperations> durations{};
+  std::uint64_t memory_reads = 0;  // through read_now(), which the core does not count
 
   void add(const RequestFigures& other);
 };

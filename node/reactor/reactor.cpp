@@ -340,6 +340,7 @@ void Reactor::publish_figures() {
   all.core = port_.core()->figures(NodeClock::now());
   all.requests = sessions_.requests();
   all.requests.add(calls_->requests());
+  all.requests.memory_reads += router_.memory_reads();
   all.syncs = storage_->syncs();
   const Member& own = plan_.config.members[plan_.self];
   all.host = {.at = wall_now(),

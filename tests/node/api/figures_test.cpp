@@ -95,6 +95,34 @@ TEST(NodeFigures, SayHowANodeSeesItsPeers) {
   EXPECT_TRUE(eventually([&] { return value(nodes[0]->figures(), "quipu_peer_up", n2) == 0; }));
 }
 
+TEST(NodeFigures, TellHowOftenAReadHadToAskOtherNodes) {
+  const TemporaryDirectory directory;
+  std::vector<NodeOptions> cluster = cluster_of(3, directory / "");
+  for (NodeOptions& options : cluster) options.members[2].weight = 0;  // n3 owns nothing
+  const Nodes nodes = open_all(cluster);
+  ASSERT_EQ(nodes.size(), 3u);
+  ASSERT_TRUE(nodes[0]->counter("likes").add(1).ok());
+  const auto reads = [&](const char* source) {
+    return value(nodes[2]->figures(), "quipu_reads_by_source_total", {{"source", source}});
+  };
+  const auto read = [&](ReadLevel level) {
+    return nodes[2]->counter("likes").read({.level = level}).ok();
+  };
+  ASSERT_TRUE(read(ReadLevel::fresh));
+  ASSERT_TRUE(read(ReadLevel::strong));
+  ASSERT_TRUE(read(ReadLevel::local));  // the first one asks
+  ASSERT_TRUE(eventually([&] { return reads("owner") == 3; }));
+  EXPECT_TRUE(eventually([&] { return read(ReadLevel::local) && reads("cache") > 0; }));
+  EXPECT_EQ(reads("memory"), 0);
+  const Families all = nodes[2]->figures();
+  const auto fresh = find(all, "quipu_shard_answer_seconds", {{"level", "fresh"}});
+  const auto strong = find(all, "quipu_shard_answer_seconds", {{"level", "strong"}});
+  ASSERT_TRUE(fresh && strong);
+  EXPECT_GE(fresh->count, 2u);
+  EXPECT_GT(fresh->sum, 0);
+  EXPECT_EQ(strong->count, 1u);
+}
+
 TEST(NodeFigures, AreThoseOfAllReactorsTogether) {
   const TemporaryDirectory directory;
   NodeOptions options = alone(directory / "data");
@@ -166,6 +194,8 @@ TEST(NodeFigures, TellProtocolsApart) {
   EXPECT_EQ(requests("native", "add_disk"), 1);
   EXPECT_EQ(requests("native", "read_fresh"), 1);
   EXPECT_EQ(requests("embedded", "add_disk"), 0);
+  EXPECT_EQ(value(node->figures(), "quipu_reads_by_source_total", {{"source", "memory"}}), 3)
+      << "its only owner answers a fresh read from memory";
   const auto reads =
       find(node->figures(), "quipu_request_duration_seconds", {{"op", "read_local"}});
   ASSERT_TRUE(reads);
