@@ -1,6 +1,7 @@
 #include "node/base/stderr_log.h"
 
 #include <spdlog/pattern_formatter.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,6 +23,21 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
       return spdlog::level::err;
   }
   return spdlog::level::err;
+}
+
+// As syslog(3) numbers them.
+std::string_view priority(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return "<7>";
+    case LogLevel::info:
+      return "<6>";
+    case LogLevel::warning:
+      return "<4>";
+    case LogLevel::error:
+      return "<3>";
+  }
+  return "<3>";
 }
 
 std::string pattern(LogFormat format) {
@@ -53,12 +69,15 @@ std::string format_line(LogFormat format, std::string_view message, std::string_
 // Makes whole lines. Any thread.
 class StderrLog::Formatter {
  public:
-  explicit Formatter(LogFormat format)
-      : format_(format), pattern_(pattern(format), spdlog::pattern_time_type::utc) {}
+  Formatter(LogFormat format, LogReader reader)
+      : format_(format),
+        reader_(reader),
+        pattern_(pattern(format), spdlog::pattern_time_type::utc) {}
 
   std::string line(LogLevel level, std::string_view message, std::string_view fields) {
     const std::string text = format_line(format_, message, fields);
     spdlog::memory_buf_t buffer;
+    if (reader_ == LogReader::journal) buffer.append(priority(level));
     const std::lock_guard lock(mutex_);
     pattern_.format({spdlog::string_view_t(), to_spdlog(level), text}, buffer);
     return {buffer.data(), buffer.size()};
@@ -66,13 +85,21 @@ class StderrLog::Formatter {
 
  private:
   const LogFormat format_;
+  const LogReader reader_;
   std::mutex mutex_;
   spdlog::pattern_formatter pattern_;  // remembers the last second as text
 };
 
-StderrLog::StderrLog(LogFormat format, LogLevel least)
-    : least_(std::make_shared<std::atomic<LogLevel>>(least)),
-      formatter_(std::make_shared<Formatter>(format)),
+LogReader reader_of(int descriptor, const std::optional<std::string>& journal_stream) {
+  struct stat file {};
+  if (!journal_stream || ::fstat(descriptor, &file) != 0) return LogReader::people;
+  const std::string own = std::to_string(file.st_dev) + ':' + std::to_string(file.st_ino);
+  return *journal_stream == own ? LogReader::journal : LogReader::people;
+}
+
+StderrLog::StderrLog(LogFormat format, LogLevel least, LogReader reader)
+    : shared_(new Shared{.least = least}),
+      formatter_(std::make_shared<Formatter>(format, reader)),
       lines_(std::make_shared<LineWriter>(
           STDERR_FILENO, [formatter = formatter_](std::uint64_t dropped) {
             const std::array fields{LogField{"lines", std::to_string(dropped)}};
@@ -81,7 +108,9 @@ StderrLog::StderrLog(LogFormat format, LogLevel least)
           })) {}
 
 void StderrLog::write(LogLevel level, std::string_view message, std::string_view fields) const {
-  if (level >= *least_) lines_->put(formatter_->line(level, message, fields));
+  if (level < shared_->least) return;
+  ++shared_->lines[static_cast<std::size_t>(level)];
+  lines_->put(formatter_->line(level, message, fields));
 }
 
 Log::Sink StderrLog::sink() const {

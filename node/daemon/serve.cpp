@@ -1,6 +1,7 @@
 #include "node/daemon/serve.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -28,6 +29,9 @@
 namespace quipu {
 namespace {
 
+// Marks lines about what an operator has done.
+const LogField kAudit{"audit", "true"};
+
 // A descriptor per client. The usual soft limit of 1,024 is far too low.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -41,7 +45,8 @@ class Daemon {
   Daemon(Serving serving, Signals& signals)
       : serving_(std::move(serving)),
         signals_(signals),
-        lines_(serving_.settings.log_format, serving_.settings.log_level),
+        lines_(serving_.settings.log_format, serving_.settings.log_level,
+               reader_of(STDERR_FILENO, read_variable("JOURNAL_STREAM"))),
         log_(lines_.sink()),
         lifecycle_(NodeClock::now(), {.drain_delay = serving_.settings.drain_delay,
                                       .watchdog = systemd_.watchdog()}) {}
@@ -54,6 +59,7 @@ class Daemon {
   [[nodiscard]] std::optional<AdminPage> refuse(const AdminRequest& request) const;
   [[nodiscard]] AdminPage status();
   [[nodiscard]] AdminPage metrics();
+  [[nodiscard]] FigureFamily log_lines() const;
   void open();
   [[nodiscard]] Observed look();
   void publish();
@@ -163,6 +169,16 @@ AdminPage Daemon::status() {
           "application/json"};
 }
 
+FigureFamily Daemon::log_lines() const {
+  FigureFamily family{"quipu_log_lines_total", "Log lines, by level.", FigureKind::counter, {}};
+  for (const auto& [level, name] :
+       {std::pair{LogLevel::debug, "debug"}, std::pair{LogLevel::info, "info"},
+        std::pair{LogLevel::warning, "warning"}, std::pair{LogLevel::error, "error"}})
+    family.samples.push_back(
+        {.labels = {{"level", name}}, .value = static_cast<double>(lines_.lines(level))});
+  return family;
+}
+
 AdminPage Daemon::metrics() {
   const Node* node = nullptr;
   bool draining = false;
@@ -177,6 +193,7 @@ AdminPage Daemon::metrics() {
                  "1 from a stop signal on: traffic should go elsewhere.",
                  FigureKind::gauge,
                  {{.value = draining ? 1.0 : 0.0}}});
+  all.push_back(log_lines());
   std::ranges::move(process_figures(), std::back_inserter(all));
   return {200, metrics_text(all), "text/plain; version=0.0.4; charset=utf-8"};
 }
@@ -237,7 +254,8 @@ void Daemon::perform(const LifecycleSteps& steps) {
   if (steps.reload) reload();
   for (const std::string& message : steps.after_reload) systemd_.tell(message);
   if (steps.drain)
-    log_.info("draining", {{"delay_ms", std::to_string(serving_.settings.drain_delay.count())}});
+    log_.info("draining",
+              {kAudit, {"delay_ms", std::to_string(serving_.settings.drain_delay.count())}});
   if (running_ != nullptr && serving_.greet && !std::exchange(greeted_, true))
     lines_.say(serving_.greet(*running_));
 }
@@ -248,23 +266,23 @@ void Daemon::reload() {
   if (!serving_.read_again) return;
   const LoadedSettings loaded = serving_.read_again();
   for (const std::string& error : loaded.errors)
-    log_.error("the settings were not reloaded", {{"why", error}});
+    log_.error("the settings were not reloaded", {kAudit, {"why", error}});
   if (!loaded.errors.empty()) return;
   const auto changed = changed_settings(serving_.settings, loaded.settings);
   // What is logged of a change of the level is seen at the level of either side.
   lines_.set_least(std::min(serving_.settings.log_level, loaded.settings.log_level));
-  if (changed.empty()) log_.info("the settings were reloaded, and none has changed");
+  if (changed.empty()) log_.info("the settings were reloaded, and none has changed", {kAudit});
   for (const ChangedSetting& one : changed) {
     if (one.reloads) {
-      log_.info("a setting was reloaded", {{"setting", one.key}, {"value", one.value}});
+      log_.info("a setting was reloaded", {kAudit, {"setting", one.key}, {"value", one.value}});
     } else {
-      log_.warning("a changed setting needs a restart", {{"setting", one.key}});
+      log_.warning("a changed setting needs a restart", {kAudit, {"setting", one.key}});
     }
   }
   take_reloaded(serving_.settings, loaded.settings);
   lines_.set_least(serving_.settings.log_level);
   const Status set = running_->set_client_limits(serving_.settings.node.client_port);
-  if (!set.ok()) log_.error("the settings were not reloaded", {{"why", set.message()}});
+  if (!set.ok()) log_.error("the settings were not reloaded", {kAudit, {"why", set.message()}});
 }
 
 void Daemon::close(Node& node, std::chrono::milliseconds patience) {

@@ -96,6 +96,12 @@ TEST_F(MetricsTest, DescribeTheProcessAsPrometheussOwnClientsDo) {
   EXPECT_LE(value("process_start_time_seconds"), now + 2);
 }
 
+TEST_F(MetricsTest, CountTheLinesOfTheLog) {
+  const std::string page = client_.page("/metrics");
+  EXPECT_TRUE(has(page, "quipu_log_lines_total{level=\"error\"} 0")) << page;
+  EXPECT_FALSE(has(page, "quipu_log_lines_total{level=\"info\"} 0")) << page;
+}
+
 TEST_F(MetricsTest, HaveAStatusBesideThemThatSaysWhatTheCommandLineSays) {
   ASSERT_TRUE(eventually([this] {
     const std::string page = client_.page("/api/v1/status");

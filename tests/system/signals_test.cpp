@@ -92,7 +92,7 @@ TEST(Drain, TheNodeServesAsBeforeAndASecondSignalEndsIt) {
   daemons.start(0);
   ASSERT_TRUE(daemons.all_ready());
   daemons.signal(0, SIGTERM);
-  ASSERT_TRUE(log_has(daemons, "msg=draining delay_ms=600000"));
+  ASSERT_TRUE(log_has(daemons, "msg=draining audit=true delay_ms=600000"));
   const auto later = std::chrono::steady_clock::now() + std::chrono::milliseconds(600);
   do {
     EXPECT_TRUE(add(daemons));
@@ -124,12 +124,12 @@ TEST(Reload, AppliesLimitsAndTheLogLevelAndNamesWhatNeedsARestart) {
   replace(daemons, "drain_delay_ms = 0",
           "drain_delay_ms = 1\nlog_level = \"warning\"\n[client]\nidle_seconds = 77");
   daemons.signal(0, SIGHUP);
-  EXPECT_TRUE(
-      log_has(daemons, "msg=\"a setting was reloaded\" setting=node.log_level value=warning"));
-  EXPECT_TRUE(
-      log_has(daemons, "msg=\"a setting was reloaded\" setting=client.idle_seconds value=77"));
-  EXPECT_TRUE(
-      log_has(daemons, "msg=\"a changed setting needs a restart\" setting=node.drain_delay_ms"));
+  EXPECT_TRUE(log_has(
+      daemons, "msg=\"a setting was reloaded\" audit=true setting=node.log_level value=warning"));
+  EXPECT_TRUE(log_has(
+      daemons, "msg=\"a setting was reloaded\" audit=true setting=client.idle_seconds value=77"));
+  EXPECT_TRUE(log_has(
+      daemons, "msg=\"a changed setting needs a restart\" audit=true setting=node.drain_delay_ms"));
   EXPECT_TRUE(add(daemons));
   EXPECT_EQ(daemons.end(0, SIGTERM), 0);
   EXPECT_FALSE(read_file(daemons.settings(0) + ".log").ends_with("msg=closed\n"));  // of level info
@@ -142,7 +142,7 @@ TEST(Reload, SettingsWithAnErrorChangeNothing) {
   replace(daemons, "drain_delay_ms = 0",
           "log_level = \"warning\"\n[client]\nidle_seconds = \"long\"");
   daemons.signal(0, SIGHUP);
-  EXPECT_TRUE(log_has(daemons, "msg=\"the settings were not reloaded\""));
+  EXPECT_TRUE(log_has(daemons, "msg=\"the settings were not reloaded\" audit=true"));
   EXPECT_TRUE(log_has(daemons, "idle_seconds"));
   EXPECT_EQ(daemons.end(0, SIGINT), 0);
   EXPECT_TRUE(log_has(daemons, "msg=closed"));  // of level info

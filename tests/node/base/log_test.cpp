@@ -1,10 +1,16 @@
 #include "node/base/log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 
 #include "node/base/stderr_log.h"
+#include "tests/node/temporary_directory.h"
 
 namespace quipu::test {
 namespace {
@@ -82,6 +88,57 @@ TEST(StderrLog, WritesOneLineWithTimeAndLevelFromTheLeastLevelOn) {
   EXPECT_EQ(line["msg"], "said");
   EXPECT_EQ(line["n"], "1");
   EXPECT_EQ(line["time"].get<std::string>().back(), 'Z');
+}
+
+TEST(StderrLog, BeginsEachLineWithItsPriorityUnderTheJournal) {
+  testing::internal::CaptureStderr();
+  {
+    const StderrLog log(LogFormat::logfmt, LogLevel::debug, LogReader::journal);
+    log.write(LogLevel::debug, "d", "");
+    log.write(LogLevel::info, "i", "");
+    log.write(LogLevel::warning, "w", "");
+    log.write(LogLevel::error, "e", "");
+  }
+  std::istringstream lines(testing::internal::GetCapturedStderr());
+  std::string line;
+  for (const char* const begin : {"<7>time=", "<6>time=", "<4>time=", "<3>time="}) {
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_TRUE(line.starts_with(begin)) << line;
+  }
+  EXPECT_FALSE(std::getline(lines, line)) << line;
+}
+
+TEST(StderrLog, KnowsTheJournalByDeviceAndInode) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stream";
+  const int stream = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(stream, 0);
+  struct stat file {};
+  ASSERT_EQ(::fstat(stream, &file), 0);
+  const std::string device = std::to_string(file.st_dev), inode = std::to_string(file.st_ino);
+  EXPECT_EQ(reader_of(stream, device + ':' + inode), LogReader::journal);
+  EXPECT_EQ(reader_of(stream, device + ':' + inode + '0'), LogReader::people);
+  EXPECT_EQ(reader_of(stream, inode), LogReader::people);
+  EXPECT_EQ(reader_of(stream, std::nullopt), LogReader::people);
+  EXPECT_EQ(reader_of(-1, device + ':' + inode), LogReader::people);
+  ::close(stream);
+}
+
+TEST(StderrLog, CountsTheLinesOfEachLevel) {
+  testing::internal::CaptureStderr();
+  {
+    const StderrLog log(LogFormat::logfmt, LogLevel::info);
+    const Log::Sink sink = log.sink();
+    sink(LogLevel::debug, "too small", "");
+    sink(LogLevel::info, "said", "");
+    log.write(LogLevel::error, "said", "");
+    log.write(LogLevel::error, "said", "");
+    EXPECT_EQ(log.lines(LogLevel::debug), 0u);
+    EXPECT_EQ(log.lines(LogLevel::info), 1u);
+    EXPECT_EQ(log.lines(LogLevel::warning), 0u);
+    EXPECT_EQ(log.lines(LogLevel::error), 2u);
+  }
+  (void)testing::internal::GetCapturedStderr();
 }
 
 TEST(Log, WithAFieldEveryLineHasItFirst) {
