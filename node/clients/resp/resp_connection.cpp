@@ -515,25 +515,25 @@ void RespConnection::give_reads() {
   std::vector<Value> values = std::exchange(server_.context.values, {});
   values.resize(keys.size());
   server_.context.read_now(now_, keys, values);
-  std::size_t begin = 0, answered = 0;
+  std::size_t begin = 0, later = 0;
   for (const LocalRead& read : reads) {
     const std::span<const Value> known = std::span(values).subspan(begin, read.keys);
     const auto wanted = std::span(keys).subspan(begin, read.keys);
     begin += read.keys;
     if (std::ranges::all_of(known, [](const Value& value) { return value.shards > 0; })) {
-      ++answered;
       RespWriter to(tail(), version_);
       blamed_ = read.reply.command;
       read.reply.write(*this, {.values = known}, to);
       count_known();
     } else {
+      ++later;
       Read& asked = server_.context.local_read;
       asked.id = expect(read.reply);
       asked.keys.assign(wanted.begin(), wanted.end());
       ask(asked);
     }
   }
-  server_.context.meter.on_read(Protocol::resp, now_, answered);
+  server_.context.meter.on_read(Protocol::resp, now_, reads.size() - later);
   if (reads.capacity() <= kKeptSlots) give_back(reads, reads_);
   give_back(keys, server_.context.keys);
   server_.context.values = std::move(values);
