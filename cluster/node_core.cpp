@@ -405,9 +405,9 @@ void NodeCore::handle(Instant now, MemberIndex from, const DeltaAck& ack) {
 void NodeCore::handle(Instant now, MemberIndex from, const Heartbeat& beat) {
   const auto travelled = freshness_.on_heartbeat(now, from, beat);
   if (travelled && beat.wall != Wall{}) clock_.on_heartbeat(now, from, beat.wall, *travelled);
-  const bool takes_no_more = beat.full && !view_.full(from);
   view_.set_full(from, beat.full);
-  if (takes_no_more) send_heartbeat(now, from);  // it may wait for that: see begin_closing()
+  if (beat.closing && !view_.closing(from)) told_to_close_.push_back(from);
+  view_.set_closing(from, beat.closing);
   namespaces_.on_heartbeat(now, from, beat.namespaces);
   replicator_.on_pulled(from, beat.pulled_epoch);
   if (freshness_.needs_pull(from) &&
@@ -492,6 +492,7 @@ void NodeCore::on_durable(Instant now, Commit commit, Effects& effects) {
   out_.release(seals_.durable());
   effects.released = seals_.durable();
   freshness_.on_durable(now, seals_.durable());
+  announce_closing(now);
   namespaces_.on_durable(seals_.durable());
   take_repaired();
   adopt_pins(now);
@@ -555,7 +556,7 @@ void NodeCore::gossip(Instant now) {
 
 void NodeCore::send_heartbeat(Instant now, MemberIndex to) {
   Heartbeat beat = freshness_.beat(now, to, replicator_);
-  beat.full = beat.full || closes_from_.has_value();
+  beat.closing = closes_from_.has_value();
   beat.namespaces = namespaces_.sum();
   beat.wall = clock_.shown(now);
   out_.send(to, beat);
@@ -574,24 +575,37 @@ void NodeCore::retry_what_is_due(Instant now) {
   queries_.refresh(now);
 }
 
-// The other members hear at once that this one takes no more changes, as if its disk were full, and
-// answer. What they forwarded before that is here then, since a link keeps the order. So when the
-// process ends, no change is on its way to it, and no client must wait for its return to know.
+// Three steps, so that no change is on its way to this node when its process ends, and no client
+// must wait for its return to know:
+//   its own changes are durable, and on their way to the other owners: the next home finds them
+//   the other members hear that it takes no more of theirs, and what still comes is refused
+//   they answer. A link keeps the order, so what they forwarded before is here by then
+// (A client that names this node's store in a token may still send it something through them.)
 void NodeCore::begin_closing(Instant now, Effects& effects) {
   seals_.begin_closing();
-  coordinator_.begin_closing();
-  if (!closes_from_ && service_ == Service::all) {
-    closes_from_.emplace();
-    for (MemberIndex member = 0; member < config_.members.size(); ++member) {
-      closes_from_->push_back(freshness_.next_number(member));
-      if (member != self_ && view_.up(member)) send_heartbeat(now, member);
-    }
+  if (!closes_after_ && service_ == Service::all && !identity_.abandoned()) {
+    if (executor_->has_open()) executor_->seal();
+    take_records(effects);  // the outboxes get them
+    replicator_.flush(Replicator::Flush::all);
+    closes_after_ = executor_->covering();
+    announce_closing(now);
   }
   finish_event(now, effects);
 }
 
+void NodeCore::announce_closing(Instant now) {
+  if (!closes_after_ || closes_from_ || seals_.durable() < *closes_after_) return;
+  coordinator_.begin_closing();
+  closes_from_.emplace();
+  for (MemberIndex member = 0; member < config_.members.size(); ++member) {
+    closes_from_->push_back(freshness_.next_number(member));
+    if (member != self_ && view_.up(member)) send_heartbeat(now, member);
+  }
+}
+
 bool NodeCore::all_know_that_it_closes() const {
-  if (!closes_from_) return true;
+  if (!closes_after_) return true;
+  if (!closes_from_) return false;
   for (MemberIndex member = 0; member < closes_from_->size(); ++member) {
     if (member != self_ && view_.up(member) &&
         freshness_.received(member) < (*closes_from_)[member])
@@ -634,6 +648,8 @@ void NodeCore::finish_event(Instant now, Effects& effects) {
   weigh_backlog(effects);
   residency_.finish_event(seals_.durable(), effects);
   forwarder_.flush(now);
+  // Behind all that was forwarded.
+  for (const MemberIndex member : std::exchange(told_to_close_, {})) send_heartbeat(now, member);
   out_.flush(handshake_.links(), handshake_.versions(), effects);
 }
 

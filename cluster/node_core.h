@@ -198,6 +198,7 @@ class NodeCore {
   void take_repaired();
 
   void gossip(Instant now);
+  void announce_closing(Instant now);
   [[nodiscard]] bool all_know_that_it_closes() const;
   void send_heartbeat(Instant now, MemberIndex to);
   void retry_what_is_due(Instant now);
@@ -241,11 +242,13 @@ class NodeCore {
   Handshake handshake_;
 
   bool waits_for_clock_ = true;
-  Instant clock_wait_ends_ = kNever;  // once it serves reads
-  // Once it closes, by member: the first heartbeat that says so.
+  Instant clock_wait_ends_ = kNever;    // once it serves reads
+  std::optional<Commit> closes_after_;  // it closes: once this is durable, it says so
+  // Then, by member: the first heartbeat that says so.
   std::optional<std::vector<std::uint64_t>> closes_from_;
-  bool in_batch_ = false;          // ops came, and their event is not finished
-  std::uint64_t checkpoints_ = 0;  // those that on_tick() has seen finished
+  std::vector<MemberIndex> told_to_close_;  // these wait for a heartbeat of ours
+  bool in_batch_ = false;                   // ops came, and their event is not finished
+  std::uint64_t checkpoints_ = 0;           // those that on_tick() has seen finished
   std::optional<Instant> checkpointed_;
   Instant next_gossip_;
   Instant next_clock_;

@@ -105,7 +105,7 @@ Offset<wire::Heartbeat> build(Builder& builder, const Heartbeat& message) {
                                message.pulled_epoch, message.full,
                                message.namespaces == Hash128{} ? nullptr : &namespaces,
                                static_cast<std::uint64_t>(message.wall.time_since_epoch().count()),
-                               message.newest, message.held_us);
+                               message.newest, message.held_us, message.closing);
 }
 
 void read(Reader& in, const wire::Heartbeat& from, Heartbeat& message) {
@@ -120,6 +120,7 @@ void read(Reader& in, const wire::Heartbeat& from, Heartbeat& message) {
   message.wall = Wall(Wall::duration(static_cast<std::int64_t>(from.wall_ms())));
   message.newest = from.newest();
   message.held_us = from.held_us();
+  message.closing = from.closing();
 }
 
 Offset<wire::Prefixes> build(Builder& builder, const Prefixes& message) {

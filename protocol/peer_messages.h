@@ -70,6 +70,7 @@ struct Heartbeat {
   Wall wall{};                     // what my machine's clock shows; 1970: I do not say
   std::uint64_t newest = 0;        // the newest heartbeat that came over this link; 0: none
   std::uint32_t held_us = 0;       // how long ago that came
+  bool closing = false;            // I take no more of your changes, and acknowledge to the end
 };
 
 // Definitions of namespaces that the sender holds durably. Some of these messages with all of them

@@ -274,7 +274,7 @@ void Coordinator::open_session(const Job& job) {
       return forward(there, *owner);
     }
   }
-  if (is_left_to_others(origin)) return refuse(origin, Code::storage_full, kClosing);
+  if (is_left_to_others(origin)) return refuse(origin, Code::unavailable, kClosing);
   if (swamped_ && from_member) return refuse(origin, Code::overloaded, text(Code::overloaded));
   if (op.token.store == StoreId{} || op.token.store == own) {
     if (parts_.view.edge())
@@ -434,8 +434,14 @@ void Coordinator::apply(const Job& job, Code refuse) {
   if (refuse == Code::ok) refuse = reason_to_refuse(job);
   if (refuse == Code::ok && swamped_ && job.origin.kind == Origin::Kind::member)
     refuse = Code::overloaded;
-  if (refuse == Code::ok && is_left_to_others(job.origin)) refuse = Code::storage_full;
+  if (refuse == Code::ok && is_left_to_others(job.origin)) refuse = Code::unavailable;
   take(job, refuse);
+}
+
+// A session that is not answered yet would be used too late.
+void Coordinator::begin_closing() {
+  closing_ = true;
+  parts_.out.refuse_sessions({0, Code::unavailable, kClosing});
 }
 
 bool Coordinator::is_left_to_others(const Origin& origin) const {
@@ -714,7 +720,7 @@ void Coordinator::conclude(const Job& job, const Applied& applied, std::string r
     ++counts_.refused;
     const bool owners_full = applied.code == Code::storage_full && !storage_full_;
     std::string why = owners_full ? kNoRoom : text(applied.code);
-    if (owners_full && closing_) why = kClosing;
+    if (applied.code == Code::unavailable && is_left_to_others(job.origin)) why = kClosing;
     if (applied.code == Code::undefined_namespace) why = undefined_namespace(job.op.key);
     if (applied.code == Code::wrong_type)
       why = why_wrong_type(parts_.executor, shard_of(job.op), job.placement);

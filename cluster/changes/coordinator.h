@@ -72,7 +72,7 @@ class Coordinator {
   void on_swamped(bool swamped) { swamped_ = swamped; }
   // From now on, other nodes' changes go to other executors. Those of this node's own clients are
   // still carried out.
-  void begin_closing() { closing_ = true; }
+  void begin_closing();
 
   [[nodiscard]] std::size_t size() const { return waiting_ + wholes_.size() + again_.size(); }
   // By Ack: plain adds of clients, executed at once by add_here() and apply_here().

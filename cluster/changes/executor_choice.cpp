@@ -41,7 +41,7 @@ std::optional<MemberIndex> ExecutorChoice::of(const ShardRef& shard, Partition p
 }
 
 bool ExecutorChoice::keeps(MemberIndex member, std::span<const std::string_view> keys) const {
-  if (!view_.up(member) || view_.full(member)) return false;
+  if (!view_.takes_changes(member)) return false;
   return std::ranges::all_of(keys, [&](std::string_view key) {
     const Partition partition = partition_of(key);
     if (member == view_.self()) return view_.answers_for(partition);

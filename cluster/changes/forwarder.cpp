@@ -98,18 +98,19 @@ void Forwarder::on_session(MemberIndex from, const Done& done) {
   peer.opening = 0;
   peer.refused = done.code != Code::ok;
   if (!peer.refused) peer.sessions.emplace_back(done.store, done.serial);
-  if (done.code != Code::storage_full) return;
-  view_.set_full(from, true);
+  if (done.code == Code::storage_full) view_.set_full(from, true);
+  if (view_.takes_changes(from)) return;
   for (const std::uint64_t id : std::exchange(peer.unnumbered, {})) {
     if (pending_.contains(id)) release(id);
   }
 }
 
-// At quorum, the full disk may be that of another owner, unless the executor has said before that
-// it takes no changes.
+// At quorum, the full disk may be that of another owner. A member that closes has said so before it
+// refuses anything.
 bool Forwarder::goes_elsewhere(const Pending& pending, Code refusal) const {
-  return refusal == Code::storage_full && pending.own_token && pending.sends == 1 &&
-         (pending.op.fields().ack != Ack::quorum || view_.full(pending.executor));
+  const bool full = refusal == Code::storage_full && pending.op.fields().ack != Ack::quorum;
+  const bool closing = refusal == Code::unavailable && view_.closing(pending.executor);
+  return (full || closing) && pending.own_token && pending.sends == 1;
 }
 
 void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {
@@ -122,7 +123,7 @@ void Forwarder::on_forwarded(MemberIndex from, const Forwarded& answer) {
     if (at == pending_.end() || at->second.executor != from || at->second.sends == 0) continue;
     const Pending& pending = at->second;
     if (goes_elsewhere(pending, done.code)) {
-      view_.set_full(from, true);
+      if (done.code == Code::storage_full) view_.set_full(from, true);
       release(done.id);
     } else if (pending.own_token && done.code == Code::token_expired) {
       // The executor drops unused sessions, with everything that it knew of their numbers. So an

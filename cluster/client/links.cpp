@@ -66,12 +66,15 @@ ClientLinks::Event ClientLinks::on_refused(Instant now, ConnectionId connection,
   if (link == nullptr) return Event::none;
   const auto version = common_version(spoken_versions(), refusal.by.frames);
   if (!version) return give_up(now, connection, reason(refusal), effects);
-  const bool other = versions_[link->address] != *version;
-  versions_[link->address] = *version;
-  const bool dials_again = other && is_candidate(connection);
+  const std::size_t address = link->address;
+  const bool other = versions_[address] != *version;
+  versions_[address] = *version;
+  const bool dials_again = other && is_candidate(connection) && redialed_ != address;
   const Event event = give_up(now, connection, refusal.detail, effects);
-  if (dials_again) {  // the same address, in its version
-    next_address_ = (next_address_ + addresses_.size() - 1) % addresses_.size();
+  if (dials_again) {  // the same address, at once, in its version
+    redialed_ = address;
+    failures_[address] = {};
+    next_address_ = address;
     dial_at_ = now;
   }
   return event;
@@ -205,6 +208,7 @@ void ClientLinks::take_candidate(Instant now, ClientEffects& effects) {
     dial_at_ = now + settings_.probe_interval;
   }
   backoff_ = settings_.backoff_first;
+  redialed_.reset();
   tried_ = 0;
   waiting_ = false;
   ++taken_;

@@ -103,6 +103,8 @@ class ClientLinks {
   std::optional<Link> current_;
   std::optional<Link> candidate_;
   std::size_t next_address_ = 0;
+  // Dialed again in another version since the last node was taken. Once is enough.
+  std::optional<std::size_t> redialed_;
   std::size_t tried_ = 0;  // tries in this round
   Duration backoff_;
   Instant dial_at_{};

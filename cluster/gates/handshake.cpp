@@ -289,7 +289,11 @@ std::vector<MemberIndex> Handshake::leave_replaced(Effects& effects) {
 
 void Handshake::on_refusal(LinkId link, const Refusal& refusal, Effects& effects) {
   if (const auto at = open_.find(link); at != open_.end() && at->second.member) {
-    refused_[*at->second.member] = refusal.detail;
+    const MemberIndex member = *at->second.member;
+    refused_[member] =
+        common_version(speaker_.frames, refusal.by.frames)
+            ? refusal.detail
+            : no_common_version(view_.config().members[member].name, refusal.by, speaker_);
   }
   effects.closes.push_back({link, "refused: " + refusal.detail});
 }

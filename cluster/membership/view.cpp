@@ -14,6 +14,7 @@ View::View(const ClusterConfig& config, MemberIndex self, BootId boot)
       first_number_(raw(boot) >> 1 | 1),  // far from the end, too, and not 0
       up_(config.members.size()),
       full_(config.members.size()),
+      closing_(config.members.size()),
       boots_(config.members.size()),
       stores_(config.members.size()),
       filled_from_(config.members.size()),
@@ -54,7 +55,7 @@ std::optional<MemberIndex> View::next_live_owner(Partition partition) const {
 std::optional<MemberIndex> View::owner_with_room(Partition partition) const {
   if (owned(partition) && in_quorum(partition)) return self_;
   for (const MemberIndex owner : owners(partition)) {
-    if (owner != self_ && up(owner) && !full(owner)) return owner;
+    if (owner != self_ && takes_changes(owner)) return owner;
   }
   return owned(partition) ? std::optional(self_) : std::nullopt;
 }
@@ -62,7 +63,7 @@ std::optional<MemberIndex> View::owner_with_room(Partition partition) const {
 std::optional<MemberIndex> View::home(Partition partition) const {
   for (const MemberIndex owner : owners(partition)) {
     const bool in_sync = owner == self_ ? in_quorum(partition) : !bootstrapping_[owner];
-    if (up(owner) && !full(owner) && in_sync) return owner;
+    if (takes_changes(owner) && in_sync) return owner;
   }
   return std::nullopt;
 }

@@ -47,10 +47,21 @@ class View {
     if (up_[member] != up) ++changes_;
     up_[member] = up;
     set_full(member, false);
+    set_closing(member, false);
   }
   [[nodiscard]] bool majority_up(Partition partition) const;
   // The member's last heartbeat said that its disk is full: it executes and acknowledges nothing.
   [[nodiscard]] bool full(MemberIndex member) const { return full_[member]; }
+  // It takes no more changes of other members, and acknowledges until its link is lost.
+  [[nodiscard]] bool closing(MemberIndex member) const { return closing_[member]; }
+  void set_closing(MemberIndex member, bool closing) {
+    if (closing_[member] != closing) ++changes_;
+    closing_[member] = closing;
+  }
+  // It may be sent a change.
+  [[nodiscard]] bool takes_changes(MemberIndex member) const {
+    return up(member) && !full(member) && !closing(member);
+  }
   void set_full(MemberIndex member, bool full) {
     if (full_[member] != full) ++changes_;
     full_[member] = full;
@@ -124,6 +135,7 @@ class View {
   std::uint64_t first_number_;
   std::vector<bool> up_;
   std::vector<bool> full_;
+  std::vector<bool> closing_;
   std::uint64_t changes_ = 0;
   std::vector<BootId> boots_;  // by member; 0: not met yet
   std::optional<Pins> pins_;   // nothing: meta was not applied yet

@@ -46,7 +46,7 @@ inline auto fields(const Refusal& m) { const auto& [a, b, c] = m; return std::ti
 inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const DeltaAck& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
-inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
+inline auto fields(const Heartbeat& m) { const auto& [a, b, c, d, e, f, g, h, i, j] = m; return std::tie(a, b, c, d, e, f, g, h, i, j); }
 inline auto fields(const Forward& m) { return std::tie(m.ops); }
 inline auto fields(const Forwarded& m) { const auto& [a] = m; return std::tie(a); }
 inline auto fields(const Collect& m) { const auto& [a, b, c, d] = m; return std::tie(a, b, c, d); }
@@ -417,6 +417,7 @@ inline std::vector<PeerMessage> peer_messages() {
       Heartbeat{1, 2, 3, kMax64, true},
       Heartbeat{kMax64, kMax64, kMax64, kMax64, true, hash},
       Heartbeat{1, 0, 0, 0, false, {0, 1}},
+      Heartbeat{.number = 1, .closing = true},
       Heartbeat{1, 0, 0, 0, false, {}, kLatestWall, kMax64, kMax32},
       Forward{},
       Forward{{Op{}, largest_op(), Op{.id = 9, .key = "likes:42", .amount = 1}}},

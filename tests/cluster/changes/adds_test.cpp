@@ -526,6 +526,27 @@ TEST(ClosingNode, WhatIsOnItsWayThereGoesElsewhere) {
   }
 }
 
+TEST(ClosingNode, StillAcknowledgesWhatOthersCarryOut) {
+  HandDriven nodes({.nodes = 2, .replication = 2});
+  nodes.begin_closing(1);
+  EXPECT_EQ(nodes.code(nodes.add(0, "a", 1, {.ack = Ack::quorum})), Code::ok);
+}
+
+TEST(ClosingNode, HandsItsOwnChangesOverBeforeOthersTakeItsPlace) {
+  HandDriven nodes;
+  const std::string key = nodes.key_of(0);
+  nodes.pass(1s);
+  nodes.add(0, key, 1, {.ack = Ack::memory});
+  EXPECT_EQ(nodes.held(1, key), 0) << "before the gossip";
+  nodes.stall(0);
+  nodes.add(0, key, 1, {.ack = Ack::memory});
+  nodes.begin_closing(0);
+  EXPECT_FALSE(nodes.core(1).view().closing(0)) << "its last change is not durable";
+  nodes.resume(0);
+  EXPECT_TRUE(nodes.core(1).view().closing(0));
+  EXPECT_EQ(nodes.held(1, key), 2);
+}
+
 TEST(ClosingNode, StillCarriesOutWhatItsOwnClientsAsked) {
   HandDriven nodes;
   nodes.begin_closing(0);

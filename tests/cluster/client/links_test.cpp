@@ -122,6 +122,7 @@ TEST(ClientLinks, AnAddressIsDialedAgainInAVersionThatItSpeaks) {
   t.tell_refusal(first,
                  {Code::protocol_error, "version 2?", {"1.2", {FrameVersion{3}, FrameVersion{4}}}});
   EXPECT_TRUE(t.closed(first));
+  EXPECT_FALSE(t.core.exhausted());
   ASSERT_TRUE(t.dialing("n1:1"));
   const ConnectionId second = t.connect("n1:1");
   EXPECT_EQ(t.version_to(second), FrameVersion{3});
