@@ -102,7 +102,7 @@ void NodeSession::take(const FrameDecoder::Frame& frame) {
 
 // A node that does not speak the version says which it speaks, and closes the connection.
 Result<Payload> NodeSession::ask(const std::string& request, FrameType answer) {
-  for (;;) {
+  for (bool again = false;; again = true) {
     QUIPU_CHECK(connection_ != nullptr && connected_, "a node is asked once it is connected");
     answered_ = false;
     std::string frame;
@@ -116,7 +116,8 @@ Result<Payload> NodeSession::ask(const std::string& request, FrameType answer) {
     if (type_ != FrameType::refusal || !refusal.ok())
       return Status(Code::unavailable, "it answered something else");
     const auto version = common_version(refusal->by.frames, spoken_versions());
-    if (!version || *version == version_) return Status(Code::unavailable, reason(*refusal));
+    if (again || !version || *version == version_)
+      return Status(Code::unavailable, reason(*refusal));
     version_ = *version;
     connection_->close();
     connected_ = false;

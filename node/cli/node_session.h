@@ -25,7 +25,7 @@ class NodeSession {
   NodeSession(const NodeSession&) = delete;
   NodeSession& operator=(const NodeSession&) = delete;
 
-  // Call it once. unavailable: the text says why it could not be reached.
+  // unavailable: the text says why it could not be reached. REQUIRES: it is not connected
   [[nodiscard]] Status open(const std::string& address);
   // The last request, or connecting, failed because nothing came in time.
   [[nodiscard]] bool timed_out() const { return timed_out_; }

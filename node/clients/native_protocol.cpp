@@ -10,7 +10,7 @@ void NativeProtocol::take(ReadBuffer& in, std::string& out) {
   while (state_ == State::reading) {
     const Result<std::optional<Frame>> frame = next_frame(in);
     if (frame.ok() && !*frame) break;
-    if (frame.ok()) version_ = (*frame)->version;
+    if (frame.ok() && !is_greeting((*frame)->type)) version_ = (*frame)->version;
     if (frame.ok() && (*frame)->type == FrameType::op) {
       const Result<Op> op = decode_op((*frame)->payload);
       if (op.ok()) {

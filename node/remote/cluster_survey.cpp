@@ -90,12 +90,27 @@ void take_status(MemberStatus& member, const StatusReply& reply) {
   for (const Stat& stat : reply.stats) member.figures[stat.name] = stat.value;
 }
 
+// The highest that both speak, if the target refused another one.
+std::optional<FrameVersion> ClusterSurvey::version_after(const Target& target,
+                                                         const FrameDecoder::Frame& frame) {
+  if (frame.type != FrameType::refusal || target.again) return std::nullopt;
+  const Result<Refusal> refusal = decode_refusal(frame.payload);
+  if (!refusal.ok()) return std::nullopt;
+  const auto version = common_version(spoken_versions(), refusal->by.frames);
+  return version == target.version ? std::nullopt : version;
+}
+
 FrameVersion ClusterSurvey::version() const {
   const FrameVersions spoken = spoken_versions();
   return common_version(spoken, question_.config.by.frames).value_or(spoken.from);
 }
 
 void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> member) {
+  ask(address, member, version(), false);
+}
+
+void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> member,
+                        FrameVersion version, bool again) {
   const Result<Address> to = parse_address(address);
   if (!to.ok()) {
     if (member) status_.members[*member].reached = no_status(to.status().detail());
@@ -106,20 +121,23 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
   const auto self = shared_from_this();
   ClientConnection::Events events{
       .connected =
-          [self, target, node] {
+          [self, target, node, version] {
             std::string request;
-            encode(request, StatusRequest{.id = 1, .node = node}, self->version());
+            encode(request, StatusRequest{.id = 1, .node = node}, version);
             self->targets_[target].connection->send(std::move(request));
             self->targets_[target].connection->flush();
           },
       .closed = [self, target](std::string why) { self->end(target, no_status(std::move(why))); },
       .frame =
           [self, target](const FrameDecoder::Frame& frame) {
-            self->end(target, self->take_answer(self->targets_[target], frame));
+            const Target asked = self->targets_[target];
+            if (const auto other = version_after(asked, frame))
+              self->ask(asked.address, asked.member, *other, true);
+            self->end(target, self->take_answer(asked, frame));
           },
       .turn_over = [] {}};
   const auto connection = std::make_shared<ClientConnection>(io_, std::move(events));
-  targets_.push_back({connection, address, member});
+  targets_.push_back({connection, address, member, version, again});
   ++open_;
   connection->dial(*to);
 }
@@ -138,6 +156,7 @@ Status ClusterSurvey::take_answer(const Target& target, const FrameDecoder::Fram
   if (!member || member != target.member.value_or(*member))
     return no_status("another member answers at " + target.address);
   take(*member, *reply);
+  status_.members[*member].reached = {};
   if (status_.members[*member].client_address.empty())
     status_.members[*member].client_address = target.address;
   return {};

@@ -46,13 +46,19 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
     std::shared_ptr<ClientConnection> connection;  // null: it has ended
     std::string address;
     std::optional<std::size_t> member;  // the expected member; none: any
+    FrameVersion version{};             // of the question
+    bool again = false;                 // it refused another version
   };
 
-  // Of the questions: members speak what the node speaks that told of them.
+  // Of the first question to each: mostly, members speak what the node speaks that told of them.
   [[nodiscard]] FrameVersion version() const;
+  [[nodiscard]] static std::optional<FrameVersion> version_after(const Target& target,
+                                                                 const FrameDecoder::Frame& frame);
   [[nodiscard]] std::optional<std::size_t> find(NodeId node) const;
   void take(std::size_t at, const StatusReply& reply);
   void ask(const std::string& address, std::optional<std::size_t> member);
+  void ask(const std::string& address, std::optional<std::size_t> member, FrameVersion version,
+           bool again);
   [[nodiscard]] Status take_answer(const Target& target, const FrameDecoder::Frame& frame);
   void end(std::size_t at, const Status& result);
   void finish();
