@@ -64,6 +64,13 @@ TEST_F(MetricsTest, SatisfyPromtool) {
   EXPECT_THAT(checked.out + checked.err, IsEmpty());
 }
 
+TEST_F(MetricsTest, HaveAllThatTheAlertsAndTheDashboardAskFor) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "scrape") << client_.page("/metrics");
+  const Finished compared = run({"tests/monitoring/run", "--scrape", directory / "scrape"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.out << compared.err;
+}
+
 TEST_F(MetricsTest, AreFewAndNameNoCounter) {
   const std::string page = client_.page("/metrics");
   EXPECT_THAT(page, Not(HasSubstr("hidden-name")));
