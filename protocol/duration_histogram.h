@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,7 +28,7 @@ class DurationHistogram {
     const auto at = std::ranges::lower_bound(kMost, took);
     if (at != kMost.end()) buckets_[static_cast<std::size_t>(at - kMost.begin())] += weight;
     count_ += weight;
-    sum_ += took * static_cast<Duration::rep>(weight);
+    sum_ += std::chrono::duration<double>(took).count() * static_cast<double>(weight);
   }
   void add(const DurationHistogram& other) {
     for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
@@ -38,12 +39,13 @@ class DurationHistogram {
   // Of the bucket alone.
   [[nodiscard]] std::uint64_t in_bucket(std::size_t i) const { return buckets_[i]; }
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  [[nodiscard]] Duration sum() const { return sum_; }
+  // Seconds. (A sum of nanoseconds of thousands of requests would be too large after days.)
+  [[nodiscard]] double sum() const { return sum_; }
 
  private:
   std::array<std::uint64_t, kMost.size()> buckets_{};
   std::uint64_t count_ = 0;
-  Duration sum_{};
+  double sum_ = 0;
 };
 
 }  // namespace quipu

@@ -137,7 +137,7 @@ class Families {
     for (std::size_t i = 0; i < DurationHistogram::kMost.size(); ++i)
       to.buckets.push_back({seconds(DurationHistogram::kMost[i]), all += from.in_bucket(i)});
     to.count = from.count();
-    to.sum = seconds(from.sum());
+    to.sum = from.sum();
   }
   [[nodiscard]] std::vector<FigureFamily> take() { return std::move(families_); }
 

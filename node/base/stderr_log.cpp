@@ -98,7 +98,8 @@ LogReader reader_of(int descriptor, const std::optional<std::string>& journal_st
 }
 
 StderrLog::StderrLog(LogFormat format, LogLevel least, LogReader reader)
-    : shared_(new Shared{.least = least}),
+    : reader_(reader),
+      shared_(new Shared{.least = least}),
       formatter_(std::make_shared<Formatter>(format, reader)),
       lines_(std::make_shared<LineWriter>(
           STDERR_FILENO, [formatter = formatter_](std::uint64_t dropped) {

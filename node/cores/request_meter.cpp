@@ -45,8 +45,8 @@ void RequestMeter::count(Protocol protocol, Operation operation, Code code,
       requests;
 }
 
-// Most batches are plain adds alone: then no answer is looked at but the last, whose commit is the
-// latest.
+// Most batches are plain adds alone, which all wait for a commit or none does: then no answer is
+// looked at but the last, whose commit is the latest.
 void RequestMeter::on_known(Protocol protocol, Instant since, const Coordinator::PlainAdds& plain,
                             std::span<const AtOnce> known) {
   if (known.empty()) return;
@@ -61,7 +61,8 @@ void RequestMeter::on_known(Protocol protocol, Instant since, const Coordinator:
     add(add_at(static_cast<Ack>(ack)), Code::ok, plain[ack]);
     plain_ones += plain[ack];
   }
-  if (plain_ones < known.size()) {
+  const std::uint64_t at_memory = plain[static_cast<std::size_t>(Ack::memory)];
+  if (plain_ones < known.size() || (at_memory > 0 && at_memory < plain_ones)) {
     for (const AtOnce& one : known) {
       batch.after = std::max(batch.after, one.after);
       if (one.done.asked.since != Instant{}) add(one.done.asked.operation, one.done.code, 1);

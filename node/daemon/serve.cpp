@@ -117,7 +117,7 @@ int Daemon::run() {
 }
 
 int Daemon::complain(const Status& why) const {
-  lines_.say("quipud: " + why.message() + '\n');
+  lines_.complain("quipud: " + why.message() + '\n');
   return 1;
 }
 

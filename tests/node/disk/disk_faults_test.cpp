@@ -207,7 +207,9 @@ TEST_F(FaultyDisk, FullDoesNotKeepTheNodeFromStoppingAndLateRequestsAreToldToGoE
   stopped.get();
   EXPECT_EQ(held_, Code::in_doubt);
   // Either that was a refusal of all that is not answered, or one follows.
-  if (const auto last = client.receive()) EXPECT_EQ(last->type, FrameType::refusal);
+  if (const auto last = client.receive()) {
+    EXPECT_EQ(last->type, FrameType::refusal);
+  }
   EXPECT_FALSE(client.receive().has_value());
 }
 
