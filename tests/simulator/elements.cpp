@@ -82,7 +82,7 @@ void ElementClients::work() {
 // One in three adds elements that were sent before: it relies on what another add may have changed.
 void ElementClients::add(Counter& counter) {
   SimNode& node = *nodes_[random_.below(nodes_.size())];
-  if (!node.reads_clients()) return;
+  if (!node.running() || node.asleep()) return;
   Added op{.first = counter.next, .count = 1 + random_.below(3)};
   if (!few_ && random_.below(8) == 0) op.count = 200 + random_.below(3'000);
   if (counter.next > 10 && random_.below(3) == 0) {

@@ -79,7 +79,8 @@ void ItemClients::open() {
   counter.kind = counters_.size() % 2 == 1 ? Kind::frequency : Kind::top;
   if (sizes_.below(2) == 0) counter.first = kGreat;
   SimNode& node = *nodes_[sizes_.below(nodes_.size())];
-  if (counter.kind != Kind::frequency || sizes_.below(2) == 0 || !node.reads_clients()) return;
+  if (counter.kind != Kind::frequency || sizes_.below(2) == 0 || !node.running() || node.asleep())
+    return;
   const bool sliced = slices_.below(2) == 0;
   const std::string words = frequency::words_to_begin(sliced ? kSlicedSize : kSmallSize);
   node.ask(Op{.key = counter.key,
@@ -94,7 +95,8 @@ void ItemClients::add(Counter& counter) {
   SimNode& node = *nodes_[random_.below(nodes_.size())];
   const std::size_t item = random_.below(kItems);
   std::vector<Increment>& increments = counter.increments[item];
-  if (!node.reads_clients() || increments.size() == kMostIncrements - counter.first) return;
+  if (!node.running() || node.asleep() || increments.size() == kMostIncrements - counter.first)
+    return;
   const std::size_t digit = increments.size();
   increments.push_back({.begun = shared_.time.now()});
   const auto ack = Ack{static_cast<std::uint8_t>(random_.below(3))};

@@ -56,8 +56,6 @@ class SimNode {
   void wake();
   [[nodiscard]] bool running() const { return core_ != nullptr; }
   [[nodiscard]] bool asleep() const { return asleep_; }
-  // What ask() gives it is read at once. So whoever asks much asks only then.
-  [[nodiscard]] bool reads_clients() const { return running() && !asleep_ && !core_->paused(); }
   // How often it was started, or crashed.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   [[nodiscard]] HostId host() const { return self_; }
