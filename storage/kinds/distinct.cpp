@@ -565,8 +565,8 @@ std::optional<Derived> sums_of_dense(std::string_view dense) {
 
 std::optional<Derived> derive(std::string_view body) {
   if (is_dense(body)) return sums_of_dense(body);
-  std::optional<Derived> sums(std::in_place, std::uint64_t{0},
-                              static_cast<std::uint32_t>(register_count(precision_of(body))));
+  std::optional<Derived> sums =
+      Derived{0, static_cast<std::uint32_t>(register_count(precision_of(body)))};
   for_each_register(body, [&](const Register& each) {
     if (sums) sums = sums_raised(*sums, 0, each.rank);
   });
