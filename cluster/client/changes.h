@@ -60,11 +60,11 @@ class ClientChanges {
   // False: it answers nothing that is open here.
   bool on_done(Instant now, const Done& done, ClientEffects& effects);
   bool on_values(Instant now, const Values& values, ClientEffects& effects);
-  // The connection to the node was lost: nothing can be sent until on_link, and new changes do
-  // not assume that a session of that node still exists.
   // The connected node closes: it has carried out nothing that it has not answered. on_lost_link()
   // follows.
   void on_parted(Instant now, ClientEffects& effects);
+  // The connection to the node was lost: nothing can be sent until on_link, and new changes do
+  // not assume that a session of that node still exists.
   void on_lost_link(Instant now, ClientEffects& effects);
   void on_link(Instant now, ConnectionId link, ClientEffects& effects);
   // The directory has changed.

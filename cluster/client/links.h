@@ -59,7 +59,7 @@ class ClientLinks {
   void ask_config(ClientEffects& effects);
 
   [[nodiscard]] std::optional<ConnectionId> current() const;
-  // Of frames to the current node. REQUIRES: there is one.
+  // The version that frames to the current node have. REQUIRES: there is one.
   [[nodiscard]] FrameVersion version() const { return versions_[current_->address]; }
   [[nodiscard]] std::size_t taken() const { return taken_; }
   // By address: why it is not connected.

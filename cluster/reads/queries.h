@@ -57,7 +57,7 @@ class Queries {
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
   // Bytes of cached answers, about.
   [[nodiscard]] std::size_t cached_bytes() const { return cache_.used(); }
-  // Of all queries that were answered.
+  // Where the values of all answered queries came from.
   [[nodiscard]] const ReadSources& sources() const { return sources_; }
 
  private:

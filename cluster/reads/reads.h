@@ -51,7 +51,7 @@ class Reads {
 
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
   [[nodiscard]] std::size_t cached() const { return cache_.size(); }
-  // Of all reads that were answered, but not of those through read_now().
+  // Where the values of all answered reads came from. Reads through read_now() are not counted.
   [[nodiscard]] const ReadSources& sources() const { return sources_; }
 
  private:

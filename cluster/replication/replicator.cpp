@@ -54,7 +54,7 @@ void Replicator::offer_foreign() {
 void Replicator::on_sealed(const Sealed& sealed) {
   QUIPU_CHECK(raw(sealed.commit) == raw(queued_) + sealed.records,
               "records go to the outboxes in order, each once", sealed.commit, queued_);
-  // Of several records that are written as one, any may have the change.
+  // Several records may be written as one; the change may be in any of them.
   const Commit since{raw(queued_) + 1};
   queued_ = sealed.commit;
   if (view_.size() == 1) return;  // no peer needs it

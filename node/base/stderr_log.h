@@ -26,8 +26,8 @@ enum class LogFormat : std::uint8_t { logfmt, json };
 
 enum class LogReader : std::uint8_t { people, journal };
 
-// Who reads what is written to `descriptor`. `journal_stream`: the variable $JOURNAL_STREAM, with
-// the device and the inode of the stream that the journal reads, as in "8:1234".
+// Tells who reads what is written to `descriptor`. `journal_stream`: the variable $JOURNAL_STREAM,
+// with the device and the inode of the stream that the journal reads, as in "8:1234".
 [[nodiscard]] LogReader reader_of(int descriptor, const std::optional<std::string>& journal_stream);
 
 class StderrLog {

@@ -152,7 +152,6 @@ void ClientSessions::on_tick(Instant now) {
   for (const auto& [id, session] : leaving) session->close();
 }
 
-// Among equal ones the newest.
 void ClientSessions::begin_closing() {
   if (std::exchange(shared_.context.closing, true)) return;
   const std::map<ClientId, std::shared_ptr<ClientSession>> all(sessions_.begin(), sessions_.end());
@@ -163,6 +162,7 @@ bool ClientSessions::ending() const {
   return std::ranges::any_of(sessions_, [](const auto& one) { return one.second->ending(); });
 }
 
+// Among equal ones the newest.
 void ClientSessions::evict_largest() {
   const auto smaller = [](const auto& a, const auto& b) {
     return std::pair(a.second->held(), raw(a.first)) < std::pair(b.second->held(), raw(b.first));

@@ -56,8 +56,8 @@ class ClientSessions {
   // Called now and then: ends idle connections, and counts.
   void on_tick(Instant now);
 
-  // Executes no new request. Requests under way are still answered. Then those clients are told
-  // whose protocol has words for that. REQUIRES: within an event of the port.
+  // Executes no new request. Requests under way are still answered. Then each client is told, if
+  // its protocol can say that a node closes. REQUIRES: within an event of the port.
   void begin_closing();
   // Some client may not have fetched its last reply.
   [[nodiscard]] bool ending() const;

@@ -33,7 +33,7 @@ class NativeProtocol final : public ClientProtocol {
   const ClientId id_;
   ClientContext& context_;
   State state_ = State::reading;
-  // Of the newest request. Answers have it, too: whoever sends it can read it.
+  // The version of the newest request. Answers have it, too: who sends it can read it.
   FrameVersion version_ = spoken_versions().from;
   std::size_t unanswered_ = 0;
 };

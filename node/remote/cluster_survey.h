@@ -23,7 +23,7 @@
 
 namespace quipu {
 
-// Of what the member says: that it answered, and all that follows.
+// Copies the reply of a member into `member`, which has answered from then on.
 void take_status(MemberStatus& member, const StatusReply& reply);
 
 class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
@@ -50,7 +50,8 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
     bool again = false;                 // it refused another version
   };
 
-  // Of the first question to each: mostly, members speak what the node speaks that told of them.
+  // The version of the first question to each member: that of the node that named the members,
+  // which most of them speak, too.
   [[nodiscard]] FrameVersion version() const;
   [[nodiscard]] static std::optional<FrameVersion> version_after(const Target& target,
                                                                  const FrameDecoder::Frame& frame);

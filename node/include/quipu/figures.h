@@ -31,7 +31,7 @@ struct FigureSample {
   std::vector<std::pair<std::string, std::string>> labels{};
   double value = 0;  // of a counter or a gauge
 
-  // Of a histogram.
+  // One bucket of a histogram.
   struct Bucket {
     double most = 0;          // in the unit of the family
     std::uint64_t count = 0;  // of measurements up to `most`, including those of smaller buckets
