@@ -6,6 +6,7 @@
 
 #include "node/base/duration_text.h"
 #include "node/base/level_names.h"
+#include "node/base/one_line.h"
 #include "node/base/tier_text.h"
 #include "node/net/address.h"
 #include "node/reactor/node_plan.h"
@@ -347,20 +348,6 @@ void check_admin(const Layers& layers, LoadedSettings& loaded) {
   }
 }
 
-// The text of a setting and its place are quoted, as they may control a terminal or forge a line.
-void keep_to_one_line(std::string& text) {
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      line += c;
-    } else {
-      line.append("\\x").append({"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]});
-    }
-  }
-  text = std::move(line);
-}
-
 // This member listens for clients where they dial it, unless a source says otherwise.
 void note_places(const Layers& layers, LoadedSettings& loaded) {
   const auto note = [&loaded](std::string_view key, std::string where) {
@@ -369,7 +356,7 @@ void note_places(const Layers& layers, LoadedSettings& loaded) {
   note(kMembersKey, layers.place_of_members().value_or(""));
   for (const SettingRow& row : setting_table()) note(row.key, layers.place(row.key).value_or(""));
   note("node.client_address", layers.place(loaded.settings.node.name, "client"));
-  for (auto& [key, where] : loaded.places) keep_to_one_line(where);
+  for (auto& [key, where] : loaded.places) where = one_line(where);
 }
 
 // Settings without a value or a default, and contradictions. Not after a part could not be read:
@@ -410,7 +397,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
   loaded.settings.node.rebuild = sources.rebuild;
   note_places(layers, loaded);
   check_whole(layers, sources.file.string(), loaded);
-  for (std::string& error : loaded.errors) keep_to_one_line(error);
+  for (std::string& error : loaded.errors) error = one_line(error);
   return loaded;
 }
 
