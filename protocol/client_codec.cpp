@@ -173,6 +173,34 @@ void read(Reader& in, const wire::KeyCount& from, KeyCount& message) {
   message.detail = read_detail(in, from.detail());
 }
 
+// ---- Authenticate, Authenticated ----
+
+Offset<wire::Authenticate> build(Builder& builder, const Authenticate& message) {
+  const auto user = build_bytes(builder, message.user);
+  const auto secret = build_bytes(builder, message.secret);
+  return wire::CreateAuthenticate(builder, message.id, user, secret);
+}
+
+void read(Reader& in, const wire::Authenticate& from, Authenticate& message) {
+  message.id = from.id();
+  message.user = Reader::view(from.user());
+  message.secret = Reader::view(from.secret());
+  in.within<std::size_t>("user", message.user.size(), 0, kMaxUserWord);
+  in.within<std::size_t>("secret", message.secret.size(), 0, kMaxUserWord);
+}
+
+Offset<wire::Authenticated> build(Builder& builder, const Authenticated& message) {
+  const auto detail = build_detail(builder, message.detail, kMaxDetail);
+  return wire::CreateAuthenticated(builder, message.id, static_cast<std::uint16_t>(message.code),
+                                   detail);
+}
+
+void read(Reader& in, const wire::Authenticated& from, Authenticated& message) {
+  message.id = from.id();
+  message.code = Code{from.code()};
+  message.detail = read_detail(in, from.detail());
+}
+
 // ---- NamespaceRequest, NamespaceReply ----
 
 Offset<wire::NamespaceRequest> build(Builder& builder, const NamespaceRequest& message) {
@@ -386,9 +414,10 @@ Offset<wire::StatusReply> build(Builder& builder, const StatusReply& message) {
   });
   const flatbuffers::Optional<bool> trusted = message.clock_trusted;
   const auto doubt = build_text(builder, message.clock_doubt);
+  const auto users = build_text(builder, message.users);
   return wire::CreateStatusReply(builder, message.id, name, state, raw(message.cluster),
                                  raw(message.node), raw(message.store), peers, stats,
-                                 message.clock_ms, trusted, doubt);
+                                 message.clock_ms, trusted, doubt, users);
 }
 
 void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
@@ -406,6 +435,7 @@ void read(Reader& in, const wire::StatusReply& from, StatusReply& message) {
   message.clock_ms = from.clock_ms();
   if (from.clock_trusted()) message.clock_trusted = *from.clock_trusted();
   message.clock_doubt = in.text("clock_doubt", from.clock_doubt());
+  message.users = in.text("users", from.users());
 }
 
 // After the overloads, so that these find them all.
@@ -483,8 +513,23 @@ void encode(std::string& out, const StatusRequest& message, FrameVersion version
 void encode(std::string& out, const StatusReply& message, FrameVersion version) {
   append_message(out, FrameType::status_reply, message, build_client_message, version);
 }
+void encode(std::string& out, const Authenticate& message, FrameVersion version) {
+  append_message(out, FrameType::authenticate, message, build_client_message, version);
+}
+void encode(std::string& out, const Authenticated& message, FrameVersion version) {
+  append_message(out, FrameType::authenticated, message, build_client_message, version);
+}
 void encode(std::string& out, const Refusal& message, FrameVersion version) {
   append_message(out, FrameType::refusal, message, build_client_message, version);
+}
+
+void encode_credentials(std::string& out, const Credentials& credentials, FrameVersion version) {
+  if (credentials.secret.empty()) return;
+  const auto cut = [](const std::string& word) {  // one byte more is as wrong as any
+    return std::string_view(word).substr(0, kMaxUserWord + 1);
+  };
+  encode(out, Authenticate{.user = cut(credentials.user), .secret = cut(credentials.secret)},
+         version);
 }
 
 void encode_again(std::string& out, std::string_view frame, FrameVersion version) {
@@ -518,6 +563,8 @@ void encode_again(std::string& out, std::string_view frame, FrameVersion version
       return encode(out, decode_range_request(payload).value(), version);
     case FrameType::query:
       return encode(out, decode_query(payload).value(), version);
+    case FrameType::authenticate:
+      return encode(out, decode_authenticate(payload).value(), version);
     default:
       QUIPU_CHECK(false, "only requests are sent again", (*cut)->type);
   }
@@ -569,6 +616,12 @@ Result<StatusRequest> decode_status_request(Payload payload) {
 }
 Result<StatusReply> decode_status_reply(Payload payload) {
   return decode<wire::StatusReply, StatusReply>(payload, "StatusReply");
+}
+Result<Authenticate> decode_authenticate(Payload payload) {
+  return decode<wire::Authenticate, Authenticate>(payload, "Authenticate");
+}
+Result<Authenticated> decode_authenticated(Payload payload) {
+  return decode<wire::Authenticated, Authenticated>(payload, "Authenticated");
 }
 Result<Refusal> decode_refusal(Payload payload) {
   return decode<wire::Refusal, Refusal>(payload, "Refusal");

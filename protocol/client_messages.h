@@ -3,7 +3,8 @@
 // One request changes a counter (Op → Done), three read (Read → Values, Query → QueryReply,
 // RangeRequest → RangeReply),
 // four ask about the cluster (List, CountKeys, ConfigRequest, StatusRequest), one is about
-// namespaces (NamespaceRequest → NamespaceReply). Every message carries the `id` that the asker
+// namespaces (NamespaceRequest → NamespaceReply), and one says who asks (Authenticate →
+// Authenticated). Every message carries the `id` that the asker
 // chose. Answers come in any order. Views borrow the frame.
 #pragma once
 
@@ -303,6 +304,22 @@ struct StatusReply {
   std::int64_t clock_ms = kUnknownClock;  // how far its clock is ahead of the members' median
   std::optional<bool> clock_trusted{};    // nullopt: unknown
   std::string clock_doubt{};              // why not
+  std::string users{};                    // a digest of its users file; empty: it has none
+};
+
+// Who the client is. Answered by Authenticated. Until that is ok, a node with a users file refuses
+// all other requests.
+inline constexpr std::size_t kMaxUserWord = 512;  // bytes: a name, or a secret
+struct Authenticate {
+  std::uint64_t id = 0;
+  std::string_view user{};
+  std::string_view secret{};
+};
+
+struct Authenticated {
+  std::uint64_t id = 0;
+  Code code = Code::ok;
+  std::string detail{};
 };
 
 // The frame was refused, and the connection will be closed.

@@ -38,6 +38,7 @@ bool is_known(FrameType type) {
     case FrameType::namespaces:
     case FrameType::range:
     case FrameType::query:
+    case FrameType::authenticate:
     case FrameType::done:
     case FrameType::values:
     case FrameType::keys:
@@ -48,6 +49,7 @@ bool is_known(FrameType type) {
     case FrameType::namespaces_reply:
     case FrameType::range_reply:
     case FrameType::query_reply:
+    case FrameType::authenticated:
     case FrameType::hello:
     case FrameType::delta:
     case FrameType::delta_ack:

@@ -49,6 +49,7 @@ enum class FrameType : std::uint16_t {
   namespaces = 7,
   range = 8,
   query = 9,
+  authenticate = 10,
   // client port, answers
   done = 101,
   values = 102,
@@ -60,6 +61,7 @@ enum class FrameType : std::uint16_t {
   namespaces_reply = 108,
   range_reply = 109,
   query_reply = 110,
+  authenticated = 111,
   // peer port
   hello = 201,
   delta = 202,

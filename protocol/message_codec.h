@@ -16,6 +16,7 @@
 #include "protocol/client_messages.h"
 #include "protocol/frame.h"
 #include "protocol/peer_messages.h"
+#include "quipu/credentials.h"
 
 namespace quipu {
 
@@ -51,8 +52,15 @@ void encode(std::string& out, const StatusRequest& message,
             FrameVersion version = spoken_versions().from);
 void encode(std::string& out, const StatusReply& message,
             FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Authenticate& message,
+            FrameVersion version = spoken_versions().from);
+void encode(std::string& out, const Authenticated& message,
+            FrameVersion version = spoken_versions().from);
 void encode(std::string& out, const Refusal& message,
             FrameVersion version = spoken_versions().from);
+
+// The first frame of a client, if it has a secret. Its id is 0.
+void encode_credentials(std::string& out, const Credentials& credentials, FrameVersion version);
 
 // The request of that frame, in another version. REQUIRES: encode() made the frame, in the lowest.
 void encode_again(std::string& out, std::string_view frame, FrameVersion version);
@@ -76,6 +84,8 @@ using Payload = std::span<const std::byte>;
 [[nodiscard]] Result<ConfigReply> decode_config_reply(Payload payload);
 [[nodiscard]] Result<StatusRequest> decode_status_request(Payload payload);
 [[nodiscard]] Result<StatusReply> decode_status_reply(Payload payload);
+[[nodiscard]] Result<Authenticate> decode_authenticate(Payload payload);
+[[nodiscard]] Result<Authenticated> decode_authenticated(Payload payload);
 [[nodiscard]] Result<Refusal> decode_refusal(Payload payload);
 
 // For people: why the other side, as named here, refuses this build's frames.

@@ -13,10 +13,7 @@ namespace {
 constexpr std::string_view kEnd = "\r\n";
 // An idle connection keeps no more memory: there may be ten thousand.
 constexpr std::size_t kKeptWords = 256;
-// "$0\r\n\r\n": the shortest word of an array.
-constexpr std::int64_t kShortestWord = 6;
 constexpr std::int64_t kMaxLength = kMaxRespRequest;
-constexpr std::int64_t kMaxWords = kMaxLength / kShortestWord;
 // A number, its type and its line's end.
 constexpr std::size_t kMaxNumberLine = 32;
 
@@ -182,7 +179,7 @@ inline RespRequests::Read RespRequests::read_count(std::string_view bytes) {
     if (bytes.size() >= kMaxNumberLine) return refuse("too big mbulk count string");
     return Read::incomplete;
   }
-  if (number > kMaxWords) return refuse("invalid multibulk length");
+  if (number > static_cast<std::int64_t>(most_words_)) return refuse("invalid multibulk length");
   missing_ = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
   at_ = size;
   return Read::whole;
@@ -242,6 +239,7 @@ RespRequests::Read RespRequests::read_inline(ReadBuffer& in) {
     const char* const begin = to;
     if (!split_word(line, to)) return refuse("unbalanced quotes in request");
     words_.emplace_back(begin, static_cast<std::size_t>(to - begin));
+    if (words_.size() > most_words_) return refuse("too many words in an inline request");
   }
   at_ = end + 1;
   return Read::whole;

@@ -31,6 +31,8 @@ inline constexpr std::size_t kMaxRespInline = std::size_t{64} << 10;
 // an incomplete request.
 class RespRequests {
  public:
+  // "$0\r\n\r\n" is the shortest word of an array.
+  static constexpr std::size_t kMaxWords = kMaxRespRequest / 6;
   using Words = std::span<const std::string_view>;  // the first names the command
 
   // The next complete request; no words if the line was empty. Nothing if more bytes are
@@ -38,6 +40,8 @@ class RespRequests {
   // words are in the buffer (quotes are removed in place), and valid as long as its bytes do
   // not move.
   [[nodiscard]] std::optional<Words> next(ReadBuffer& in);
+  // From now on a request has at most this many words.
+  void set_most_words(std::size_t most) { most_words_ = most; }
   // Redis's error text, after which the connection must be closed. Empty: no error.
   [[nodiscard]] const std::string& refused() const { return refused_; }
 
@@ -56,8 +60,9 @@ class RespRequests {
   [[nodiscard]] Read refuse_type(char type);
 
   // About the request that is read now, or was read last. Offsets count from its first byte.
-  std::size_t at_ = 0;              // parsed up to here; 0: nothing yet
-  std::size_t missing_ = 0;         // words still missing
+  std::size_t at_ = 0;       // parsed up to here; 0: nothing yet
+  std::size_t missing_ = 0;  // words still missing
+  std::size_t most_words_ = kMaxWords;
   std::size_t length_ = kNoLength;  // of the word at at_, if known
   std::vector<std::string_view> words_;
   std::uintptr_t base_ = 0;  // the address of its first byte at the last look

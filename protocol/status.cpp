@@ -47,6 +47,10 @@ constexpr std::array kCodes{
              "define it, or use the key of another one"},
     CodeInfo{Code::wrong_type, "wrong_type", Outcome::not_applied,
              "use the commands of its kind, or another key"},
+    CodeInfo{Code::unauthenticated, "unauthenticated", Outcome::not_applied,
+             "give the name and the secret of a user of this cluster"},
+    CodeInfo{Code::not_permitted, "not_permitted", Outcome::not_applied,
+             "use another user, or let an operator change its permissions in the users file"},
 };
 
 }  // namespace

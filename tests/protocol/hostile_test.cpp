@@ -465,6 +465,14 @@ INSTANTIATE_TEST_SUITE_P(
                   });
                 },
                 "KeyCountPart: counters is 1099511627777: must be 0 to 1099511627776"},
+        Hostile{"authenticate_secret", FrameType::authenticate,
+                [] {
+                  return made([](Builder& b) {
+                    const std::vector<std::uint8_t> secret(kMaxUserWord + 1, 's');
+                    return wire::CreateAuthenticate(b, 1, 0, b.CreateVector(secret));
+                  });
+                },
+                "Authenticate: secret is 513: must be 0 to 512"},
         Hostile{"namespace_action", FrameType::namespaces,
                 [] {
                   return made([](Builder& b) {
@@ -532,6 +540,8 @@ Status decode_any(FrameType type, Payload payload) {
       return decode_namespace_request(payload).status();
     case FrameType::config_reply:
       return decode_config_reply(payload).status();
+    case FrameType::authenticate:
+      return decode_authenticate(payload).status();
     default:
       return decode_peer(type, payload).status();
   }

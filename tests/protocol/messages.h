@@ -41,7 +41,9 @@ inline auto fields(const ConfigReply& m) { const auto& [a, b, c, d, e, f, g, h, 
 inline auto fields(const StatusRequest& m) { const auto& [a, b] = m; return std::tie(a, b); }
 inline auto fields(const PeerStatus& m) { const auto& [a, b, c, d, e, f] = m; return std::tie(a, b, c, d, e, f); }
 inline auto fields(const Stat& m) { const auto& [a, b] = m; return std::tie(a, b); }
-inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
+inline auto fields(const StatusReply& m) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = m; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
+inline auto fields(const Authenticate& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
+inline auto fields(const Authenticated& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Refusal& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
 inline auto fields(const Hello& m) { const auto& [a, b, c, d, e, f, g, h, i] = m; return std::tie(a, b, c, d, e, f, g, h, i); }
 inline auto fields(const DeltaFrame& m) { const auto& [a, b, c] = m; return std::tie(a, b, c); }
@@ -96,7 +98,7 @@ bool operator==(const Message& a, const Message& b) { return fields(a) == fields
 using ClientMessage = std::variant<Op, Done, Read, Values, List, Keys, CountKeys, KeyCount,
                                    NamespaceRequest, NamespaceReply, RangeRequest, RangeReply,
                                    ConfigRequest, ConfigReply, StatusRequest, StatusReply, Refusal,
-                                   Query, QueryReply>;
+                                   Query, QueryReply, Authenticate, Authenticated>;
 
 namespace test {
 
@@ -382,7 +384,12 @@ inline std::vector<ClientMessage> client_messages() {
                   .stats = {Stat{}, Stat{"adds", kMax64}},
                   .clock_ms = 1'200,
                   .clock_trusted = false,
-                  .clock_doubt = "it is ahead"},
+                  .clock_doubt = "it is ahead",
+                  .users = "3fadabc8"},
+      Authenticate{},
+      Authenticate{kMax64, std::string_view(kLongestKey).substr(0, kMaxUserWord), kOddKey},
+      Authenticated{},
+      Authenticated{kMax64, Code::unauthenticated, "no such user"},
       Refusal{},
       Refusal{Code::invalid_argument, "no"},
   };
@@ -487,7 +494,8 @@ inline std::string name_of(const Message& message) {
       "Op",           "Done",       "Read",          "Values",           "List",
       "Keys",         "CountKeys",  "KeyCount",      "NamespaceRequest", "NamespaceReply",
       "RangeRequest", "RangeReply", "ConfigRequest", "ConfigReply",      "StatusRequest",
-      "StatusReply",  "Refusal",    "Query",         "QueryReply"};
+      "StatusReply",  "Refusal",    "Query",         "QueryReply",
+      "Authenticate", "Authenticated"};
   static constexpr const char* kPeer[] = {
       "Hello",         "PeerRefusal",  "DeltaFrame", "DeltaAck",  "Heartbeat",
       "Forward",       "Forwarded",    "Collect",    "Collected", "WriteBack",
@@ -562,6 +570,10 @@ inline Result<Message> decoded_as(const Message& like, FrameType type, Payload p
       return as_message(decode_query(payload));
     case 18:
       return as_message(decode_query_reply(payload));
+    case 19:
+      return as_message(decode_authenticate(payload));
+    case 20:
+      return as_message(decode_authenticated(payload));
     case 12:
       return as_message(decode_config_request(payload));
     case 13:

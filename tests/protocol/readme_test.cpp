@@ -88,7 +88,7 @@ std::vector<std::vector<std::string>> numbered_rows(std::size_t width) {
 
 TEST(Readme, lists_every_code_as_it_is) {
   const auto rows = numbered_rows(4);
-  ASSERT_EQ(rows.size(), std::size_t{static_cast<std::uint16_t>(Code::wrong_type)} + 1);
+  ASSERT_EQ(rows.size(), std::size_t{static_cast<std::uint16_t>(Code::not_permitted)} + 1);
   for (std::uint16_t number = 0; number < rows.size(); ++number) {
     const CodeInfo& info = describe(Code{number});
     EXPECT_EQ(rows[number],

@@ -15,7 +15,7 @@ int code_count() {
 }
 
 TEST(Status, has_a_row_for_every_code) {
-  EXPECT_EQ(code_count(), static_cast<int>(Code::wrong_type) + 1);
+  EXPECT_EQ(code_count(), static_cast<int>(Code::not_permitted) + 1);
   for (int n = 0; n < code_count(); ++n) {
     const Code code{static_cast<std::uint16_t>(n)};
     EXPECT_EQ(describe(code).code, code);

@@ -47,6 +47,8 @@ enum class Code : std::uint16_t {
   corrupt = 17,
   undefined_namespace = 18,
   wrong_type = 19,
+  unauthenticated = 20,
+  not_permitted = 21,
 };
 
 // One row of the error list. `advice` says what to do next.
