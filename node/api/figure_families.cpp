@@ -1,13 +1,12 @@
 #include "node/api/figure_families.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "node/base/sha256.h"
 #include "node/base/version.h"
 #include "quipu/kind.h"
 
@@ -158,8 +157,11 @@ class Families {
 void put_state(Families& to, const NodeState& state) {
   to.gauge("quipu_build_info", "The release and the revision of this build.", 1,
            {{"version", std::string(kVersion)}, {"revision", QUIPU_REVISION}});
-  to.gauge("quipu_config_info", "A digest of the settings that all members must share.", 1,
-           {{"settings", state.settings}});
+  to.gauge("quipu_config_info",
+           "Digests of the settings that all members must share, and of the users file.", 1,
+           {{"users", state.users}, {"settings", state.settings}});
+  to.counter("quipu_reloads_refused_total", "Changed files that were wrong, and not taken.",
+             state.users_refused, {{"file", "users"}});
   to.gauge("quipu_ready", "1 while the node serves and has its share of the counters.",
            state.ready ? 1 : 0);
   to.gauge("quipu_store_failed", "1 after a failed write: the node has stopped serving.",
@@ -301,6 +303,8 @@ void put_clients(Families& to, const Sums& sums) {
              {{"port", "client"}, {"reason", "limit"}});
   to.counter("quipu_connections_refused_total", refused, sums.peers_refused,
              {{"port", "peer"}, {"reason", "limit"}});
+  to.counter("quipu_auth_failures_total", "Refused authentications.", sums.added.port.wrong_secrets,
+             {{"port", "client"}});
   to.gauge("quipu_sessions", "Sessions of clients that number their changes.",
            number(sums.stat("sessions")));
   to.gauge("quipu_quorum_waiting", "Changes that wait for a majority of owners.",
@@ -336,15 +340,7 @@ std::string settings_digest(const NodeOptions& options) {
                      " gossip_interval_ms=" + std::to_string(options.gossip_interval.count()) +
                      " clock_skew_ms=" + std::to_string(options.clock_skew.count()) + " weights=";
   for (const std::uint32_t weight : weights) text += std::to_string(weight) + ',';
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string hex;
-  for (std::size_t i = 0; i < 4; ++i) {
-    hex.push_back(kHex[digest[i] >> 4]);
-    hex.push_back(kHex[digest[i] & 15]);
-  }
-  return hex;
+  return short_digest(text);
 }
 
 }  // namespace quipu

@@ -18,6 +18,8 @@ struct NodeState {
   bool ready = false;
   bool failed = false;
   std::string settings{};  // their digest
+  std::string users{};     // theirs; empty: there is no users file
+  std::uint64_t users_refused = 0;
 };
 
 // `reactors`: those that have a core.

@@ -21,6 +21,7 @@
 #include "node/reactor/reactor.h"
 #include "node/reactor/store_settings.h"
 #include "node/remote/cluster_survey.h"
+#include "node/users/users_file.h"
 
 namespace quipu {
 namespace {
@@ -49,6 +50,8 @@ class Node::Impl {
 
   Status start(const NodeOptions& options);
   Status set_client_limits(const ClientPortOptions& limits);
+  Status reload() { return users_ == nullptr ? Status() : users_->read_again(); }
+  [[nodiscard]] Status may_observe(std::string_view user, std::string_view secret) const;
   Status close(std::chrono::milliseconds patience);
   Status wait();
   bool wait_ready(std::chrono::milliseconds timeout);
@@ -88,6 +91,7 @@ class Node::Impl {
 
   Status plan(const NodeOptions& options);
   Status bind();
+  Status read_users(const std::string& path);
   void stop(std::chrono::milliseconds patience);
   [[nodiscard]] bool is_closed();
   void on_ready(std::size_t reactor, bool ready);
@@ -105,7 +109,9 @@ class Node::Impl {
   bool closed_ = false;
   Status failure_;
 
-  std::vector<std::unique_ptr<Unit>> units_;  // last: their threads use the rest
+  std::vector<std::unique_ptr<Unit>> units_;  // their threads use the rest
+  // Null: there is none. Last: its thread uses the reactors.
+  std::unique_ptr<UsersFile> users_;
 };
 
 Status Node::Impl::plan(const NodeOptions& options) {
@@ -148,9 +154,25 @@ Status Node::Impl::bind() {
   return {};
 }
 
+Status Node::Impl::read_users(const std::string& path) {
+  if (path.empty()) return {};
+  auto file = UsersFile::open(path, log_, [this](const std::shared_ptr<const Users>& users) {
+    for (const auto& unit : units_) unit->reactor.set_users(users);
+  });
+  if (!file.ok()) return file.status();
+  users_ = std::move(*file);
+  for (const auto& unit : units_) unit->reactor.start_with(users_->users());
+  return {};
+}
+
+Status Node::Impl::may_observe(std::string_view user, std::string_view secret) const {
+  return users_ == nullptr ? Status() : quipu::may_observe(*users_->users(), user, secret);
+}
+
 // Recovers all stores before any reactor serves.
 Status Node::Impl::start(const NodeOptions& options) {
   if (Status planned = plan(options); !planned.ok()) return planned;
+  if (Status read = read_users(options.client_port.users_file); !read.ok()) return read;
   if (Status bound = bind(); !bound.ok()) return bound;
   const Rebuild asked = units_.size() == 1 ? Rebuild::yes : Rebuild::what_is_lost;
   const Rebuild rebuild = options.rebuild ? asked : Rebuild::no;
@@ -262,7 +284,11 @@ std::vector<FigureFamily> Node::Impl::figures() const {
     const std::lock_guard lock(mutex_);
     failed = !failure_.ok();
   }
-  return figure_families({.ready = health().ready, .failed = failed, .settings = settings_digest_},
+  return figure_families({.ready = health().ready,
+                          .failed = failed,
+                          .settings = settings_digest_,
+                          .users = users_ == nullptr ? "" : users_->users()->digest(),
+                          .users_refused = users_ == nullptr ? 0 : users_->refused()},
                          reactors);
 }
 
@@ -334,6 +360,12 @@ std::vector<MemberStatus> Node::own_status() const { return impl_->own_status();
 std::vector<FigureFamily> Node::figures() const { return impl_->figures(); }
 std::string Node::client_address() const { return impl_->client_address(); }
 std::string Node::peer_address() const { return impl_->peer_address(); }
+Status Node::reload() { return impl_->reload(); }
+
+Status Node::may_observe(std::string_view user, std::string_view secret) const {
+  return impl_->may_observe(user, secret);
+}
+
 Status Node::set_client_limits(const ClientPortOptions& limits) {
   return impl_->set_client_limits(limits);
 }

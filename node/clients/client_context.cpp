@@ -101,7 +101,13 @@ StatusReply ClientContext::status(Instant now, const StatusRequest& request) con
     other.status.id = request.id;
     return std::move(other.status);
   }
-  return port.core()->status(now, request.id);
+  return own_status(now, request.id);
+}
+
+StatusReply ClientContext::own_status(Instant now, std::uint64_t id) const {
+  StatusReply status = port.core()->status(now, id);
+  if (access.users != nullptr) status.users = access.users->digest();
+  return status;
 }
 
 bool ClientContext::paused() const { return port.core()->paused() || port.router().busy(); }

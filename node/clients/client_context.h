@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "node/clients/client_access.h"
 #include "node/cores/core_port.h"
 #include "node/cores/figures.h"
 #include "node/cores/request_meter.h"
@@ -27,6 +28,7 @@ struct ClientContext {
   Read local_read{};
   PortFigures figures{};
   RequestMeter meter{};
+  AccessShared access{};
   // Answers everything with `unavailable`. A client that knows that nothing happened can go to
   // another node at once. If its bytes stayed unread, it would be in doubt.
   bool closing = false;
@@ -49,6 +51,8 @@ struct ClientContext {
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] Figures of_node(Figures own) const;
   [[nodiscard]] StatusReply status(Instant now, const StatusRequest& request) const;
+  // Of this reactor.
+  [[nodiscard]] StatusReply own_status(Instant now, std::uint64_t id) const;
   // While true, do not read from clients.
   [[nodiscard]] bool paused() const;
 };

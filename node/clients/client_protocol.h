@@ -26,6 +26,7 @@ class ClientProtocol {
     broken,     // protocol violation: close silently
   };
 
+  ClientProtocol(ClientId client, AccessShared& shared) : access_(client, shared) {}
   virtual ~ClientProtocol() = default;
 
   // Takes whole requests out of `in`, which it may borrow until the call returns, gives them to
@@ -36,13 +37,17 @@ class ClientProtocol {
   [[nodiscard]] virtual Protocol protocol() const = 0;
   // Writes the last reply: this connection will be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
-  // The node closes: says so once no answer is owed, and ends, if the protocol has words for that.
-  virtual void part(std::string& /*out*/) {}
+  // The node closes, and it may be told so now: the protocol has words for that, and no answer is
+  // owed.
+  [[nodiscard]] virtual bool parts() const { return false; }
   [[nodiscard]] virtual State state() const = 0;
   // Whether a request still waits for the core's answer.
   [[nodiscard]] virtual bool owes() const = 0;
   // Bytes of requests that it keeps beyond take(). They count towards the limit of unfinished ones.
   [[nodiscard]] virtual std::size_t kept() const { return 0; }
+  [[nodiscard]] const ClientAccess& access() const { return access_; }
+  // There are newer users. False: the client's user, or the secret that it used, is gone.
+  [[nodiscard]] virtual bool renew_access() { return access_.renew(); }
   // The connection is gone. This object may live on for a while; shared objects may not.
   virtual void on_closed() {}
 
@@ -51,6 +56,8 @@ class ClientProtocol {
 
  protected:
   void wait_for(Commit after) { after_ = std::max(after_, after); }
+
+  ClientAccess access_;
 
  private:
   Commit after_{};

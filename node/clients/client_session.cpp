@@ -90,9 +90,10 @@ void ClientSession::on_readable() {
   if (ending_) return discard();
   if (must_wait()) return;
   ReadBuffer& in = left_over_ != nullptr ? *left_over_ : shared_.buffer;
-  const std::span<std::byte> room = in.prepare(kTurnSize);
+  const std::size_t most = stranger() ? kMaxStrangerBytes - in.buffered() : kTurnSize;
+  const std::span<std::byte> room = in.prepare(most);
   asio::error_code error;
-  const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  const std::size_t read = socket_.read_some(asio::buffer(room.data(), most), error);
   if (error && !is_later(error)) return close();
   in.commit(read);
   PortFigures& figures = shared_.context.figures;
@@ -107,6 +108,7 @@ void ClientSession::take_turn(ReadBuffer& in) {
     take_requests(in);
     if (!closed_) {
       keep_left_over(in);
+      bound_stranger();
       part();
       if (shared_.held > shared_.limits.held) shared_.on_held_too_much();
     }
@@ -228,15 +230,29 @@ void ClientSession::evict(const Status& why) {
   go_on();
 }
 
+// What is unread is never carried out. So the client need not doubt what it gets no answer to.
 void ClientSession::part() {
-  if (closed_ || ending_ || protocol_ == nullptr || !shared_.context.closing) return;
-  const std::uint64_t from = output_.position();
-  protocol_->part(output_.tail());
-  if (protocol_->state() != ClientProtocol::State::ended) return;
-  left_over_.reset();
-  turn_over_ = false;
-  hold(0);
-  on_said(from);
+  if (protocol_ != nullptr && shared_.context.closing && protocol_->parts())
+    evict({Code::unavailable,
+           "the node is closing, and carried out nothing that it has not answered"});
+}
+
+bool ClientSession::stranger() const {
+  return protocol_ == nullptr ? shared_.context.access.users != nullptr
+                              : !protocol_->access().known();
+}
+
+void ClientSession::bound_stranger() {
+  if (left_over_ == nullptr || turn_over_ || left_over_->buffered() < kMaxStrangerBytes ||
+      !stranger())
+    return;
+  evict({Code::protocol_error, "a request before authentication has at most " +
+                                   std::to_string(kMaxStrangerBytes) + " bytes"});
+}
+
+void ClientSession::renew_access() {
+  if (protocol_ != nullptr && !protocol_->renew_access())
+    evict({Code::unauthenticated, "the user of this connection, or its secret, is gone"});
 }
 
 void ClientSession::discard() {
@@ -267,7 +283,8 @@ void ClientSession::flush() {
     case SocketOutput::Flushed::broken:
       return close();
     case SocketOutput::Flushed::some:
-      if (output_.free() > shared_.limits.hard_output) return close();
+      if (output_.free() > (stranger() ? kMaxStrangerBytes : shared_.limits.hard_output))
+        return close();
       watch_output();
       linger();
       return watch({.read = watched_.interest.read, .write = true});

@@ -91,6 +91,14 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void evict(const Status& why);
   // The node closes: tells the client once no answer is owed, in the same way.
   void part();
+  // There are newer users: ends the connection if its user is gone.
+  void renew_access();
+  // It must authenticate first.
+  [[nodiscard]] bool stranger() const;
+  // Empty: nobody yet.
+  [[nodiscard]] std::string user() const {
+    return protocol_ == nullptr ? std::string() : protocol_->access().permit().user();
+  }
   // It has had its last reply, and may not have fetched that.
   [[nodiscard]] bool ending() const { return ending_ && !closed_; }
   // No request was finished or answered for this long, and no answer is owed.
@@ -120,6 +128,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void take_requests(ReadBuffer& in);
   void keep_left_over(ReadBuffer& in);
   void hold(std::size_t bytes);
+  void bound_stranger();
   void watch_request();
   void on_request_late();
   void on_said(std::uint64_t from);

@@ -60,21 +60,68 @@ ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimi
           .on_closed =
               [this](ClientId id) {
                 sessions_.erase(id);
+                strangers_.erase(id);
                 --taken_;
                 count_connected();
               },
           .on_held_too_much = [this] { evict_largest(); },
           .speak = [this](ClientSession& session, char first) { return speak(session, first); }},
       resp_{.context = shared_.context, .settings = std::move(resp), .random = random},
-      rejected_(limits.rejected, limits.rejected_time) {}
+      rejected_(limits.rejected, limits.rejected_time) {
+  AccessShared& access = shared_.context.access;
+  access.on_wrong_secret = [this](ClientId client) { on_wrong_secret(client); };
+  access.on_change = [this](ClientId client, bool known) {
+    known ? (void)strangers_.erase(client) : (void)strangers_.insert(client);
+  };
+}
 
 void ClientSessions::set_limits(SessionLimits limits, RespSettings resp) {
   shared_.limits = limits;
   resp_.settings = std::move(resp);
 }
 
+void ClientSessions::set_users(std::shared_ptr<const Users> users) {
+  shared_.context.access.users = std::move(users);
+  for (const auto& session : all()) session->renew_access();
+}
+
+// The oldest first, independent of the hash.
+std::vector<std::shared_ptr<ClientSession>> ClientSessions::all() const {
+  const std::map<ClientId, std::shared_ptr<ClientSession>> by_id(sessions_.begin(),
+                                                                 sessions_.end());
+  std::vector<std::shared_ptr<ClientSession>> list;
+  for (const auto& [id, session] : by_id) list.push_back(session);
+  return list;
+}
+
+void ClientSessions::on_wrong_secret(ClientId client) {
+  const auto at = sessions_.find(client);
+  if (at == sessions_.end() || log_refused_ == nullptr) return;
+  // Of the address, whatever its port is.
+  const std::string remote = at->second->remote();
+  const std::string host = remote.substr(0, remote.rfind(':'));
+  std::uint64_t unlogged = 0;
+  if (refusals_.admits(NodeClock::now(), host, unlogged)) log_refused_(host, unlogged);
+}
+
+std::size_t ClientSessions::kill(const ClientFilter& which) {
+  std::size_t killed = 0;
+  for (const auto& session : all()) {
+    const bool other = session->id() != which.asker && !session->ending();
+    if (!other || !which.names(session->id(), session->remote(), session->local(), session->user()))
+      continue;
+    ++killed;
+    session->close();
+  }
+  return killed;
+}
+
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
+  if (serving && sessions_.size() >= shared_.limits.sessions && !strangers_.empty()) {
+    const std::shared_ptr<ClientSession> oldest = sessions_.at(*strangers_.begin());
+    oldest->close();
+  }
   if (!serving || sessions_.size() >= shared_.limits.sessions) {
     --taken_;
     if (serving) ++shared_.context.figures.rejected;
@@ -84,6 +131,7 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
   const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
   sessions_.emplace(id, session);
+  if (shared_.context.access.users != nullptr) strangers_.insert(id);
   ++shared_.context.figures.received;
   count_connected();
   session->go_on();
@@ -145,17 +193,14 @@ void ClientSessions::on_tick(Instant now) {
   resp_.on_second();
   const auto idle = shared_.limits.idle;
   if (idle == std::chrono::milliseconds::zero()) return;
-  std::map<ClientId, std::shared_ptr<ClientSession>> leaving;
-  for (const auto& [id, session] : sessions_) {
-    if (session->idle_since(now - idle)) leaving.emplace(id, session);
+  for (const auto& session : all()) {
+    if (session->idle_since(now - idle)) session->close();
   }
-  for (const auto& [id, session] : leaving) session->close();
 }
 
 void ClientSessions::begin_closing() {
   if (std::exchange(shared_.context.closing, true)) return;
-  const std::map<ClientId, std::shared_ptr<ClientSession>> all(sessions_.begin(), sessions_.end());
-  for (const auto& [id, session] : all) session->part();
+  for (const auto& session : all()) session->part();
 }
 
 bool ClientSessions::ending() const {
@@ -174,11 +219,10 @@ void ClientSessions::evict_largest() {
                           "goes: send smaller ones"});
 }
 
-// The oldest first, independent of the hash.
 void ClientSessions::close_all() {
-  auto held = std::exchange(sessions_, {});
-  const std::map<ClientId, std::shared_ptr<ClientSession>> closing(held.begin(), held.end());
-  for (const auto& [id, session] : closing) session->close();
+  const auto closing = all();
+  sessions_.clear();
+  for (const auto& session : closing) session->close();
   shared_.paused.clear();
   shared_.holding.clear();
   shared_.released = {};  // the next core may number from lower on

@@ -7,12 +7,14 @@
 #include <asio/ip/tcp.hpp>
 #include <atomic>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "node/clients/client_session.h"
 #include "node/clients/resp/resp_server.h"
 #include "node/cores/core_port.h"
 #include "node/net/rejected_connections.h"
+#include "node/users/refusal_log.h"
 
 namespace quipu {
 
@@ -40,6 +42,16 @@ class ClientSessions {
   // `socket` is non-blocking, of an io_context that nothing runs, and was expected. Beyond the
   // limit, or without a core, the connection is rejected.
   void accept(asio::ip::tcp::socket socket);
+  // From now on. Ends the connections whose user, or whose secret, is gone.
+  void set_users(std::shared_ptr<const Users> users);
+  // Called for refused authentications, as often as they are to be logged.
+  using Refused = std::function<void(const std::string& address, std::uint64_t unlogged)>;
+  void log_refused(Refused refused) { log_refused_ = std::move(refused); }
+  [[nodiscard]] std::uint64_t wrong_secrets() const { return shared_.context.access.wrong_secrets; }
+  // Ends these connections, in either protocol. Returns how many there were.
+  std::size_t kill(const ClientFilter& which);
+  // How CLIENT KILL reaches the connections of all reactors: see RespServer.
+  void kill_by(RespServer::Kill kill) { resp_.kill = std::move(kill); }
   // For the asker. Does nothing if that session is gone.
   void reply(ClientId client, const Answer& answer);
 
@@ -65,6 +77,8 @@ class ClientSessions {
 
  private:
   void on_ready(ClientId client, ReadySockets::Interest ready);
+  void on_wrong_secret(ClientId client);
+  [[nodiscard]] std::vector<std::shared_ptr<ClientSession>> all() const;
   void evict_largest();
   void count_connected() { shared_.context.figures.connected = sessions_.size(); }
   std::unique_ptr<ClientProtocol> speak(ClientSession& session, char first);
@@ -74,6 +88,10 @@ class ClientSessions {
   RespServer resp_;
   RejectedConnections rejected_;
   Instant next_look_{};
+  Refused log_refused_;
+  RefusalLog refusals_;
+  // Connections that have not authenticated, the oldest first. If there is no room, they go first.
+  std::set<ClientId> strangers_;
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
       sessions_;  // its order reaches no effect
   ClientId next_ = kFirst;

@@ -1,6 +1,7 @@
 #include "node/clients/native_protocol.h"
 
 #include "node/base/clock.h"
+#include "node/clients/native_rights.h"
 
 namespace quipu {
 
@@ -11,12 +12,16 @@ void NativeProtocol::take(ReadBuffer& in, std::string& out) {
     const Result<std::optional<Frame>> frame = next_frame(in);
     if (frame.ok() && !*frame) break;
     if (frame.ok() && !is_greeting((*frame)->type)) version_ = (*frame)->version;
+    if (frame.ok() && !access_.known() && (*frame)->type != FrameType::authenticate) {
+      refuse({Code::unauthenticated, "authenticate first"}, out);
+      break;
+    }
     if (frame.ok() && (*frame)->type == FrameType::op) {
       const Result<Op> op = decode_op((*frame)->payload);
-      if (op.ok()) {
-        context_.ops.push_back(*op);
-      } else {
+      if (!op.ok()) {
         refuse(op.status(), out);
+      } else if (permitted(*op, out)) {
+        context_.ops.push_back(*op);
       }
       continue;
     }
@@ -31,47 +36,60 @@ void NativeProtocol::take(ReadBuffer& in, std::string& out) {
 }
 
 template <class Question>
-void NativeProtocol::ask(const Question& question) {
+bool NativeProtocol::permitted(const Question& question, std::string& out) {
+  const Rights missing = access_.missing_of(needs(question));
+  if (missing.none()) [[likely]]
+    return true;
+  if (missing == kEveryKey && names_only(access_.permit(), question)) return true;
+  const bool keys = missing == kEveryKey;
+  const Status why{Code::not_permitted,
+                   "the user " + access_.permit().user() +
+                       (keys ? " may not use this key" : " has no permission for this")};
+  encode(out, refused(question, why), version_);
+  context_.meter.on_refused(Protocol::native, operation_of(question), why.code());
+  return false;
+}
+
+template <class Question>
+void NativeProtocol::ask(const Result<Question>& question, std::string& out) {
+  if (!question.ok()) return refuse(question.status(), out);
+  if (!permitted(*question, out)) return;
   ++unanswered_;
-  context_.ask(NodeClock::now(), id_, question);
+  context_.ask(NodeClock::now(), id_, *question);
+}
+
+void NativeProtocol::authenticate(const Frame& frame, std::string& out) {
+  const Result<Authenticate> request = decode_authenticate(frame.payload);
+  if (!request.ok()) return refuse(request.status(), out);
+  Authenticated answer{.id = request->id};
+  if (access_.asked_for() && !access_.log_in(request->user, request->secret)) {
+    answer.code = Code::unauthenticated;
+    answer.detail = "there is no such user, or that is not its secret";
+  }
+  encode(out, answer, version_);
+  state_ = access_.exhausted() ? State::ended : State::turn_over;
 }
 
 void NativeProtocol::handle(const Frame& frame, std::string& out) {
   switch (frame.type) {
-    case FrameType::read: {
-      const Result<Read> read = decode_read(frame.payload);
-      if (!read.ok()) return refuse(read.status(), out);
-      return ask(*read);
-    }
-    case FrameType::query: {
-      const Result<Query> query = decode_query(frame.payload);
-      if (!query.ok()) return refuse(query.status(), out);
-      return ask(*query);
-    }
-    case FrameType::list: {
-      const Result<List> list = decode_list(frame.payload);
-      if (!list.ok()) return refuse(list.status(), out);
+    case FrameType::authenticate:
+      return authenticate(frame, out);
+    case FrameType::read:
+      return ask(decode_read(frame.payload), out);
+    case FrameType::query:
+      return ask(decode_query(frame.payload), out);
+    case FrameType::list:
       state_ = State::turn_over;
-      return ask(*list);
-    }
-    case FrameType::size: {
-      const Result<CountKeys> size = decode_count_keys(frame.payload);
-      if (!size.ok()) return refuse(size.status(), out);
+      return ask(decode_list(frame.payload), out);
+    case FrameType::size:
       state_ = State::turn_over;
-      return ask(*size);
-    }
-    case FrameType::namespaces: {
-      const Result<NamespaceRequest> request = decode_namespace_request(frame.payload);
-      if (!request.ok()) return refuse(request.status(), out);
+      return ask(decode_count_keys(frame.payload), out);
+    case FrameType::namespaces:
       state_ = State::turn_over;
-      return ask(*request);
-    }
-    case FrameType::range: {
-      const Result<RangeRequest> request = decode_range_request(frame.payload);
-      if (!request.ok()) return refuse(request.status(), out);
+      return ask(decode_namespace_request(frame.payload), out);
+    case FrameType::range:
       state_ = State::turn_over;
-      return ask(*request);
-    }
+      return ask(decode_range_request(frame.payload), out);
     case FrameType::config:
       return answer(decode_config_request(frame.payload), out,
                     [&](const ConfigRequest& it) { return context_.config(it.id); });
@@ -89,6 +107,10 @@ void NativeProtocol::handle(const Frame& frame, std::string& out) {
 template <class Request, class Ask>
 void NativeProtocol::answer(const Result<Request>& request, std::string& out, Ask ask) {
   if (!request.ok()) return refuse(request.status(), out);
+  if (!access_.missing_of(needs(*request)).none())
+    return refuse(
+        {Code::not_permitted, "the user " + access_.permit().user() + " may not observe the node"},
+        out);
   encode(out, ask(*request), version_);
   state_ = State::turn_over;
 }
@@ -109,15 +131,9 @@ void NativeProtocol::give_ops(std::string& out) {
 
 void NativeProtocol::reply(const Answer& answer, std::string& out) {
   --unanswered_;
+  if (!access_.rights().has(kEveryKey | kMayRead)) [[unlikely]]
+    return encode_permitted(out, answer, access_.permit(), version_);
   std::visit([&](const auto& one) { encode(out, one, version_); }, answer);
-}
-
-// What is unread is never carried out. So the client need not doubt what it gets no answer to.
-void NativeProtocol::part(std::string& out) {
-  if (state_ != State::ended && !owes())
-    refuse({Code::unavailable,
-            "the node is closing, and carried out nothing that it has not answered"},
-           out);
 }
 
 void NativeProtocol::refuse(const Status& why, std::string& out) {

@@ -8,6 +8,7 @@ void PortFigures::add(const PortFigures& other) {
   connected += other.connected;
   received += other.received;
   rejected += other.rejected;
+  wrong_secrets += other.wrong_secrets;
   reads += other.reads;
   bytes_in += other.bytes_in;
   writes += other.writes;

@@ -27,6 +27,7 @@ struct PortFigures {
   std::uint64_t reads = 0, bytes_in = 0;
   std::uint64_t writes = 0, bytes_out = 0;
   std::uint64_t in_per_second = 0, out_per_second = 0;  // bytes, in the last whole second
+  std::uint64_t wrong_secrets = 0;                      // refused authentications
 
   void add(const PortFigures& other);
 };

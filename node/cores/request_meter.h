@@ -22,7 +22,7 @@ namespace quipu {
 
 enum class Protocol : std::uint8_t { native, resp, embedded };
 inline constexpr std::size_t kProtocols = 3;
-inline constexpr std::size_t kCodes = 20;  // of Code
+inline constexpr std::size_t kCodes = 22;  // of Code
 
 struct RequestFigures {
   using ByCode = std::array<std::uint64_t, kCodes>;
@@ -43,6 +43,10 @@ class RequestMeter {
   void on_read(Protocol protocol, Instant since, std::uint64_t reads);
   // An answer that the core gave later. `plain`: what was asked, if the answer does not say.
   void on_answer(Protocol protocol, Instant now, const Answer& answer, Asked plain = {});
+  // A request that never reached the core.
+  void on_refused(Protocol protocol, Operation operation, Code code) {
+    count(protocol, operation, code, 1);
+  }
   // What was known in a batch is being written now, as far as it waits for no commit …
   void on_batch_end(Instant now);
   // … and what waits for a commit up to this.

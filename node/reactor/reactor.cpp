@@ -67,6 +67,12 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
       pulse_(io_) {
   // With its first socket Asio opens an epoll for it. If that cannot be, it is told here.
   const asio::ip::tcp::socket first(client_sockets_);
+  sessions_.log_refused([this](const std::string& address, std::uint64_t unlogged) {
+    log_.warning("an authentication was refused", {{"audit", "true"},
+                                                   {"port", "client"},
+                                                   {"address", address},
+                                                   {"unlogged", std::to_string(unlogged)}});
+  });
 }
 
 Reactor::~Reactor() { stop(); }
@@ -92,6 +98,13 @@ void Reactor::set_client_limits(const ClientPortOptions& limits) {
     port.hard_output = limits.hard_output;
     most_clients_ = connections().clients;
     sessions_.set_limits(session_limits(port, most_clients_), resp());
+  });
+}
+
+void Reactor::set_users(std::shared_ptr<const Users> users) {
+  asio::post(io_, [this, users = std::move(users)] {
+    const CorePort::Event event(port_);
+    sessions_.set_users(users);
   });
 }
 
@@ -126,6 +139,10 @@ void Reactor::introduce(const std::vector<Reactor*>& reactors) {
   for (std::size_t i = 0; i < reactors.size(); ++i) {
     Reactor& reactor = *reactors[i];
     reactor.all_ = reactors;
+    reactor.sessions_.kill_by(
+        [&reactor](ClientId asker, std::uint64_t question, const ClientFilter& which) {
+          return reactor.kill(asker, question, which);
+        });
     reactor.calls_->belong_to(reactors.front());
     for (std::size_t k = 0; k < reactors.size(); ++k) {
       Member& member = reactor.plan_.config.members[members[k]];
@@ -140,6 +157,21 @@ void Reactor::introduce(const std::vector<Reactor*>& reactors) {
 }
 
 // The next client is of whoever has the fewest, of those that serve.
+// Each reactor ends its own connections, and says how many.
+std::size_t Reactor::kill(ClientId asker, std::uint64_t question, const ClientFilter& which) {
+  for (Reactor* const other : all_) {
+    asio::post(other->io_, [this, other, asker, question, which] {
+      const CorePort::Event event(other->port_);
+      const KeyCount killed{.id = question, .counters = other->sessions_.kill(which)};
+      asio::post(io_, [this, asker, killed] {
+        const CorePort::Event answered(port_);
+        sessions_.reply(asker, killed);
+      });
+    });
+  }
+  return all_.size();
+}
+
 asio::io_context& Reactor::choose() {
   accepting_ = *std::ranges::min_element(all_, {}, [](const Reactor* reactor) {
     return std::pair(!reactor->router_.serving(), reactor->sessions_.taken());

@@ -67,6 +67,8 @@ class Reactor {
   static void introduce(const std::vector<Reactor*>& reactors);
   // Connections are accepted from here on, and wait for start. cannot_start as above.
   [[nodiscard]] Status listen();
+  // What connections must authenticate as.
+  void start_with(std::shared_ptr<const Users> users) { sessions_.set_users(std::move(users)); }
   // Begins to serve the recovered store, which is below `data`, and returns.
   void start(RecoveredStore store, std::filesystem::path data);
 
@@ -86,6 +88,8 @@ class Reactor {
   [[nodiscard]] Figures figures() const { return router_.own_published(); }
   // As Node::set_client_limits. REQUIRES: check_client_port() found them sound.
   void set_client_limits(const ClientPortOptions& limits);
+  // The users that connections authenticate as, from now on.
+  void set_users(std::shared_ptr<const Users> users);
   // Another reactor of this node has failed. So does this one.
   void fail_too(const Status& why);
   // Stopping has steps, since reactors need each other. stop() does the steps that are left.
@@ -127,6 +131,7 @@ class Reactor {
   [[nodiscard]] RespSettings resp() const;
   [[nodiscard]] StorageThread::Events storage_events();
   void run();
+  std::size_t kill(ClientId asker, std::uint64_t question, const ClientFilter& which);
   asio::io_context& choose();
   void accept(asio::ip::tcp::socket socket);
   void begin(Recovered recovered);

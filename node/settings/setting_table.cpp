@@ -155,12 +155,15 @@ constexpr std::array kTable{
     number<kDrainDelayMilliseconds, &Settings::drain_delay>(
         {"node.drain_delay_ms", "QUIPU_DRAIN_DELAY_MS"}),
     address<&Settings::admin_address>({"admin.address", "QUIPU_ADMIN_ADDRESS"}),
+    yes_no<&Settings::open_metrics>({"admin.open_metrics", "QUIPU_ADMIN_OPEN_METRICS"}),
     choice<kAckNames, kNode, kPort, &ClientPortOptions::resp_ack>(
         {"client.resp_ack", "QUIPU_CLIENT_RESP_ACK"}),
     yes_no<kNode, kPort, &ClientPortOptions::flushall>(
         {"client.flushall", "QUIPU_CLIENT_FLUSHALL"}),
     number<kDatabases, kNode, kPort, &ClientPortOptions::databases>(
         {"client.databases", "QUIPU_CLIENT_DATABASES"}),
+    text<kNode, kPort, &ClientPortOptions::users_file>(
+        {"client.users_file", "QUIPU_CLIENT_USERS_FILE"}),
     live(number<kConnections, kNode, kPort, &ClientPortOptions::connections>(
         {"client.connections", "QUIPU_CLIENT_CONNECTIONS"})),
     live(number<kIdleSeconds, kNode, kPort, &ClientPortOptions::idle>(

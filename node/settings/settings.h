@@ -74,6 +74,7 @@ struct Settings {
   LogLevel log_level = LogLevel::info;
   // How long quipud goes on to serve after SIGTERM.
   std::chrono::milliseconds drain_delay{5'000};
+  bool open_metrics = false;  // /metrics needs no user
   std::string admin_address;  // where the admin port listens; empty: there is none
 };
 

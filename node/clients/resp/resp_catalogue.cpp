@@ -157,21 +157,16 @@ void write_key_spec(RespWriter& to, const RespCommand& command) {
   command.keys.count > 0 ? write_key_count(to) : write_key_range(to, command.keys);
 }
 
-std::string full_name(const RespCommand& command, const RespCommand* container) {
-  std::string name(command.name);
-  return container == nullptr ? name : std::string(container->name) + '|' + name;
-}
-
 void write_command(RespWriter& to, const RespCommand& command, const RespCommand* container) {
   to.array(10);
-  to.bulk(full_name(command, container));
+  to.bulk(command_name(command, container));
   to.integer(command.arity);
   write_set(to, command.flags);
   to.integer(command.keys.first);
   to.integer(command.keys.last);
   to.integer(command.keys.step);
   write_set(to, command.categories);
-  write_tips(to, full_name(command, container));
+  write_tips(to, command_name(command, container));
   to.set(command.keys.any() ? 1 : 0);
   if (command.keys.any()) write_key_spec(to, command);
   command.subcommands.empty() ? to.set(0) : to.array(command.subcommands.size());
@@ -179,7 +174,7 @@ void write_command(RespWriter& to, const RespCommand& command, const RespCommand
 }
 
 void write_docs(RespWriter& to, const RespCommand& command, const RespCommand* container) {
-  to.bulk(full_name(command, container));
+  to.bulk(command_name(command, container));
   to.map(4 + (command.syntax.empty() ? 0u : 1u) + (command.subcommands.empty() ? 0u : 1u));
   to.bulk("summary");
   to.bulk(command.summary);
@@ -227,7 +222,7 @@ void command_list(RespConnection& connection, Words words) {
   if (!filter.empty() && !known) return connection.error(kSyntaxError);
   std::vector<std::string> names;
   const auto tell = [&](const RespCommand& one, const RespCommand* container) {
-    const std::string name = full_name(one, container);
+    const std::string name = command_name(one, container);
     if (is_told(one, name, filter)) names.push_back(name);
   };
   for (const RespCommand& one : resp_commands()) {
@@ -315,6 +310,7 @@ constexpr std::array kCommand{
     RespCommand{"count",
                 2,
                 command_count,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,
@@ -324,6 +320,7 @@ constexpr std::array kCommand{
     RespCommand{"docs",
                 -2,
                 command_docs,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,
@@ -334,6 +331,7 @@ constexpr std::array kCommand{
     RespCommand{"getkeys",
                 -3,
                 command_getkeys,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,
@@ -344,6 +342,7 @@ constexpr std::array kCommand{
     RespCommand{"getkeysandflags",
                 -3,
                 command_getkeysandflags,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,
@@ -354,6 +353,7 @@ constexpr std::array kCommand{
     RespCommand{"info",
                 -2,
                 command_info,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,
@@ -364,6 +364,7 @@ constexpr std::array kCommand{
     RespCommand{"list",
                 -2,
                 command_list,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,
@@ -374,6 +375,7 @@ constexpr std::array kCommand{
     RespCommand{"help",
                 2,
                 help,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,
@@ -386,6 +388,7 @@ constexpr std::array kCatalogueCommands{
     RespCommand{"command",
                 -1,
                 command,
+                kAuthenticated,
                 kCommandFlags,
                 {},
                 kCommandCategories,

@@ -1,6 +1,7 @@
 // Commands about the connection itself.
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <set>
 
 #include "node/base/version.h"
@@ -37,22 +38,6 @@ void select(RespConnection& connection, Words words) {
   connection.ok();
 }
 
-// There are no passwords yet: the default user has none, and there is no other user.
-bool may_be(std::string_view user) { return user == "default"; }
-constexpr std::string_view kWrongPassword =
-    "WRONGPASS invalid username-password pair or user is disabled.";
-
-void auth(RespConnection& connection, Words words) {
-  if (words.size() > 3) return connection.error(kSyntaxError);
-  if (words.size() == 2) {
-    return connection.error(
-        "ERR AUTH <password> called without any password configured for the default user. Are "
-        "you sure your configuration is correct?");
-  }
-  if (!may_be(words[1])) return connection.error(kWrongPassword);
-  connection.ok();
-}
-
 void reset(RespConnection& connection, Words) {
   connection.reset();
   connection.writer().simple("RESET");
@@ -81,6 +66,7 @@ struct Greeting {
   RespWriter::Version version;
   std::optional<std::string_view> name{};
   std::string error{};
+  std::optional<std::string_view> user{}, secret{};
 };
 
 Greeting read_greeting(const RespConnection& connection, Words words) {
@@ -94,7 +80,8 @@ Greeting read_greeting(const RespConnection& connection, Words words) {
   greeting.version = static_cast<RespWriter::Version>(*version);
   for (std::size_t i = 2; i < words.size();) {
     if (same_word(words[i], "auth") && i + 2 < words.size()) {
-      if (!may_be(words[i + 1])) greeting.error = kWrongPassword;
+      greeting.user = words[i + 1];
+      greeting.secret = words[i + 2];
       i += 3;
     } else if (same_word(words[i], "setname") && i + 1 < words.size()) {
       greeting.name = words[i + 1];
@@ -112,6 +99,12 @@ Greeting read_greeting(const RespConnection& connection, Words words) {
 void hello(RespConnection& connection, Words words) {
   const Greeting greeting = read_greeting(connection, words);
   if (!greeting.error.empty()) return connection.error(greeting.error);
+  if (greeting.user && !authenticate(connection, *greeting.user, *greeting.secret)) return;
+  if (!connection.permit().rights().has(kAuthenticated))
+    return connection.error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+        "RESP protocol version at the same time");
   if (greeting.name) connection.labels().name = *greeting.name;
   connection.use(greeting.version);
   RespWriter to = connection.writer();
@@ -217,6 +210,68 @@ void client_list(RespConnection& connection, Words words) {
   connection.writer().verbatim(lines);
 }
 
+// ---- CLIENT KILL ----
+
+struct Killing {
+  ClientFilter which{};
+  bool skip_me = true;
+  bool old_form = false;  // one address: the reply is OK, or an error if nobody has it
+  std::string error{};
+};
+
+Killing read_killing(Words words) {
+  if (words.size() == 3)
+    return {.which = {.remote = std::string(words[2])}, .skip_me = false, .old_form = true};
+  Killing killing;
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    if (i + 1 == words.size()) return {.error = std::string(kSyntaxError)};
+    const std::string_view value = words[i + 1];
+    if (same_word(words[i], "id")) {
+      const auto id = to_integer(value);
+      if (!id || *id < 1) return {.error = "ERR client-id should be greater than 0"};
+      killing.which.id = ClientId{static_cast<std::uint64_t>(*id)};
+    } else if (same_word(words[i], "addr")) {
+      killing.which.remote = value;
+    } else if (same_word(words[i], "laddr")) {
+      killing.which.local = value;
+    } else if (same_word(words[i], "user")) {
+      killing.which.user = value;
+    } else if (same_word(words[i], "skipme") &&
+               (same_word(value, "yes") || same_word(value, "no"))) {
+      killing.skip_me = same_word(value, "yes");
+    } else {
+      return {.error = std::string(kSyntaxError)};
+    }
+  }
+  return killing;
+}
+
+// Its own connection ends after the reply.
+void client_kill(RespConnection& connection, Words words) {
+  Killing killing = read_killing(words);
+  if (!killing.error.empty()) return connection.error(killing.error);
+  killing.which.asker = connection.id();
+  const bool own = !killing.skip_me && connection.is_named_by(killing.which);
+  const auto open = std::make_shared<std::size_t>(0);  // answers that are missing
+  connection.run(
+      [&connection, own, open, old_form = killing.old_form, killed = std::int64_t{own ? 1 : 0}](
+          const RespAnswer& answer, RespWriter& to) mutable {
+        const KeyCount& told = *answer.size;
+        killed += static_cast<std::int64_t>(told.counters);
+        if (--*open > 0) return false;
+        if (!old_form) {
+          to.integer(killed);
+        } else if (killed > 0) {
+          to.simple("OK");
+        } else {
+          connection.fail(to, "ERR No such client");
+        }
+        if (own) connection.end();
+        return true;
+      });
+  *open = connection.again(killing.which);
+}
+
 // No client is evicted to make room for replies, and no key's last use is stored.
 void client_switch(RespConnection& connection, Words words) {
   if (!same_word(words[2], "on") && !same_word(words[2], "off"))
@@ -235,6 +290,7 @@ constexpr std::array kClient{
     RespCommand{"id",
                 2,
                 client_id,
+                kAuthenticated,
                 kSub,
                 {},
                 kSlow,
@@ -244,15 +300,29 @@ constexpr std::array kClient{
     RespCommand{"info",
                 2,
                 client_info,
+                kAuthenticated,
                 kSub,
                 {},
                 kSlow,
                 "connection",
                 "6.2.0",
                 "Describes this connection."},
+    RespCommand{"kill",
+                -3,
+                client_kill,
+                kMayAdminister,
+                kAdminSub,
+                {},
+                kAdminSlow,
+                "connection",
+                "2.4.0",
+                "Ends connections of either protocol, to any reactor of this node.",
+                "[address] [ID client-id:integer] [ADDR address] [LADDR address] [USER username] "
+                "[SKIPME YES|NO]"},
     RespCommand{"list",
                 -2,
                 client_list,
+                kMayObserve,
                 kAdminSub,
                 {},
                 kAdminSlow,
@@ -263,6 +333,7 @@ constexpr std::array kClient{
     RespCommand{"getname",
                 2,
                 client_getname,
+                kAuthenticated,
                 kSub,
                 {},
                 kSlow,
@@ -272,6 +343,7 @@ constexpr std::array kClient{
     RespCommand{"setname",
                 3,
                 client_setname,
+                kAuthenticated,
                 kSub,
                 {},
                 kSlow,
@@ -282,6 +354,7 @@ constexpr std::array kClient{
     RespCommand{"setinfo",
                 4,
                 client_setinfo,
+                kAuthenticated,
                 kSub,
                 {},
                 kSlow,
@@ -292,6 +365,7 @@ constexpr std::array kClient{
     RespCommand{"no-evict",
                 3,
                 client_switch,
+                kAuthenticated,
                 kAdminSub,
                 {},
                 kAdminSlow,
@@ -302,6 +376,7 @@ constexpr std::array kClient{
     RespCommand{"no-touch",
                 3,
                 client_switch,
+                kAuthenticated,
                 kSub,
                 {},
                 kSlow,
@@ -309,14 +384,23 @@ constexpr std::array kClient{
                 "7.2.0",
                 "Accepted, and without effect.",
                 "ON|OFF"},
-    RespCommand{
-        "help", 2, help, "loading stale", {}, kSlow, "connection", "5.0.0", "Tells these lines."},
+    RespCommand{"help",
+                2,
+                help,
+                kAuthenticated,
+                "loading stale",
+                {},
+                kSlow,
+                "connection",
+                "5.0.0",
+                "Tells these lines."},
 };
 
 constexpr std::array kClientCommands{
     RespCommand{"ping",
                 -1,
                 ping,
+                kAuthenticated,
                 "fast",
                 {},
                 kConnectionCategories,
@@ -327,6 +411,7 @@ constexpr std::array kClientCommands{
     RespCommand{"echo",
                 2,
                 echo,
+                kAuthenticated,
                 "loading stale fast",
                 {},
                 kConnectionCategories,
@@ -337,6 +422,7 @@ constexpr std::array kClientCommands{
     RespCommand{"quit",
                 -1,
                 quit,
+                kNoRight,
                 kConnectionFlags,
                 {},
                 kConnectionCategories,
@@ -346,6 +432,7 @@ constexpr std::array kClientCommands{
     RespCommand{"select",
                 2,
                 select,
+                kAuthenticated,
                 "loading stale fast",
                 {},
                 kConnectionCategories,
@@ -353,19 +440,10 @@ constexpr std::array kClientCommands{
                 "1.0.0",
                 "Selects a database: its counters are those whose names begin with \"dbN:\".",
                 "index:integer"},
-    RespCommand{"auth",
-                -2,
-                auth,
-                kConnectionFlags,
-                {},
-                kConnectionCategories,
-                "connection",
-                "1.0.0",
-                "Accepts the default user, without a password.",
-                "[username] password"},
     RespCommand{"reset",
                 1,
                 reset,
+                kNoRight,
                 kConnectionFlags,
                 {},
                 kConnectionCategories,
@@ -375,6 +453,7 @@ constexpr std::array kClientCommands{
     RespCommand{"hello",
                 -1,
                 hello,
+                kNoRight,
                 kConnectionFlags,
                 {},
                 kConnectionCategories,
@@ -385,6 +464,7 @@ constexpr std::array kClientCommands{
     RespCommand{"client",
                 -2,
                 nullptr,
+                kAuthenticated,
                 "",
                 {},
                 "@slow",

@@ -14,12 +14,13 @@ void refuse(RespConnection& connection, RespConnection::Words) {
 constexpr std::string_view kRefused = "Refused: a Quipu cluster is not a Redis cluster.";
 
 constexpr RespCommand asks(std::string_view name, int arity, std::string_view syntax = {}) {
-  return {name, arity, refuse, "stale", {}, "@slow", "cluster", "3.0.0", kRefused, syntax};
+  return {name,    arity,     refuse,  kAuthenticated, "stale", {},
+          "@slow", "cluster", "3.0.0", kRefused,       syntax};
 }
 
 constexpr RespCommand administers(std::string_view name, int arity, std::string_view syntax = {},
                                   std::string_view flags = "admin stale no_async_loading") {
-  return {name,      arity,   refuse,   flags, {}, "@admin @slow @dangerous",
+  return {name,      arity,   refuse,   kAuthenticated, flags, {}, "@admin @slow @dangerous",
           "cluster", "3.0.0", kRefused, syntax};
 }
 
@@ -35,7 +36,16 @@ constexpr std::array kCluster{
     administers("flushslots", 2),
     administers("forget", 3, "node-id"),
     asks("getkeysinslot", 4, "slot:integer count:integer"),
-    RespCommand{"help", 2, refuse, "loading stale", {}, "@slow", "cluster", "5.0.0", kRefused},
+    RespCommand{"help",
+                2,
+                refuse,
+                kAuthenticated,
+                "loading stale",
+                {},
+                "@slow",
+                "cluster",
+                "5.0.0",
+                kRefused},
     asks("info", 2),
     asks("keyslot", 3, "key:string"),
     asks("links", 2),
@@ -57,14 +67,34 @@ constexpr std::array kCluster{
 constexpr std::string_view kConnection = "@fast @connection";
 
 constexpr std::array kClusterCommands{
-    RespCommand{"asking", 1, refuse, "fast", {}, kConnection, "cluster", "3.0.0", kRefused},
     RespCommand{
-        "cluster", -2, nullptr, "", {}, "@slow", "cluster", "3.0.0", kRefused, {}, kCluster},
-    RespCommand{
-        "readonly", 1, refuse, "loading stale fast", {}, kConnection, "cluster", "3.0.0", kRefused},
+        "asking", 1, refuse, kAuthenticated, "fast", {}, kConnection, "cluster", "3.0.0", kRefused},
+    RespCommand{"cluster",
+                -2,
+                nullptr,
+                kAuthenticated,
+                "",
+                {},
+                "@slow",
+                "cluster",
+                "3.0.0",
+                kRefused,
+                {},
+                kCluster},
+    RespCommand{"readonly",
+                1,
+                refuse,
+                kAuthenticated,
+                "loading stale fast",
+                {},
+                kConnection,
+                "cluster",
+                "3.0.0",
+                kRefused},
     RespCommand{"readwrite",
                 1,
                 refuse,
+                kAuthenticated,
                 "loading stale fast",
                 {},
                 kConnection,

@@ -19,10 +19,13 @@ std::vector<RespCommand> all_commands() {
   for (const auto family :
        {counter_commands(), value_commands(), expiry_commands(), reset_commands(),
         transaction_commands(), script_commands(), keyspace_commands(), client_commands(),
-        introspection_commands(), catalogue_commands(), cluster_commands(), quipu_commands(),
-        namespace_commands(), window_commands(), distinct_commands(), frequency_commands(),
-        maximum_commands(), top_commands()})
+        user_commands(), introspection_commands(), catalogue_commands(), cluster_commands(),
+        quipu_commands(), namespace_commands(), window_commands(), distinct_commands(),
+        frequency_commands(), maximum_commands(), top_commands()})
     all.insert(all.end(), family.begin(), family.end());
+  for (RespCommand& command : all) {
+    if (command.keys.any()) command.needs = command.needs | kEveryKey;
+  }
   std::sort(all.begin(), all.end(),
             [](const RespCommand& a, const RespCommand& b) { return a.name < b.name; });
   return all;
@@ -124,6 +127,16 @@ KeyPlaces key_places(const RespCommand& command, RespConnection::Words words) {
           .step = static_cast<std::size_t>(step)};
 }
 
+std::string command_name(const RespCommand& command, const RespCommand* container) {
+  const std::string name(command.name);
+  return container == nullptr ? name : std::string(container->name) + '|' + name;
+}
+
+std::string not_permitted(const Permit& permit, std::string_view command) {
+  return "NOPERM User " + permit.user() + " has no permissions to run the '" +
+         std::string(command) + "' command";
+}
+
 const RespCommand* find_command(std::string_view name) {
   static const std::unordered_map<std::string_view, const RespCommand*> by_name = [] {
     std::unordered_map<std::string_view, const RespCommand*> all;
@@ -196,7 +209,7 @@ namespace {
 
 std::string wrong_type(std::string_view detail) {
   return detail.empty() || detail.starts_with(kOtherKind) ? std::string(kWrongType)
-                                                : "WRONGTYPE " + std::string(detail);
+                                                          : "WRONGTYPE " + std::string(detail);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 // all four with rules for who decides: resp_decisions.h), resp_transaction.cpp (MULTI, EXEC),
 // resp_scripts.cpp, resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp (HELLO, CLIENT, …),
 // resp_distinct.cpp (PFADD, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
-// (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_quipu.cpp,
-// resp_namespaces.cpp.
+// (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_users.cpp
+// (AUTH, ACL, CLIENT KILL), resp_quipu.cpp, resp_namespaces.cpp.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,10 @@ struct RespCommand {
   std::string_view name;  // in lower case; for a subcommand, without its container's
   // The number of words, including the name. Negative: at least this many.
   int arity;
-  Run run;                 // null: only its subcommands run
+  Run run;  // null: only its subcommands run
+  // Of the user. A command that names keys needs a permitted prefix of each, too: it has kEveryKey
+  // in resp_commands().
+  Rights needs;
   std::string_view flags;  // as COMMAND shows them, separated by spaces
   struct Keys {
     int first = 0, last = 0, step = 0;
@@ -63,6 +66,7 @@ struct RespCommand {
 [[nodiscard]] std::span<const RespCommand> script_commands();
 [[nodiscard]] std::span<const RespCommand> keyspace_commands();
 [[nodiscard]] std::span<const RespCommand> client_commands();
+[[nodiscard]] std::span<const RespCommand> user_commands();
 [[nodiscard]] std::span<const RespCommand> introspection_commands();
 [[nodiscard]] std::span<const RespCommand> catalogue_commands();
 [[nodiscard]] std::span<const RespCommand> quipu_commands();
@@ -97,6 +101,16 @@ void for_each_key(const RespCommand& command, std::span<Word> words, Visit visit
 
 // For COMMAND DOCS: the arguments described by `syntax`.
 void write_arguments(RespWriter& to, std::string_view syntax);
+
+// AUTH, and its part of HELLO. False: it has replied with an error.
+[[nodiscard]] bool authenticate(RespConnection& connection, std::string_view user,
+                                std::string_view secret);
+inline constexpr std::string_view kWrongSecret =
+    "WRONGPASS invalid username-password pair or user is disabled.";
+// Redis's error for a user that may not do that.
+[[nodiscard]] std::string not_permitted(const Permit& permit, std::string_view command);
+inline constexpr std::string_view kKeyNotPermitted = "NOPERM No permissions to access a key";
+[[nodiscard]] std::string command_name(const RespCommand& command, const RespCommand* container);
 
 // The HELP of every command with subcommands.
 void help(RespConnection& connection, RespConnection::Words words);

@@ -36,9 +36,7 @@ std::string unknown_command(RespConnection::Words words) {
 }
 
 std::string wrong_arity(const RespCommand& command, const RespCommand* container) {
-  std::string name(command.name);
-  if (container != nullptr) name = std::string(container->name) + '|' + name;
-  return "ERR wrong number of arguments for '" + name + "' command";
+  return "ERR wrong number of arguments for '" + command_name(command, container) + "' command";
 }
 
 std::string unknown_subcommand(const RespCommand& command, std::string_view name) {
@@ -82,8 +80,13 @@ Answer copy_of(std::uint64_t id, const RespAnswer& view) {
 }  // namespace
 
 RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
-    : id_(id), peer_(std::move(peer)), server_(server), last_(peer_.since) {
+    : ClientProtocol(id, server.context.access),
+      id_(id),
+      peer_(std::move(peer)),
+      server_(server),
+      last_(peer_.since) {
   server_.connections.emplace(id_, this);
+  if (!access_.known()) requests_.set_most_words(kMaxStrangerWords);
 }
 
 void RespConnection::on_closed() { server_.connections.erase(id_); }
@@ -105,7 +108,8 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
   const std::size_t begin = out.size();
   bool all = false;
   decisions_ = 0;
-  while (!all && state() == State::reading && out.size() - begin <= kTurnOutput &&
+  const std::size_t most = access_.known() ? kTurnOutput : kMaxStrangerBytes;
+  while (!all && state() == State::reading && out.size() - begin <= most &&
          decisions_ < kTurnDecisions) {
     unread_ = in.buffered();
     const std::optional<Words> words = requests_.next(in);
@@ -139,12 +143,12 @@ void RespConnection::execute(Words words) {
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
-    complain(unknown_command(words));
+    access_.known() ? complain(unknown_command(words)) : refuse_stranger();
   } else if (!command->subcommands.empty() && words.size() > 1) {
     execute_subcommand(*command, words);
   } else if (!command->accepts(words.size())) {
-    reject(*command, nullptr);
-  } else {
+    reject(*command, nullptr, wrong_arity(*command, nullptr));
+  } else if (may(*command, nullptr, words)) {
     command->run(*this, words);
     ++calls_;
   }
@@ -163,7 +167,8 @@ RespConnection::Words RespConnection::with_full_names(Words words) {
 void RespConnection::execute_subcommand(const RespCommand& command, Words words) {
   const RespCommand* const sub = find_subcommand(command, words[1]);
   if (sub == nullptr) return complain(unknown_subcommand(command, words[1]));
-  if (!sub->accepts(words.size())) return reject(*sub, &command);
+  if (!sub->accepts(words.size())) return reject(*sub, &command, wrong_arity(*sub, &command));
+  if (!may(*sub, &command, words)) return;
   last_subcommand_ = sub;
   CommandCount& count = server_.commands[number_of(*sub, &command)];
   CommandCount* const whole = std::exchange(running_, &count);
@@ -173,15 +178,80 @@ void RespConnection::execute_subcommand(const RespCommand& command, Words words)
   server_.count_calls(count, 1);
 }
 
-void RespConnection::reject(const RespCommand& command, const RespCommand* container) {
+void RespConnection::reject(const RespCommand& command, const RespCommand* container,
+                            std::string why) {
   ++server_.commands[number_of(command, container)].rejected;
-  std::string why = wrong_arity(command, container);
   if (command.name == "exec") {  // as in Redis, it ends the transaction that it would execute
     (void)take_transaction();
     why.replace(0, 3, "EXECABORT Transaction discarded because of:");
   }
   if (transaction_) transaction_->fail();
   complain(why);
+}
+
+// ---- its user ----
+
+void RespConnection::refuse_stranger() { complain("NOAUTH Authentication required."); }
+
+inline bool RespConnection::may(const RespCommand& command, const RespCommand* container,
+                                Words words) {
+  const Rights missing = access_.missing_of(command.needs);
+  return missing.none() || may_after_all(command, container, words, missing);
+}
+
+bool RespConnection::may_after_all(const RespCommand& command, const RespCommand* container,
+                                   Words words, Rights missing) {
+  if (!access_.known()) {
+    refuse_stranger();
+    return false;
+  }
+  bool keys = missing == kEveryKey && command.keys.any();
+  bool all = keys;
+  if (keys)
+    for_each_key(command, words, [&](std::string_view key) { all = all && permit().covers(key); });
+  if (all) return true;
+  reject(command, container,
+         keys ? std::string(kKeyNotPermitted)
+              : not_permitted(permit(), command_name(command, container)));
+  server_.context.meter.on_refused(Protocol::resp, Operation::other, Code::not_permitted);
+  return false;
+}
+
+bool RespConnection::permits(Rights needed, std::string_view command) {
+  if (access_.missing_of(needed).none()) return true;
+  error(not_permitted(permit(), command));
+  return false;
+}
+
+bool RespConnection::permits_keys(Words keys) {
+  if (std::ranges::all_of(keys, [this](std::string_view key) { return permit().covers(key); }))
+    return true;
+  error(kKeyNotPermitted);
+  return false;
+}
+
+bool RespConnection::permits_namespace(std::string_view name) {
+  if (permit().covers_namespace(name)) return true;
+  error(kKeyNotPermitted);
+  return false;
+}
+
+bool RespConnection::log_in(std::string_view user, std::string_view secret) {
+  if (!access_.log_in(user, secret)) {
+    error(kWrongSecret);
+    if (access_.exhausted()) end();
+    return false;
+  }
+  requests_.set_most_words(RespRequests::kMaxWords);
+  return true;
+}
+
+// What was queued was permitted before.
+bool RespConnection::renew_access() {
+  const Permit before = permit();
+  const bool known = access_.renew();
+  if (transaction_ && !(permit() == before)) transaction_->fail();
+  return known;
 }
 
 // Most clients send the same command again and again, so its calls are counted together.
@@ -247,7 +317,10 @@ bool RespConnection::queue(Words words) {
   } else if (checked == nullptr) {
     complain(unknown_subcommand(*command, words[1]));
   } else if (!checked->accepts(words.size())) {
-    reject(*checked, in_container ? command : nullptr);
+    const RespCommand* const container = in_container ? command : nullptr;
+    reject(*checked, container, wrong_arity(*checked, container));
+  } else if (!may(*checked, in_container ? command : nullptr, with_full_names(words))) {
+    return true;
   } else if (!transaction_->queue(words)) {
     complain("ERR a transaction has at most 16384 commands, of 2 MiB");
   } else {
@@ -413,7 +486,8 @@ void RespConnection::refuse(const Status& why, std::string& out) {
   }
   RespWriter to(out, version_);
   blamed_ = nullptr;
-  fail(to, "ERR Protocol error: " + why.detail());
+  const bool gone = why.code() == Code::unauthenticated;
+  fail(to, (gone ? "NOAUTH " : "ERR Protocol error: ") + why.detail());
   refused_ = true;
 }
 
@@ -589,6 +663,10 @@ void RespConnection::again(NamespaceRequest request) {
   server_.context.ask(now_, id_, request);
 }
 
+std::size_t RespConnection::again(const ClientFilter& killed) {
+  return server_.kill(id_, last_id(), killed);
+}
+
 bool RespConnection::holds_alone(std::string_view key) const {
   Value value;
   server_.context.read_now(now_, std::span(&key, 1), std::span(&value, 1));
@@ -662,6 +740,9 @@ void RespConnection::reset() {
   set(kWatchRefused, false);
   (void)take_transaction();
   labels_.name.clear();
+  if (!access_.asked_for()) return;
+  access_.log_out();
+  requests_.set_most_words(kMaxStrangerWords);
 }
 
 void RespConnection::select(std::uint32_t database) {
@@ -697,8 +778,8 @@ std::string RespConnection::describe(Instant now, std::size_t arguments) const {
                      buffers + " cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
   if (last_subcommand_ != nullptr) line.append("|").append(last_subcommand_->name);
-  line.append(" user=default redir=-1 resp=")
-      .append(version_ == RespWriter::Version::resp2 ? "2" : "3");
+  line.append(" user=").append(access_.known() ? permit().user() : "(none)");
+  line.append(" redir=-1 resp=").append(version_ == RespWriter::Version::resp2 ? "2" : "3");
   line.append(" lib-name=").append(labels_.library);
   line.append(" lib-ver=").append(labels_.library_version);
   return line;

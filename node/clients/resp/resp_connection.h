@@ -75,6 +75,7 @@ class RespConnection final : public ClientProtocol {
   [[nodiscard]] std::size_t kept() const override {
     return transaction_ ? transaction_->bytes() : 0;
   }
+  [[nodiscard]] bool renew_access() override;
   void on_closed() override;
 
   // ---- for commands ----
@@ -110,6 +111,8 @@ class RespConnection final : public ClientProtocol {
   void again(NamespaceRequest request);
   void again(RangeRequest request);
   void again(Query query);
+  // Returns how many answers there will be: KeyCounts of ended connections.
+  [[nodiscard]] std::size_t again(const ClientFilter& killed);
   // Whether this node answers for the counter itself, and knows that it has one shard.
   [[nodiscard]] bool holds_alone(std::string_view key) const;
   // Bytes that a question borrows until it is given.
@@ -149,6 +152,16 @@ class RespConnection final : public ClientProtocol {
   void execute_apart(Commands commands);
   void go_on_apart();
 
+  // ---- its user ----
+  [[nodiscard]] const Permit& permit() const { return access_.permit(); }
+  // AUTH. False: the reply is an error, and after too many of them the connection ends.
+  [[nodiscard]] bool log_in(std::string_view user, std::string_view secret);
+  [[nodiscard]] bool asks_for_user() const { return access_.asked_for(); }
+  // For what a command's row does not say. If not, the reply is an error.
+  [[nodiscard]] bool permits(Rights needed, std::string_view command);
+  [[nodiscard]] bool permits_keys(Words keys);
+  [[nodiscard]] bool permits_namespace(std::string_view name);
+
   // Resets the connection to its initial state.
   void reset();
 
@@ -161,6 +174,9 @@ class RespConnection final : public ClientProtocol {
     std::string name, library, library_version;
   };
   [[nodiscard]] Labels& labels() { return labels_; }
+  [[nodiscard]] bool is_named_by(const ClientFilter& filter) const {
+    return filter.names(id_, peer_.remote, peer_.local, permit().user());
+  }
   // A line of CLIENT LIST. `arguments`: bytes of the request that is being executed.
   [[nodiscard]] std::string describe(Instant now, std::size_t arguments) const;
 
@@ -190,8 +206,13 @@ class RespConnection final : public ClientProtocol {
   void execute(Words words);
   [[gnu::noinline]] void read_by_namespace(Words keys, Write write);
   [[nodiscard]] bool queue(Words words);
+  [[nodiscard]] bool may(const RespCommand& command, const RespCommand* container, Words words);
+  [[nodiscard, gnu::noinline]] bool may_after_all(const RespCommand& command,
+                                                  const RespCommand* container, Words words,
+                                                  Rights missing);
+  void refuse_stranger();
   void execute_subcommand(const RespCommand& command, Words words);
-  void reject(const RespCommand& command, const RespCommand* container);
+  void reject(const RespCommand& command, const RespCommand* container, std::string why);
   // An error that does not belong to a command.
   void complain(std::string_view text);
   void count_error(std::string_view text, CommandCount* of);

@@ -146,14 +146,14 @@ void pfmerge(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kDistinctCommands{
-    RespCommand{"pfadd", -2, pfadd, "write denyoom fast", one_key("RW insert"),
+    RespCommand{"pfadd", -2, pfadd, kMayCount, "write denyoom fast", one_key("RW insert"),
                 "@write @hyperloglog @fast", "hyperloglog", "2.8.9",
                 "Adds elements to a counter of different elements.", "key [element...]"},
-    RespCommand{"pfcount", -2, pfcount, "readonly", all_keys("RO access"),
+    RespCommand{"pfcount", -2, pfcount, kMayRead, "readonly", all_keys("RO access"),
                 "@read @hyperloglog @slow", "hyperloglog", "2.8.9",
                 "Tells how many different elements counters have together.", "key..."},
-    RespCommand{"pfmerge", -2, pfmerge, "write denyoom", all_keys("RW access insert"),
-                "@write @hyperloglog @slow", "hyperloglog", "2.8.9",
+    RespCommand{"pfmerge", -2, pfmerge, kMayRead | kMayCount, "write denyoom",
+                all_keys("RW access insert"), "@write @hyperloglog @slow", "hyperloglog", "2.8.9",
                 "Adds the elements of counters to a counter.", "destkey [sourcekey...]"},
 };
 

@@ -154,21 +154,22 @@ void cms_info(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kFrequencyCommands{
-    RespCommand{"cms.initbydim", 4, init_by_dim, "write denyoom", one_key("RW insert"),
+    RespCommand{"cms.initbydim", 4, init_by_dim, kMayCount, "write denyoom", one_key("RW insert"),
                 "@write @slow", "cms", "7.0.0",
                 "Begins a counter that estimates how often each item came, of a given size.",
                 "key width:integer depth:integer"},
-    RespCommand{"cms.initbyprob", 4, init_by_prob, "write denyoom", one_key("RW insert"),
+    RespCommand{"cms.initbyprob", 4, init_by_prob, kMayCount, "write denyoom", one_key("RW insert"),
                 "@write @slow", "cms", "7.0.0",
                 "Begins a counter that estimates how often each item came, of a given error.",
                 "key error:double probability:double"},
-    RespCommand{"cms.incrby", -4, increase, "write denyoom", one_key("RW update"), "@write @slow",
-                "cms", "7.0.0", "Counts items; tells how often each came.",
+    RespCommand{"cms.incrby", -4, increase, kMayCount, "write denyoom", one_key("RW update"),
+                "@write @slow", "cms", "7.0.0", "Counts items; tells how often each came.",
                 "key item increment:integer [item_increment...]"},
-    RespCommand{"cms.query", -3, cms_query, "readonly", one_key("RO access"), "@read @slow", "cms",
-                "7.0.0", "Tells how often items came.", "key item..."},
-    RespCommand{"cms.info", 2, cms_info, "readonly fast", one_key("RO access"), "@read @fast",
-                "cms", "7.0.0", "Tells the size of a sketch, and how much was counted.", "key"},
+    RespCommand{"cms.query", -3, cms_query, kMayRead, "readonly", one_key("RO access"),
+                "@read @slow", "cms", "7.0.0", "Tells how often items came.", "key item..."},
+    RespCommand{"cms.info", 2, cms_info, kMayRead, "readonly fast", one_key("RO access"),
+                "@read @fast", "cms", "7.0.0",
+                "Tells the size of a sketch, and how much was counted.", "key"},
 };
 
 }  // namespace

@@ -109,7 +109,8 @@ void scan(RespConnection& connection, Words words) {
       const std::string_view name = named(connection, keys.keys[i]);
       const Kind kind = keys.kinds.empty() ? Kind::sum : keys.kinds[i];
       const bool wanted = scan.type.empty() || scan.type == type_of(kind);
-      if (wanted && matches(scan.pattern, name)) found.emplace_back(name);
+      const bool seen = connection.permit().covers(keys.keys[i]);
+      if (wanted && seen && matches(scan.pattern, name)) found.emplace_back(name);
     }
     if (scan.count > 0 && scan.cursor != kListEnd && NodeClock::now() < deadline) {
       ask(connection, scan);
@@ -137,7 +138,7 @@ void keys(RespConnection& connection, Words words) {
     }
     for (const std::string& key : walk->take(step)) {
       const std::string_view name = named(connection, key);
-      if (!matches(pattern, name)) continue;
+      if (!connection.permit().covers(key) || !matches(pattern, name)) continue;
       bytes += name.size();
       found.emplace_back(name);
     }
@@ -251,6 +252,7 @@ constexpr std::array kKeyspaceCommands{
     RespCommand{"scan",
                 -2,
                 scan,
+                kMayRead,
                 "readonly",
                 {},
                 "@keyspace @read @slow",
@@ -261,6 +263,7 @@ constexpr std::array kKeyspaceCommands{
     RespCommand{"keys",
                 2,
                 keys,
+                kMayRead,
                 "readonly",
                 {},
                 "@keyspace @read @slow @dangerous",
@@ -271,6 +274,7 @@ constexpr std::array kKeyspaceCommands{
     RespCommand{"randomkey",
                 1,
                 randomkey,
+                kMayRead | kEveryKey,
                 "readonly",
                 {},
                 "@keyspace @read @slow",
@@ -280,6 +284,7 @@ constexpr std::array kKeyspaceCommands{
     RespCommand{"dbsize",
                 1,
                 dbsize,
+                kMayRead | kEveryKey,
                 "readonly fast",
                 {},
                 "@keyspace @read @fast",
@@ -289,6 +294,7 @@ constexpr std::array kKeyspaceCommands{
     RespCommand{"flushall",
                 -1,
                 flushall,
+                kMayAdminister | kEveryKey,
                 "write",
                 {},
                 "@keyspace @write @slow @dangerous",
@@ -299,6 +305,7 @@ constexpr std::array kKeyspaceCommands{
     RespCommand{"flushdb",
                 -1,
                 flushdb,
+                kMayAdminister | kEveryKey,
                 "write",
                 {},
                 "@keyspace @write @slow @dangerous",

@@ -26,9 +26,13 @@ void read_maximum(RespConnection& connection, std::string_view key) {
 }
 
 void quipu_max(RespConnection& connection, Words words) {
-  if (words.size() == 2) return read_maximum(connection, words[1]);
+  if (words.size() == 2) {
+    if (connection.permits(kMayRead, "quipu.max")) read_maximum(connection, words[1]);
+    return;
+  }
   if (words.size() > 3)
     return connection.error("ERR wrong number of arguments for 'quipu.max' command");
+  if (!connection.permits(kMayCount, "quipu.max")) return;
   const auto number = to_integer(words[2]);
   if (!number) return connection.error(kNotAnInteger);
   const std::string_view offer = connection.keep(maximum::words_of(*number));
@@ -42,8 +46,8 @@ void quipu_max(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kMaximumCommands{
-    RespCommand{"quipu.max", -2, quipu_max, "write denyoom fast", one_key("RW access update"),
-                "@write @fast", "generic", "7.0.0",
+    RespCommand{"quipu.max", -2, quipu_max, kMayTouch, "write denyoom fast",
+                one_key("RW access update"), "@write @fast", "generic", "7.0.0",
                 "Raises a counter to a number if that is greater; without one, tells it.",
                 "key [number:integer]"},
 };

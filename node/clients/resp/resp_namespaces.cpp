@@ -145,6 +145,7 @@ void write_absent(RespConnection& connection, const NamespaceReply& reply, RespW
 }
 
 void change_definition(RespConnection& connection, Words words, NamespaceAction action) {
+  if (!connection.permits_namespace(words[2])) return;
   Request request{.action = action, .name = words[2]};
   std::string wrong = read_policy(words.subspan(3), request);
   if (action == NamespaceAction::set && request.fields == 0)
@@ -170,6 +171,7 @@ void set_policy(RespConnection& connection, Words words) {
 // Drops the definition, then resets the counters. Also if it was dropped before: some may be left.
 void drop_namespace(RespConnection& connection, Words words) {
   const std::string_view name = words[2];
+  if (!connection.permits_namespace(name)) return;
   const auto all = std::make_shared<ResetAll>(connection, std::string(name) + ':');
   connection.run([&connection, all](const RespAnswer& answer, RespWriter& to) {
     if (const NamespaceReply* const dropped = answer.namespaces) {
@@ -219,13 +221,17 @@ void write_namespace(const Namespace& one, RespWriter& to) {
   one.policy.precision ? to.integer(*one.policy.precision) : to.null();
 }
 
-// `write` gets all definitions.
+// `write` gets the definitions that concern the user.
 template <class Write>
 void list(RespConnection& connection, Write write) {
   connection.run([&connection, write](const RespAnswer& answer, RespWriter& to) {
     const NamespaceReply& reply = *answer.namespaces;
     if (reply.code == Code::ok) {
-      write(reply.namespaces, to);
+      std::vector<Namespace> seen = reply.namespaces;
+      std::erase_if(seen, [&](const Namespace& one) {
+        return !connection.permit().touches_namespace(one.name);
+      });
+      write(seen, to);
     } else {
       connection.fail(to, read_error(reply.code, reply.detail));
     }
@@ -256,6 +262,7 @@ constexpr std::array kSubcommands{
         "create",
         -3,
         create_namespace,
+        kMayAdminister,
         "admin",
         {},
         kDangerous,
@@ -267,6 +274,7 @@ constexpr std::array kSubcommands{
     RespCommand{"drop",
                 3,
                 drop_namespace,
+                kMayAdminister,
                 "admin write",
                 {},
                 kDangerous,
@@ -274,11 +282,20 @@ constexpr std::array kSubcommands{
                 "7.0.0",
                 "Resets every counter of a namespace and drops its definition; tells how many.",
                 "name"},
-    RespCommand{
-        "help", 2, help, "loading stale", {}, "@slow", "server", "7.0.0", "Tells these lines."},
+    RespCommand{"help",
+                2,
+                help,
+                kAuthenticated,
+                "loading stale",
+                {},
+                "@slow",
+                "server",
+                "7.0.0",
+                "Tells these lines."},
     RespCommand{"ls",
                 2,
                 list_all,
+                kMayRead,
                 "readonly",
                 {},
                 "@slow",
@@ -288,6 +305,7 @@ constexpr std::array kSubcommands{
     RespCommand{"set",
                 -3,
                 set_policy,
+                kMayAdminister,
                 "admin",
                 {},
                 kDangerous,
@@ -300,6 +318,7 @@ constexpr std::array kSubcommands{
     RespCommand{"show",
                 3,
                 show_one,
+                kMayRead,
                 "readonly",
                 {},
                 "@slow",
@@ -313,6 +332,7 @@ constexpr std::array kNamespaceCommands{
     RespCommand{"quipu.namespace",
                 -2,
                 nullptr,
+                kAuthenticated,
                 "",
                 {},
                 "@slow",

@@ -138,7 +138,7 @@ void quipu_mget(RespConnection& connection, Words words) {
   }
   std::vector<std::string_view> keys;
   for (const std::string_view name : names) keys.push_back(connection.full_name(name));
-  read_many(connection, keys, level);
+  if (connection.permits_keys(keys)) read_many(connection, keys, level);
 }
 
 void quipu_add(RespConnection& connection, Words words) {
@@ -168,13 +168,14 @@ void quipu_reset(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kQuipuCommands{
-    RespCommand{"quipu.get", -2, quipu_get, "readonly fast", one_key("RO access"), "@read @fast",
-                "string", "7.0.0",
+    RespCommand{"quipu.get", -2, quipu_get, kMayRead, "readonly fast", one_key("RO access"),
+                "@read @fast", "string", "7.0.0",
                 "Tells a counter's total, its age in ms, and whether it is complete.",
                 "key [LOCAL|FRESH|STRONG]"},
     RespCommand{"quipu.mget",
                 -2,
                 quipu_mget,
+                kMayRead,
                 "readonly fast",
                 {},
                 "@read @fast",
@@ -182,14 +183,15 @@ constexpr std::array kQuipuCommands{
                 "7.0.0",
                 "Tells the totals of several counters, at the level asked for.",
                 "[LOCAL|FRESH|STRONG] key..."},
-    RespCommand{"quipu.add", -3, quipu_add, "write denyoom fast", one_key("RW access update"),
-                "@write @fast", "string", "7.0.0", "Adds to a counter, acknowledged as asked for.",
+    RespCommand{"quipu.add", -3, quipu_add, kMayCount, "write denyoom fast",
+                one_key("RW access update"), "@write @fast", "string", "7.0.0",
+                "Adds to a counter, acknowledged as asked for.",
                 "key amount:integer [ACK MEMORY|DISK|QUORUM] [AFFINITY name] [TOKEN session "
                 "number:integer [FLOOR floor:integer]] [AT time:integer]"},
-    RespCommand{"quipu.reset", -2, quipu_reset, "write fast", one_key("RM delete"), "@write @fast",
-                "string", "7.0.0", "Resets a counter, acknowledged as asked for.",
+    RespCommand{"quipu.reset", -2, quipu_reset, kMayReset, "write fast", one_key("RM delete"),
+                "@write @fast", "string", "7.0.0", "Resets a counter, acknowledged as asked for.",
                 "key [ACK MEMORY|DISK|QUORUM]"},
-    RespCommand{"quipu.session", 2, quipu_session, "write denyoom fast", one_key("RO"),
+    RespCommand{"quipu.session", 2, quipu_session, kMayChange, "write denyoom fast", one_key("RO"),
                 "@write @fast", "string", "7.0.0",
                 "Opens a session: with its numbers, adds that are sent again count once.", "key"},
 };

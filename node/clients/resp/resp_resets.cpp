@@ -155,13 +155,14 @@ void getdel(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kResetCommands{
-    RespCommand{"del", -2, del, "write", all_keys("RM delete"), "@keyspace @write @slow", "generic",
-                "1.0.0", "Resets counters; tells how many existed.", "key..."},
-    RespCommand{"unlink", -2, del, "write fast", all_keys("RM delete"), "@keyspace @write @fast",
-                "generic", "4.0.0", "Resets counters; tells how many existed.", "key..."},
-    RespCommand{"getdel", 2, getdel, "write fast", one_key("RW access delete"),
-                "@write @string @fast", "string", "6.2.0", "Tells a counter's total and resets it.",
-                "key"},
+    RespCommand{"del", -2, del, kMayReset, "write", all_keys("RM delete"), "@keyspace @write @slow",
+                "generic", "1.0.0", "Resets counters; tells how many existed.", "key..."},
+    RespCommand{"unlink", -2, del, kMayReset, "write fast", all_keys("RM delete"),
+                "@keyspace @write @fast", "generic", "4.0.0",
+                "Resets counters; tells how many existed.", "key..."},
+    RespCommand{"getdel", 2, getdel, kMayRead | kMayReset, "write fast",
+                one_key("RW access delete"), "@write @string @fast", "string", "6.2.0",
+                "Tells a counter's total and resets it.", "key"},
 };
 
 }  // namespace

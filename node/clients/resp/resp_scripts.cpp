@@ -34,6 +34,9 @@ class ScriptCommands {
       to.error("ERR Wrong number of args calling Redis command from script");
     } else if (rule == nullptr) {
       to.error("ERR This Redis command is not allowed from script");
+    } else if (!script_.may.has(command->needs)) {
+      to.error("NOPERM ACL failure in script: the user has no permissions to run the '" +
+               std::string(command->name) + "' command");
     } else if (script_.read_only && writes(*command)) {
       to.error("ERR Write commands are not allowed from read-only scripts.");
     } else {
@@ -79,11 +82,12 @@ void run_with_keys(RespConnection& connection, const PackedScript& script) {
   PackedCommands packed(script.read_only ? PackedForm::read_only_script : PackedForm::script,
                         connection.version());
   const std::string count = std::to_string(script.keys.size());
-  std::vector<std::string_view> words{script.text, script.prefix, count};
+  const std::string may = std::to_string(script.may.bits());
+  std::vector<std::string_view> words{script.text, script.prefix, may, count};
   words.insert(words.end(), script.keys.begin(), script.keys.end());
   words.insert(words.end(), script.args.begin(), script.args.end());
   if (!packed.add(words) || packed.bytes().size() > kMaxDecisionWords)
-    return connection.error("ERR a script has at most 2045 keys and arguments, of 256 KiB");
+    return connection.error("ERR a script has at most 2044 keys and arguments, of 256 KiB");
   Op op{.key = script.keys.front(),
         .words = connection.keep(packed.take()),
         .kind = OpKind::decide,
@@ -118,6 +122,8 @@ void evaluate(RespConnection& connection, std::string_view text, std::size_t key
     return connection.error("ERR Can not execute a script with write flag using *_ro command.");
   PackedScript script{
       .read_only = writes == Writes::refused || promise == ScriptPromise::writes_nothing,
+      // The keys that it names are permitted.
+      .may = connection.permit().rights() | kEveryKey,
       .text = text,
       .prefix = connection.prefix()};
   const auto args = words.begin() + 3 + static_cast<std::ptrdiff_t>(keys);
@@ -179,6 +185,7 @@ constexpr std::array kScriptSubcommands{
     RespCommand{"load",
                 3,
                 load,
+                kAuthenticated,
                 "noscript stale",
                 {},
                 kScriptCategories,
@@ -189,6 +196,7 @@ constexpr std::array kScriptSubcommands{
     RespCommand{"exists",
                 -3,
                 exist,
+                kAuthenticated,
                 "noscript",
                 {},
                 kScriptCategories,
@@ -199,6 +207,7 @@ constexpr std::array kScriptSubcommands{
     RespCommand{"flush",
                 -2,
                 flush,
+                kMayAdminister,
                 "noscript",
                 {},
                 kScriptCategories,
@@ -209,6 +218,7 @@ constexpr std::array kScriptSubcommands{
     RespCommand{"help",
                 2,
                 help,
+                kAuthenticated,
                 "loading stale",
                 {},
                 kScriptCategories,
@@ -219,25 +229,26 @@ constexpr std::array kScriptSubcommands{
 };
 
 constexpr std::array kScriptCommands{
-    RespCommand{"eval", -3, eval<Writes::allowed>,
+    RespCommand{"eval", -3, eval<Writes::allowed>, kAuthenticated,
                 "noscript stale skip_monitor no_mandatory_keys movablekeys",
                 counted_keys("RW access update"), kScriptCategories, "scripting", "2.6.0",
                 "Runs a Lua script about counters, as one change.", kEvalSyntax},
-    RespCommand{"evalsha", -3, evalsha<Writes::allowed>,
+    RespCommand{"evalsha", -3, evalsha<Writes::allowed>, kAuthenticated,
                 "noscript stale skip_monitor no_mandatory_keys movablekeys",
                 counted_keys("RW access update"), kScriptCategories, "scripting", "2.6.0",
                 "Runs a script that this node remembers.", kEvalShaSyntax},
-    RespCommand{"eval_ro", -3, eval<Writes::refused>,
+    RespCommand{"eval_ro", -3, eval<Writes::refused>, kAuthenticated,
                 "readonly noscript stale skip_monitor no_mandatory_keys movablekeys",
                 counted_keys("RO access"), kScriptCategories, "scripting", "7.0.0",
                 "Runs a Lua script that changes nothing.", kEvalSyntax},
-    RespCommand{"evalsha_ro", -3, evalsha<Writes::refused>,
+    RespCommand{"evalsha_ro", -3, evalsha<Writes::refused>, kAuthenticated,
                 "readonly noscript stale skip_monitor no_mandatory_keys movablekeys",
                 counted_keys("RO access"), kScriptCategories, "scripting", "7.0.0",
                 "Runs a script that this node remembers and that changes nothing.", kEvalShaSyntax},
     RespCommand{"script",
                 -2,
                 nullptr,
+                kAuthenticated,
                 "",
                 {},
                 "@slow",
@@ -278,16 +289,20 @@ ScriptEngine& RespScripts::engine() {
 
 std::optional<PackedScript> read_script(PackedReader& from) {
   std::vector<std::string_view> words, none;
-  if (!from.next(words) || words.size() < 3 || from.next(none) || !from.sound())
+  constexpr std::size_t kFixed = 4;
+  if (!from.next(words) || words.size() < kFixed || from.next(none) || !from.sound())
     return std::nullopt;
-  const auto count = to_integer(words[2]);
-  if (!count || *count < 1 || *count > static_cast<std::int64_t>(words.size()) - 3)
+  const auto may = to_integer(words[2]), count = to_integer(words[3]);
+  if (!may || *may < 0 || *may > kAllRights.bits()) return std::nullopt;
+  if (!count || *count < 1 || *count > static_cast<std::int64_t>(words.size() - kFixed))
     return std::nullopt;
   PackedScript script{.read_only = from.form() == PackedForm::read_only_script,
+                      .may = Rights(static_cast<std::uint16_t>(*may)),
                       .text = words[0],
                       .prefix = words[1]};
-  const auto end_of_keys = words.begin() + 3 + static_cast<std::ptrdiff_t>(*count);
-  script.keys.assign(words.begin() + 3, end_of_keys);
+  const auto keys = words.begin() + kFixed;
+  const auto end_of_keys = keys + static_cast<std::ptrdiff_t>(*count);
+  script.keys.assign(keys, end_of_keys);
   script.args.assign(end_of_keys, words.end());
   const auto is_sound = [&script](std::string_view key) {
     return is_key(key) && key.starts_with(script.prefix);

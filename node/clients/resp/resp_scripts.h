@@ -19,6 +19,7 @@
 
 #include "node/clients/resp/resp_packed.h"
 #include "node/clients/resp/script_engine.h"
+#include "node/users/rights.h"
 
 namespace quipu {
 
@@ -48,10 +49,12 @@ class RespScripts {
   std::unique_ptr<ScriptEngine> engine_;
 };
 
-// A packed script: one command, with the words TEXT PREFIX NUMKEYS KEY… ARG…. Keys are full names;
-// PREFIX is that of the client's database, without which the script sees them.
+// A packed script: one command, with the words TEXT PREFIX RIGHTS NUMKEYS KEY… ARG…. Keys are full
+// names; PREFIX is that of the client's database, without which the script sees them. RIGHTS are
+// the user's, as a number: the node that decides checks the script's commands.
 struct PackedScript {
   bool read_only = false;
+  Rights may = kAllRights;
   std::string_view text{}, prefix{};
   std::vector<std::string_view> keys{}, args{};
 };

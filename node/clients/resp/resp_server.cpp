@@ -73,7 +73,8 @@ void RespServer::reset_figures() {
 }
 
 Figures RespServer::own_figures() const {
-  Figures own{context.port.core()->status(NodeClock::now(), 0), figures, context.figures};
+  Figures own{context.own_status(NodeClock::now(), 0), figures, context.figures};
+  own.port.wrong_secrets = context.access.wrong_secrets;
   own.resp.commands.assign(commands.begin(), commands.end());
   own.resp.scripts = scripts.size();
   own.resp.databases = databases;

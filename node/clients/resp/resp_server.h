@@ -2,6 +2,7 @@
 // connections. Reactor thread. Outlives the connections.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "node/base/clock.h"
+#include "node/clients/client_filter.h"
 #include "node/clients/client_protocol.h"
 #include "node/clients/resp/resp_scripts.h"
 #include "node/cores/figures.h"
@@ -50,6 +52,11 @@ struct RespServer {
   Instant started = NodeClock::now();
   std::map<ClientId, RespConnection*> connections{};
   RespScripts scripts{};
+  // Has these connections ended, through all reactors of the node. Returns how many reactors will
+  // answer the question with a KeyCount: how many there were.
+  using Kill =
+      std::function<std::size_t(ClientId asker, std::uint64_t question, const ClientFilter& which)>;
+  Kill kill{};
   std::set<std::uint32_t> databases{};  // that some client has selected, without 0
   RespFigures figures{};                // without these and `commands`
   std::vector<CommandCount> commands = std::vector<CommandCount>(command_numbers());

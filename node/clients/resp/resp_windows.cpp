@@ -131,12 +131,13 @@ void quipu_rate(RespConnection& connection, Words words) {
 }
 
 constexpr std::array kWindowCommands{
-    RespCommand{"quipu.range", -2, quipu_range, "readonly", one_key("RO access"), "@read @slow",
-                "string", "7.0.0", "Tells what a counter counted in time, in steps.",
+    RespCommand{"quipu.range", -2, quipu_range, kMayRead, "readonly", one_key("RO access"),
+                "@read @slow", "string", "7.0.0", "Tells what a counter counted in time, in steps.",
                 "key [LAST span] [FROM begin:integer] [TO end:integer] [STEP step] [UNION] "
                 "[LOCAL|FRESH|STRONG]"},
-    RespCommand{"quipu.rate", -3, quipu_rate, "readonly", one_key("RO access"), "@read @slow",
-                "string", "7.0.0", "Tells how much a counter counted per second, lately.",
+    RespCommand{"quipu.rate", -3, quipu_rate, kMayRead, "readonly", one_key("RO access"),
+                "@read @slow", "string", "7.0.0",
+                "Tells how much a counter counted per second, lately.",
                 "key span [LOCAL|FRESH|STRONG]"},
 };
 

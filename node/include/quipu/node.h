@@ -80,6 +80,15 @@ class QUIPU_EXPORT Node : public Counters {
   // Connections over a lower limit stay. Error: invalid_argument, and nothing is changed.
   Status set_client_limits(const ClientPortOptions& limits);
 
+  // Reads the users file again. Connections whose user or secret is gone are ended. Error:
+  // invalid_argument, if the file is wrong: then the users stay as they were. Without a users file
+  // this does nothing. Any thread.
+  Status reload();
+  // Whether this user of the users file has this secret, and may observe the node: for a program
+  // that shows figures() to others. unauthenticated, or not_permitted, if not. Without a users file
+  // it is always ok. Any thread.
+  [[nodiscard]] Status may_observe(std::string_view user, std::string_view secret) const;
+
   // Accepts no new request, and answers later calls with `unavailable`. Then it finishes what
   // clients wait for (at most 5 s), and waits until the peers that are up have all changes; for
   // both together at most `patience`. It makes everything durable and joins the threads. A second

@@ -41,6 +41,9 @@ struct ClientPortOptions {
   bool flushall = false;             // whether FLUSHALL may reset every counter
   std::uint32_t databases = 16;      // how many SELECT knows, as in Redis
   std::size_t connections = 10'000;  // at most; see node.h
+  // The users that may connect, and what each may do (README, "Users"). Empty: everybody may do
+  // everything. The node looks at the file every 10 s, and at Node::reload().
+  std::string users_file{};
   // A client that sends nothing for this long, and waits for no answer, is disconnected. 0: never.
   std::chrono::seconds idle{0};
   // A client that begins a request and does not finish it within this time is disconnected.

@@ -46,7 +46,9 @@ log_level = "debug"
 drain_delay_ms = 100
 [admin]
 address = "0.0.0.0:7402"
+open_metrics = true
 [client]
+users_file = "/etc/quipu/users.toml"
 resp_ack = "quorum"
 flushall = true
 databases = 3

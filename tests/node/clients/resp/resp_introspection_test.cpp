@@ -64,7 +64,7 @@ TEST_P(RespIntrospection, TellsOfItself) {
        {"COMMAND LIST FILTERBY COLOUR blue", "-ERR syntax error "}});
   EXPECT_THAT(client.reply_to("COMMAND LIST"), HasSubstr("$9\r\nclient|id"));
   EXPECT_THAT(client.reply_to("CLIENT HELP"),
-              StartsWith("*19\r\n+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"
+              StartsWith("*21\r\n+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"
                          "\r\n+ID\r\n+    Tells this connection's number.\r\n"));
   const std::string get = client.reply_to("COMMAND INFO get");
   EXPECT_THAT(
