@@ -89,7 +89,8 @@ bool ClientChanges::on_values(Instant now, const Values& values, ClientEffects& 
   asking_.erase(ask.mapped().key);
   const Value* const value = values.values.empty() ? nullptr : &values.values.front();
   const bool told =
-      value != nullptr && (value->code == Code::ok || value->code == Code::out_of_range);
+      value != nullptr && (value->code == Code::ok || value->code == Code::out_of_range ||
+                           value->code == Code::not_permitted);
   const ShardIndex shards = told ? value->shards : ShardIndex{1};
   directory_.learn_usable(now, ask.mapped().key, std::max<ShardIndex>(shards, 1));
   unassign(ask.mapped().waiting);
@@ -271,6 +272,11 @@ void ClientChanges::on_session(Instant now, RemoteExecutor& at, const Done& done
     flush(now, at, effects);
     return;
   }
+  if (done.code == Code::not_permitted) {
+    while (!at.queue().empty())
+      finish(now, at.queue().begin(), Status(done.code, done.detail), effects);
+    return;
+  }
   for (ClientChange& change : at.queue()) {
     change.reason = done.code == Code::ok ? Code::unavailable : done.code;
     change.detail = done.detail;
@@ -418,6 +424,18 @@ bool ClientChanges::waiting() const {
 }
 
 // ---- the end ----
+
+void ClientChanges::on_rejected(Instant now, const Status& why, ClientEffects& effects) {
+  for (auto& [store, executor] : executors_)
+    unassigned_.splice(unassigned_.end(), executor.queue());
+  for (ChangeList* list : {&unassigned_, &resting_}) {
+    for (Entry entry = list->begin(); entry != list->end();) {
+      const Entry here = entry++;
+      here->list = list;
+      if (here->sends == 0) finish(now, here, why, effects);
+    }
+  }
+}
 
 void ClientChanges::stop(Instant now, ClientEffects& effects) {
   unlink();

@@ -63,6 +63,9 @@ class ClientChanges {
   // The connected node closes: it has carried out nothing that it has not answered. on_lost_link()
   // follows.
   void on_parted(Instant now, ClientEffects& effects);
+  // The nodes refuse the credentials. What was never sent ends with this. The rest waits for its
+  // deadline: it may have been applied.
+  void on_rejected(Instant now, const Status& why, ClientEffects& effects);
   // The connection to the node was lost: nothing can be sent until on_link, and new changes do
   // not assume that a session of that node still exists.
   void on_lost_link(Instant now, ClientEffects& effects);

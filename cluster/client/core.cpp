@@ -34,6 +34,10 @@ ClientCore::ClientCore(ClientSettings settings, Random random)
 // ---- calls ----
 
 bool ClientCore::has_room(CallId call, std::size_t more, ClientEffects& effects) const {
+  if (auto rejected = links_.rejection()) {
+    effects.complete(call, std::move(*rejected));
+    return false;
+  }
   if (in_flight() + more <= settings_.max_in_flight) return true;
   effects.complete(call, Status(Code::overloaded, "too many calls are waiting in this client"));
   return false;
@@ -304,7 +308,8 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   Status failed;
   if (value == nullptr) {
     failed = std::get<Status>(answer);
-  } else if (value->code != Code::ok && value->code != Code::out_of_range && !other_kind) {
+  } else if (value->code != Code::ok && value->code != Code::out_of_range && !other_kind &&
+             value->code != Code::not_permitted) {
     failed = Status(value->code, value->detail);
   }
   if (!failed.ok()) {
@@ -389,6 +394,12 @@ void ClientCore::on_frame(Instant now, ConnectionId connection, FrameType type, 
     if (refusal->code == Code::unavailable && links_.current() == connection)
       changes_.on_parted(now, effects);
     after(now, links_.on_refused(now, connection, *refusal, effects), effects);
+  } else if (type == FrameType::authenticated) {
+    const Result<Authenticated> answer = decode_authenticated(payload);
+    if (!answer.ok()) return break_off(now, connection, answer.status().message(), effects);
+    if (answer->code == Code::ok) return after(now, ClientLinks::Event::none, effects);
+    after(now, links_.on_refused(now, connection, {Code::unauthenticated, answer->detail}, effects),
+          effects);
   } else if (type == FrameType::config_reply) {
     const Result<ConfigReply> reply = decode_config_reply(payload);
     if (!reply.ok()) {
@@ -471,6 +482,10 @@ void ClientCore::after(Instant now, ClientLinks::Event change, ClientEffects& ef
   react(now, links_.on_tick(now, effects), effects);
   changes_.on_tick(now, effects);
   questions_.on_tick(now, effects);
+  if (const auto rejected = links_.rejection()) {
+    changes_.on_rejected(now, *rejected, effects);
+    questions_.on_rejected(*rejected, effects);
+  }
   if (!resets_.empty()) settle_resets(now, effects);
   if (changes_.take_stale()) links_.ask_config(effects);
   links_.set_waiting(now, changes_.waiting() || questions_.waiting());

@@ -103,6 +103,8 @@ class ClientCore {
   [[nodiscard]] bool usable() const { return connected() && directory_.founded(); }
   // Not usable, and trying again at once would change nothing.
   [[nodiscard]] bool exhausted() const { return !usable() && links_.exhausted(); }
+  // As ClientLinks::rejection().
+  [[nodiscard]] std::optional<Status> rejection() const { return links_.rejection(); }
   // Why it is not usable.
   [[nodiscard]] std::string trouble() const {
     return connected() ? directory_.founding() : links_.trouble();

@@ -50,8 +50,9 @@ void ClientLinks::on_connected(Instant now, ConnectionId connection, ClientEffec
   if (!is_candidate(connection)) return;
   candidate_->since = now;
   candidate_->asked = true;
-  encode(effects.frames(connection), ConfigRequest{.id = kConfigId},
-         versions_[candidate_->address]);
+  const FrameVersion version = versions_[candidate_->address];
+  encode_credentials(effects.frames(connection), settings_.credentials, version);
+  encode(effects.frames(connection), ConfigRequest{.id = kConfigId}, version);
 }
 
 ClientLinks::Event ClientLinks::on_closed(Instant now, ConnectionId connection, std::string why) {
@@ -70,7 +71,10 @@ ClientLinks::Event ClientLinks::on_refused(Instant now, ConnectionId connection,
   const bool other = versions_[address] != *version;
   versions_[address] = *version;
   const bool dials_again = other && is_candidate(connection) && redialed_ != address;
-  const Event event = give_up(now, connection, refusal.detail, effects);
+  const Event event = give_up(
+      now, connection,
+      Failure{.why = refusal.detail, .unauthenticated = refusal.code == Code::unauthenticated},
+      effects);
   if (dials_again) {  // the same address, at once, in its version
     redialed_ = address;
     failures_[address] = {};
@@ -82,8 +86,13 @@ ClientLinks::Event ClientLinks::on_refused(Instant now, ConnectionId connection,
 
 ClientLinks::Event ClientLinks::give_up(Instant now, ConnectionId connection, std::string why,
                                         ClientEffects& effects) {
+  return give_up(now, connection, Failure{std::move(why)}, effects);
+}
+
+ClientLinks::Event ClientLinks::give_up(Instant now, ConnectionId connection, Failure failure,
+                                        ClientEffects& effects) {
   if (is_current(connection) || is_candidate(connection)) effects.closes.push_back(connection);
-  return drop(now, connection, {std::move(why)});
+  return drop(now, connection, std::move(failure));
 }
 
 ClientLinks::Event ClientLinks::drop(Instant now, ConnectionId connection, Failure failure) {
@@ -132,6 +141,12 @@ bool ClientLinks::exhausted() const {
   if (untried()) return false;
   return current_ || std::none_of(failures_.begin(), failures_.end(),
                                   [](const Failure& failure) { return failure.may_answer; });
+}
+
+std::optional<Status> ClientLinks::rejection() const {
+  if (current_ || !exhausted() || std::ranges::none_of(failures_, &Failure::unauthenticated))
+    return std::nullopt;
+  return Status(Code::unauthenticated, trouble_);
 }
 
 void ClientLinks::describe_trouble() {

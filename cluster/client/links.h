@@ -11,7 +11,7 @@
 //
 // The first frame to an address is of the lowest version that this build speaks. If the node does
 // not speak that, its Refusal says what it speaks, and it is dialed again. After its ConfigReply,
-// frames have the highest common version.
+// frames have the highest common version. Credentials go before the first ConfigRequest.
 #pragma once
 
 #include <optional>
@@ -68,12 +68,16 @@ class ClientLinks {
   // way. A node that merely gave no answer in time may still answer. So without a current node,
   // such a node keeps this false.
   [[nodiscard]] bool exhausted() const;
+  // Nobody is connected, every address was tried, and some node refused the credentials:
+  // unauthenticated. Addresses are still dialed, in case an operator changes the users.
+  [[nodiscard]] std::optional<Status> rejection() const;
 
  private:
   // Why the last attempt at an address failed.
   struct Failure {
     std::string why;  // empty: not tried since the last ready node was lost
     bool may_answer = false;
+    bool unauthenticated = false;
   };
   struct Link {
     ConnectionId connection{};
@@ -83,6 +87,7 @@ class ClientLinks {
     bool asked = false;  // asked for the config
   };
 
+  Event give_up(Instant now, ConnectionId connection, Failure failure, ClientEffects& effects);
   [[nodiscard]] bool is_current(ConnectionId connection) const;
   [[nodiscard]] bool is_candidate(ConnectionId connection) const;
   [[nodiscard]] bool wants_better() const;

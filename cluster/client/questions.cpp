@@ -155,6 +155,13 @@ void ClientQuestions::give_up(Entry entry, const std::string& why, ClientEffects
   }
 }
 
+void ClientQuestions::on_rejected(const Status& why, ClientEffects& effects) {
+  for (Entry entry = asks_.begin(); entry != asks_.end();) {
+    const Entry here = entry++;
+    if (!here->second.doubt && !here->second.open) finish(here, why, effects);
+  }
+}
+
 void ClientQuestions::stop(ClientEffects& effects) {
   while (!asks_.empty()) give_up(asks_.begin(), "the client was closed", effects);
 }

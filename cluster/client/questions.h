@@ -59,6 +59,8 @@ class ClientQuestions {
   void on_link(ConnectionId link, ClientEffects& effects);
   void on_tick(Instant now, ClientEffects& effects);
   [[nodiscard]] Instant deadline() const { return next_look_; }
+  // The nodes refuse the credentials. All but changes in doubt end with this.
+  void on_rejected(const Status& why, ClientEffects& effects);
   void stop(ClientEffects& effects);
 
   [[nodiscard]] bool waiting() const { return link_ && !asks_.empty(); }

@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "protocol/instant.h"
+#include "quipu/credentials.h"
 
 namespace quipu {
 
 struct ClientSettings {
   std::vector<std::string> seeds;  // host:port; the first is preferred. REQUIRES: not empty
+
+  Credentials credentials{};
 
   // The most changes and questions together. Beyond this, a call is overloaded.
   std::size_t max_in_flight = 65'536;

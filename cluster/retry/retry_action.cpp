@@ -25,6 +25,9 @@ RetryAction retry_action(Code code, std::size_t sends) {
     default:
       break;
   }
+  // It was not carried out, and again will not help. An earlier sending may have been.
+  if (code == Code::unauthenticated || code == Code::not_permitted)
+    return once ? RetryAction::complete : RetryAction::retry;
   // The rest was refused for now, or has a code that is newer than this build.
   const bool refused = describe(code).outcome == Outcome::not_applied;
   return once && refused ? RetryAction::rebind : RetryAction::retry;

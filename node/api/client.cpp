@@ -40,6 +40,7 @@ ClientThread::ClientThread(const ClientSettings& settings, ClientJournal* journa
       journal_(journal),
       core_(with_journal(settings, journal), random_from_system()),
       seeds_(settings.seeds),
+      credentials_(settings.credentials),
       room_for_(settings.max_in_flight),
       trouble_(core_.trouble()) {}
 
@@ -63,7 +64,7 @@ void ClientThread::run() {
 bool ClientThread::wait_connected(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, clamp_timeout(timeout), [this] {
-    return connected_ || closed_;
+    return connected_ || closed_ || rejected_;
   }) && connected_;
 }
 
@@ -80,9 +81,9 @@ bool ClientThread::connected() const {
   return connected_;
 }
 
-std::string ClientThread::trouble() const {
+Status ClientThread::trouble() const {
   const std::lock_guard lock(mutex_);
-  return trouble_;
+  return {rejected_ ? Code::unauthenticated : Code::unavailable, trouble_};
 }
 
 // ---- calls ----
@@ -297,8 +298,10 @@ void ClientThread::ask_members(CallId id, StatusCall call, const ConfigReply& co
     leave();
     node.mapped().call.done(std::move(status));
   };
-  ClusterSurvey::Question question{
-      .config = config, .addresses = seeds_, .deadline = call.deadline};
+  ClusterSurvey::Question question{.config = config,
+                                   .addresses = seeds_,
+                                   .credentials = credentials_,
+                                   .deadline = call.deadline};
   const auto survey = std::make_shared<ClusterSurvey>(io_, std::move(question), done);
   surveys_.emplace(id, Survey{std::move(call), survey});
   survey->start();
@@ -308,14 +311,16 @@ void ClientThread::tell_state() {
   const bool connected = core_.connected();
   const bool usable = core_.usable();
   const bool exhausted = core_.exhausted();
+  const bool rejected = core_.rejection().has_value();
   std::string trouble = usable ? std::string() : core_.trouble();
   const std::lock_guard lock(mutex_);
   if (connected == connected_ && usable == usable_ && exhausted == exhausted_ &&
-      trouble == trouble_)
+      rejected == rejected_ && trouble == trouble_)
     return;
   connected_ = connected;
   usable_ = usable;
   exhausted_ = exhausted;
+  rejected_ = rejected;
   trouble_ = std::move(trouble);
   changed_.notify_all();
 }
@@ -398,11 +403,12 @@ Result<std::unique_ptr<Client>> Client::connect(const ClientOptions& options) {
   if (!seeds.ok()) return seeds.status();
   ClientSettings settings;
   settings.seeds = std::move(*seeds);
+  settings.credentials = options.credentials;
   auto thread = std::make_shared<ClientThread>(settings);
   thread->start();
   auto impl = std::make_shared<Impl>(thread);
   if (!thread->wait_connected(options.connect_timeout)) {
-    return Status(Code::unavailable, thread->trouble());
+    return thread->trouble();
   }
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }

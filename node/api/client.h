@@ -62,7 +62,7 @@ class ClientThread final : public CounterBackend {
   // ---- the client's thread, or once closed ----
   [[nodiscard]] const ClientCore& core() const { return core_; }
 
-  [[nodiscard]] std::string trouble() const;
+  [[nodiscard]] Status trouble() const;
 
  private:
   void run();
@@ -105,6 +105,7 @@ class ClientThread final : public CounterBackend {
   bool stopped_ = false;
 
   const std::vector<std::string> seeds_;
+  const Credentials credentials_;
   const std::size_t room_for_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -116,7 +117,8 @@ class ClientThread final : public CounterBackend {
   bool connected_ = false;
   bool usable_ = false;
   bool exhausted_ = false;
-  std::string trouble_;  // empty while usable
+  bool rejected_ = false;  // the nodes refuse the credentials
+  std::string trouble_;    // empty while usable
 };
 
 // The addresses in `seeds`, each of which may be a list with commas. invalid_argument: the

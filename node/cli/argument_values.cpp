@@ -1,5 +1,6 @@
 #include "node/cli/argument_values.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include "node/base/time_text.h"
 #include "node/cli/ingest_line.h"
 #include "node/cli/output.h"
+#include "node/cli/secret_file.h"
 #include "node/net/address.h"
+#include "node/settings/variables.h"
 #include "protocol/ids.h"
 #include "protocol/namespace.h"
 
@@ -92,6 +95,35 @@ std::vector<std::string> nodes_of(const std::optional<std::vector<std::string>>&
   Result<std::vector<std::string>> sound = sound_seeds(nodes);
   if (sound.ok()) return std::move(*sound);
   throw Usage{(given ? "--node: " : "QUIPU_NODES: ") + printable(sound.status().detail())};
+}
+
+std::vector<std::string> split_list(std::string_view list) {
+  std::vector<std::string> all;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (comma > 0) all.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return all;
+}
+
+Credentials credentials_of(const std::optional<std::string>& user,
+                           const std::optional<std::string>& secret_file) {
+  const auto given = [](const std::optional<std::string>& flag, const char* variable) {
+    return flag ? flag : read_variable(variable);
+  };
+  const auto name = given(user, "QUIPU_USER");
+  const auto file = given(secret_file, "QUIPU_SECRET_FILE");
+  if (!file || file->empty()) {
+    if (!name) return {};
+    throw Usage{"the user " + printable(*name) +
+                " needs its secret: give --secret-file, or QUIPU_SECRET_FILE"};
+  }
+  Result<std::string> secret = read_secret_file(*file);
+  if (!secret.ok()) throw Usage{printable(secret.status().detail())};
+  Credentials credentials{.secret = std::move(*secret)};
+  if (name) credentials.user = *name;
+  return credentials;
 }
 
 }  // namespace quipu::cli

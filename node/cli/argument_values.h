@@ -7,8 +7,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "quipu/credentials.h"
 #include "quipu/namespace.h"
 
 namespace quipu::cli {
@@ -64,5 +66,11 @@ std::map<std::string, std::optional<Choice>> or_default(
 // The default, then QUIPU_NODES, then --node. Each replaces the one before.
 [[nodiscard]] std::vector<std::string> nodes_of(
     const std::optional<std::vector<std::string>>& given);
+
+// "a,b": its parts that are not empty.
+[[nodiscard]] std::vector<std::string> split_list(std::string_view list);
+// From the flags, else from QUIPU_USER and QUIPU_SECRET_FILE. Throws Usage.
+[[nodiscard]] Credentials credentials_of(const std::optional<std::string>& user,
+                                         const std::optional<std::string>& secret_file);
 
 }  // namespace quipu::cli

@@ -73,6 +73,8 @@ constexpr const char* kExitCodes =
 struct Raw {
   std::optional<std::vector<std::string>> nodes;
   std::optional<std::string> timeout;
+  std::optional<std::string> user, secret_file;
+  std::optional<std::string> may, prefixes;
   std::string output = "table";
   std::optional<std::string> ack;
   std::string level = "local";
@@ -140,7 +142,9 @@ bool wants_json(int count, const char* const* arguments) {
 // The first word that is not an option of all commands; end() if there is none.
 std::vector<std::string>::iterator command_in(std::vector<std::string>& words) {
   for (auto word = words.begin(); word != words.end(); ++word) {
-    if (*word == "--node" || *word == "--timeout" || *word == "--output" || *word == "-o") {
+    constexpr std::array kWithValue{"--node",        "--timeout", "--user",
+                                    "--secret-file", "--output",  "-o"};
+    if (std::ranges::find(kWithValue, *word) != kWithValue.end()) {
       if (++word == words.end()) break;  // its value
     } else if (!word->starts_with('-')) {
       return word;
@@ -206,7 +210,10 @@ class Arguments {
     app_.parse(std::move(words));
     check_extras();
     Parsed parsed;
-    if (!config_->parsed()) parsed.environment.nodes = nodes_of(raw_.nodes);
+    if (!config_->parsed() && !user_->parsed()) {
+      parsed.environment.nodes = nodes_of(raw_.nodes);
+      parsed.environment.credentials = credentials_of(raw_.user, raw_.secret_file);
+    }
     if (raw_.timeout)
       parsed.environment.timeout = check_duration("--timeout", *raw_.timeout, kMaxTimeout);
     parsed.environment.json =
@@ -364,11 +371,18 @@ class Arguments {
     add_text(app_, "--timeout", raw_.timeout,
              "how long to wait, such as 500ms, 5s or 2m (default: 5s; ingest: 30s)")
         .type_name("DURATION");
+    add_text(app_, "--user", raw_.user,
+             "the user of the nodes' users file (default: QUIPU_USER, else default)")
+        .type_name("NAME");
+    add_text(app_, "--secret-file", raw_.secret_file,
+             "a file with the user's secret (default: QUIPU_SECRET_FILE)")
+        .type_name("FILE");
     app_.add_option("-o,--output", raw_.output, "table or json (default: table)")
         ->type_name("FORMAT");
     describe_changes();
     describe_questions();
     describe_config();
+    describe_users();
     describe_ingest();
     describe_namespaces();
     describe_bench();
@@ -392,7 +406,7 @@ class Arguments {
   // For the help of each command, which shows only the command's own options.
   [[nodiscard]] std::string common_options() const {
     std::vector<const CLI::Option*> options;
-    for (const char* const name : {"--node", "--timeout", "--output"})
+    for (const char* const name : {"--node", "--timeout", "--user", "--secret-file", "--output"})
       options.push_back(app_.get_option(name));
     return PlainHelp().make_group("Options of all commands", false, std::move(options)) + "\n" +
            kExitCodes;
@@ -477,6 +491,28 @@ class Arguments {
     command.add_flag(
         "--local", raw_.local,
         "ask this node's memory\n(default: what the counter's namespace says, else --local)");
+  }
+
+  void describe_users() {
+    user_->require_subcommand(0, 1);
+    CLI::App* const make = user_->add_subcommand(
+        "new", "make a user for quipud's users file: its table on stdout, its secret on stderr");
+    make->add_option("NAME", user_new_command_.name, "the user's name")->required();
+    add_text(*make, "--may", raw_.may,
+             "what the user may do, with commas: read, count, reset, observe, admin")
+        .type_name("PERMISSIONS");
+    add_text(*make, "--keys", raw_.prefixes,
+             "prefixes of the keys that it may use, with commas (default: all keys)")
+        .type_name("PREFIXES");
+    make->add_flag("--secret-stdin", user_new_command_.secret_from_stdin,
+                   "take the secret from standard input: at least 20 random characters");
+  }
+
+  UserNewCommand user_new_command() {
+    if (!raw_.may) throw Usage{"--may is needed: read, count, reset, observe, admin"};
+    user_new_command_.may = split_list(*raw_.may);
+    if (raw_.prefixes) user_new_command_.keys = split_list(*raw_.prefixes);
+    return user_new_command_;
   }
 
   // With quipud's own flags, so that a quipud command line can be checked.
@@ -636,8 +672,10 @@ class Arguments {
     if (namespace_->parsed()) return namespace_command();
     if (!cluster_->get_subcommands().empty()) return StatusCommand{};
     if (!config_->get_subcommands().empty()) return config_show_command_;
+    if (!user_->get_subcommands().empty()) return user_new_command();
     if (cluster_->parsed()) throw Usage{"write quipu cluster status (see quipu cluster --help)"};
     if (config_->parsed()) throw Usage{"write quipu config show (see quipu config --help)"};
+    if (user_->parsed()) throw Usage{"write quipu user new (see quipu user --help)"};
     throw Usage{kCommands};
   }
 
@@ -923,6 +961,7 @@ class Arguments {
   CLI::App* list_ = namespace_->add_subcommand("ls", "list all namespaces and their settings");
   CLI::App* cluster_ = app_.add_subcommand("cluster", "look at the cluster");
   CLI::App* config_ = app_.add_subcommand("config", "look at quipud's settings");
+  CLI::App* user_ = app_.add_subcommand("user", "make users for quipud's users file");
   CLI::App* bench_ =
       app_.add_subcommand("bench", "measure how many adds or reads a running cluster does");
 
@@ -936,6 +975,7 @@ class Arguments {
   ListCommand list_command_;
   IngestCommand ingest_command_;
   ConfigShowCommand config_show_command_;
+  UserNewCommand user_new_command_;
   BenchCommand bench_command_;
 };
 
@@ -982,6 +1022,7 @@ std::string_view name_of(const Command& command) {
     std::string_view operator()(const StatusCommand&) const { return "cluster status"; }
     std::string_view operator()(const ConfigShowCommand&) const { return "config show"; }
     std::string_view operator()(const BenchCommand&) const { return "bench"; }
+    std::string_view operator()(const UserNewCommand&) const { return "user new"; }
   };
   return std::visit(Name{}, command);
 }

@@ -13,7 +13,7 @@ using Command =
                  ItemBeginCommand, FrequencyQueryCommand, TopListCommand, RangeCommand,
                  ResetCommand, ShardsCommand, ListCommand, IngestCommand, NamespaceChangeCommand,
                  NamespaceDropCommand, NamespaceShowCommand, NamespaceListCommand, StatusCommand,
-                 ConfigShowCommand, BenchCommand>;
+                 ConfigShowCommand, UserNewCommand, BenchCommand>;
 
 struct Parsed {
   Environment environment;

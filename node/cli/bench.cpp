@@ -47,7 +47,8 @@ class BenchThread {
       : environment_(environment), command_(command), control_(control) {}
 
   void add_connection(std::uint64_t seed) {
-    connections_.push_back(std::make_unique<BenchConnection>(io_, command_, phase_, result_, seed));
+    connections_.push_back(
+        std::make_unique<BenchConnection>(io_, environment_, command_, phase_, result_, seed));
     nodes_.push_back(seed % environment_.nodes.size());
   }
 

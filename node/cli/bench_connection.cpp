@@ -11,9 +11,15 @@ void BenchResult::add(const BenchResult& other) {
   broken += other.broken;
 }
 
-BenchConnection::BenchConnection(asio::io_context& io, const BenchCommand& command,
-                                 const Phase& phase, BenchResult& result, std::uint64_t seed)
-    : command_(command), phase_(phase), result_(result), random_(seed), slots_(command.pipeline) {
+BenchConnection::BenchConnection(asio::io_context& io, const Environment& environment,
+                                 const BenchCommand& command, const Phase& phase,
+                                 BenchResult& result, std::uint64_t seed)
+    : environment_(environment),
+      command_(command),
+      phase_(phase),
+      result_(result),
+      random_(seed),
+      slots_(command.pipeline) {
   connection_ = std::make_shared<ClientConnection>(
       io, ClientConnection::Events{
               .connected = [this] { on_connected(); },
@@ -34,6 +40,7 @@ void BenchConnection::close() {
 }
 
 void BenchConnection::on_connected() {
+  encode_credentials(frames_, environment_.credentials, spoken_versions().from);
   if (!command_.tokens) return fill();
   Op op;
   op.id = slots_.size() + 1;
@@ -71,6 +78,10 @@ void BenchConnection::on_frame(const FrameDecoder::Frame& frame) {
   } else if (frame.type == FrameType::values) {
     const Result<Values> values = decode_values(frame.payload);
     if (values.ok()) return on_values(*values);
+  } else if (frame.type == FrameType::authenticated) {
+    const Result<Authenticated> answer = decode_authenticated(frame.payload);
+    if (answer.ok() && answer->code == Code::ok) return;
+    if (answer.ok()) return fail(Status(answer->code, answer->detail).message());
   } else if (frame.type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(frame.payload);
     if (refusal.ok()) return fail(reason(*refusal));

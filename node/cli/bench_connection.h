@@ -42,8 +42,8 @@ class BenchConnection {
     bool stopping = false;
   };
   // All but `seed` must outlive it.
-  BenchConnection(asio::io_context& io, const BenchCommand& command, const Phase& phase,
-                  BenchResult& result, std::uint64_t seed);
+  BenchConnection(asio::io_context& io, const Environment& environment, const BenchCommand& command,
+                  const Phase& phase, BenchResult& result, std::uint64_t seed);
 
   void dial(const Address& node);
   // A connection that has not started by now is broken.
@@ -71,6 +71,7 @@ class BenchConnection {
   void on_closed(const std::string& why);
   void fail(const std::string& why);
 
+  const Environment& environment_;
   const BenchCommand& command_;
   const Phase& phase_;
   BenchResult& result_;

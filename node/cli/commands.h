@@ -152,6 +152,14 @@ struct ConfigShowCommand {
 };
 int run(const Environment& environment, const ConfigShowCommand& command);
 
+struct UserNewCommand {
+  std::string name;
+  std::vector<std::string> may;
+  std::optional<std::vector<std::string>> keys;  // prefixes; nullopt: all keys
+  bool secret_from_stdin = false;
+};
+int run(const Environment& environment, const UserNewCommand& command);
+
 struct BenchCommand {
   enum class What { adds, reads };
   What what = What::adds;

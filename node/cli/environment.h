@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "quipu/credentials.h"
 #include "quipu/status.h"
 
 namespace quipu::cli {
@@ -13,6 +14,7 @@ struct Environment {
   // host:port, the first preferred. Valid, and not empty if the command asks a node.
   std::vector<std::string> nodes;
   std::chrono::milliseconds timeout{5000};
+  Credentials credentials{};
   bool json = false;
 };
 

@@ -412,7 +412,8 @@ class Ingest {
 // The state for the cluster that answers.
 Result<std::unique_ptr<IngestState>> open_state(const Environment& environment,
                                                 const IngestCommand& command) {
-  const Result<Reached> reached = open_any(environment.nodes, environment.timeout);
+  const Result<Reached> reached =
+      open_any(environment.nodes, environment.timeout, environment.credentials);
   if (!reached.ok()) return unreachable(reached.status());
   return IngestState::open(command.resume, {reached->config.cluster, reached->config.placement_key},
                            {command.kind, command.key});
@@ -447,6 +448,7 @@ class IngestRun {
     Interrupts interrupts;
     ClientSettings settings;
     settings.seeds = environment_.nodes;
+    settings.credentials = environment_.credentials;
     settings.wait_for_room = true;
     std::unique_ptr<IngestState> state;
     if (!command_.resume.empty()) {

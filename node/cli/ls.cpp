@@ -40,13 +40,16 @@ bool hears_all(NodeSession& session, const std::string& key_of_its_own) {
 }
 
 bool hears_all(const ConfigReply& config, const MemberInfo& member, const std::string& key,
-               std::chrono::milliseconds timeout) {
-  NodeSession session(timeout);
+               std::chrono::milliseconds timeout, const Credentials& credentials) {
+  NodeSession session(timeout, credentials);
   return session.open(config, member).ok() && hears_all(session, key);
 }
 
 // Why the view of the asked node is not complete.
-std::string deafness(NodeSession& session, const MemberInfo& asked) {
+std::string deafness(NodeSession& session, const MemberInfo& asked, const std::string& key) {
+  const Result<Value> value = session.read(key);
+  if (value.ok() && value->code == Code::not_permitted)
+    return "this user may not ask whether the list is complete";
   std::vector<std::string> silent;
   const Result<StatusReply> status = session.status(asked);
   for (const PeerStatus& peer : status.ok() ? status->peers : std::vector<PeerStatus>()) {
@@ -68,12 +71,12 @@ std::string incomplete(const Environment& environment, Reached& reached) {
     if (owners.owned_by(i).empty()) continue;
     const std::string key = key_owned_by(config, owners, i);
     if (member.node == config.node) {
-      if (!hears_all(*reached.session, key)) return deafness(*reached.session, member);
+      if (!hears_all(*reached.session, key)) return deafness(*reached.session, member, key);
       if (owners.owned_by(i) == Partitions::all()) return {};
       continue;
     }
     asked.emplace_back(member.name, std::async(std::launch::async, [&, key] {
-                         return hears_all(config, member, key, patience);
+                         return hears_all(config, member, key, patience, environment.credentials);
                        }));
   }
   std::vector<std::string> deaf;
@@ -117,7 +120,8 @@ struct Listed {
 };
 
 Listed list(const Environment& environment, const ListCommand& command) {
-  Result<Reached> reached = open_any(environment.nodes, environment.timeout);
+  Result<Reached> reached =
+      open_any(environment.nodes, environment.timeout, environment.credentials);
   if (!reached.ok()) {
     const Status why = unreachable(reached.status());
     complain(why.detail());

@@ -120,6 +120,7 @@ class Drop {
   Dropped run() {
     ClientSettings settings;
     settings.seeds = environment_.nodes;
+    settings.credentials = environment_.credentials;
     const OpenClient client(settings);
     dropped_.status = wait_usable(client.thread(), environment_.timeout, interrupts_);
     dropped_.began = dropped_.status.ok();

@@ -17,16 +17,18 @@ using std::chrono::milliseconds;
 // Why no node answers, by address.
 class Failures {
  public:
-  void add(const std::string& node, const std::string& why) {
-    text_ += (text_.empty() ? "" : "; ") + node + ": " + why;
+  void add(const std::string& node, const Status& why) {
+    text_ += (text_.empty() ? "" : "; ") + node + ": " + why.detail();
+    if (why.code() == Code::unauthenticated) code_ = why.code();
     ++count_;
   }
   [[nodiscard]] Status status() const {
-    return {Code::unavailable, (count_ == 1 ? "no node answers at " : "no node answers: ") + text_};
+    return {code_, (count_ == 1 ? "no node answers at " : "no node answers: ") + text_};
   }
 
  private:
   std::string text_;
+  Code code_ = Code::unavailable;
   std::size_t count_ = 0;
 };
 
@@ -64,6 +66,7 @@ Status NodeSession::open(const std::string& address) {
                                .closed = [this](std::string why) { broken_ = std::move(why); },
                                .frame = [this](const FrameDecoder::Frame& frame) { take(frame); },
                                .turn_over = [] {}});
+  introduced_ = false;
   connection_->dial(*parsed);
   return wait(connected_);
 }
@@ -92,7 +95,13 @@ Status NodeSession::wait(const bool& done) {
   return done ? Status() : Status(Code::unavailable, *broken_);
 }
 
+// That the credentials were accepted is no answer to a question.
 void NodeSession::take(const FrameDecoder::Frame& frame) {
+  if (frame.type == FrameType::authenticated) {
+    const Result<Authenticated> answer = decode_authenticated(frame.payload);
+    if (answer.ok() && answer->code == Code::ok) return;
+  }
+  if (answered_) return;
   answered_ = true;
   type_ = frame.type;
   size_ = frame.payload.size();
@@ -106,18 +115,24 @@ Result<Payload> NodeSession::ask(const std::string& request, FrameType answer) {
     QUIPU_CHECK(connection_ != nullptr && connected_, "a node is asked once it is connected");
     answered_ = false;
     std::string frame;
+    if (!std::exchange(introduced_, true)) encode_credentials(frame, credentials_, version_);
     encode_again(frame, request, version_);
     connection_->send(std::move(frame));
     connection_->flush();
     if (Status waited = wait(answered_); !waited.ok()) return waited;
     const Payload payload(reinterpret_cast<const std::byte*>(words_.data()), size_);
     if (type_ == answer) return payload;
+    if (type_ == FrameType::authenticated)
+      return Status(Code::unauthenticated, "it refused the user or the secret");
     const Result<Refusal> refusal = decode_refusal(payload);
     if (type_ != FrameType::refusal || !refusal.ok())
       return Status(Code::unavailable, "it answered something else");
     const auto version = common_version(refusal->by.frames, spoken_versions());
     if (again || !version || *version == version_)
-      return Status(Code::unavailable, reason(*refusal));
+      return Status(refusal->code == Code::unauthenticated || refusal->code == Code::not_permitted
+                        ? refusal->code
+                        : Code::unavailable,
+                    reason(*refusal));
     version_ = *version;
     connection_->close();
     connected_ = false;
@@ -170,14 +185,15 @@ Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) 
   return payload.ok() ? decode_keys(*payload) : Result<Keys>(payload.status());
 }
 
-Result<Reached> open_any(const std::vector<std::string>& nodes, milliseconds timeout) {
+Result<Reached> open_any(const std::vector<std::string>& nodes, milliseconds timeout,
+                         const Credentials& credentials) {
   const auto deadline = Clock::now() + timeout;
   const milliseconds patience = std::min(timeout, kPatience);
   for (;;) {
     Failures failures;
     bool may_answer = false;
     for (const std::string& node : nodes) {
-      auto session = std::make_unique<NodeSession>(patience);
+      auto session = std::make_unique<NodeSession>(patience, credentials);
       const Status opened = session->open(node);
       Result<ConfigReply> config = opened.ok() ? session->config() : Result<ConfigReply>(opened);
       if (config.ok()) {
@@ -185,19 +201,20 @@ Result<Reached> open_any(const std::vector<std::string>& nodes, milliseconds tim
         return Reached{std::move(session), std::move(*config)};
       }
       may_answer |= session->timed_out();
-      failures.add(node, config.status().detail());
+      failures.add(node, config.status());
     }
     if (!may_answer || Clock::now() + patience > deadline) return failures.status();
   }
 }
 
-Result<ConfigReply> ask_config(const std::vector<std::string>& nodes, milliseconds timeout) {
-  Result<Reached> first = open_any(nodes, timeout);
+Result<ConfigReply> ask_config(const std::vector<std::string>& nodes, milliseconds timeout,
+                               const Credentials& credentials) {
+  Result<Reached> first = open_any(nodes, timeout, credentials);
   if (!first.ok()) return first.status();
   ConfigReply found = std::move(first->config);
   for (const std::string& node : nodes) {
     if (knows_all_addresses(found)) break;
-    const Result<Reached> other = open_any({node}, std::min(timeout, kPatience));
+    const Result<Reached> other = open_any({node}, std::min(timeout, kPatience), credentials);
     if (other.ok() && other->config.cluster == found.cluster)
       learn_addresses(found, other->config, node);
   }

@@ -20,7 +20,8 @@ inline constexpr std::chrono::milliseconds kPatience{1000};
 class NodeSession {
  public:
   // `timeout` is for each request, and for connecting.
-  explicit NodeSession(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  NodeSession(std::chrono::milliseconds timeout, Credentials credentials)
+      : timeout_(timeout), credentials_(std::move(credentials)) {}
   ~NodeSession();
   NodeSession(const NodeSession&) = delete;
   NodeSession& operator=(const NodeSession&) = delete;
@@ -48,6 +49,8 @@ class NodeSession {
   void take(const FrameDecoder::Frame& frame);
 
   std::chrono::milliseconds timeout_;
+  const Credentials credentials_;
+  bool introduced_ = false;  // they were sent
   asio::io_context io_{1};
   std::shared_ptr<ClientConnection> connection_;
   std::string address_;
@@ -68,13 +71,16 @@ struct Reached {
 };
 
 // The first of `nodes` that answers. If a node does not answer within a second, the next one is
-// asked, and this one again while there is time. unavailable: the text names all of them.
+// asked, and this one again while there is time. unavailable, or unauthenticated: the text names
+// all of them.
 [[nodiscard]] Result<Reached> open_any(const std::vector<std::string>& nodes,
-                                       std::chrono::milliseconds timeout);
+                                       std::chrono::milliseconds timeout,
+                                       const Credentials& credentials);
 
 // The config, from the first of `nodes` that answers. A member without a client address gets
 // the one of `nodes` at which it answers.
 [[nodiscard]] Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
-                                             std::chrono::milliseconds timeout);
+                                             std::chrono::milliseconds timeout,
+                                             const Credentials& credentials);
 
 }  // namespace quipu::cli

@@ -17,6 +17,7 @@ OpenClient::~OpenClient() { thread_->close(); }
 Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment) {
   ClientSettings settings;
   settings.seeds = environment.nodes;
+  settings.credentials = environment.credentials;
   auto client = std::make_unique<OpenClient>(settings);
   const auto reach = client->thread().wait_usable(environment.timeout);
   if (reach == ClientThread::Reach::usable) return client;
@@ -27,7 +28,8 @@ Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment) 
 
 Status unusable(const ClientThread& client, ClientThread::Reach reach,
                 std::chrono::milliseconds timeout) {
-  const Status why(Code::unavailable, client.trouble());
+  const Status why = client.trouble();
+  if (why.code() == Code::unauthenticated) return {why.code(), why.message()};
   if (!client.connected() && reach == ClientThread::Reach::trying)
     return {why.code(),
             why.detail() + " (gave up after " + for_people(timeout) + ": see --timeout)"};
@@ -49,6 +51,7 @@ Status wait_usable(ClientThread& client, std::chrono::milliseconds timeout,
 }
 
 Status unreachable(const Status& why) {
+  if (why.code() == Code::unauthenticated) return {why.code(), why.message()};
   return {why.code(), why.detail() + " (start quipud there, or name another node with --node)"};
 }
 

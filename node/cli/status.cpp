@@ -24,8 +24,8 @@ struct MemberStatus {
 };
 
 Result<StatusReply> ask_status(const ConfigReply& config, const MemberInfo& member,
-                               std::chrono::milliseconds timeout) {
-  NodeSession session(timeout);
+                               const Environment& environment) {
+  NodeSession session(environment.timeout, environment.credentials);
   Status opened = session.open(config, member);
   if (!opened.ok()) return opened;
   return session.status(member);
@@ -34,8 +34,8 @@ Result<StatusReply> ask_status(const ConfigReply& config, const MemberInfo& memb
 std::vector<MemberStatus> ask_all(const Environment& environment, const ConfigReply& config) {
   std::vector<std::future<Result<StatusReply>>> asked;
   for (const MemberInfo& member : config.members) {
-    asked.push_back(std::async(std::launch::async,
-                               [&] { return ask_status(config, member, environment.timeout); }));
+    asked.push_back(
+        std::async(std::launch::async, [&] { return ask_status(config, member, environment); }));
   }
   std::vector<MemberStatus> all;
   for (std::size_t i = 0; i < asked.size(); ++i) all.push_back({config.members[i], asked[i].get()});
@@ -147,6 +147,7 @@ nlohmann::json to_json(const MemberStatus& one) {
                       {"clock_ms", nullptr},
                       {"clock_trusted", nullptr},
                       {"clock_doubt", nullptr},
+                      {"users_digest", nullptr},
                       {"peers", nlohmann::json::array()},
                       {"stats", nlohmann::json::object()}};
   put_status(json, one.status.status());
@@ -155,6 +156,7 @@ nlohmann::json to_json(const MemberStatus& one) {
   json["clock_ms"] = clock_json(one.status->clock_ms);
   if (one.status->clock_trusted) json["clock_trusted"] = *one.status->clock_trusted;
   json["clock_doubt"] = one.status->clock_doubt;
+  json["users_digest"] = one.status->users;
   // As text: many readers of JSON cannot hold 64 bits.
   json["store"] = std::to_string(raw(one.status->store));
   for (const PeerStatus& peer : one.status->peers) json["peers"].push_back(to_json(peer));
@@ -234,10 +236,16 @@ void show_stats(const std::vector<MemberStatus>& all) {
 }  // namespace
 
 int run(const Environment& environment, const StatusCommand&) {
-  ClusterStatus cluster{ask_config(environment.nodes, environment.timeout)};
+  ClusterStatus cluster{
+      ask_config(environment.nodes, environment.timeout, environment.credentials)};
   if (cluster.config.ok()) {
     cluster.members = ask_all(environment, *cluster.config);
     cluster.without_majority = without_majority(*cluster.config, cluster.members);
+    // That is about the user, and says nothing about the members.
+    const auto refused = std::ranges::find_if(cluster.members, [](const MemberStatus& one) {
+      return one.status.status().code() == Code::not_permitted;
+    });
+    if (refused != cluster.members.end()) cluster.config = refused->status.status();
   } else {
     cluster.config = unreachable(cluster.config.status());
   }

@@ -22,6 +22,13 @@ MemberStatus::Peer to_peer(const PeerStatus& told) {
   return peer;
 }
 
+// The credentials were. Its answer to the question follows.
+bool accepted(const FrameDecoder::Frame& frame) {
+  if (frame.type != FrameType::authenticated) return false;
+  const Result<Authenticated> answer = decode_authenticated(frame.payload);
+  return answer.ok() && answer->code == Code::ok;
+}
+
 Status no_status(std::string why) { return {Code::unavailable, std::move(why)}; }
 
 }  // namespace
@@ -84,6 +91,7 @@ void take_status(MemberStatus& member, const StatusReply& reply) {
   member.clock = clock_of(reply.clock_ms);
   member.clock_trusted = reply.clock_trusted;
   member.clock_doubt = reply.clock_doubt;
+  member.users_digest = reply.users;
   member.store = raw(reply.store);
   member.peers.clear();
   for (const PeerStatus& peer : reply.peers) member.peers.push_back(to_peer(peer));
@@ -123,6 +131,7 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
       .connected =
           [self, target, node, version] {
             std::string request;
+            encode_credentials(request, self->question_.credentials, version);
             encode(request, StatusRequest{.id = 1, .node = node}, version);
             self->targets_[target].connection->send(std::move(request));
             self->targets_[target].connection->flush();
@@ -131,6 +140,7 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
       .frame =
           [self, target](const FrameDecoder::Frame& frame) {
             const Target asked = self->targets_[target];
+            if (accepted(frame)) return;
             if (const auto other = version_after(asked, frame))
               self->ask(asked.address, asked.member, *other, true);
             self->end(target, self->take_answer(asked, frame));
@@ -146,6 +156,10 @@ Status ClusterSurvey::take_answer(const Target& target, const FrameDecoder::Fram
   if (frame.type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(frame.payload);
     return no_status(refusal.ok() ? reason(*refusal) : "it refused the question");
+  }
+  if (frame.type == FrameType::authenticated) {
+    const Result<Authenticated> answer = decode_authenticated(frame.payload);
+    return {Code::unauthenticated, answer.ok() ? answer->detail : "it refused the credentials"};
   }
   if (frame.type != FrameType::status_reply) return no_status("it answered something else");
   const Result<StatusReply> reply = decode_status_reply(frame.payload);

@@ -32,6 +32,7 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
     ConfigReply config{};                  // has the members
     std::vector<StatusReply> known{};      // of members that need not be asked
     std::vector<std::string> addresses{};  // where the other members may be
+    Credentials credentials{};             // for all of them
     Instant deadline{};
   };
   using Done = std::function<void(ClusterStatus)>;

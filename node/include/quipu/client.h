@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "quipu/counters.h"
+#include "quipu/credentials.h"
 
 namespace quipu {
 
@@ -30,6 +31,9 @@ struct ClientOptions {
   // first seed is preferred while it answers.
   std::vector<std::string> seeds{};
   std::chrono::milliseconds connect_timeout{5000};
+  // Who this program is, if the nodes have a users file. A call that its user may not make ends
+  // with not_permitted.
+  Credentials credentials{};
 };
 
 // counters.h has the calls that a Client shares with a Node. Every call is thread-safe, except the
@@ -37,7 +41,8 @@ struct ClientOptions {
 class QUIPU_EXPORT Client : public Counters {
  public:
   // Blocks until the first node answers. The caller owns the Client. Errors: unavailable (no seed
-  // answered within connect_timeout), invalid_argument (no seeds, or malformed ones).
+  // answered within connect_timeout), unauthenticated (the nodes refuse the credentials),
+  // invalid_argument (no seeds, or malformed ones).
   static Result<std::unique_ptr<Client>> connect(const ClientOptions& options);
   // Calls that still wait answer in_doubt or unavailable.
   ~Client();

@@ -41,6 +41,8 @@ struct MemberStatus {
   std::optional<std::chrono::milliseconds> clock{};
   std::optional<bool> clock_trusted{};  // by the member itself. None: unknown
   std::string clock_doubt{};            // why not, for people
+  // 8 hex digits, equal on members that have the same users. Empty: it has no users file.
+  std::string users_digest{};
   std::vector<Peer> peers{};
   std::map<std::string, std::uint64_t> figures{};  // counts and sizes of this member, by name
 };
