@@ -1,9 +1,11 @@
 #include "node/admin/admin_port.h"
 
 #include <microhttpd.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -19,6 +21,15 @@ namespace {
 constexpr unsigned kConnections = 64;
 constexpr unsigned kSeconds = 5;
 constexpr std::size_t kRequestBytes = 8 << 10;
+
+// For people.
+std::string text_of(const sockaddr* address) {
+  std::array<char, NI_MAXHOST> host{};
+  const socklen_t size = address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  const int failed =
+      ::getnameinfo(address, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
+  return failed == 0 ? host.data() : "unknown";
+}
 
 // The bytes of an address by which its connections are counted.
 std::string source_of(const sockaddr* address) {
@@ -82,8 +93,16 @@ MHD_Result on_request(void* port, MHD_Connection* connection, const char* path, 
       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
   const int socket =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+  const char* const authorization =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+  const std::string from =
+      text_of(MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
   const AdminRequest request{
-      .path = path, .host = host == nullptr ? "" : host, .on_loopback = came_to_loopback(socket)};
+      .path = path,
+      .host = host == nullptr ? "" : host,
+      .on_loopback = came_to_loopback(socket),
+      .credentials = read_authorization(authorization == nullptr ? "" : authorization),
+      .from = from};
   const AdminPage page =
       static_cast<const AdminPort*>(port)->answer(method, request, has_body(connection));
   MHD_Response* const response = MHD_create_response_from_buffer(
@@ -95,6 +114,8 @@ MHD_Result on_request(void* port, MHD_Connection* connection, const char* path, 
     MHD_add_response_header(response, name, value);
   if (page.status == MHD_HTTP_METHOD_NOT_ALLOWED)
     MHD_add_response_header(response, "Allow", "GET, HEAD");
+  if (page.status == MHD_HTTP_UNAUTHORIZED)
+    MHD_add_response_header(response, "WWW-Authenticate", "Basic realm=\"quipu\", Bearer");
   const MHD_Result queued = MHD_queue_response(connection, page.status, response);
   MHD_destroy_response(response);
   return queued;

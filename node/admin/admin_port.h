@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "node/admin/admin_connections.h"
+#include "node/admin/credentials.h"
 #include "node/net/address.h"
 
 struct MHD_Daemon;
@@ -30,6 +31,8 @@ struct AdminRequest {
   std::string_view path;
   std::string_view host;     // its Host header; empty: there is none
   bool on_loopback = false;  // it came to a loopback address
+  std::optional<HttpCredentials> credentials{};
+  std::string_view from;  // the client's address
 };
 
 class AdminPort {

@@ -23,6 +23,7 @@ nlohmann::json to_json(const MemberStatus& member) {
                       {"clock_ms", in_ms(member.clock)},
                       {"clock_trusted", nullptr},
                       {"clock_doubt", member.clock_doubt},
+                      {"users_digest", member.users_digest},
                       {"peers", nlohmann::json::array()},
                       {"stats", nlohmann::json::object()}};
   if (member.clock_trusted) json["clock_trusted"] = *member.clock_trusted;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <iterator>
@@ -25,12 +26,22 @@
 #include "node/daemon/systemd_notify.h"
 #include "node/settings/changed_settings.h"
 #include "node/settings/variables.h"
+#include "node/users/refusal_log.h"
+#include "node/users/users_file.h"
 
 namespace quipu {
 namespace {
 
 // Marks lines about what an operator has done.
 const LogField kAudit{"audit", "true"};
+
+// To the family of that name, or as a new one: a counter.
+void add_sample(std::vector<FigureFamily>& families, const std::string& name, const char* help,
+                FigureSample sample) {
+  const auto at = std::ranges::find(families, name, &FigureFamily::name);
+  if (at != families.end()) return at->samples.push_back(std::move(sample));
+  families.push_back({name, help, FigureKind::counter, {std::move(sample)}});
+}
 
 // A descriptor per client. The usual soft limit of 1,024 is far too low.
 void raise_descriptor_limit() {
@@ -54,9 +65,12 @@ class Daemon {
   int run();
 
  private:
+  Status read_users();
   Status open_admin();
   [[nodiscard]] std::optional<AdminPage> page(const AdminRequest& request);
-  [[nodiscard]] std::optional<AdminPage> refuse(const AdminRequest& request) const;
+  [[nodiscard]] std::optional<AdminPage> refuse(const AdminRequest& request);
+  [[nodiscard]] std::optional<AdminPage> refuse_user(const AdminRequest& request);
+  [[nodiscard]] Node* node();
   [[nodiscard]] AdminPage status();
   [[nodiscard]] AdminPage metrics();
   [[nodiscard]] FigureFamily log_lines() const;
@@ -75,6 +89,10 @@ class Daemon {
   SystemdNotify systemd_{read_variable};
   Lifecycle lifecycle_;
   const bool insecure_ = serving_.settings.node.insecure;
+  const bool open_metrics_ = serving_.settings.open_metrics;
+  std::shared_ptr<const Users> first_users_;  // at the start; null: there is no users file
+  std::atomic<std::uint64_t> auth_failures_{0};
+  RefusalLog refusals_;  // of the admin port's thread
   const std::string settings_digest_ = settings_digest(serving_.settings.node);
   Node* running_ = nullptr;  // node_, once this thread has seen it
   bool greeted_ = false;
@@ -91,6 +109,7 @@ class Daemon {
 };
 
 int Daemon::run() {
+  if (Status read = read_users(); !read.ok()) return complain(read);
   if (Status opened = open_admin(); !opened.ok()) return complain(opened);
   std::thread opener = start_thread("quipu-open", [this] { open(); });
   std::thread closer;
@@ -121,6 +140,14 @@ int Daemon::complain(const Status& why) const {
   return 1;
 }
 
+Status Daemon::read_users() {
+  const std::string& path = serving_.settings.node.client_port.users_file;
+  if (path.empty()) return {};
+  auto users = read_users_file(path);
+  if (users.ok()) first_users_ = *users;
+  return users.status();
+}
+
 Status Daemon::open_admin() {
   const std::string& text = serving_.settings.admin_address;
   if (text.empty()) return {};
@@ -148,8 +175,41 @@ std::optional<AdminPage> Daemon::page(const AdminRequest& request) {
   return {};
 }
 
+// It stays until admin_ has gone.
+Node* Daemon::node() {
+  const std::lock_guard lock(mutex_);
+  return node_.get();
+}
+
+// Before the node is open, the users are those that the file had at the start.
+std::optional<AdminPage> Daemon::refuse_user(const AdminRequest& request) {
+  const HttpCredentials given = request.credentials.value_or(HttpCredentials{});
+  const Node* const opened = node();
+  const Status may = opened != nullptr ? opened->may_observe(given.user, given.secret)
+                                       : may_observe(*first_users_, given.user, given.secret);
+  if (may.ok()) return {};
+  if (may.code() == Code::not_permitted)
+    return AdminPage{403, "the permission observe is needed: add it to the user's may\n"};
+  if (request.credentials) {
+    ++auth_failures_;
+    std::uint64_t unlogged = 0;
+    if (refusals_.admits(NodeClock::now(), request.from, unlogged))
+      log_.warning("an authentication was refused", {kAudit,
+                                                     {"port", "admin"},
+                                                     {"address", std::string(request.from)},
+                                                     {"unlogged", std::to_string(unlogged)}});
+  }
+  return AdminPage{401,
+                   "give a user and its secret by Basic, or the secret of the user default "
+                   "by Bearer\n"};
+}
+
 // loopback_host.h says against what.
-std::optional<AdminPage> Daemon::refuse(const AdminRequest& request) const {
+std::optional<AdminPage> Daemon::refuse(const AdminRequest& request) {
+  if (first_users_ != nullptr) {
+    if (request.path == "/metrics" && open_metrics_) return {};
+    return refuse_user(request);
+  }
   if (request.on_loopback && !names_loopback(request.host))
     return AdminPage{403, "name this machine as localhost or by a loopback address\n"};
   if (request.path == "/api/v1/status" && !request.on_loopback && !insecure_)
@@ -160,12 +220,8 @@ std::optional<AdminPage> Daemon::refuse(const AdminRequest& request) const {
 }
 
 AdminPage Daemon::status() {
-  const Node* node = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    node = node_.get();  // it stays until admin_ has gone
-  }
-  return {200, status_json(node != nullptr ? node->own_status() : std::vector<MemberStatus>()),
+  const Node* const opened = node();
+  return {200, status_json(opened != nullptr ? opened->own_status() : std::vector<MemberStatus>()),
           "application/json"};
 }
 
@@ -180,15 +236,20 @@ FigureFamily Daemon::log_lines() const {
 }
 
 AdminPage Daemon::metrics() {
-  const Node* node = nullptr;
+  const Node* const opened = node();
   bool draining = false;
   {
     const std::lock_guard lock(mutex_);
-    node = node_.get();  // it stays until admin_ has gone
     draining = draining_;
   }
   std::vector<FigureFamily> all =
-      node != nullptr ? node->figures() : figure_families({.settings = settings_digest_}, {});
+      opened != nullptr
+          ? opened->figures()
+          : figure_families({.settings = settings_digest_,
+                             .users = first_users_ == nullptr ? "" : first_users_->digest()},
+                            {});
+  add_sample(all, "quipu_auth_failures_total", "Refused authentications.",
+             {.labels = {{"port", "admin"}}, .value = static_cast<double>(auth_failures_)});
   all.push_back({"quipu_draining",
                  "1 from a stop signal on: traffic should go elsewhere.",
                  FigureKind::gauge,
@@ -283,6 +344,7 @@ void Daemon::reload() {
   lines_.set_least(serving_.settings.log_level);
   const Status set = running_->set_client_limits(serving_.settings.node.client_port);
   if (!set.ok()) log_.error("the settings were not reloaded", {kAudit, {"why", set.message()}});
+  (void)running_->reload();  // it logs what is wrong
 }
 
 void Daemon::close(Node& node, std::chrono::milliseconds patience) {

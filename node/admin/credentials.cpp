@@ -1,0 +1,52 @@
+#include "node/admin/credentials.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "node/users/users.h"
+
+namespace quipu {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Takes "Basic " from the front, in any case.
+bool take_scheme(std::string_view& header, std::string_view scheme) {
+  if (header.size() <= scheme.size() || header[scheme.size()] != ' ' ||
+      !std::ranges::equal(header.substr(0, scheme.size()), scheme, {}, lower))
+    return false;
+  header.remove_prefix(scheme.size());
+  header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
+  return true;
+}
+
+// EVP_DecodeBlock takes whole groups of four, and decodes padding as zeros.
+std::optional<std::string> from_base64(std::string_view text) {
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  if (text.empty() || text.size() % 4 != 0 ||
+      text.substr(0, text.size() - padding).find('=') != text.npos)
+    return std::nullopt;
+  std::vector<unsigned char> bytes(text.size() / 4 * 3);
+  const int size =
+      EVP_DecodeBlock(bytes.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                      static_cast<int>(text.size()));
+  if (size < 0) return std::nullopt;
+  return std::string(bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(padding));
+}
+
+}  // namespace
+
+std::optional<HttpCredentials> read_authorization(std::string_view header) {
+  if (header.size() > 2 * (kMaxUserName + kMaxSecret)) return std::nullopt;
+  if (take_scheme(header, "bearer"))
+    return HttpCredentials{std::string(kDefaultUser), std::string(header)};
+  if (!take_scheme(header, "basic")) return std::nullopt;
+  const auto both = from_base64(header);
+  const std::size_t colon = both ? both->find(':') : std::string::npos;
+  if (colon == std::string::npos) return std::nullopt;
+  return HttpCredentials{both->substr(0, colon), both->substr(colon + 1)};
+}
+
+}  // namespace quipu

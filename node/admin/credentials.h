@@ -1,0 +1,22 @@
+// credentials.h: the user and the secret of an HTTP request (RFC 7617, RFC 6750).
+//
+//   Authorization: Basic base64(user:secret)     any user
+//   Authorization: Bearer secret                 the user `default`: a secret alone could only be
+//                                                found by trying all users
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace quipu {
+
+struct HttpCredentials {
+  std::string user;
+  std::string secret;
+};
+
+// From the header's value. Nothing: there are none, or they are malformed. Any bytes.
+[[nodiscard]] std::optional<HttpCredentials> read_authorization(std::string_view header);
+
+}  // namespace quipu
