@@ -33,7 +33,7 @@ std::string encoded(const std::vector<std::string>& words) {
 }
 
 std::string some_word(Bytes& bytes) {
-  constexpr std::array<std::string_view, 25> kWords{"a",
+  constexpr std::array<std::string_view, 27> kWords{"a",
                                                     "b",
                                                     "likes:42",
                                                     "",
@@ -57,6 +57,8 @@ std::string some_word(Bytes& bytes) {
                                                     "1122334455667788-0000000000000003",
                                                     "ON",
                                                     "SETNAME",
+                                                    "AUTH",
+                                                    "USER",
                                                     "9223372036854775807"};
   const std::size_t which = bytes.below(kWords.size() + 2);
   if (which < kWords.size()) return std::string(kWords[which]);
@@ -102,11 +104,15 @@ class Server {
     auto executor = recover(store_, Node::owner(config_), Node::options(), random_);
     check(executor.ok(), "a node's own disk can be recovered");
     // Connections take their time from the clock, so the core does, too.
-    Instant now = NodeClock::now() - std::chrono::hours(1);
+    Instant now = NodeClock::now() - std::chrono::minutes(1);
     auto core = std::make_unique<NodeCore>(now, wall_now(), config_, 0, Node::settings(),
                                            std::move(*executor), random_.split());
     core->decide_by(decider_);
     port_.set(std::move(core));
+    resp_.kill = [this](ClientId asker, std::uint64_t question, const ClientFilter&) {
+      killed_.push_back({asker, KeyCount{.id = question}});
+      return std::size_t{1};
+    };
     const Instant begun = NodeClock::now();
     for (; now <= begun; now = std::max(now, port_.core()->deadline())) {
       const CorePort::Event event(port_);
@@ -122,6 +128,14 @@ class Server {
     stalled_ = stalled;
   }
   void on_storage_full(bool full) { CorePort::Event(port_)->on_storage_full(full); }
+  // From now on.
+  void ask_for_users(bool asked) {
+    static const auto kUsers =
+        Users::parse("[[user]]\nname = \"a\"\nsecrets = [\"" + to_text(hash_secret("b", {})) +
+                         "\"]\nmay = [\"read\", \"count\", \"admin\"]\nkeys = [\"l\", \"a\"]\n",
+                     "users");
+    context_.access.users = asked ? *kUsers : nullptr;
+  }
   void tick() {
     const CorePort::Event event(port_);
     event->on_tick(NodeClock::now(), wall_now(), event.effects());
@@ -137,7 +151,9 @@ class Server {
       Effects effects = port_.finish_batch(NodeClock::now());
       for (Sealed& sealed : effects.writes) writes_.push_back(std::move(sealed));
       for (const Effects::Reply& reply : effects.replies) tell_(reply);
-      more = !effects.replies.empty() || port_.core()->in_batch() || write();
+      const std::vector<Effects::Reply> killed = std::exchange(killed_, {});
+      for (const Effects::Reply& reply : killed) tell_(reply);
+      more = !effects.replies.empty() || !killed.empty() || port_.core()->in_batch() || write();
     }
     finishing_ = false;
   }
@@ -160,6 +176,7 @@ class Server {
   CoreRouter router_{io_, port_, nullptr};  // of the only reactor
   ClientContext context_{.port = port_};
   RespServer resp_{context_, {.flushall = true, .connections = 2}, Random{3}};
+  std::vector<Effects::Reply> killed_;
   std::deque<Sealed> writes_;
   bool stalled_ = false;
   bool finishing_ = false;
@@ -296,6 +313,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         const std::uint8_t state = bytes.byte();
         server.on_storage_full((state & 2) != 0);
         server.stall((state & 1) != 0);
+        server.ask_for_users((state & 4) != 0);
         break;
       }
       case switched:
