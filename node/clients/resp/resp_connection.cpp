@@ -148,7 +148,7 @@ void RespConnection::execute(Words words) {
     execute_subcommand(*command, words);
   } else if (!command->accepts(words.size())) {
     reject(*command, nullptr, wrong_arity(*command, nullptr));
-  } else if (may(*command, nullptr, words)) {
+  } else if (last_permitted_ || may(*command, nullptr, words)) {
     command->run(*this, words);
     ++calls_;
   }
@@ -193,14 +193,9 @@ void RespConnection::reject(const RespCommand& command, const RespCommand* conta
 
 void RespConnection::refuse_stranger() { complain("NOAUTH Authentication required."); }
 
-inline bool RespConnection::may(const RespCommand& command, const RespCommand* container,
-                                Words words) {
+bool RespConnection::may(const RespCommand& command, const RespCommand* container, Words words) {
   const Rights missing = access_.missing_of(command.needs);
-  return missing.none() || may_after_all(command, container, words, missing);
-}
-
-bool RespConnection::may_after_all(const RespCommand& command, const RespCommand* container,
-                                   Words words, Rights missing) {
+  if (missing.none()) return true;
   if (!access_.known()) {
     refuse_stranger();
     return false;
@@ -243,6 +238,7 @@ bool RespConnection::log_in(std::string_view user, std::string_view secret) {
     return false;
   }
   requests_.set_most_words(RespRequests::kMaxWords);
+  last_word_.clear();
   return true;
 }
 
@@ -250,6 +246,7 @@ bool RespConnection::log_in(std::string_view user, std::string_view secret) {
 bool RespConnection::renew_access() {
   const Permit before = permit();
   const bool known = access_.renew();
+  last_word_.clear();
   if (transaction_ && !(permit() == before)) transaction_->fail();
   return known;
 }
@@ -364,6 +361,7 @@ const RespCommand* RespConnection::find(std::string_view name) {
     last_command_ = command;
     running_ = &server_.commands[number_of(*command, nullptr)];
     last_word_ = name;
+    last_permitted_ = access_.missing_of(command->needs).none();
   }
   return command;
 }
@@ -742,6 +740,7 @@ void RespConnection::reset() {
   labels_.name.clear();
   if (!access_.asked_for()) return;
   access_.log_out();
+  last_word_.clear();
   requests_.set_most_words(kMaxStrangerWords);
 }
 

@@ -207,9 +207,6 @@ class RespConnection final : public ClientProtocol {
   [[gnu::noinline]] void read_by_namespace(Words keys, Write write);
   [[nodiscard]] bool queue(Words words);
   [[nodiscard]] bool may(const RespCommand& command, const RespCommand* container, Words words);
-  [[nodiscard, gnu::noinline]] bool may_after_all(const RespCommand& command,
-                                                  const RespCommand* container, Words words,
-                                                  Rights missing);
   void refuse_stranger();
   void execute_subcommand(const RespCommand& command, Words words);
   void reject(const RespCommand& command, const RespCommand* container, std::string why);
@@ -250,6 +247,7 @@ class RespConnection final : public ClientProtocol {
   const RespCommand* last_command_ = nullptr;
   const RespCommand* last_subcommand_ = nullptr;  // of the last command
   std::string last_word_;                         // its name as sent
+  bool last_permitted_ = false;                   // whatever its words are
   RespWriter::Version version_ = RespWriter::Version::resp2;
 
   RespRequests requests_;

@@ -44,8 +44,6 @@ void write_values(RespConnection& connection, std::span<const Value> values, Res
 
 }  // namespace
 
-const Value& only_value(const RespAnswer& answer) { return answer.values.front(); }
-
 void add(RespConnection& connection, const Op& op) {
   connection.change(op, write_total<change_error>);
 }
@@ -93,17 +91,6 @@ void write_answer(RespConnection& connection, const QueryReply& reply, std::stri
 
 Op reset_of(const RespConnection& connection, std::string_view key) {
   return {.key = key, .kind = OpKind::reset, .ack = connection.server().ack_for(key)};
-}
-
-void count_read(RespConnection& connection, const Value& value) {
-  RespFigures& figures = connection.server().figures;
-  ++(value.exists ? figures.hits : figures.misses);
-}
-
-void write_value(RespConnection& connection, const Value& value, RespWriter& to) {
-  if (value.code != Code::ok) return write_failure(connection, value, to);
-  count_read(connection, value);
-  value.exists ? to.bulk(value.value) : to.null();
 }
 
 void write_failure(RespConnection& connection, const Value& value, RespWriter& to) {

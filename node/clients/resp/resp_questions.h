@@ -23,7 +23,9 @@ inline constexpr RespCommand::Keys counted_keys(std::string_view access) {
 }
 
 // The outcome of a question about one key.
-[[nodiscard]] const Value& only_value(const RespAnswer& answer);
+[[nodiscard]] inline const Value& only_value(const RespAnswer& answer) {
+  return answer.values.front();
+}
 
 // The reply is the total as this node sees it at that time.
 void add(RespConnection& connection, const Op& op);
@@ -47,11 +49,18 @@ void write_answer(RespConnection& connection, const QueryReply& reply, std::stri
 [[nodiscard]] Op reset_of(const RespConnection& connection, std::string_view key);
 
 // For INFO's hits and misses.
-void count_read(RespConnection& connection, const Value& value);
+inline void count_read(RespConnection& connection, const Value& value) {
+  RespFigures& figures = connection.server().figures;
+  ++(value.exists ? figures.hits : figures.misses);
+}
 
-// The reply of GET.
-void write_value(RespConnection& connection, const Value& value, RespWriter& to);
 void write_failure(RespConnection& connection, const Value& value, RespWriter& to);
+// The reply of GET.
+inline void write_value(RespConnection& connection, const Value& value, RespWriter& to) {
+  if (value.code != Code::ok) return write_failure(connection, value, to);
+  count_read(connection, value);
+  value.exists ? to.bulk(value.value) : to.null();
+}
 void write_failure(RespConnection& connection, const Done& done, RespWriter& to);
 
 // The reply of MGET.
