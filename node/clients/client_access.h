@@ -21,6 +21,8 @@ namespace quipu {
 // What one connection may send and leave unread before it has authenticated.
 inline constexpr std::size_t kMaxStrangerBytes = 4096;  // a request, and replies
 inline constexpr std::size_t kMaxStrangerWords = 16;
+// About as much as one turn of such a connection reads, and as it replies.
+inline constexpr std::size_t kStrangerTurn = 1024;
 inline constexpr int kMaxWrongSecrets = 3;
 
 // What all connections of a reactor share.

@@ -73,6 +73,7 @@ void ClientSession::on_ready(ReadySockets::Interest ready) {
 bool ClientSession::must_wait() {
   if (ending_) return false;
   if (output_.waiting() > shared_.limits.soft_output) return true;
+  if (unflushed_ && stranger()) return true;  // so that its replies do not pile up within a batch
   if (protocol_ != nullptr && protocol_->state() == ClientProtocol::State::waiting) return true;
   const bool swamped = shared_.gated > shared_.limits.gated;
   if (!swamped && !shared_.context.paused()) return false;
@@ -90,7 +91,8 @@ void ClientSession::on_readable() {
   if (ending_) return discard();
   if (must_wait()) return;
   ReadBuffer& in = left_over_ != nullptr ? *left_over_ : shared_.buffer;
-  const std::size_t most = stranger() ? kMaxStrangerBytes - in.buffered() : kTurnSize;
+  const std::size_t most =
+      stranger() ? std::min(kStrangerTurn, kMaxStrangerBytes - in.buffered()) : kTurnSize;
   const std::span<std::byte> room = in.prepare(most);
   asio::error_code error;
   const std::size_t read = socket_.read_some(asio::buffer(room.data(), most), error);
@@ -287,7 +289,8 @@ void ClientSession::flush() {
         return close();
       watch_output();
       linger();
-      return watch({.read = watched_.interest.read, .write = true});
+      watch({.read = watched_.interest.read, .write = true});
+      return go_on();  // it may have waited for this
     case SocketOutput::Flushed::all:
       break;
   }

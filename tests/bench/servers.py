@@ -1,4 +1,5 @@
 """Servers to compare, redis-server and quipud, each with a directory of its own."""
+import hashlib
 import os
 import signal
 import socket
@@ -25,10 +26,13 @@ def free_port():
 
 class Connection:
     """Just enough RESP to ask one thing after the other."""
+    user = None  # or a name and a secret
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.file = self.socket.makefile("rb")
+        if self.user:
+            self.ask("AUTH", *self.user)
 
     def ask(self, *words):
         self.socket.sendall(request(*words))
@@ -52,6 +56,21 @@ class Connection:
         if kind == b"*":
             return [self.read() for _ in range(int(rest))]
         return int(rest) if kind == b":" else rest
+
+
+def users_file(work):
+    """With one user, who may do everything. All Connections are its, from now on."""
+    name, secret = "bench", "a secret of the benchmark"
+    salt = bytes(16)
+    path = os.path.join(work, "users.toml")
+    with open(path, "w") as users:
+        users.write(f"""[[user]]
+name = "{name}"
+secrets = ["sha256:{salt.hex()}:{hashlib.sha256(salt + secret.encode()).hexdigest()}"]
+may = ["read", "count", "reset", "observe", "admin"]
+""")
+    Connection.user = name, secret
+    return path
 
 
 def request(*words):

@@ -108,7 +108,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
   const std::size_t begin = out.size();
   bool all = false;
   decisions_ = 0;
-  const std::size_t most = access_.known() ? kTurnOutput : kMaxStrangerBytes;
+  const std::size_t most = access_.known() ? kTurnOutput : kStrangerTurn;
   while (!all && state() == State::reading && out.size() - begin <= most &&
          decisions_ < kTurnDecisions) {
     unread_ = in.buffered();

@@ -136,10 +136,22 @@ void Load::connect(Connection& connection) const {
   if (::connect(connection.socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
       0)
     fail("connect");
+  if (!options_.user.empty()) authenticate(connection);
   const int on = 1;
   ::setsockopt(connection.socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
   if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.socket, &event) != 0) fail("epoll_ctl");
+}
+
+void Load::authenticate(Connection& connection) const {
+  const std::string request = encode({"AUTH", options_.user, options_.secret});
+  constexpr std::string_view kFine = "+OK\r\n";
+  std::array<char, kFine.size()> reply{};
+  if (::send(connection.socket, request.data(), request.size(), MSG_NOSIGNAL) !=
+          static_cast<ssize_t>(request.size()) ||
+      ::recv(connection.socket, reply.data(), reply.size(), MSG_WAITALL) != kFine.size() ||
+      std::string_view(reply.data(), reply.size()) != kFine)
+    fail("AUTH");
 }
 
 LoadResult Load::run() {

@@ -33,6 +33,7 @@ struct LoadOptions {
   char item = ':';
   std::uint16_t port = 6379;
   std::size_t connections = 50;
+  std::string user{}, secret{};  // empty: it does not authenticate
   std::size_t pipeline = 1;
   std::uint64_t keys = 1'000'000;
   std::uint64_t requests = 0;  // at least; 0: until the time is over
@@ -75,6 +76,7 @@ class Load {
   struct Connection;
 
   void connect(Connection& connection) const;
+  void authenticate(Connection& connection) const;
   void begin(Connection& connection, Clock::time_point now);
   void write(Connection& connection);
   void read(Connection& connection);

@@ -58,6 +58,8 @@ int run(int argc, char** argv) {
   app.add_option("--keys", options.keys, "counter:000000000000 and on, at random; 1: a hot one")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
   app.add_option("--connections", options.connections)->check(CLI::Range(1, 10'000));
+  app.add_option("--user", options.user, "to authenticate as");
+  app.add_option("--secret", options.secret, "of the user");
   app.add_option("--pipeline", options.pipeline, "requests in a batch")->check(CLI::Range(1, 4096));
   app.add_option("--requests", options.requests, "rounded up to whole batches");
   app.add_option("--seconds", time, "if there is no --requests")->check(CLI::PositiveNumber);
