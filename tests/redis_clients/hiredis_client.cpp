@@ -45,6 +45,12 @@ Reply ask(const Context& context, const char* request) {
 
 std::string text(const Reply& reply) { return {reply->str, reply->len}; }
 
+void logs_in(const Context& context, const char* user, const char* secret) {
+  const std::string request = std::string("AUTH ") + user + ' ' + secret;
+  const Reply fine = ask(context, request.c_str());
+  expect(fine->type == REDIS_REPLY_STATUS && text(fine) == "OK", "AUTH says +OK");
+}
+
 void asks_one_by_one(const Context& context) {
   const Reply pong = ask(context, "PING");
   expect(pong->type == REDIS_REPLY_STATUS && text(pong) == "PONG", "PING says +PONG");
@@ -98,6 +104,8 @@ int main() {
   const char* const port = std::getenv("QUIPU_PORT");
   if (port == nullptr) fail("QUIPU_PORT is not set: use tests/redis_clients/run");
   const Context context = connect(std::atoi(port));
+  const char* const user = std::getenv("QUIPU_USER");
+  if (user != nullptr) logs_in(context, user, std::getenv("QUIPU_SECRET"));
   asks_one_by_one(context);
   pipelines(context);
   greets(context);

@@ -23,7 +23,8 @@ def expect_error(call, wanted, what):
 
 def speak(**options):
     client = redis.Redis(
-        port=PORT, decode_responses=True, client_name="tested", socket_timeout=60, **options
+        port=PORT, decode_responses=True, client_name="tested", socket_timeout=60,
+        username=os.environ.get("QUIPU_USER"), password=os.environ.get("QUIPU_SECRET"), **options
     )
     expect(client.ping(), True, "ping")
     expect(client.client_getname(), "tested", "client_getname")

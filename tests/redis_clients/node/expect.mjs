@@ -6,6 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
 const test = path.basename(process.argv[1]);
+// Empty: it need not authenticate.
+export const user = process.env.QUIPU_USER
+  ? { username: process.env.QUIPU_USER, password: process.env.QUIPU_SECRET } : {};
 export const port = Number(process.env.QUIPU_PORT);
 export const ports = process.env.QUIPU_PORTS.split(' ').map(Number);
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocol/resp.h"
 #include "tests/node/clients/resp/resp_conversation.h"
 
 namespace quipu::test {
