@@ -532,6 +532,13 @@ void encode_credentials(std::string& out, const Credentials& credentials, FrameV
          version);
 }
 
+std::optional<Status> answer_to_credentials(FrameType type, Payload payload) {
+  if (type != FrameType::authenticated) return std::nullopt;
+  const Result<Authenticated> answer = decode_authenticated(payload);
+  if (!answer.ok()) return Status(Code::unauthenticated, answer.status().detail());
+  return answer->code == Code::ok ? Status() : Status(Code::unauthenticated, answer->detail);
+}
+
 void encode_again(std::string& out, std::string_view frame, FrameVersion version) {
   if (version == spoken_versions().from) {
     out.append(frame);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +62,9 @@ void encode(std::string& out, const Refusal& message,
 
 // The first frame of a client, if it has a secret. Its id is 0.
 void encode_credentials(std::string& out, const Credentials& credentials, FrameVersion version);
+// What its answer says: ok, or unauthenticated. Nothing: this is another frame.
+[[nodiscard]] std::optional<Status> answer_to_credentials(FrameType type,
+                                                          std::span<const std::byte> payload);
 
 // The request of that frame, in another version. REQUIRES: encode() made the frame, in the lowest.
 void encode_again(std::string& out, std::string_view frame, FrameVersion version);
@@ -94,6 +98,14 @@ using Payload = std::span<const std::byte>;
   return common_version(refusal.by.frames, spoken_versions())
              ? refusal.detail
              : no_common_version(they, refusal.by, this_build());
+}
+
+// For a question to a node that refused the connection: unauthenticated and not_permitted are about
+// the asker, anything else is unavailable.
+[[nodiscard]] inline Status unanswered(const Refusal& refusal) {
+  const bool about_us =
+      refusal.code == Code::unauthenticated || refusal.code == Code::not_permitted;
+  return {about_us ? refusal.code : Code::unavailable, reason(refusal)};
 }
 
 // ---- peer port ----

@@ -179,7 +179,9 @@ inline RespRequests::Read RespRequests::read_count(std::string_view bytes) {
     if (bytes.size() >= kMaxNumberLine) return refuse("too big mbulk count string");
     return Read::incomplete;
   }
-  if (number > static_cast<std::int64_t>(most_words_)) return refuse("invalid multibulk length");
+  if (number > static_cast<std::int64_t>(most_words_))
+    return refuse(most_words_ < kMaxWords ? "unauthenticated multibulk length"
+                                          : "invalid multibulk length");
   missing_ = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
   at_ = size;
   return Read::whole;

@@ -50,7 +50,7 @@ constexpr std::array kCodes{
     CodeInfo{Code::unauthenticated, "unauthenticated", Outcome::not_applied,
              "give the name and the secret of a user of this cluster"},
     CodeInfo{Code::not_permitted, "not_permitted", Outcome::not_applied,
-             "use another user, or let an operator change its permissions in the users file"},
+             "use another user, or have an operator add the permission in the users file"},
 };
 
 }  // namespace

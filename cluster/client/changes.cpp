@@ -476,9 +476,9 @@ void ClientChanges::finish(Instant now, Entry entry, Status status, ClientEffect
   // A later client may still retry it. Then no floor may pass its number.
   const bool open = settings_.journaled && status.code() == Code::in_doubt;
   // Refused for good with this token. With another one, a later client may be luckier: the
-  // namespace was defined meanwhile, or the counter of another kind was reset.
-  const bool curable =
-      status.code() == Code::undefined_namespace || status.code() == Code::wrong_type;
+  // namespace was defined meanwhile, the counter of another kind was reset, or the user may do it.
+  const bool curable = status.code() == Code::undefined_namespace ||
+                       status.code() == Code::wrong_type || status.code() == Code::not_permitted;
   const auto kind = curable ? ClientJournalEntry::Kind::unbound : ClientJournalEntry::Kind::settled;
   if (token.store != StoreId{} && !open) note(*entry, kind, status.code(), effects);
   effects.complete(entry->call, std::move(status), total);

@@ -34,10 +34,6 @@ ClientCore::ClientCore(ClientSettings settings, Random random)
 // ---- calls ----
 
 bool ClientCore::has_room(CallId call, std::size_t more, ClientEffects& effects) const {
-  if (auto rejected = links_.rejection()) {
-    effects.complete(call, std::move(*rejected));
-    return false;
-  }
   if (in_flight() + more <= settings_.max_in_flight) return true;
   effects.complete(call, Status(Code::overloaded, "too many calls are waiting in this client"));
   return false;
@@ -59,6 +55,13 @@ bool ClientCore::admit(CallId call, const std::string& key, Duration timeout,
   return false;
 }
 
+// While the nodes refuse the credentials, nothing new is asked of them.
+bool ClientCore::is_rejected(CallId call, ClientEffects& effects) const {
+  auto rejected = links_.rejection();
+  if (rejected) effects.complete(call, std::move(*rejected));
+  return rejected.has_value();
+}
+
 void ClientCore::add(Instant now, CallId call, Change change, ClientEffects& effects) {
   submit_new(now, call, std::move(change), OpKind::add, effects);
 }
@@ -74,6 +77,8 @@ void ClientCore::apply(Instant now, CallId call, Change change, ClientEffects& e
 void ClientCore::submit_new(Instant now, CallId call, Change change, OpKind kind,
                             ClientEffects& effects) {
   if (!admit(call, change.key, change.timeout, effects)) return;
+  // What was sent before may have been applied: it waits for its deadline.
+  if (!change.bound && is_rejected(call, effects)) return;
   if (change.ttl < change.ttl.zero() || change.ttl > kMaxTtl)
     return effects.complete(call, Status(Code::invalid_argument, kImpossibleTtl));
   ClientChange add;
@@ -101,7 +106,7 @@ void ClientCore::submit_new(Instant now, CallId call, Change change, OpKind kind
 
 // A counter ends as a whole. Its first shard is the place that says so.
 void ClientCore::expire(Instant now, CallId call, Change change, ClientEffects& effects) {
-  if (!admit(call, change.key, change.timeout, effects)) return;
+  if (!admit(call, change.key, change.timeout, effects) || is_rejected(call, effects)) return;
   ClientChange expire;
   expire.call = call;
   expire.kind = OpKind::expire;
@@ -119,7 +124,7 @@ void ClientCore::submit(Instant now, ClientChange change, ClientEffects& effects
 }
 
 void ClientCore::raise(Instant now, CallId call, const Change& change, ClientEffects& effects) {
-  if (!admit(call, change.key, change.timeout, effects)) return;
+  if (!admit(call, change.key, change.timeout, effects) || is_rejected(call, effects)) return;
   if (change.amount < 1 || change.amount > kMaxShards) {
     effects.complete(call, Status(Code::invalid_argument, "a counter has 1 to 1024 shards"));
     return;
@@ -142,7 +147,7 @@ void ClientCore::raise(Instant now, CallId call, const Change& change, ClientEff
 // ---- questions ----
 
 bool ClientCore::may_ask(CallId call, Duration timeout, ClientEffects& effects) {
-  if (timeout > Duration::zero()) return has_room(call, 1, effects);
+  if (timeout > Duration::zero()) return !is_rejected(call, effects) && has_room(call, 1, effects);
   effects.complete(call, Status(Code::invalid_argument, "a timeout is above 0"));
   return false;
 }
@@ -269,7 +274,7 @@ void ClientCore::config(Instant now, CallId call, Duration timeout, ClientEffect
 // ---- resets ----
 
 void ClientCore::reset(Instant now, CallId call, const Change& change, ClientEffects& effects) {
-  if (!admit(call, change.key, change.timeout, effects)) return;
+  if (!admit(call, change.key, change.timeout, effects) || is_rejected(call, effects)) return;
   if (change.counter != Kind::sum) {  // it has one shard
     ClientChange reset;
     reset.call = call;
@@ -304,12 +309,15 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   QUIPU_CHECK(values == nullptr || values->values.size() == 1,
               "a question about one key has one answer", part);
   const Value* value = values == nullptr ? nullptr : &values->values.front();
-  const bool other_kind = value != nullptr && value->code == Code::wrong_type;
+  // Who may not read learns of the kind and the shards alone.
+  const bool unread = value != nullptr && value->code == Code::not_permitted;
+  const bool other_kind =
+      value != nullptr && (value->code == Code::wrong_type || (unread && value->kind != Kind::sum));
   Status failed;
   if (value == nullptr) {
     failed = std::get<Status>(answer);
   } else if (value->code != Code::ok && value->code != Code::out_of_range && !other_kind &&
-             value->code != Code::not_permitted) {
+             !unread) {
     failed = Status(value->code, value->detail);
   }
   if (!failed.ok()) {
@@ -394,12 +402,10 @@ void ClientCore::on_frame(Instant now, ConnectionId connection, FrameType type, 
     if (refusal->code == Code::unavailable && links_.current() == connection)
       changes_.on_parted(now, effects);
     after(now, links_.on_refused(now, connection, *refusal, effects), effects);
-  } else if (type == FrameType::authenticated) {
-    const Result<Authenticated> answer = decode_authenticated(payload);
-    if (!answer.ok()) return break_off(now, connection, answer.status().message(), effects);
-    if (answer->code == Code::ok) return after(now, ClientLinks::Event::none, effects);
-    after(now, links_.on_refused(now, connection, {Code::unauthenticated, answer->detail}, effects),
-          effects);
+  } else if (const auto admitted = answer_to_credentials(type, payload)) {
+    if (admitted->ok()) return after(now, ClientLinks::Event::none, effects);
+    const Refusal refusal{admitted->code(), admitted->detail()};
+    after(now, links_.on_refused(now, connection, refusal, effects), effects);
   } else if (type == FrameType::config_reply) {
     const Result<ConfigReply> reply = decode_config_reply(payload);
     if (!reply.ok()) {

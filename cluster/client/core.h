@@ -120,6 +120,7 @@ class ClientCore {
   [[nodiscard]] static std::string objection_to(std::string_view key);
   [[nodiscard]] bool may_ask(CallId call, Duration timeout, ClientEffects& effects);
   [[nodiscard]] bool has_room(CallId call, std::size_t more, ClientEffects& effects) const;
+  [[nodiscard]] bool is_rejected(CallId call, ClientEffects& effects) const;
   void submit_new(Instant now, CallId call, Change change, OpKind kind, ClientEffects& effects);
   void submit(Instant now, ClientChange change, ClientEffects& effects);
   template <class Request>

@@ -144,9 +144,10 @@ bool ClientLinks::exhausted() const {
 }
 
 std::optional<Status> ClientLinks::rejection() const {
-  if (current_ || !exhausted() || std::ranges::none_of(failures_, &Failure::unauthenticated))
-    return std::nullopt;
-  return Status(Code::unauthenticated, trouble_);
+  const auto one = std::ranges::find_if(failures_, &Failure::unauthenticated);
+  if (current_ || !exhausted() || one == failures_.end()) return std::nullopt;
+  const std::string& at = addresses_[static_cast<std::size_t>(one - failures_.begin())];
+  return Status(Code::unauthenticated, at + ": " + one->why);
 }
 
 void ClientLinks::describe_trouble() {

@@ -68,7 +68,7 @@ class ClientLinks {
   // way. A node that merely gave no answer in time may still answer. So without a current node,
   // such a node keeps this false.
   [[nodiscard]] bool exhausted() const;
-  // Nobody is connected, every address was tried, and some node refused the credentials:
+  // No node is connected, every address was tried, and some node refused the credentials:
   // unauthenticated. Addresses are still dialed, in case an operator changes the users.
   [[nodiscard]] std::optional<Status> rejection() const;
 

@@ -142,11 +142,15 @@ void ClientQuestions::finish(Entry entry, ClientAnswer answer, ClientEffects& ef
   asks_.erase(entry);
 }
 
-void ClientQuestions::give_up(Entry entry, const std::string& why, ClientEffects& effects) {
-  Ask& ask = entry->second;
+bool ClientQuestions::may_have_changed(const Ask& ask) {
   const bool changes =
       ask.question.kind == Kind::raise || ask.question.kind == Kind::namespace_change;
-  if (changes && (ask.open || ask.doubt)) {
+  return changes && (ask.open || ask.doubt);
+}
+
+void ClientQuestions::give_up(Entry entry, const std::string& why, ClientEffects& effects) {
+  Ask& ask = entry->second;
+  if (may_have_changed(ask)) {
     finish(entry, Status(Code::in_doubt, why), effects);
   } else if (ask.refused) {
     finish(entry, std::move(*ask.refused), effects);
@@ -158,7 +162,7 @@ void ClientQuestions::give_up(Entry entry, const std::string& why, ClientEffects
 void ClientQuestions::on_rejected(const Status& why, ClientEffects& effects) {
   for (Entry entry = asks_.begin(); entry != asks_.end();) {
     const Entry here = entry++;
-    if (!here->second.doubt && !here->second.open) finish(here, why, effects);
+    if (!may_have_changed(here->second)) finish(here, why, effects);
   }
 }
 

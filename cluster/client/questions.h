@@ -81,6 +81,7 @@ class ClientQuestions {
   void send(Entry entry, ClientEffects& effects);
   void refuse(Instant now, Ask& ask, ClientAnswer answer);
   void finish(Entry entry, ClientAnswer answer, ClientEffects& effects);
+  [[nodiscard]] static bool may_have_changed(const Ask& ask);
   void give_up(Entry entry, const std::string& why, ClientEffects& effects);
 
   const ClientSettings& settings_;

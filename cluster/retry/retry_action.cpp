@@ -25,7 +25,8 @@ RetryAction retry_action(Code code, std::size_t sends) {
     default:
       break;
   }
-  // It was not carried out, and again will not help. An earlier sending may have been.
+  // This sending was not applied, and a retry would be refused too. An earlier sending may have
+  // been applied.
   if (code == Code::unauthenticated || code == Code::not_permitted)
     return once ? RetryAction::complete : RetryAction::retry;
   // The rest was refused for now, or has a code that is newer than this build.

@@ -31,7 +31,7 @@ struct AdminRequest {
   std::string_view path;
   std::string_view host;     // its Host header; empty: there is none
   bool on_loopback = false;  // it came to a loopback address
-  std::optional<HttpCredentials> credentials{};
+  std::optional<Credentials> credentials{};
   std::string_view from;  // the client's address
 };
 

@@ -38,15 +38,15 @@ std::optional<std::string> from_base64(std::string_view text) {
 
 }  // namespace
 
-std::optional<HttpCredentials> read_authorization(std::string_view header) {
+std::optional<Credentials> read_authorization(std::string_view header) {
   if (header.size() > 2 * (kMaxUserName + kMaxSecret)) return std::nullopt;
   if (take_scheme(header, "bearer"))
-    return HttpCredentials{std::string(kDefaultUser), std::string(header)};
+    return Credentials{std::string(kDefaultUser), std::string(header)};
   if (!take_scheme(header, "basic")) return std::nullopt;
   const auto both = from_base64(header);
   const std::size_t colon = both ? both->find(':') : std::string::npos;
   if (colon == std::string::npos) return std::nullopt;
-  return HttpCredentials{both->substr(0, colon), both->substr(colon + 1)};
+  return Credentials{both->substr(0, colon), both->substr(colon + 1)};
 }
 
 }  // namespace quipu

@@ -6,17 +6,13 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <string_view>
+
+#include "quipu/credentials.h"
 
 namespace quipu {
 
-struct HttpCredentials {
-  std::string user;
-  std::string secret;
-};
-
 // From the header's value. Nothing: there are none, or they are malformed. Any bytes.
-[[nodiscard]] std::optional<HttpCredentials> read_authorization(std::string_view header);
+[[nodiscard]] std::optional<Credentials> read_authorization(std::string_view header);
 
 }  // namespace quipu

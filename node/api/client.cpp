@@ -311,8 +311,9 @@ void ClientThread::tell_state() {
   const bool connected = core_.connected();
   const bool usable = core_.usable();
   const bool exhausted = core_.exhausted();
-  const bool rejected = core_.rejection().has_value();
-  std::string trouble = usable ? std::string() : core_.trouble();
+  const std::optional<Status> rejection = core_.rejection();
+  const bool rejected = rejection.has_value();
+  std::string trouble = rejected ? rejection->detail() : usable ? "" : core_.trouble();
   const std::lock_guard lock(mutex_);
   if (connected == connected_ && usable == usable_ && exhausted == exhausted_ &&
       rejected == rejected_ && trouble == trouble_)

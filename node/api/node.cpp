@@ -166,13 +166,13 @@ Status Node::Impl::read_users(const std::string& path) {
 }
 
 Status Node::Impl::may_observe(std::string_view user, std::string_view secret) const {
-  return users_ == nullptr ? Status() : quipu::may_observe(*users_->users(), user, secret);
+  return users_ == nullptr ? Status() : users_->users()->may_observe(user, secret);
 }
 
 // Recovers all stores before any reactor serves.
 Status Node::Impl::start(const NodeOptions& options) {
   if (Status planned = plan(options); !planned.ok()) return planned;
-  if (Status read = read_users(options.client_port.users_file); !read.ok()) return read;
+  if (Status read = read_users(options.users_file); !read.ok()) return read;
   if (Status bound = bind(); !bound.ok()) return bound;
   const Rebuild asked = units_.size() == 1 ? Rebuild::yes : Rebuild::what_is_lost;
   const Rebuild rebuild = options.rebuild ? asked : Rebuild::no;

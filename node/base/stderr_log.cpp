@@ -82,6 +82,9 @@ class StderrLog::Formatter {
     pattern_.format({spdlog::string_view_t(), to_spdlog(level), text}, buffer);
     return {buffer.data(), buffer.size()};
   }
+  [[nodiscard]] std::string error(const std::string& text) const {
+    return (reader_ == LogReader::journal ? "<3>" : "") + text;
+  }
 
  private:
   const LogFormat format_;
@@ -98,8 +101,7 @@ LogReader reader_of(int descriptor, const std::optional<std::string>& journal_st
 }
 
 StderrLog::StderrLog(LogFormat format, LogLevel least, LogReader reader)
-    : reader_(reader),
-      shared_(new Shared{.least = least}),
+    : shared_(new Shared{.least = least}),
       formatter_(std::make_shared<Formatter>(format, reader)),
       lines_(std::make_shared<LineWriter>(
           STDERR_FILENO, [formatter = formatter_](std::uint64_t dropped) {
@@ -113,6 +115,8 @@ void StderrLog::write(LogLevel level, std::string_view message, std::string_view
   ++shared_->lines[static_cast<std::size_t>(level)];
   lines_->put(formatter_->line(level, message, fields));
 }
+
+void StderrLog::complain(const std::string& text) const { lines_->put(formatter_->error(text)); }
 
 Log::Sink StderrLog::sink() const {
   return [log = *this](LogLevel level, std::string_view message, std::string_view fields) {

@@ -41,9 +41,7 @@ class StderrLog {
   // For people: writes `text` unchanged, at any level. It ends with '\n'.
   void say(std::string text) const { lines_->put(std::move(text)); }
   // The same, as an error for the journal.
-  void complain(const std::string& text) const {
-    lines_->put((reader_ == LogReader::journal ? "<3>" : "") + text);
-  }
+  void complain(const std::string& text) const;
   // How many lines of that level were written, or dropped because stderr was blocked.
   [[nodiscard]] std::uint64_t lines(LogLevel level) const {
     return shared_->lines[static_cast<std::size_t>(level)];
@@ -59,7 +57,6 @@ class StderrLog {
     std::array<std::atomic<std::uint64_t>, 4> lines{};  // by level
   };
 
-  LogReader reader_;
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<Formatter> formatter_;
   std::shared_ptr<LineWriter> lines_;

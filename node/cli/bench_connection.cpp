@@ -78,10 +78,9 @@ void BenchConnection::on_frame(const FrameDecoder::Frame& frame) {
   } else if (frame.type == FrameType::values) {
     const Result<Values> values = decode_values(frame.payload);
     if (values.ok()) return on_values(*values);
-  } else if (frame.type == FrameType::authenticated) {
-    const Result<Authenticated> answer = decode_authenticated(frame.payload);
-    if (answer.ok() && answer->code == Code::ok) return;
-    if (answer.ok()) return fail(Status(answer->code, answer->detail).message());
+  } else if (const auto admitted = answer_to_credentials(frame.type, frame.payload)) {
+    if (!admitted->ok()) fail(admitted->message());
+    return;
   } else if (frame.type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(frame.payload);
     if (refusal.ok()) return fail(reason(*refusal));

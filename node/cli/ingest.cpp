@@ -94,7 +94,7 @@ class Pace {
 bool is_final(Code code) {
   return code == Code::out_of_range || code == Code::invalid_argument ||
          code == Code::undefined_namespace || code == Code::wrong_type ||
-         code == Code::token_reused;
+         code == Code::not_permitted || code == Code::token_reused;
 }
 
 // A digest of all lines up to this one. The text of a line that is too long is not available.
@@ -367,7 +367,9 @@ class Ingest {
       report_.on_failed(ended.add, ending.status);
       if (ending.status.outcome() != Outcome::not_applied) continue;
       const Code code = ending.status.code();
-      if (!is_final(code)) {
+      if (code == Code::unauthenticated) {
+        give_up(ending.status.detail());
+      } else if (!is_final(code)) {
         give_up("no add could be placed for " + for_people(command_.timeout));
       } else if (has_elements() && code != Code::token_reused) {
         // The rest has the same key.
@@ -412,8 +414,7 @@ class Ingest {
 // The state for the cluster that answers.
 Result<std::unique_ptr<IngestState>> open_state(const Environment& environment,
                                                 const IngestCommand& command) {
-  const Result<Reached> reached =
-      open_any(environment.nodes, environment.timeout, environment.credentials);
+  const Result<Reached> reached = open_any(environment);
   if (!reached.ok()) return unreachable(reached.status());
   return IngestState::open(command.resume, {reached->config.cluster, reached->config.placement_key},
                            {command.kind, command.key});

@@ -39,12 +39,6 @@ bool hears_all(NodeSession& session, const std::string& key_of_its_own) {
   return value.ok() && value->code == Code::ok && value->complete;
 }
 
-bool hears_all(const ConfigReply& config, const MemberInfo& member, const std::string& key,
-               std::chrono::milliseconds timeout, const Credentials& credentials) {
-  NodeSession session(timeout, credentials);
-  return session.open(config, member).ok() && hears_all(session, key);
-}
-
 // Why the view of the asked node is not complete.
 std::string deafness(NodeSession& session, const MemberInfo& asked, const std::string& key) {
   const Result<Value> value = session.read(key);
@@ -76,7 +70,8 @@ std::string incomplete(const Environment& environment, Reached& reached) {
       continue;
     }
     asked.emplace_back(member.name, std::async(std::launch::async, [&, key] {
-                         return hears_all(config, member, key, patience, environment.credentials);
+                         NodeSession session(patience, environment.credentials);
+                         return session.open(config, member).ok() && hears_all(session, key);
                        }));
   }
   std::vector<std::string> deaf;
@@ -120,8 +115,7 @@ struct Listed {
 };
 
 Listed list(const Environment& environment, const ListCommand& command) {
-  Result<Reached> reached =
-      open_any(environment.nodes, environment.timeout, environment.credentials);
+  Result<Reached> reached = open_any(environment);
   if (!reached.ok()) {
     const Status why = unreachable(reached.status());
     complain(why.detail());

@@ -62,11 +62,10 @@ Status NodeSession::open(const std::string& address) {
   address_ = address;
   connection_ = std::make_shared<ClientConnection>(
       io_,
-      ClientConnection::Events{.connected = [this] { connected_ = true; },
+      ClientConnection::Events{.connected = [this] { introduce(); },
                                .closed = [this](std::string why) { broken_ = std::move(why); },
                                .frame = [this](const FrameDecoder::Frame& frame) { take(frame); },
                                .turn_over = [] {}});
-  introduced_ = false;
   connection_->dial(*parsed);
   return wait(connected_);
 }
@@ -80,6 +79,14 @@ Status NodeSession::open(const ConfigReply& config, const MemberInfo& member) {
   if (said->cluster == config.cluster) return Status();
   return Status(Code::unavailable,
                 "a node of another cluster, \"" + said->cluster_name + "\", answers at " + address);
+}
+
+// The first request is behind the credentials.
+void NodeSession::introduce() {
+  connected_ = true;
+  std::string frame;
+  encode_credentials(frame, credentials_, version_);
+  connection_->send(std::move(frame));
 }
 
 Status NodeSession::wait(const bool& done) {
@@ -97,10 +104,8 @@ Status NodeSession::wait(const bool& done) {
 
 // That the credentials were accepted is no answer to a question.
 void NodeSession::take(const FrameDecoder::Frame& frame) {
-  if (frame.type == FrameType::authenticated) {
-    const Result<Authenticated> answer = decode_authenticated(frame.payload);
-    if (answer.ok() && answer->code == Code::ok) return;
-  }
+  const auto admitted = answer_to_credentials(frame.type, frame.payload);
+  if (admitted && admitted->ok()) return;
   if (answered_) return;
   answered_ = true;
   type_ = frame.type;
@@ -115,24 +120,18 @@ Result<Payload> NodeSession::ask(const std::string& request, FrameType answer) {
     QUIPU_CHECK(connection_ != nullptr && connected_, "a node is asked once it is connected");
     answered_ = false;
     std::string frame;
-    if (!std::exchange(introduced_, true)) encode_credentials(frame, credentials_, version_);
     encode_again(frame, request, version_);
     connection_->send(std::move(frame));
     connection_->flush();
     if (Status waited = wait(answered_); !waited.ok()) return waited;
     const Payload payload(reinterpret_cast<const std::byte*>(words_.data()), size_);
     if (type_ == answer) return payload;
-    if (type_ == FrameType::authenticated)
-      return Status(Code::unauthenticated, "it refused the user or the secret");
+    if (const auto rejected = answer_to_credentials(type_, payload)) return *rejected;
     const Result<Refusal> refusal = decode_refusal(payload);
     if (type_ != FrameType::refusal || !refusal.ok())
       return Status(Code::unavailable, "it answered something else");
     const auto version = common_version(refusal->by.frames, spoken_versions());
-    if (again || !version || *version == version_)
-      return Status(refusal->code == Code::unauthenticated || refusal->code == Code::not_permitted
-                        ? refusal->code
-                        : Code::unavailable,
-                    reason(*refusal));
+    if (again || !version || *version == version_) return unanswered(*refusal);
     version_ = *version;
     connection_->close();
     connected_ = false;
@@ -185,8 +184,8 @@ Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) 
   return payload.ok() ? decode_keys(*payload) : Result<Keys>(payload.status());
 }
 
-Result<Reached> open_any(const std::vector<std::string>& nodes, milliseconds timeout,
-                         const Credentials& credentials) {
+Result<Reached> open_any(const Environment& environment) {
+  const auto& [nodes, timeout, credentials, json] = environment;
   const auto deadline = Clock::now() + timeout;
   const milliseconds patience = std::min(timeout, kPatience);
   for (;;) {
@@ -207,14 +206,16 @@ Result<Reached> open_any(const std::vector<std::string>& nodes, milliseconds tim
   }
 }
 
-Result<ConfigReply> ask_config(const std::vector<std::string>& nodes, milliseconds timeout,
-                               const Credentials& credentials) {
-  Result<Reached> first = open_any(nodes, timeout, credentials);
+Result<ConfigReply> ask_config(const Environment& environment) {
+  Result<Reached> first = open_any(environment);
   if (!first.ok()) return first.status();
   ConfigReply found = std::move(first->config);
-  for (const std::string& node : nodes) {
+  for (const std::string& node : environment.nodes) {
     if (knows_all_addresses(found)) break;
-    const Result<Reached> other = open_any({node}, std::min(timeout, kPatience), credentials);
+    Environment alone = environment;
+    alone.nodes = {node};
+    alone.timeout = std::min(alone.timeout, kPatience);
+    const Result<Reached> other = open_any(alone);
     if (other.ok() && other->config.cluster == found.cluster)
       learn_addresses(found, other->config, node);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "node/cli/environment.h"
 #include "node/remote/client_connection.h"
 #include "protocol/client_messages.h"
 #include "protocol/message_codec.h"
@@ -42,6 +43,7 @@ class NodeSession {
   [[nodiscard]] Result<Keys> list(const std::string& prefix, std::uint32_t cursor);
 
  private:
+  void introduce();
   [[nodiscard]] Status wait(const bool& done);
   [[nodiscard]] std::uint32_t patience() const;
   // The payload of the answer to `request`, a frame in the lowest version. It must be of this type.
@@ -50,7 +52,6 @@ class NodeSession {
 
   std::chrono::milliseconds timeout_;
   const Credentials credentials_;
-  bool introduced_ = false;  // they were sent
   asio::io_context io_{1};
   std::shared_ptr<ClientConnection> connection_;
   std::string address_;
@@ -70,17 +71,13 @@ struct Reached {
   ConfigReply config;
 };
 
-// The first of `nodes` that answers. If a node does not answer within a second, the next one is
+// The first of the nodes that answers. If a node does not answer within a second, the next one is
 // asked, and this one again while there is time. unavailable, or unauthenticated: the text names
 // all of them.
-[[nodiscard]] Result<Reached> open_any(const std::vector<std::string>& nodes,
-                                       std::chrono::milliseconds timeout,
-                                       const Credentials& credentials);
+[[nodiscard]] Result<Reached> open_any(const Environment& environment);
 
-// The config, from the first of `nodes` that answers. A member without a client address gets
-// the one of `nodes` at which it answers.
-[[nodiscard]] Result<ConfigReply> ask_config(const std::vector<std::string>& nodes,
-                                             std::chrono::milliseconds timeout,
-                                             const Credentials& credentials);
+// The config, from the first of the nodes that answers. A member without a client address gets
+// the one of the nodes at which it answers.
+[[nodiscard]] Result<ConfigReply> ask_config(const Environment& environment);
 
 }  // namespace quipu::cli

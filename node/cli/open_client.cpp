@@ -29,7 +29,7 @@ Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment) 
 Status unusable(const ClientThread& client, ClientThread::Reach reach,
                 std::chrono::milliseconds timeout) {
   const Status why = client.trouble();
-  if (why.code() == Code::unauthenticated) return {why.code(), why.message()};
+  if (why.code() == Code::unauthenticated) return unreachable(why);
   if (!client.connected() && reach == ClientThread::Reach::trying)
     return {why.code(),
             why.detail() + " (gave up after " + for_people(timeout) + ": see --timeout)"};
@@ -51,7 +51,8 @@ Status wait_usable(ClientThread& client, std::chrono::milliseconds timeout,
 }
 
 Status unreachable(const Status& why) {
-  if (why.code() == Code::unauthenticated) return {why.code(), why.message()};
+  if (why.code() == Code::unauthenticated)
+    return {why.code(), why.detail() + " (give --user and --secret-file)"};
   return {why.code(), why.detail() + " (start quipud there, or name another node with --node)"};
 }
 

@@ -10,11 +10,11 @@ namespace quipu::cli {
 
 Result<std::string> read_secret_file(const std::string& path) {
   std::ifstream file(path);
+  const std::string trouble = file ? "it is empty" : std::strerror(errno);
   std::string line;
-  if (!file || !std::getline(file, line))
+  if (!std::getline(file, line))
     return Status(Code::invalid_argument, "the secret file " + path + " cannot be read (" +
-                                              (errno != 0 ? std::strerror(errno) : "it is empty") +
-                                              "): write the user's secret into it");
+                                              trouble + "): write the user's secret into it");
   if (line.ends_with('\r')) line.pop_back();
   if (line.empty() || line.size() > kMaxSecret)
     return Status(Code::invalid_argument,

@@ -109,6 +109,20 @@ struct ClusterStatus {
   }
 };
 
+// The names of the members whose users are not those of the most members.
+std::string with_other_users(const std::vector<MemberStatus>& members) {
+  std::map<std::string, std::vector<std::string>> by_digest;
+  for (const MemberStatus& one : members)
+    if (one.status.ok()) by_digest[one.status->users].push_back(one.member.name);
+  if (by_digest.size() < 2) return {};
+  const auto most =
+      std::ranges::max_element(by_digest, {}, [](const auto& one) { return one.second.size(); });
+  std::vector<std::string> others;
+  for (const auto& [digest, names] : by_digest)
+    if (digest != most->first) others.insert(others.end(), names.begin(), names.end());
+  return name_list(others);
+}
+
 std::optional<std::chrono::milliseconds> age(const PeerStatus& peer) {
   if (peer.age_ms == kUnknownAge) return std::nullopt;
   return std::chrono::milliseconds(peer.age_ms);
@@ -236,12 +250,11 @@ void show_stats(const std::vector<MemberStatus>& all) {
 }  // namespace
 
 int run(const Environment& environment, const StatusCommand&) {
-  ClusterStatus cluster{
-      ask_config(environment.nodes, environment.timeout, environment.credentials)};
+  ClusterStatus cluster{ask_config(environment)};
   if (cluster.config.ok()) {
     cluster.members = ask_all(environment, *cluster.config);
     cluster.without_majority = without_majority(*cluster.config, cluster.members);
-    // That is about the user, and says nothing about the members.
+    // The refusal concerns the user, so it replaces the report about the members.
     const auto refused = std::ranges::find_if(cluster.members, [](const MemberStatus& one) {
       return one.status.status().code() == Code::not_permitted;
     });
@@ -260,6 +273,8 @@ int run(const Environment& environment, const StatusCommand&) {
     show_peers(cluster.members);
     show_stats(cluster.members);
   }
+  if (const std::string differ = with_other_users(cluster.members); !differ.empty())
+    complain(printable(differ) + ": not the same users as the other members");
   const Status verdict = cluster.verdict();
   if (verdict.ok()) return kOk;
   complain(printable(verdict.detail()));

@@ -1,5 +1,4 @@
 // quipu user new: makes a user for the users file of quipud, with a new secret.
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -41,41 +40,50 @@ std::string stanza(const UserNewCommand& command, const SecretHash& hash) {
   return text;
 }
 
-// Empty: there is none, and the error was printed.
-std::string secret_of_stdin() {
+Result<std::string> secret_of_stdin() {
   std::string line;
   std::getline(std::cin, line);
   if (line.ends_with('\r')) line.pop_back();
   if (line.size() >= kMinSecret && line.size() <= kMaxSecret) return line;
-  complain("a secret has " + std::to_string(kMinSecret) + " to " + std::to_string(kMaxSecret) +
-           " characters, and must be random: leave --secret-stdin out to have one made");
-  return {};
+  return Status(Code::invalid_argument,
+                "a secret has " + std::to_string(kMinSecret) + " to " + std::to_string(kMaxSecret) +
+                    " characters, and must be random: leave --secret-stdin out to have one made");
+}
+
+struct NewUser {
+  std::string stanza, secret;
+};
+
+Result<NewUser> make_user(const UserNewCommand& command) {
+  Result<std::string> secret =
+      command.secret_from_stdin ? secret_of_stdin() : make_secret(random_bytes());
+  if (!secret.ok()) return secret.status();
+  std::string text = stanza(command, hash_secret(*secret, random_bytes()));
+  // As quipud will read it.
+  if (const auto users = Users::parse(text, "new user"); !users.ok()) return users.status();
+  return NewUser{std::move(text), std::move(*secret)};
 }
 
 }  // namespace
 
 // The secret goes to stderr, so that stdout can be appended to the users file.
 int run(const Environment& environment, const UserNewCommand& command) {
-  const std::string secret =
-      command.secret_from_stdin ? secret_of_stdin() : make_secret(random_bytes());
-  if (secret.empty()) return kUsage;
-  const std::string text = stanza(command, hash_secret(secret, random_bytes()));
-  const auto users = Users::parse(text, "the user");
-  if (!users.ok()) {
-    complain(users.status().detail());
+  const Result<NewUser> made = make_user(command);
+  if (environment.json) {
+    nlohmann::json json = document("user new", made.status());
+    json["stanza"] = made.ok() ? made->stanza : "";
+    print_json(json);
+  } else if (made.ok()) {
+    std::cout << made->stanza;
+  }
+  if (!made.ok()) {
+    complain(made.status().detail());
     return kUsage;
   }
-  if (environment.json) {
-    nlohmann::json json = document("user new", Status());
-    json["stanza"] = text;
-    print_json(json);
-  } else {
-    std::cout << text;
-  }
   if (command.secret_from_stdin) {
-    complain("the secret must be random: whoever guesses it is this user");
+    complain("use only a random secret: a guessed secret gives others this user's permissions");
   } else {
-    std::cerr << secret << '\n';
+    std::cerr << made->secret << '\n';
   }
   return kOk;
 }

@@ -6,7 +6,6 @@ bool ClientAccess::log_in(std::string_view user, std::string_view secret) {
   const std::optional<Login> login = shared_.users->log_in(user, secret);
   if (!login) {
     ++wrong_;
-    ++shared_.wrong_secrets;
     shared_.on_wrong_secret(client_);
     return false;
   }

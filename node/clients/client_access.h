@@ -4,7 +4,7 @@
 //      │  ▲──────RESP's RESET──────┘
 //      └──kMaxWrongSecrets──▶ exhausted: the connection ends
 //
-// Without a users file everybody is `default`, and may do everything. Reactor thread.
+// Without a users file, each client is `default` and may do everything. Reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,6 @@ inline constexpr int kMaxWrongSecrets = 3;
 // What all connections of a reactor share.
 struct AccessShared {
   std::shared_ptr<const Users> users{};  // null: there is no users file
-  std::uint64_t wrong_secrets = 0;       // since the node began
   std::function<void(ClientId)> on_wrong_secret = [](ClientId) {};
   // Whether this connection has authenticated now.
   std::function<void(ClientId, bool known)> on_change = [](ClientId, bool) {};
@@ -44,11 +43,11 @@ class ClientAccess {
   [[nodiscard]] Rights rights() const { return permit_->rights(); }
   // Of these, what it lacks. Nearly always nothing.
   [[nodiscard]] Rights missing_of(Rights needed) const { return rights().missing_of(needed); }
-  [[nodiscard]] bool known() const { return rights().has(kAuthenticated); }
+  [[nodiscard]] bool authenticated() const { return rights().has(kAuthenticated); }
   // Whether there is a users file.
-  [[nodiscard]] bool asked_for() const { return shared_.users != nullptr; }
+  [[nodiscard]] bool has_users_file() const { return shared_.users != nullptr; }
 
-  // False: it stays what it was. REQUIRES: asked_for().
+  // False: it stays what it was. REQUIRES: has_users_file().
   bool log_in(std::string_view user, std::string_view secret);
   void log_out();
   // The users may have changed. False: this one, or the secret that it used, is gone.

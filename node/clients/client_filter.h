@@ -15,8 +15,8 @@ struct ClientFilter {
   std::optional<std::string> user{};
   ClientId asker{};  // never this one: it ends itself, after its reply
 
-  [[nodiscard]] bool names(ClientId client, const std::string& its_remote,
-                           const std::string& its_local, const std::string& its_user) const {
+  [[nodiscard]] bool matches(ClientId client, const std::string& its_remote,
+                             const std::string& its_local, const std::string& its_user) const {
     return (!id || *id == client) && (!remote || *remote == its_remote) &&
            (!local || *local == its_local) && (!user || *user == its_user);
   }

@@ -37,8 +37,8 @@ class ClientProtocol {
   [[nodiscard]] virtual Protocol protocol() const = 0;
   // Writes the last reply: this connection will be closed.
   virtual void refuse(const Status& why, std::string& out) = 0;
-  // The node closes, and it may be told so now: the protocol has words for that, and no answer is
-  // owed.
+  // The node is closing, no answer is owed, and the protocol can say so: refuse() may be called
+  // now.
   [[nodiscard]] virtual bool parts() const { return false; }
   [[nodiscard]] virtual State state() const = 0;
   // Whether a request still waits for the core's answer.

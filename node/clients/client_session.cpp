@@ -241,7 +241,7 @@ void ClientSession::part() {
 
 bool ClientSession::stranger() const {
   return protocol_ == nullptr ? shared_.context.access.users != nullptr
-                              : !protocol_->access().known();
+                              : !protocol_->access().authenticated();
 }
 
 void ClientSession::bound_stranger() {
@@ -254,7 +254,8 @@ void ClientSession::bound_stranger() {
 
 void ClientSession::renew_access() {
   if (protocol_ != nullptr && !protocol_->renew_access())
-    evict({Code::unauthenticated, "the user of this connection, or its secret, is gone"});
+    evict({Code::unauthenticated,
+           "the user of this connection, or its secret, was removed from the users file"});
 }
 
 void ClientSession::discard() {

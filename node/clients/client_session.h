@@ -95,7 +95,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void renew_access();
   // It must authenticate first.
   [[nodiscard]] bool stranger() const;
-  // Empty: nobody yet.
+  // Empty: not authenticated.
   [[nodiscard]] std::string user() const {
     return protocol_ == nullptr ? std::string() : protocol_->access().permit().user();
   }

@@ -60,7 +60,7 @@ ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimi
           .on_closed =
               [this](ClientId id) {
                 sessions_.erase(id);
-                strangers_.erase(id);
+                set_stranger(id, false);
                 --taken_;
                 count_connected();
               },
@@ -70,9 +70,7 @@ ClientSessions::ClientSessions(asio::io_context& io, CorePort& port, SessionLimi
       rejected_(limits.rejected, limits.rejected_time) {
   AccessShared& access = shared_.context.access;
   access.on_wrong_secret = [this](ClientId client) { on_wrong_secret(client); };
-  access.on_change = [this](ClientId client, bool known) {
-    known ? (void)strangers_.erase(client) : (void)strangers_.insert(client);
-  };
+  access.on_change = [this](ClientId client, bool known) { set_stranger(client, !known); };
 }
 
 void ClientSessions::set_limits(SessionLimits limits, RespSettings resp) {
@@ -94,21 +92,31 @@ std::vector<std::shared_ptr<ClientSession>> ClientSessions::all() const {
   return list;
 }
 
+void ClientSessions::set_stranger(ClientId client, bool stranger) {
+  if (stranger) {
+    strangers_.insert(client);
+  } else {
+    strangers_.erase(client);
+  }
+  stranger_count_ = strangers_.size();
+}
+
 void ClientSessions::on_wrong_secret(ClientId client) {
+  ++shared_.context.figures.wrong_secrets;
   const auto at = sessions_.find(client);
   if (at == sessions_.end() || log_refused_ == nullptr) return;
   // Of the address, whatever its port is.
   const std::string remote = at->second->remote();
   const std::string host = remote.substr(0, remote.rfind(':'));
-  std::uint64_t unlogged = 0;
-  if (refusals_.admits(NodeClock::now(), host, unlogged)) log_refused_(host, unlogged);
+  if (const auto unlogged = refusals_.admit(NodeClock::now(), host)) log_refused_(host, *unlogged);
 }
 
 std::size_t ClientSessions::kill(const ClientFilter& which) {
   std::size_t killed = 0;
   for (const auto& session : all()) {
     const bool other = session->id() != which.asker && !session->ending();
-    if (!other || !which.names(session->id(), session->remote(), session->local(), session->user()))
+    if (!other ||
+        !which.matches(session->id(), session->remote(), session->local(), session->user()))
       continue;
     ++killed;
     session->close();
@@ -118,7 +126,7 @@ std::size_t ClientSessions::kill(const ClientFilter& which) {
 
 void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
-  if (serving && sessions_.size() >= shared_.limits.sessions && !strangers_.empty()) {
+  while (serving && sessions_.size() >= shared_.limits.sessions && !strangers_.empty()) {
     const std::shared_ptr<ClientSession> oldest = sessions_.at(*strangers_.begin());
     oldest->close();
   }
@@ -131,7 +139,7 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
   const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
   sessions_.emplace(id, session);
-  if (shared_.context.access.users != nullptr) strangers_.insert(id);
+  if (shared_.context.access.users != nullptr) set_stranger(id, true);
   ++shared_.context.figures.received;
   count_connected();
   session->go_on();

@@ -39,6 +39,8 @@ class ClientSessions {
   // number of connections, including those on their way.
   void expect() { ++taken_; }
   [[nodiscard]] std::size_t taken() const { return taken_; }
+  // Any thread: how many of them have not authenticated, and would make room for another one.
+  [[nodiscard]] std::size_t strangers() const { return stranger_count_; }
   // `socket` is non-blocking, of an io_context that nothing runs, and was expected. Beyond the
   // limit, or without a core, the connection is rejected.
   void accept(asio::ip::tcp::socket socket);
@@ -47,7 +49,6 @@ class ClientSessions {
   // Called for refused authentications, as often as they are to be logged.
   using Refused = std::function<void(const std::string& address, std::uint64_t unlogged)>;
   void log_refused(Refused refused) { log_refused_ = std::move(refused); }
-  [[nodiscard]] std::uint64_t wrong_secrets() const { return shared_.context.access.wrong_secrets; }
   // Ends these connections, in either protocol. Returns how many there were.
   std::size_t kill(const ClientFilter& which);
   // How CLIENT KILL reaches the connections of all reactors: see RespServer.
@@ -78,6 +79,7 @@ class ClientSessions {
  private:
   void on_ready(ClientId client, ReadySockets::Interest ready);
   void on_wrong_secret(ClientId client);
+  void set_stranger(ClientId client, bool stranger);
   [[nodiscard]] std::vector<std::shared_ptr<ClientSession>> all() const;
   void evict_largest();
   void count_connected() { shared_.context.figures.connected = sessions_.size(); }
@@ -92,6 +94,7 @@ class ClientSessions {
   RefusalLog refusals_;
   // Connections that have not authenticated, the oldest first. If there is no room, they go first.
   std::set<ClientId> strangers_;
+  std::atomic<std::size_t> stranger_count_{0};
   std::unordered_map<ClientId, std::shared_ptr<ClientSession>>
       sessions_;  // its order reaches no effect
   ClientId next_ = kFirst;

@@ -5,6 +5,8 @@
 
 namespace quipu {
 
+static_assert(kMaxUserWord >= kMaxSecret && kMaxUserWord >= kMaxUserName, "each user fits");
+
 // The views in ops borrow the buffer, which does not move until the next read.
 void NativeProtocol::take(ReadBuffer& in, std::string& out) {
   state_ = State::reading;
@@ -12,8 +14,8 @@ void NativeProtocol::take(ReadBuffer& in, std::string& out) {
     const Result<std::optional<Frame>> frame = next_frame(in);
     if (frame.ok() && !*frame) break;
     if (frame.ok() && !is_greeting((*frame)->type)) version_ = (*frame)->version;
-    if (frame.ok() && !access_.known() && (*frame)->type != FrameType::authenticate) {
-      refuse({Code::unauthenticated, "authenticate first"}, out);
+    if (frame.ok() && !access_.authenticated() && (*frame)->type != FrameType::authenticate) {
+      refuse({Code::unauthenticated, "it asks for a user and a secret"}, out);
       break;
     }
     if (frame.ok() && (*frame)->type == FrameType::op) {
@@ -40,11 +42,11 @@ bool NativeProtocol::permitted(const Question& question, std::string& out) {
   const Rights missing = access_.missing_of(needs(question));
   if (missing.none()) [[likely]]
     return true;
-  if (missing == kEveryKey && names_only(access_.permit(), question)) return true;
-  const bool keys = missing == kEveryKey;
-  const Status why{Code::not_permitted,
-                   "the user " + access_.permit().user() +
-                       (keys ? " may not use this key" : " has no permission for this")};
+  const auto keys = missing == kEveryKey ? covers_keys(access_.permit(), question) : std::nullopt;
+  if (keys.value_or(false)) return true;
+  const Status why{Code::not_permitted, "the user " + access_.permit().user() +
+                                            (keys ? " may not use this key"
+                                                  : " lacks the permission " + names_of(missing))};
   encode(out, refused(question, why), version_);
   context_.meter.on_refused(Protocol::native, operation_of(question), why.code());
   return false;
@@ -61,8 +63,10 @@ void NativeProtocol::ask(const Result<Question>& question, std::string& out) {
 void NativeProtocol::authenticate(const Frame& frame, std::string& out) {
   const Result<Authenticate> request = decode_authenticate(frame.payload);
   if (!request.ok()) return refuse(request.status(), out);
+  // Answers that are owed belong to the user that asked.
+  if (owes()) return refuse({Code::protocol_error, "an answer is owed: authenticate later"}, out);
   Authenticated answer{.id = request->id};
-  if (access_.asked_for() && !access_.log_in(request->user, request->secret)) {
+  if (access_.has_users_file() && !access_.log_in(request->user, request->secret)) {
     answer.code = Code::unauthenticated;
     answer.detail = "there is no such user, or that is not its secret";
   }
@@ -109,7 +113,7 @@ void NativeProtocol::answer(const Result<Request>& request, std::string& out, As
   if (!request.ok()) return refuse(request.status(), out);
   if (!access_.missing_of(needs(*request)).none())
     return refuse(
-        {Code::not_permitted, "the user " + access_.permit().user() + " may not observe the node"},
+        {Code::not_permitted, "the user " + access_.permit().user() + " lacks the permission observe"},
         out);
   encode(out, ask(*request), version_);
   state_ = State::turn_over;

@@ -1,18 +1,13 @@
 #include "node/clients/native_rights.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "protocol/message_codec.h"
 
 namespace quipu {
 namespace {
 
-bool all_covered(const Permit& permit, const std::vector<std::string_view>& keys) {
-  return std::ranges::all_of(keys, [&](std::string_view key) { return permit.covers(key); });
-}
-
-// Of any answer that has a code and a detail.
+// For each answer with a code and a detail.
 template <class Answer>
 Answer refusal(std::uint64_t id, const Status& why) {
   Answer answer;
@@ -24,11 +19,19 @@ Answer refusal(std::uint64_t id, const Status& why) {
 
 }  // namespace
 
-bool names_only(const Permit& permit, const Op& op) { return permit.covers(op.key); }
-bool names_only(const Permit& permit, const Read& read) { return all_covered(permit, read.keys); }
-bool names_only(const Permit& permit, const Query& it) { return all_covered(permit, it.keys); }
-bool names_only(const Permit& permit, const RangeRequest& it) { return permit.covers(it.key); }
-bool names_only(const Permit& permit, const NamespaceRequest& request) {
+std::optional<bool> covers_keys(const Permit& permit, const Op& op) {
+  return permit.covers(op.key);
+}
+std::optional<bool> covers_keys(const Permit& permit, const Read& read) {
+  return permit.covers_all(read.keys);
+}
+std::optional<bool> covers_keys(const Permit& permit, const Query& it) {
+  return permit.covers_all(it.keys);
+}
+std::optional<bool> covers_keys(const Permit& permit, const RangeRequest& it) {
+  return permit.covers(it.key);
+}
+std::optional<bool> covers_keys(const Permit& permit, const NamespaceRequest& request) {
   return permit.covers_namespace(request.name);
 }
 

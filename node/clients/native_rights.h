@@ -3,6 +3,7 @@
 // not compile. The same for Redis's commands is a column of their table (resp/resp_command.h).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cluster/gates/effects.h"
@@ -31,8 +32,8 @@ namespace quipu {
   return kAllRights;
 }
 [[nodiscard]] constexpr Rights needs(const Op& op) { return needs(op.kind); }
-// Who may only change a counter must learn how many shards it has: encode_permitted() shows no
-// more than that.
+// A client that only changes a counter needs its number of shards. encode_permitted() shows it no
+// more.
 [[nodiscard]] constexpr Rights needs(const Read&) { return kMayTouch | kEveryKey; }
 [[nodiscard]] constexpr Rights needs(const Query&) { return kMayRead | kEveryKey; }
 [[nodiscard]] constexpr Rights needs(const RangeRequest&) { return kMayRead | kEveryKey; }
@@ -45,14 +46,15 @@ namespace quipu {
 [[nodiscard]] constexpr Rights needs(const ConfigRequest&) { return kAuthenticated; }
 [[nodiscard]] constexpr Rights needs(const StatusRequest&) { return kMayObserve; }
 
-// Whether the request names some keys, and the user may use all of them.
-[[nodiscard]] bool names_only(const Permit& permit, const Op& op);
-[[nodiscard]] bool names_only(const Permit& permit, const Read& read);
-[[nodiscard]] bool names_only(const Permit& permit, const Query& query);
-[[nodiscard]] bool names_only(const Permit& permit, const RangeRequest& request);
-[[nodiscard]] bool names_only(const Permit& permit, const NamespaceRequest& request);
-[[nodiscard]] inline bool names_only(const Permit&, const List&) { return false; }
-[[nodiscard]] inline bool names_only(const Permit&, const CountKeys&) { return false; }
+// Whether the user may use all keys that the request names. nullopt: it names none.
+[[nodiscard]] std::optional<bool> covers_keys(const Permit& permit, const Op& op);
+[[nodiscard]] std::optional<bool> covers_keys(const Permit& permit, const Read& read);
+[[nodiscard]] std::optional<bool> covers_keys(const Permit& permit, const Query& query);
+[[nodiscard]] std::optional<bool> covers_keys(const Permit& permit, const RangeRequest& request);
+[[nodiscard]] std::optional<bool> covers_keys(const Permit& permit,
+                                              const NamespaceRequest& request);
+[[nodiscard]] inline std::optional<bool> covers_keys(const Permit&, const List&) { return {}; }
+[[nodiscard]] inline std::optional<bool> covers_keys(const Permit&, const CountKeys&) { return {}; }
 
 [[nodiscard]] Done refused(const Op& op, const Status& why);
 [[nodiscard]] Values refused(const Read& read, const Status& why);

@@ -219,8 +219,11 @@ void LocalCalls::ask_members(std::uint64_t id, Instant deadline) {
     const Status full(Code::overloaded, "too many questions for the status are under way");
     return end(slot_of(id), full, full);
   }
-  ClusterSurvey::Question question{.config = port_.core()->config(id), .deadline = deadline};
-  question.known.push_back(port_.core()->status(NodeClock::now(), id));
+  ClusterSurvey::Question question{
+      .config = port_.core()->config(id), .credentials = credentials_, .deadline = deadline};
+  StatusReply own = port_.core()->status(NodeClock::now(), id);
+  own.users = port_.router().own_published().status.users;
+  question.known.push_back(std::move(own));
   for (Figures& other : port_.router().published())
     question.known.push_back(std::move(other.status));
   const auto done = [this, id](ClusterStatus status) {

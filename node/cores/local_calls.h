@@ -37,7 +37,9 @@ class LocalCalls final : public CounterBackend {
   void belong_to(const void* node) { node_ = node; }
 
   // Until close(), `io` and `port` must live.
-  LocalCalls(asio::io_context& io, CorePort& port) : io_(io), port_(port) {}
+  // `credentials`: for the other members' client ports.
+  LocalCalls(asio::io_context& io, CorePort& port, Credentials credentials)
+      : io_(io), port_(port), credentials_(std::move(credentials)) {}
 
   // ---- any thread ----
   using CounterBackend::begin;
@@ -94,6 +96,7 @@ class LocalCalls final : public CounterBackend {
 
   asio::io_context& io_;
   CorePort& port_;
+  const Credentials credentials_;
   const void* node_ = this;
 
   mutable std::mutex mutex_;

@@ -15,6 +15,7 @@
 #include "node/reactor/store_settings.h"
 #include "node/settings/settings.h"
 #include "node/settings/variables.h"
+#include "node/users/users_file.h"
 
 namespace quipu {
 namespace {
@@ -75,6 +76,9 @@ int run(const Arguments& arguments) {
   if (arguments.check_config) {
     const std::string why = unusable_data(loaded);
     if (!why.empty()) return complain({why});
+    const std::string& users = loaded.settings.node.users_file;
+    const Status read = users.empty() ? Status() : read_users_file(users).status();
+    if (!read.ok()) return complain({read.detail()});
     std::cout << "ok\n";
     return 0;
   }

@@ -141,7 +141,7 @@ int Daemon::complain(const Status& why) const {
 }
 
 Status Daemon::read_users() {
-  const std::string& path = serving_.settings.node.client_port.users_file;
+  const std::string& path = serving_.settings.node.users_file;
   if (path.empty()) return {};
   auto users = read_users_file(path);
   if (users.ok()) first_users_ = *users;
@@ -183,25 +183,24 @@ Node* Daemon::node() {
 
 // Before the node is open, the users are those that the file had at the start.
 std::optional<AdminPage> Daemon::refuse_user(const AdminRequest& request) {
-  const HttpCredentials given = request.credentials.value_or(HttpCredentials{});
+  const AdminPage who{401,
+                      "give a user and its secret by Basic, or the secret of the user default by "
+                      "Bearer\n"};
+  if (!request.credentials) return who;
+  const auto& [user, secret] = *request.credentials;
   const Node* const opened = node();
-  const Status may = opened != nullptr ? opened->may_observe(given.user, given.secret)
-                                       : may_observe(*first_users_, given.user, given.secret);
+  const Status may = opened != nullptr ? opened->may_observe(user, secret)
+                                       : first_users_->may_observe(user, secret);
   if (may.ok()) return {};
   if (may.code() == Code::not_permitted)
     return AdminPage{403, "the permission observe is needed: add it to the user's may\n"};
-  if (request.credentials) {
-    ++auth_failures_;
-    std::uint64_t unlogged = 0;
-    if (refusals_.admits(NodeClock::now(), request.from, unlogged))
-      log_.warning("an authentication was refused", {kAudit,
-                                                     {"port", "admin"},
-                                                     {"address", std::string(request.from)},
-                                                     {"unlogged", std::to_string(unlogged)}});
-  }
-  return AdminPage{401,
-                   "give a user and its secret by Basic, or the secret of the user default "
-                   "by Bearer\n"};
+  ++auth_failures_;
+  if (const auto unlogged = refusals_.admit(NodeClock::now(), request.from))
+    log_.warning("an authentication was refused", {kAudit,
+                                                   {"port", "admin"},
+                                                   {"address", std::string(request.from)},
+                                                   {"unlogged", std::to_string(*unlogged)}});
+  return who;
 }
 
 // loopback_host.h says against what.
@@ -326,6 +325,7 @@ void Daemon::perform(const LifecycleSteps& steps) {
 void Daemon::reload() {
   if (!serving_.read_again) return;
   const LoadedSettings loaded = serving_.read_again();
+  (void)running_->reload();  // whatever the settings are; it logs what is wrong
   for (const std::string& error : loaded.errors)
     log_.error("the settings were not reloaded", {kAudit, {"why", error}});
   if (!loaded.errors.empty()) return;
@@ -344,7 +344,6 @@ void Daemon::reload() {
   lines_.set_least(serving_.settings.log_level);
   const Status set = running_->set_client_limits(serving_.settings.node.client_port);
   if (!set.ok()) log_.error("the settings were not reloaded", {kAudit, {"why", set.message()}});
-  (void)running_->reload();  // it logs what is wrong
 }
 
 void Daemon::close(Node& node, std::chrono::milliseconds patience) {

@@ -293,6 +293,7 @@ Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
                 .settings = std::move(settings),
                 .client = {},
                 .client_port = options.client_port,
+                .credentials = options.credentials,
                 .peer = {}};
   if (Status planned = plan_addresses(options, plan); !planned.ok()) return planned;
   return plan;

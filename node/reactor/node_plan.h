@@ -50,6 +50,7 @@ struct NodePlan {
   NodeSettings settings;
   std::optional<Address> client;  // where to listen
   ClientPortOptions client_port;
+  Credentials credentials;
   std::optional<Address> peer;
 
   [[nodiscard]] StoreOwner owner() const { return {config.id, config.members[self].id}; }

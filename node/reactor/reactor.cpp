@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <asio/post.hpp>
 #include <future>
+#include <tuple>
 #include <utility>
 
 #include "node/base/start_thread.h"
@@ -54,7 +55,7 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
               [this](ClientId client, const Answer& answer) {
                 reply(NodeClock::now(), client, answer);
               }),
-      calls_(std::make_shared<LocalCalls>(io_, port_)),
+      calls_(std::make_shared<LocalCalls>(io_, port_, plan_.credentials)),
       most_clients_(connections().clients),
       sessions_(io_, port_, session_limits(plan_.client_port, most_clients_), resp(),
                 random_.split()),
@@ -156,7 +157,6 @@ void Reactor::introduce(const std::vector<Reactor*>& reactors) {
   }
 }
 
-// The next client is of whoever has the fewest, of those that serve.
 // Each reactor ends its own connections, and says how many.
 std::size_t Reactor::kill(ClientId asker, std::uint64_t question, const ClientFilter& which) {
   for (Reactor* const other : all_) {
@@ -172,9 +172,12 @@ std::size_t Reactor::kill(ClientId asker, std::uint64_t question, const ClientFi
   return all_.size();
 }
 
+// The next client goes to the serving reactor that has the fewest, and room for it.
 asio::io_context& Reactor::choose() {
   accepting_ = *std::ranges::min_element(all_, {}, [](const Reactor* reactor) {
-    return std::pair(!reactor->router_.serving(), reactor->sessions_.taken());
+    const ClientSessions& clients = reactor->sessions_;
+    const bool full = clients.taken() >= reactor->most_clients_ && clients.strangers() == 0;
+    return std::tuple(!reactor->router_.serving(), full, clients.taken());
   });
   return accepting_->client_sockets_;
 }

@@ -22,13 +22,6 @@ MemberStatus::Peer to_peer(const PeerStatus& told) {
   return peer;
 }
 
-// The credentials were. Its answer to the question follows.
-bool accepted(const FrameDecoder::Frame& frame) {
-  if (frame.type != FrameType::authenticated) return false;
-  const Result<Authenticated> answer = decode_authenticated(frame.payload);
-  return answer.ok() && answer->code == Code::ok;
-}
-
 Status no_status(std::string why) { return {Code::unavailable, std::move(why)}; }
 
 }  // namespace
@@ -140,7 +133,9 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
       .frame =
           [self, target](const FrameDecoder::Frame& frame) {
             const Target asked = self->targets_[target];
-            if (accepted(frame)) return;
+            const auto admitted = answer_to_credentials(frame.type, frame.payload);
+            if (admitted && admitted->ok()) return;  // the status follows
+            if (admitted) return self->end(target, *admitted);
             if (const auto other = version_after(asked, frame))
               self->ask(asked.address, asked.member, *other, true);
             self->end(target, self->take_answer(asked, frame));
@@ -155,11 +150,7 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
 Status ClusterSurvey::take_answer(const Target& target, const FrameDecoder::Frame& frame) {
   if (frame.type == FrameType::refusal) {
     const Result<Refusal> refusal = decode_refusal(frame.payload);
-    return no_status(refusal.ok() ? reason(*refusal) : "it refused the question");
-  }
-  if (frame.type == FrameType::authenticated) {
-    const Result<Authenticated> answer = decode_authenticated(frame.payload);
-    return {Code::unauthenticated, answer.ok() ? answer->detail : "it refused the credentials"};
+    return refusal.ok() ? unanswered(*refusal) : no_status("it refused the question");
   }
   if (frame.type != FrameType::status_reply) return no_status("it answered something else");
   const Result<StatusReply> reply = decode_status_reply(frame.payload);

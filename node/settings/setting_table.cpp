@@ -162,8 +162,7 @@ constexpr std::array kTable{
         {"client.flushall", "QUIPU_CLIENT_FLUSHALL"}),
     number<kDatabases, kNode, kPort, &ClientPortOptions::databases>(
         {"client.databases", "QUIPU_CLIENT_DATABASES"}),
-    text<kNode, kPort, &ClientPortOptions::users_file>(
-        {"client.users_file", "QUIPU_CLIENT_USERS_FILE"}),
+    text<kNode, &NodeOptions::users_file>({"client.users_file", "QUIPU_CLIENT_USERS_FILE"}),
     live(number<kConnections, kNode, kPort, &ClientPortOptions::connections>(
         {"client.connections", "QUIPU_CLIENT_CONNECTIONS"})),
     live(number<kIdleSeconds, kNode, kPort, &ClientPortOptions::idle>(

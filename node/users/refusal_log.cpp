@@ -5,21 +5,25 @@
 
 namespace quipu {
 
-bool RefusalLog::admits(Instant now, std::string_view address, std::uint64_t& unlogged) {
-  auto at = seen_.find(address);
-  if (at != seen_.end() && now < at->second.logged + kEvery) {
-    ++at->second.unlogged;
-    return false;
+std::optional<std::uint64_t> RefusalLog::admit(Instant now, std::string_view address) {
+  if (now >= second_ + kEvery) {
+    second_ = now;
+    in_second_ = 0;
   }
-  if (at == seen_.end()) {
-    if (seen_.size() == kMaxAddresses)
-      seen_.erase(
-          std::ranges::min_element(seen_, {}, [](const auto& one) { return one.second.logged; }));
-    at = seen_.emplace(std::string(address), Seen{}).first;
+  auto at = logged_.find(address);
+  if (in_second_ == kMostASecond || (at != logged_.end() && now < at->second + kEvery)) {
+    ++unlogged_;
+    return std::nullopt;
   }
-  at->second.logged = now;
-  unlogged = std::exchange(at->second.unlogged, 0);
-  return true;
+  if (at == logged_.end()) {
+    if (logged_.size() == kMaxAddresses)
+      logged_.erase(
+          std::ranges::min_element(logged_, {}, [](const auto& one) { return one.second; }));
+    at = logged_.emplace(std::string(address), now).first;
+  }
+  at->second = now;
+  ++in_second_;
+  return std::exchange(unlogged_, 0);
 }
 
 }  // namespace quipu

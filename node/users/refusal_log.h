@@ -1,10 +1,12 @@
-// refusal_log.h: which refused authentications to log: one a second for an address, so that
-// nobody can fill the log. Bounded: beyond that many addresses, the longest silent one is
-// forgotten. One thread's.
+// refusal_log.h: which refused authentications to log: one each second for an address and
+// kMostASecond in all, so that no client can fill the log. Beyond kMaxAddresses, the address that
+// was logged longest ago is forgotten. Not thread-safe.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,17 +17,17 @@ namespace quipu {
 class RefusalLog {
  public:
   static constexpr std::size_t kMaxAddresses = 1024;
+  static constexpr std::uint32_t kMostASecond = 10;
   static constexpr std::chrono::seconds kEvery{1};
 
-  // Whether to log one from this address. If so, `unlogged` is the number of those since the last.
-  [[nodiscard]] bool admits(Instant now, std::string_view address, std::uint64_t& unlogged);
+  // Nothing: do not log this one. Otherwise how many were not logged since the last line.
+  [[nodiscard]] std::optional<std::uint64_t> admit(Instant now, std::string_view address);
 
  private:
-  struct Seen {
-    Instant logged{};
-    std::uint64_t unlogged = 0;
-  };
-  std::map<std::string, Seen, std::less<>> seen_;
+  std::map<std::string, Instant, std::less<>> logged_;
+  Instant second_{};             // its beginning
+  std::uint32_t in_second_ = 0;  // lines
+  std::uint64_t unlogged_ = 0;
 };
 
 }  // namespace quipu

@@ -1,7 +1,7 @@
 // rights.h: what a request needs of its user, and what a user has.
 //
 //   request ─▶ Rights that it needs ─┐
-//   user ────▶ Rights that it has ───┴─▶ missing(): none, nearly always, found by one test
+//   user ────▶ Rights that it has ───┴─▶ missing_of(): none, nearly always, found by one test
 //
 // Both are sets of bits. A user's set has derived bits, too (users.cpp), so that a request can need
 // "count or reset", or every key there is.
@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace quipu {
@@ -35,7 +36,7 @@ class Rights {
 
 // Before authentication, too.
 inline constexpr Rights kNoRight{0};
-// Of every user.
+// Each user has this.
 inline constexpr Rights kAuthenticated{1};
 // The permissions of the users file.
 inline constexpr Rights kMayRead{2};
@@ -58,5 +59,9 @@ inline constexpr std::array kPermissions{
     PermissionName{"read", kMayRead}, PermissionName{"count", kMayCount},
     PermissionName{"reset", kMayReset}, PermissionName{"observe", kMayObserve},
     PermissionName{"admin", kMayAdminister}};
+
+// For people, of what a user lacks: "reset", "count and reset", "count or reset", "all keys". The
+// derived rights are named only where nothing else is missing.
+[[nodiscard]] std::string names_of(Rights missing);
 
 }  // namespace quipu

@@ -1,6 +1,7 @@
 #include "node/users/secret.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
@@ -20,17 +21,13 @@ std::string_view view_of(const Bytes& bytes) {
 
 // Without padding.
 std::string base64url(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string text;
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char byte : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(byte);
-    for (held += 8; held >= 6; held -= 6) text.push_back(kDigits[bits >> (held - 6) & 63]);
-  }
-  if (held > 0) text.push_back(kDigits[bits << (6 - held) & 63]);
-  return text;
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends it with a zero
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                  reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  return text.substr(0, text.find_first_of(std::string_view("=\0", 2)));
 }
 
 int digit(char c) {

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "node/base/one_line.h"
+#include "protocol/ids.h"
 
 namespace quipu {
 namespace {
-
-constexpr std::size_t kMaxPrefix = 512;  // of a key
 
 Status wrong_at(const toml::node& at, const std::string& file, const std::string& why) {
   return {Code::invalid_argument,
@@ -128,12 +127,15 @@ class UserReader {
     return {};
   }
 
+  // An empty list would be a user of nothing: rather a slip than a wish.
   Status read_keys(const toml::node& value) {
     prefixes = texts(value);
+    if (prefixes && prefixes->empty())
+      return wrong(value, "keys has no prefix: leave it out for all keys");
     if (!prefixes)
       return wrong(value, "keys must be a list of prefixes: leave it out for all keys");
     for (const std::string& one : *prefixes) {
-      if (one.empty() || one.size() > kMaxPrefix)
+      if (one.empty() || one.size() > kMaxKey)
         return wrong(value, "a prefix in keys has 1 to 512 bytes: leave keys out for all keys");
     }
     return {};
@@ -145,6 +147,16 @@ class UserReader {
 };
 
 }  // namespace
+
+std::string names_of(Rights missing) {
+  std::string names;
+  for (const auto& [name, rights] : kPermissions) {
+    if (missing.has(rights)) names.append(names.empty() ? "" : " and ").append(name);
+  }
+  if (!names.empty()) return names;
+  if (missing.has(kMayChange)) return "count or reset";
+  return missing.has(kMayTouch) ? "read, count or reset" : "all keys";
+}
 
 Permit::Permit(std::string user, Rights rights, std::vector<std::string> prefixes)
     : user_(std::move(user)), rights_(rights), prefixes_(shortest(std::move(prefixes))) {}
@@ -165,6 +177,10 @@ bool Permit::covers(std::string_view key) const {
   if (rights_.has(kEveryKey)) return true;
   const auto above = std::upper_bound(prefixes_.begin(), prefixes_.end(), key);
   return above != prefixes_.begin() && key.starts_with(*std::prev(above));
+}
+
+bool Permit::covers_all(std::span<const std::string_view> keys) const {
+  return std::ranges::all_of(keys, [this](std::string_view key) { return covers(key); });
 }
 
 bool Permit::covers_namespace(std::string_view name) const {
@@ -196,7 +212,7 @@ Result<std::shared_ptr<const Users>> Users::parse(std::string_view text, const s
     whole = toml::parse(text);
   } catch (const toml::parse_error& error) {  // its text may repeat a part of a secret
     return Status(Code::invalid_argument, file + ':' + std::to_string(error.source().begin.line) +
-                                              ": this is not TOML: mend the line");
+                                              ": this is not TOML: fix the line");
   }
   const auto users = std::make_shared<Users>();
   for (const auto& [key, value] : whole) {
@@ -212,9 +228,13 @@ Result<std::shared_ptr<const Users>> Users::parse(std::string_view text, const s
           reader.name, derived(reader.may, !reader.prefixes.has_value()),
           reader.prefixes.value_or(std::vector<std::string>()));
       if (!users->users_.emplace(reader.name, User{reader.secrets, std::move(permit)}).second)
-        return wrong_at(node, file, "the user \"" + reader.name + "\" is there twice: remove one");
+        return wrong_at(node, file,
+                        "the user \"" + reader.name + "\" is defined twice: remove one");
     }
   }
+  if (users->users_.empty())  // perhaps it is being written just now
+    return Status(Code::invalid_argument,
+                  one_line(file) + ": there is no [[user]] in it: make one with quipu user new");
   users->digest_ = short_digest(users->canonical());
   return std::shared_ptr<const Users>(users);
 }
@@ -253,8 +273,8 @@ std::optional<Login> Users::again(const Login& login) const {
   return Login{at->second.permit, login.secret};
 }
 
-Status may_observe(const Users& users, std::string_view user, std::string_view secret) {
-  const std::optional<Login> login = users.log_in(user, secret);
+Status Users::may_observe(std::string_view user, std::string_view secret) const {
+  const std::optional<Login> login = log_in(user, secret);
   if (!login) return {Code::unauthenticated, "there is no such user, or that is not its secret"};
   if (login->permit->rights().has(kMayObserve)) return {};
   return {Code::not_permitted, "the user " + login->permit->user() + " may not observe the node"};

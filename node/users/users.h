@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,7 @@ class Permit {
   [[nodiscard]] Rights rights() const { return rights_; }
   // Whether some prefix of the user begins this key, or there are no prefixes.
   [[nodiscard]] bool covers(std::string_view key) const;
+  [[nodiscard]] bool covers_all(std::span<const std::string_view> keys) const;
   // The same for all keys of a namespace, and for some key of it. All keys concern the default
   // namespace, whose name is empty.
   [[nodiscard]] bool covers_namespace(std::string_view name) const;
@@ -53,20 +55,15 @@ class Permit {
   std::vector<std::string> prefixes_;  // sorted, and none begins with another
 };
 
-// Without a users file: everybody, and everything.
+// Without a users file, all clients have this.
 [[nodiscard]] const std::shared_ptr<const Permit>& permit_for_everything();
-// Of a connection that has not authenticated.
+// Before authentication.
 [[nodiscard]] const std::shared_ptr<const Permit>& permit_for_nothing();
 
 struct Login {
   std::shared_ptr<const Permit> permit;
   SecretHash secret;  // the one that was used
 };
-
-class Users;
-// unauthenticated, or not_permitted, if not.
-[[nodiscard]] Status may_observe(const Users& users, std::string_view user,
-                                 std::string_view secret);
 
 class Users {
  public:
@@ -76,11 +73,14 @@ class Users {
 
   // Nothing: there is no such user, or that is not its secret. Takes as long for an unknown user.
   [[nodiscard]] std::optional<Login> log_in(std::string_view user, std::string_view secret) const;
+  // unauthenticated, or not_permitted, if not.
+  [[nodiscard]] Status may_observe(std::string_view user, std::string_view secret) const;
   // The same user with the same secret, as these users have it. Nothing: one of them is gone.
   [[nodiscard]] std::optional<Login> again(const Login& login) const;
   // Equal for equal users, wherever their files are written differently.
   [[nodiscard]] const std::string& digest() const { return digest_; }
   [[nodiscard]] std::size_t size() const { return users_.size(); }
+  [[nodiscard]] bool has(std::string_view user) const { return users_.contains(user); }
 
  private:
   struct User {

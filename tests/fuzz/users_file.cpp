@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto again = quipu::Users::parse(text, "users.toml");
   check(users.ok() == again.ok(), "the same file is read the same way");
   const auto credentials =
-      quipu::read_authorization(header).value_or(quipu::HttpCredentials{"default", ""});
+      quipu::read_authorization(header).value_or(quipu::Credentials{"default", ""});
   if (!users.ok()) {
     const std::string& why = users.status().detail();
     check(why.starts_with("users.toml:"), "an error names the file and the line");

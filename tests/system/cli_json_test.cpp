@@ -191,6 +191,7 @@ TEST_F(CliJson, EveryCommandPrintsTheDocumentedShapeInSuccessAndFailure) {
   run("namespace drop", {"namespace", "drop", "\xff"});
   run("cluster status", {"cluster", "status"});
   run("config show", {"config", "show", "--name", "n1", "--data", "d"});
+  run("user new", {"user", "new", "web", "--may", "read"});
   run("bench", {"bench", "--seconds", "1", "--connections", "2", "--keys", "10"});
 
   const CliInput nobody{.nodes = {"127.0.0.1:1"}};
@@ -225,6 +226,7 @@ TEST_F(CliJson, EveryCommandPrintsTheDocumentedShapeInSuccessAndFailure) {
   run("ingest", {"ingest"}, {.text = "a one\nb\n"});
   run("cluster status", {"cluster", "status"}, nobody);
   run("config show", {"config", "show", "--reactors", "99"});
+  run("user new", {"user", "new", "web", "--may", "write"});
   run("bench", {"bench", "--seconds", "1"}, nobody);
   expect_all_ran();
 }

@@ -372,16 +372,7 @@ constexpr std::array kCommand{
                 "7.0.0",
                 "Names commands.",
                 "[FILTERBY filter name]"},
-    RespCommand{"help",
-                2,
-                help,
-                kAuthenticated,
-                kCommandFlags,
-                {},
-                kCommandCategories,
-                "server",
-                "5.0.0",
-                "Tells these lines."},
+    help_row("server", "5.0.0", kCommandCategories),
 };
 
 constexpr std::array kCatalogueCommands{

@@ -212,17 +212,17 @@ void client_list(RespConnection& connection, Words words) {
 
 // ---- CLIENT KILL ----
 
-struct Killing {
+struct KillRequest {
   ClientFilter which{};
   bool skip_me = true;
-  bool old_form = false;  // one address: the reply is OK, or an error if nobody has it
+  bool old_form = false;  // one address: the reply is OK, or an error if no connection has it
   std::string error{};
 };
 
-Killing read_killing(Words words) {
+KillRequest read_kill_request(Words words) {
   if (words.size() == 3)
     return {.which = {.remote = std::string(words[2])}, .skip_me = false, .old_form = true};
-  Killing killing;
+  KillRequest killing;
   for (std::size_t i = 2; i < words.size(); i += 2) {
     if (i + 1 == words.size()) return {.error = std::string(kSyntaxError)};
     const std::string_view value = words[i + 1];
@@ -248,10 +248,14 @@ Killing read_killing(Words words) {
 
 // Its own connection ends after the reply.
 void client_kill(RespConnection& connection, Words words) {
-  Killing killing = read_killing(words);
+  KillRequest killing = read_kill_request(words);
   if (!killing.error.empty()) return connection.error(killing.error);
+  const auto& user = killing.which.user;
+  const auto& users = connection.server().context.access.users;
+  if (user && !(users != nullptr ? users->has(*user) : *user == kDefaultUser))
+    return connection.error("ERR No such user '" + *user + "'");
   killing.which.asker = connection.id();
-  const bool own = !killing.skip_me && connection.is_named_by(killing.which);
+  const bool own = !killing.skip_me && connection.is_matched_by(killing.which);
   const auto open = std::make_shared<std::size_t>(0);  // answers that are missing
   connection.run(
       [&connection, own, open, old_form = killing.old_form, killed = std::int64_t{own ? 1 : 0}](
@@ -384,16 +388,7 @@ constexpr std::array kClient{
                 "7.2.0",
                 "Accepted, and without effect.",
                 "ON|OFF"},
-    RespCommand{"help",
-                2,
-                help,
-                kAuthenticated,
-                "loading stale",
-                {},
-                kSlow,
-                "connection",
-                "5.0.0",
-                "Tells these lines."},
+    help_row("connection", "5.0.0", kSlow),
 };
 
 constexpr std::array kClientCommands{

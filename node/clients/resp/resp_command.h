@@ -6,7 +6,7 @@
 // resp_scripts.cpp, resp_keyspace.cpp (SCAN, DBSIZE, …), resp_client.cpp (HELLO, CLIENT, …),
 // resp_distinct.cpp (PFADD, …), resp_introspection.cpp (INFO, CONFIG, FUNCTION), resp_catalogue.cpp
 // (COMMAND, with resp_arguments.cpp), resp_cluster.cpp (CLUSTER, …), resp_users.cpp
-// (AUTH, ACL, CLIENT KILL), resp_quipu.cpp, resp_namespaces.cpp.
+// (AUTH, ACL), resp_quipu.cpp, resp_namespaces.cpp.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct RespCommand {
   // The number of words, including the name. Negative: at least this many.
   int arity;
   Run run;  // null: only its subcommands run
-  // Of the user. A command that names keys needs a permitted prefix of each, too: it has kEveryKey
-  // in resp_commands().
+  // What the user must have. A command that names keys also needs a permitted prefix of each: it
+  // has kEveryKey in resp_commands().
   Rights needs;
   std::string_view flags;  // as COMMAND shows them, separated by spaces
   struct Keys {
@@ -114,6 +114,11 @@ inline constexpr std::string_view kKeyNotPermitted = "NOPERM No permissions to a
 
 // The HELP of every command with subcommands.
 void help(RespConnection& connection, RespConnection::Words words);
+[[nodiscard]] constexpr RespCommand help_row(std::string_view group, std::string_view since,
+                                             std::string_view categories = "@slow") {
+  return {"help", 2,          help,  kAuthenticated, "loading stale",
+          {},     categories, group, since,          "Tells these lines."};
+}
 
 // "likes" == "LIKES"
 [[nodiscard]] bool same_word(std::string_view word, std::string_view lower);

@@ -86,7 +86,7 @@ RespConnection::RespConnection(ClientId id, RespPeer peer, RespServer& server)
       server_(server),
       last_(peer_.since) {
   server_.connections.emplace(id_, this);
-  if (!access_.known()) requests_.set_most_words(kMaxStrangerWords);
+  on_access();
 }
 
 void RespConnection::on_closed() { server_.connections.erase(id_); }
@@ -108,7 +108,7 @@ void RespConnection::take(ReadBuffer& in, std::string& out) {
   const std::size_t begin = out.size();
   bool all = false;
   decisions_ = 0;
-  const std::size_t most = access_.known() ? kTurnOutput : kStrangerTurn;
+  const std::size_t most = access_.authenticated() ? kTurnOutput : kStrangerTurn;
   while (!all && state() == State::reading && out.size() - begin <= most &&
          decisions_ < kTurnDecisions) {
     unread_ = in.buffered();
@@ -143,7 +143,7 @@ void RespConnection::execute(Words words) {
   const RespCommand* const command = find(words[0]);
   if (command == nullptr) {
     if (is_http(words[0])) return cut_off();
-    access_.known() ? complain(unknown_command(words)) : refuse_stranger();
+    access_.authenticated() ? complain(unknown_command(words)) : refuse_stranger();
   } else if (!command->subcommands.empty() && words.size() > 1) {
     execute_subcommand(*command, words);
   } else if (!command->accepts(words.size())) {
@@ -196,15 +196,16 @@ void RespConnection::refuse_stranger() { complain("NOAUTH Authentication require
 bool RespConnection::may(const RespCommand& command, const RespCommand* container, Words words) {
   const Rights missing = access_.missing_of(command.needs);
   if (missing.none()) return true;
-  if (!access_.known()) {
+  if (!access_.authenticated()) {
     refuse_stranger();
     return false;
   }
-  bool keys = missing == kEveryKey && command.keys.any();
-  bool all = keys;
+  const bool keys = missing == kEveryKey && command.keys.any();
+  bool covered = keys;
   if (keys)
-    for_each_key(command, words, [&](std::string_view key) { all = all && permit().covers(key); });
-  if (all) return true;
+    for_each_key(command, words,
+                 [&](std::string_view key) { covered = covered && permit().covers(key); });
+  if (covered) return true;
   reject(command, container,
          keys ? std::string(kKeyNotPermitted)
               : not_permitted(permit(), command_name(command, container)));
@@ -212,23 +213,28 @@ bool RespConnection::may(const RespCommand& command, const RespCommand* containe
   return false;
 }
 
-bool RespConnection::permits(Rights needed, std::string_view command) {
-  if (access_.missing_of(needed).none()) return true;
-  error(not_permitted(permit(), command));
+// last_permitted_ is looked up again with the next command.
+void RespConnection::on_access() {
+  last_word_.clear();
+  requests_.set_most_words(access_.authenticated() ? RespRequests::kMaxWords : kMaxStrangerWords);
+}
+
+bool RespConnection::deny(std::string_view why) {
+  error(why);
+  server_.context.meter.on_refused(Protocol::resp, Operation::other, Code::not_permitted);
   return false;
+}
+
+bool RespConnection::permits(Rights needed, std::string_view command) {
+  return access_.missing_of(needed).none() || deny(not_permitted(permit(), command));
 }
 
 bool RespConnection::permits_keys(Words keys) {
-  if (std::ranges::all_of(keys, [this](std::string_view key) { return permit().covers(key); }))
-    return true;
-  error(kKeyNotPermitted);
-  return false;
+  return permit().covers_all(keys) || deny(kKeyNotPermitted);
 }
 
 bool RespConnection::permits_namespace(std::string_view name) {
-  if (permit().covers_namespace(name)) return true;
-  error(kKeyNotPermitted);
-  return false;
+  return permit().covers_namespace(name) || deny(kKeyNotPermitted);
 }
 
 bool RespConnection::log_in(std::string_view user, std::string_view secret) {
@@ -237,8 +243,7 @@ bool RespConnection::log_in(std::string_view user, std::string_view secret) {
     if (access_.exhausted()) end();
     return false;
   }
-  requests_.set_most_words(RespRequests::kMaxWords);
-  last_word_.clear();
+  on_access();
   return true;
 }
 
@@ -246,7 +251,7 @@ bool RespConnection::log_in(std::string_view user, std::string_view secret) {
 bool RespConnection::renew_access() {
   const Permit before = permit();
   const bool known = access_.renew();
-  last_word_.clear();
+  on_access();
   if (transaction_ && !(permit() == before)) transaction_->fail();
   return known;
 }
@@ -305,18 +310,25 @@ bool RespConnection::queue(Words words) {
   if (!transaction_) return false;
   for (const std::string_view at_once : {"exec", "discard", "multi", "watch", "quit", "reset"})
     if (same_word(words[0], at_once)) return false;
+  // Else a transaction would be as many attempts at once as it has commands.
+  for (const std::string_view apart : {"auth", "hello"}) {
+    if (!same_word(words[0], apart)) continue;
+    transaction_->fail();
+    complain("ERR Command not allowed inside a transaction");
+    return true;
+  }
   const RespCommand* const command = find_command(words[0]);
   const bool in_container = command != nullptr && !command->subcommands.empty() && words.size() > 1;
   const RespCommand* const sub = in_container ? find_subcommand(*command, words[1]) : nullptr;
   const RespCommand* const checked = in_container ? sub : command;
+  const RespCommand* const container = in_container ? command : nullptr;
   if (command == nullptr) {
     complain(unknown_command(words));
   } else if (checked == nullptr) {
     complain(unknown_subcommand(*command, words[1]));
   } else if (!checked->accepts(words.size())) {
-    const RespCommand* const container = in_container ? command : nullptr;
     reject(*checked, container, wrong_arity(*checked, container));
-  } else if (!may(*checked, in_container ? command : nullptr, with_full_names(words))) {
+  } else if (!may(*checked, container, with_full_names(words))) {
     return true;
   } else if (!transaction_->queue(words)) {
     complain("ERR a transaction has at most 16384 commands, of 2 MiB");
@@ -354,7 +366,7 @@ void RespConnection::go_on_apart() {
 
 // Most clients send the same command again and again.
 const RespCommand* RespConnection::find(std::string_view name) {
-  if (name == last_word_) return last_command_;
+  if (name == last_word_ && !name.empty()) return last_command_;  // empty: not to be trusted
   const RespCommand* const command = find_command(name);
   if (command != nullptr) {
     count_calls();
@@ -738,10 +750,8 @@ void RespConnection::reset() {
   set(kWatchRefused, false);
   (void)take_transaction();
   labels_.name.clear();
-  if (!access_.asked_for()) return;
   access_.log_out();
-  last_word_.clear();
-  requests_.set_most_words(kMaxStrangerWords);
+  on_access();
 }
 
 void RespConnection::select(std::uint32_t database) {
@@ -777,7 +787,7 @@ std::string RespConnection::describe(Instant now, std::size_t arguments) const {
                      buffers + " cmd=";
   line.append(last_command_ == nullptr ? "NULL" : last_command_->name);
   if (last_subcommand_ != nullptr) line.append("|").append(last_subcommand_->name);
-  line.append(" user=").append(access_.known() ? permit().user() : "(none)");
+  line.append(" user=").append(access_.authenticated() ? permit().user() : "(none)");
   line.append(" redir=-1 resp=").append(version_ == RespWriter::Version::resp2 ? "2" : "3");
   line.append(" lib-name=").append(labels_.library);
   line.append(" lib-ver=").append(labels_.library_version);

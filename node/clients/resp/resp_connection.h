@@ -156,7 +156,7 @@ class RespConnection final : public ClientProtocol {
   [[nodiscard]] const Permit& permit() const { return access_.permit(); }
   // AUTH. False: the reply is an error, and after too many of them the connection ends.
   [[nodiscard]] bool log_in(std::string_view user, std::string_view secret);
-  [[nodiscard]] bool asks_for_user() const { return access_.asked_for(); }
+  [[nodiscard]] bool has_users_file() const { return access_.has_users_file(); }
   // For what a command's row does not say. If not, the reply is an error.
   [[nodiscard]] bool permits(Rights needed, std::string_view command);
   [[nodiscard]] bool permits_keys(Words keys);
@@ -174,8 +174,8 @@ class RespConnection final : public ClientProtocol {
     std::string name, library, library_version;
   };
   [[nodiscard]] Labels& labels() { return labels_; }
-  [[nodiscard]] bool is_named_by(const ClientFilter& filter) const {
-    return filter.names(id_, peer_.remote, peer_.local, permit().user());
+  [[nodiscard]] bool is_matched_by(const ClientFilter& filter) const {
+    return filter.matches(id_, peer_.remote, peer_.local, permit().user());
   }
   // A line of CLIENT LIST. `arguments`: bytes of the request that is being executed.
   [[nodiscard]] std::string describe(Instant now, std::size_t arguments) const;
@@ -208,6 +208,8 @@ class RespConnection final : public ClientProtocol {
   [[nodiscard]] bool queue(Words words);
   [[nodiscard]] bool may(const RespCommand& command, const RespCommand* container, Words words);
   void refuse_stranger();
+  void on_access();
+  bool deny(std::string_view why);
   void execute_subcommand(const RespCommand& command, Words words);
   void reject(const RespCommand& command, const RespCommand* container, std::string why);
   // An error that does not belong to a command.

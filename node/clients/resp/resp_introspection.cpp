@@ -400,16 +400,7 @@ constexpr std::array kConfig{
                 "2.0.0",
                 "Refused: settings are read from a file at the start.",
                 "parameter value"},
-    RespCommand{"help",
-                2,
-                help,
-                kAuthenticated,
-                kLoadingStale,
-                {},
-                "@slow",
-                "server",
-                "5.0.0",
-                "Tells these lines."},
+    help_row("server", "5.0.0"),
 };
 
 // ---- FUNCTION ----
@@ -437,16 +428,7 @@ constexpr std::array kFunction{
                 "7.0.0",
                 "Removes all functions: there are none.",
                 "[ASYNC|SYNC]"},
-    RespCommand{"help",
-                2,
-                help,
-                kAuthenticated,
-                kLoadingStale,
-                {},
-                "@slow @scripting",
-                "scripting",
-                "7.0.0",
-                "Tells these lines."},
+    help_row("scripting", "7.0.0", "@slow @scripting"),
 };
 
 constexpr std::array kIntrospectionCommands{

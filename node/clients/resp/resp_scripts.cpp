@@ -215,17 +215,7 @@ constexpr std::array kScriptSubcommands{
                 "2.6.0",
                 "Forgets all scripts at this node.",
                 "[ASYNC|SYNC]"},
-    RespCommand{"help",
-                2,
-                help,
-                kAuthenticated,
-                "loading stale",
-                {},
-                kScriptCategories,
-                "scripting",
-                "5.0.0",
-                "Lists the subcommands.",
-                ""},
+    help_row("scripting", "5.0.0", kScriptCategories),
 };
 
 constexpr std::array kScriptCommands{

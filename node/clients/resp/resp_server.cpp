@@ -69,12 +69,12 @@ void RespServer::reset_figures() {
   const PortFigures& port = context.figures;
   context.figures = {.connected = port.connected,
                      .in_per_second = port.in_per_second,
-                     .out_per_second = port.out_per_second};
+                     .out_per_second = port.out_per_second,
+                     .wrong_secrets = port.wrong_secrets};
 }
 
 Figures RespServer::own_figures() const {
   Figures own{context.own_status(NodeClock::now(), 0), figures, context.figures};
-  own.port.wrong_secrets = context.access.wrong_secrets;
   own.resp.commands.assign(commands.begin(), commands.end());
   own.resp.scripts = scripts.size();
   own.resp.databases = databases;

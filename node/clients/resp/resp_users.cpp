@@ -10,7 +10,7 @@ using Words = RespConnection::Words;
 
 void auth(RespConnection& connection, Words words) {
   if (words.size() > 3) return connection.error(kSyntaxError);
-  if (words.size() == 2 && !connection.asks_for_user()) {
+  if (words.size() == 2 && !connection.has_users_file()) {
     return connection.error(
         "ERR AUTH <password> called without any password configured for the default user. Are "
         "you sure your configuration is correct?");
@@ -26,16 +26,7 @@ void acl_whoami(RespConnection& connection, Words) {
 constexpr std::string_view kFlags = "noscript loading stale";
 
 constexpr std::array kAcl{
-    RespCommand{"help",
-                2,
-                help,
-                kAuthenticated,
-                "loading stale",
-                {},
-                "@slow",
-                "server",
-                "6.0.0",
-                "Tells these lines."},
+    help_row("server", "6.0.0"),
     RespCommand{"whoami",
                 2,
                 acl_whoami,
@@ -78,7 +69,7 @@ constexpr std::array kUserCommands{
 
 // Without a users file there is only the default user, and any secret will do.
 bool authenticate(RespConnection& connection, std::string_view user, std::string_view secret) {
-  if (connection.asks_for_user()) return connection.log_in(user, secret);
+  if (connection.has_users_file()) return connection.log_in(user, secret);
   if (user == kDefaultUser) return true;
   connection.error(kWrongSecret);
   return false;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quipu/credentials.h"
 #include "quipu/levels.h"
 #include "quipu/log_level.h"
 #include "quipu/namespace.h"
@@ -41,9 +42,6 @@ struct ClientPortOptions {
   bool flushall = false;             // whether FLUSHALL may reset every counter
   std::uint32_t databases = 16;      // how many SELECT knows, as in Redis
   std::size_t connections = 10'000;  // at most; see node.h
-  // The users that may connect, and what each may do (README, "Users"). Empty: everybody may do
-  // everything. The node looks at the file every 10 s, and at Node::reload().
-  std::string users_file{};
   // A client that sends nothing for this long, and waits for no answer, is disconnected. 0: never.
   std::chrono::seconds idle{0};
   // A client that begins a request and does not finish it within this time is disconnected.
@@ -70,6 +68,12 @@ struct NodeOptions {
   std::string client_address{};  // where to listen; empty: no client port
   ClientPortOptions client_port{};
   std::string peer_address{};  // where to listen; empty: as in `members`
+  // The users that may connect to the client port, and what each may do (README, "Users"). Empty:
+  // everybody may do everything. The node looks at the file every 10 s, and at Node::reload().
+  std::string users_file{};
+  // Who this program is to the client ports of the other members: status() asks them. Its user
+  // needs the permission observe there.
+  Credentials credentials{};
   // Required if an address is not loopback, since nothing is encrypted yet.
   bool insecure = false;
   // Definitions that this node makes at its start if they were never made. What exists, or was

@@ -14,26 +14,6 @@ namespace {
 
 using asio::ip::tcp;
 
-// Ports that were free a moment ago, all different, and below those that the system gives
-// to whoever dials: one of them could be a node's own, dialing the one that it waits for.
-std::vector<std::string> free_addresses(std::size_t count) {
-  asio::io_context io;
-  std::vector<tcp::acceptor> held;
-  std::vector<std::string> addresses;
-  std::random_device random;
-  std::uniform_int_distribution<std::uint16_t> some(10'000, 32'000);
-  while (addresses.size() < count) {
-    const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), some(random));
-    tcp::acceptor acceptor(io, endpoint.protocol());
-    asio::error_code taken;
-    acceptor.bind(endpoint, taken);
-    if (taken) continue;
-    addresses.push_back("127.0.0.1:" + std::to_string(endpoint.port()));
-    held.push_back(std::move(acceptor));
-  }
-  return addresses;
-}
-
 // As quipud does: a shell's limit has often no room for several reactors.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -66,6 +46,26 @@ NodeOptions alone(const std::string& directory) {
   options.data_directory = directory;
   options.client_address = "127.0.0.1:0";
   return options;
+}
+
+// All different, and below the ports that the system gives to those that dial: one of them could be a
+// node's own, dialing the one that it waits for.
+std::vector<std::string> free_addresses(std::size_t count) {
+  asio::io_context io;
+  std::vector<tcp::acceptor> held;
+  std::vector<std::string> addresses;
+  std::random_device random;
+  std::uniform_int_distribution<std::uint16_t> some(10'000, 32'000);
+  while (addresses.size() < count) {
+    const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), some(random));
+    tcp::acceptor acceptor(io, endpoint.protocol());
+    asio::error_code taken;
+    acceptor.bind(endpoint, taken);
+    if (taken) continue;
+    addresses.push_back("127.0.0.1:" + std::to_string(endpoint.port()));
+    held.push_back(std::move(acceptor));
+  }
+  return addresses;
 }
 
 std::vector<NodeOptions> cluster_of(std::size_t count, const std::string& directory) {

@@ -19,6 +19,8 @@ using Nodes = std::vector<std::unique_ptr<Node>>;
 // A cluster of one on `directory`, with a client port.
 [[nodiscard]] NodeOptions alone(const std::string& directory);
 
+// On loopback, and free a moment ago.
+[[nodiscard]] std::vector<std::string> free_addresses(std::size_t count);
 // `count` members n1, n2, …, whose data is below `directory`.
 [[nodiscard]] std::vector<NodeOptions> cluster_of(std::size_t count, const std::string& directory);
 

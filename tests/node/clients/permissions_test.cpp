@@ -179,7 +179,7 @@ const std::map<std::string, std::string> kCommands{{"acl|help", ""},
                                                    {"unlink", "reset keys"},
                                                    {"unwatch", ""},
                                                    {"watch", "keys"}};
-// They need no user at all, or all of them are refused.
+// They need no user.
 const std::set<std::string> kApart{"auth", "hello", "quit", "reset"};
 
 // Enough words for the command, with the key wherever it names some.
@@ -212,7 +212,7 @@ class Permissions : public testing::Test {
   Permissions() {
     write_users(directory_ / "users.toml", all_users());
     NodeOptions options = alone(directory_ / "data");
-    options.client_port.users_file = directory_ / "users.toml";
+    options.users_file = directory_ / "users.toml";
     node_ = open_node(options);
     EXPECT_TRUE(node_->wait_ready(kPatience));
   }

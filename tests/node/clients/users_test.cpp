@@ -1,11 +1,11 @@
 // Connections and their users: what a stranger may do, and what newer users change.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <deque>
 #include <fstream>
 
-#include "node/clients/client_access.h"
 #include "quipu/client.h"
 #include "tests/node/api/nodes.h"
 #include "tests/node/clients/raw_connection.h"
@@ -15,6 +15,8 @@
 
 namespace quipu::test {
 namespace {
+
+using testing::StartsWith;
 
 const std::string kNoAuth = "-NOAUTH Authentication required.\r\n";
 const std::string kWrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
@@ -37,8 +39,10 @@ class ClientUsers : public testing::TestWithParam<std::uint8_t> {
     write_users(path_, kUsers);
     NodeOptions options = alone(directory_ / "data");
     options.reactors = GetParam();
-    options.client_port.users_file = path_;
+    options.users_file = path_;
     options.client_port.connections = connections;
+    // Only the bound of strangers ends a connection that does not read.
+    options.client_port.soft_output_time = std::chrono::hours(1);
     node_ = open_node(options);
     EXPECT_TRUE(node_->wait_ready(kPatience));
   }
@@ -108,12 +112,13 @@ TEST_P(ClientUsers, AreAskedForByNativeFrames) {
 
 // ---- bounds ----
 
-TEST_P(ClientUsers, MaySend16WordsBefore) {
+TEST_P(ClientUsers, MaySend16WordsBeforeTheyAuthenticate) {
   RawConnection client = connect();
   std::string most = "*16\r\n$4\r\nPING\r\n";
   for (int i = 1; i < 16; ++i) most += "$1\r\na\r\n";
   EXPECT_EQ(client.reply_to(most), kNoAuth);
-  EXPECT_EQ(client.reply_to("*17\r\n"), "-ERR Protocol error: invalid multibulk length\r\n");
+  EXPECT_EQ(client.reply_to("*17\r\n"),
+            "-ERR Protocol error: unauthenticated multibulk length\r\n");
   EXPECT_EQ(client.receive_text(), "");
   EXPECT_EQ(connect("web")
                 .reply_to("*17\r\n$4\r\nMGET\r\n" +
@@ -126,7 +131,7 @@ TEST_P(ClientUsers, MaySend16WordsBefore) {
             "*16");
 }
 
-TEST_P(ClientUsers, MaySend4KiBBefore) {
+TEST_P(ClientUsers, MaySend4KiBBeforeTheyAuthenticate) {
   RawConnection client = connect();
   ASSERT_TRUE(client.send("*2\r\n$4\r\nECHO\r\n$5000\r\n" + std::string(5000, 'x') + "\r\n"));
   EXPECT_EQ(client.receive_text().substr(0, 61),
@@ -141,7 +146,7 @@ TEST_P(ClientUsers, MaySend4KiBBefore) {
 }
 
 // A stranger that never reads is disconnected once the sockets' buffers and 4 KiB are full.
-TEST_P(ClientUsers, MayLeave4KiBUnreadBefore) {
+TEST_P(ClientUsers, MayLeave4KiBUnreadBeforeTheyAuthenticate) {
   RawConnection client = connect();
   std::string requests;
   for (int i = 0; i < 10'000; ++i) requests += "PING\r\n";
@@ -258,6 +263,51 @@ TEST_P(ClientUsers, SeeOnlyTheirKeysInLists) {
   EXPECT_EQ(listed, (std::vector<std::string>{"likes:1", "likes:2"}));
 }
 
+// ---- what a review found ----
+
+TEST_P(ClientUsers, AreCheckedForAnEmptyCommandName) {
+  UserConnection ops = connect("ops");
+  EXPECT_EQ(ops.reply_to("INCR sales:1"), ":1\r\n");
+  EXPECT_EQ(ops.reply_to("GET sales:1"), "$1\r\n1\r\n");
+  std::vector<SomeUser> users = kUsers;
+  users[2] = {"ops", {"read"}, "likes:"};
+  write_users(path_, users);
+  ASSERT_TRUE(node_->reload().ok());
+  EXPECT_TRUE(
+      eventually([&] { return connect("ops").reply_to("GET sales:1").starts_with("-NOPERM"); }));
+  EXPECT_THAT(ops.reply_to("*2\r\n$0\r\n\r\n$7\r\nsales:1\r\n"),
+              StartsWith("-ERR unknown command"));
+}
+
+// An answer goes to the user that asked.
+TEST_P(ClientUsers, CannotChangeWhileAnAnswerIsOwed) {
+  RawConnection client = connect();
+  std::string frames;
+  encode_credentials(frames, {"cleaner", secret_of("cleaner")}, spoken_versions().from);
+  encode(frames, Read{.id = 1, .level = ReadLevel::strong, .keys = {"a"}});
+  encode_credentials(frames, {"default", secret_of("default")}, spoken_versions().from);
+  ASSERT_TRUE(client.send(frames));
+  const auto refusal = client.receive_until_closed();
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->code, Code::protocol_error);
+}
+
+TEST_P(ClientUsers, DoNotAuthenticateInATransaction) {
+  UserConnection web = connect("web");
+  EXPECT_EQ(web.reply_to("MULTI"), "+OK\r\n");
+  EXPECT_THAT(web.reply_to("AUTH ops no"), StartsWith("-ERR Command not allowed"));
+  EXPECT_THAT(web.reply_to("EXEC"), StartsWith("-EXECABORT"));
+}
+
+TEST_P(ClientUsers, ResetCountersOfAnyKindWithoutReading) {
+  UserConnection ops = connect("ops");
+  EXPECT_EQ(ops.reply_to("PFADD u a b c"), ":1\r\n");
+  const auto cleaner = open("cleaner", secret_of("cleaner"));
+  ASSERT_TRUE(cleaner.ok());
+  EXPECT_TRUE((*cleaner)->counter("u").reset().ok());
+  EXPECT_EQ(ops.reply_to("PFCOUNT u"), ":0\r\n");
+}
+
 // ---- CLIENT KILL ----
 
 TEST_P(ClientUsers, AreKilledOnAllReactors) {
@@ -268,6 +318,7 @@ TEST_P(ClientUsers, AreKilledOnAllReactors) {
   for (UserConnection& client : web) EXPECT_EQ(client.receive_text(), "");
   EXPECT_EQ(ops.reply_to("CLIENT KILL USER web"), ":0\r\n");
   EXPECT_EQ(ops.reply_to("CLIENT KILL 127.0.0.1:1"), "-ERR No such client\r\n");
+  EXPECT_EQ(ops.reply_to("CLIENT KILL USER wbe"), "-ERR No such user 'wbe'\r\n");
   EXPECT_EQ(ops.reply_to("CLIENT KILL ID 0"), "-ERR client-id should be greater than 0\r\n");
   EXPECT_EQ(ops.reply_to("CLIENT KILL USER ops SKIPME maybe"), "-ERR syntax error\r\n");
   UserConnection other = connect("web");
@@ -336,6 +387,33 @@ TEST_P(ClientUsers, MayObserveOrNot) {
   EXPECT_EQ(node_->may_observe("web", "").code(), Code::unauthenticated);
 }
 
+// By a member that is a user of theirs.
+TEST(ClusterUsers, AreAskedForBetweenNodesThatAskForTheStatus) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "users.toml";
+  write_users(path, kUsers);
+  std::vector<NodeOptions> cluster = cluster_of(3, directory / "data");
+  const std::vector<std::string> addresses = free_addresses(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    cluster[i].users_file = path;
+    cluster[i].client_address = addresses[i];
+    for (std::size_t k = 0; k < 3; ++k) cluster[i].members[k].client_address = addresses[k];
+  }
+  cluster[0].credentials = {.user = "ops", .secret = secret_of("ops")};
+  const Nodes nodes = open_all(cluster);
+  const auto told = nodes[0]->status();
+  ASSERT_TRUE(told.ok()) << told.status().message();
+  for (const MemberStatus& member : told->members) {
+    EXPECT_TRUE(member.reached.ok()) << member.name << ": " << member.reached.message();
+    EXPECT_EQ(member.users_digest, told->members.front().users_digest);
+    EXPECT_EQ(member.users_digest.size(), 8u) << member.name;
+  }
+  const auto refused = nodes[1]->status();
+  ASSERT_TRUE(refused.ok());
+  EXPECT_EQ(refused->members[0].reached.code(), Code::unauthenticated)
+      << refused->members[0].reached.message();
+}
+
 TEST(NoUsers, LetEverybodyInWithAnySecret) {
   const TemporaryDirectory directory;
   const auto node = open_node(alone(directory / "data"));
@@ -351,7 +429,7 @@ TEST(NoUsers, LetEverybodyInWithAnySecret) {
 TEST(Users, ThatCannotBeReadKeepTheNodeFromStarting) {
   const TemporaryDirectory directory;
   NodeOptions options = alone(directory / "data");
-  options.client_port.users_file = directory / "missing.toml";
+  options.users_file = directory / "missing.toml";
   const auto node = Node::open(options);
   ASSERT_FALSE(node.ok());
   EXPECT_NE(node.status().detail().find("missing.toml"), std::string::npos);

@@ -5,28 +5,34 @@
 namespace quipu::test {
 namespace {
 
+constexpr Instant kStart{std::chrono::hours(1)};
+using std::chrono::milliseconds;
+
 TEST(RefusalLog, AdmitsOneASecondForEachAddress) {
   RefusalLog log;
-  std::uint64_t unlogged = 99;
-  const Instant start{std::chrono::hours(1)};
-  EXPECT_TRUE(log.admits(start, "a", unlogged));
-  EXPECT_EQ(unlogged, 0u);
-  EXPECT_FALSE(log.admits(start + std::chrono::milliseconds(1), "a", unlogged));
-  EXPECT_FALSE(log.admits(start + std::chrono::milliseconds(999), "a", unlogged));
-  EXPECT_TRUE(log.admits(start + std::chrono::milliseconds(999), "b", unlogged));
-  EXPECT_TRUE(log.admits(start + RefusalLog::kEvery, "a", unlogged));
-  EXPECT_EQ(unlogged, 2u);
+  EXPECT_EQ(log.admit(kStart, "a"), 0u);
+  EXPECT_FALSE(log.admit(kStart + milliseconds(1), "a"));
+  EXPECT_FALSE(log.admit(kStart + milliseconds(999), "a"));
+  EXPECT_EQ(log.admit(kStart + milliseconds(999), "b"), 2u);
+  EXPECT_EQ(log.admit(kStart + RefusalLog::kEvery, "a"), 0u);
 }
 
-TEST(RefusalLog, ForgetsTheLongestSilentAddressFirst) {
+TEST(RefusalLog, AdmitsFewInASecondOfAllAddresses) {
   RefusalLog log;
-  std::uint64_t unlogged = 0;
-  const Instant start{std::chrono::hours(1)};
+  for (std::uint32_t i = 0; i < RefusalLog::kMostASecond; ++i)
+    EXPECT_TRUE(log.admit(kStart, std::to_string(i)));
+  for (int i = 100; i < 200; ++i) EXPECT_FALSE(log.admit(kStart, std::to_string(i)));
+  EXPECT_EQ(log.admit(kStart + RefusalLog::kEvery, "more"), 100u);
+}
+
+TEST(RefusalLog, ForgetsTheAddressThatWasLoggedLongestAgo) {
+  RefusalLog log;
+  const milliseconds step{100};  // ten a second
   for (std::size_t i = 0; i < RefusalLog::kMaxAddresses; ++i)
-    EXPECT_TRUE(log.admits(start + std::chrono::microseconds(i), std::to_string(i), unlogged));
-  EXPECT_TRUE(log.admits(start + std::chrono::milliseconds(5), "one more", unlogged));
-  EXPECT_FALSE(log.admits(start + std::chrono::milliseconds(6), "1", unlogged));  // kept
-  EXPECT_TRUE(log.admits(start + std::chrono::milliseconds(6), "0", unlogged));   // forgotten
+    EXPECT_TRUE(log.admit(kStart + i * step, std::to_string(i)));
+  const Instant end = kStart + RefusalLog::kMaxAddresses * step;
+  EXPECT_TRUE(log.admit(end, "one more"));
+  EXPECT_FALSE(log.admit(end + milliseconds(1), std::to_string(RefusalLog::kMaxAddresses - 1)));
 }
 
 }  // namespace

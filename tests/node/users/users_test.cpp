@@ -100,11 +100,6 @@ TEST(Users, HaveThePermissionsOfTheFile) {
   EXPECT_FALSE(rights.has(kMayAdminister));
 }
 
-TEST(Users, WithAnEmptyListOfKeysHaveNone) {
-  const auto users = parsed(user("web", secrets("s") + "may = [\"read\"]\nkeys = []"));
-  EXPECT_FALSE(users->log_in("web", "s")->permit->covers("a"));
-}
-
 TEST(Users, AreLookedUpAgainBySecret) {
   const std::string before = user("web", secrets("s") + "may = [\"read\"]");
   const Login login = *parsed(before)->log_in("web", "s");
@@ -127,7 +122,6 @@ TEST(Users, HaveEqualDigestsIfTheyAreEqual) {
             parsed(user("web", secrets("s") + "may = [\"read\", \"count\"]"))->digest());
   EXPECT_NE(parsed(user("u", secrets("s") + "may = []"))->digest(),
             parsed(user("u", secrets("t") + "may = []"))->digest());
-  EXPECT_EQ(parsed("")->size(), 0u);
 }
 
 struct Wrong {
@@ -151,7 +145,8 @@ const std::string kMay = "may = [\"read\"]\n";
 INSTANTIATE_TEST_SUITE_P(
     Users, WrongUsers,
     testing::Values(
-        Wrong{"no_toml", "[[user]\n", "u.toml:1: this is not TOML"},
+        Wrong{"no_toml", "[[user]\n", "u.toml:1: this is not TOML: fix"},
+        Wrong{"empty", "", "u.toml: there is no [[user]] in it"},
         Wrong{"no_name", "[[user]]\n" + secrets("s") + kMay, "u.toml:1: a user has no name"},
         Wrong{"empty_name", user("", secrets("s") + kMay), "u.toml:2: name must be"},
         Wrong{"name_with_space", user("a b", secrets("s") + kMay), "u.toml:2: name must be"},
@@ -172,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
               "no permission \"write\": there are read, count, reset, observe and admin"},
         Wrong{"may_text", user("a", secrets("s") + "may = \"read\""), "may must be a list"},
         Wrong{"keys_text", user("a", secrets("s") + kMay + "keys = \"a\""), "a list of prefixes"},
+        Wrong{"keys_none", user("a", secrets("s") + kMay + "keys = []"), "keys has no prefix"},
         Wrong{"keys_empty", user("a", secrets("s") + kMay + "keys = [\"\"]"), "1 to 512 bytes"},
         Wrong{"keys_long",
               user("a", secrets("s") + kMay + "keys = [\"" + std::string(513, 'k') + "\"]"),
@@ -179,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"unknown_field", user("a", secrets("s") + kMay + "key = [\"a\"]"),
               "unknown key \"key\""},
         Wrong{"twice", user("a", secrets("s") + kMay) + user("a", secrets("t") + kMay),
-              "the user \"a\" is there twice"},
+              "the user \"a\" is defined twice"},
         Wrong{"other_table", "[users]\n", "only tables [[user]], not \"users\""},
         Wrong{"single_table", "[user]\nname = \"a\"\n", "only tables [[user]]"}),
     [](const auto& param) { return param.param.name; });
@@ -204,12 +200,11 @@ TEST(Secret, HasAPrefixAnd43Characters) {
   EXPECT_NE(make_secret(random_bytes()), make_secret(random_bytes()));
 }
 
-// printf '%s' $'\x01…\x01secret' | sha256sum
 TEST(Secret, IsHashedBehindItsSalt) {
   const std::string text = hash_of("secret");
-  EXPECT_EQ(text.substr(0, 40), "sha256:01010101010101010101010101010101:");
-  EXPECT_EQ(in_hex({reinterpret_cast<const char*>(sha256("abc").data()), 32}),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(text,
+            "sha256:01010101010101010101010101010101:"
+            "a65192f8d645bc4d19765b8ea61bfbb896dc999cb88a4be419518c5493f92c9d");
   const auto hash = parse_secret_hash(text);
   ASSERT_TRUE(hash);
   EXPECT_TRUE(matches(*hash, "secret"));
