@@ -13,13 +13,15 @@
 
 namespace quipu {
 
+inline constexpr std::size_t kMostInFlight = 65'536;
+
 struct ClientSettings {
   std::vector<std::string> seeds;  // host:port; the first is preferred. REQUIRES: not empty
 
   Credentials credentials{};
 
   // The most changes and questions together. Beyond this, a call is overloaded.
-  std::size_t max_in_flight = 65'536;
+  std::size_t max_in_flight = kMostInFlight;
   // From dialing a node to its ConfigReply. After this, the next node is tried.
   Duration dial_timeout = std::chrono::seconds(1);
   // The pause after each failed round over all addresses, doubled up to the second one.

@@ -40,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kInFlight = 16'384;
-static_assert(kInFlight < ClientSettings{}.max_in_flight, "the client never says overloaded");
+static_assert(kInFlight < kMostInFlight, "the client never says overloaded");
 // As hashes, these take 1 MiB in the client, and in a node.
 constexpr std::size_t kElementsInFlight = 131'072;
 static_assert(kElementsInFlight >= IngestCombiner::kMaxElements, "each add can be sent");

@@ -20,6 +20,7 @@
 #include "node/remote/client_connection.h"
 #include "protocol/client_messages.h"
 #include "quipu/cluster_status.h"
+#include "quipu/credentials.h"
 
 namespace quipu {
 

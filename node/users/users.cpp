@@ -252,15 +252,15 @@ std::string Users::canonical() const {
   return text;
 }
 
-std::optional<Login> Users::log_in(std::string_view name, std::string_view secret) const {
+std::optional<Login> Users::log_in(std::string_view user, std::string_view secret) const {
   static const SecretHash kNone{};
-  const auto at = users_.find(name);
-  const User* const user = at == users_.end() ? nullptr : &at->second;
+  const auto at = users_.find(user);
+  const User* const found = at == users_.end() ? nullptr : &at->second;
   std::optional<Login> login;
   for (std::size_t i = 0; i < kMaxUserSecrets; ++i) {
-    const bool known = user != nullptr && i < user->secrets.size();
-    const SecretHash& hash = known ? user->secrets[i] : kNone;
-    if (matches(hash, secret) && known) login = Login{user->permit, hash};
+    const bool known = found != nullptr && i < found->secrets.size();
+    const SecretHash& hash = known ? found->secrets[i] : kNone;
+    if (matches(hash, secret) && known) login = Login{found->permit, hash};
   }
   return login;
 }

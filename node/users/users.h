@@ -34,7 +34,7 @@ inline constexpr std::size_t kMaxUserSecrets = 2;
 // What one user may do.
 class Permit {
  public:
-  Permit(std::string user, Rights may, std::vector<std::string> prefixes);
+  Permit(std::string user, Rights rights, std::vector<std::string> prefixes);
 
   [[nodiscard]] const std::string& user() const { return user_; }
   [[nodiscard]] Rights rights() const { return rights_; }

@@ -91,7 +91,7 @@ Status UsersFile::read() {
                {audit, {"why", read.status().detail()}});
     return read.status();
   }
-  const std::shared_ptr<const Users> users = *read;
+  const std::shared_ptr<const Users>& users = *read;
   {
     const std::lock_guard lock(mutex_);
     const bool same = users_ != nullptr && users_->digest() == users->digest();
