@@ -321,8 +321,7 @@ constexpr std::array kClient{
                 "connection",
                 "2.4.0",
                 "Ends connections of either protocol, to any reactor of this node.",
-                "[address] [ID client-id:integer] [ADDR address] [LADDR address] [USER username] "
-                "[SKIPME YES|NO]"},
+                "filter [value...]"},
     RespCommand{"list",
                 -2,
                 client_list,
