@@ -307,8 +307,8 @@ struct StatusReply {
   std::string users{};                    // a digest of its users file; empty: it has none
 };
 
-// Who the client is. Answered by Authenticated. Until that is ok, a node with a users file refuses
-// all other requests.
+// Authenticates the connection as a user. Authenticated answers it. Before that is ok, a node with
+// a users file refuses all other requests.
 inline constexpr std::size_t kMaxUserWord = 512;  // bytes: a name, or a secret
 struct Authenticate {
   std::uint64_t id = 0;

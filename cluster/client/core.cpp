@@ -309,7 +309,7 @@ void ClientCore::on_shards(Instant now, CallId part, const ClientAnswer& answer,
   QUIPU_CHECK(values == nullptr || values->values.size() == 1,
               "a question about one key has one answer", part);
   const Value* value = values == nullptr ? nullptr : &values->values.front();
-  // Who may not read learns of the kind and the shards alone.
+  // A user without the permission read gets the kind and the number of shards, and no total.
   const bool unread = value != nullptr && value->code == Code::not_permitted;
   const bool other_kind =
       value != nullptr && (value->code == Code::wrong_type || (unread && value->kind != Kind::sum));

@@ -21,7 +21,7 @@ namespace quipu {
 // What one connection may send and leave unread before it has authenticated.
 inline constexpr std::size_t kMaxStrangerBytes = 4096;  // a request, and replies
 inline constexpr std::size_t kMaxStrangerWords = 16;
-// About as much as one turn of such a connection reads, and as it replies.
+// One turn of such a connection reads and writes about this many bytes.
 inline constexpr std::size_t kStrangerTurn = 1024;
 inline constexpr int kMaxWrongSecrets = 3;
 
@@ -41,7 +41,7 @@ class ClientAccess {
 
   [[nodiscard]] const Permit& permit() const { return *permit_; }
   [[nodiscard]] Rights rights() const { return permit_->rights(); }
-  // Of these, what it lacks. Nearly always nothing.
+  // The part of `needed` that the client lacks: nearly always nothing.
   [[nodiscard]] Rights missing_of(Rights needed) const { return rights().missing_of(needed); }
   [[nodiscard]] bool authenticated() const { return rights().has(kAuthenticated); }
   // Whether there is a users file.

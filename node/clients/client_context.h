@@ -51,7 +51,7 @@ struct ClientContext {
   [[nodiscard]] ConfigReply config(std::uint64_t id) const;
   [[nodiscard]] Figures of_node(Figures own) const;
   [[nodiscard]] StatusReply status(Instant now, const StatusRequest& request) const;
-  // Of this reactor.
+  // The status of this reactor, with the digest of its users.
   [[nodiscard]] StatusReply own_status(Instant now, std::uint64_t id) const;
   // While true, do not read from clients.
   [[nodiscard]] bool paused() const;

@@ -105,7 +105,7 @@ void ClientSessions::on_wrong_secret(ClientId client) {
   ++shared_.context.figures.wrong_secrets;
   const auto at = sessions_.find(client);
   if (at == sessions_.end() || log_refused_ == nullptr) return;
-  // Of the address, whatever its port is.
+  // Connections of one host have different ports.
   const std::string remote = at->second->remote();
   const std::string host = remote.substr(0, remote.rfind(':'));
   if (const auto unlogged = refusals_.admit(NodeClock::now(), host)) log_refused_(host, *unlogged);

@@ -69,7 +69,7 @@ class ClientSessions {
   // Called now and then: ends idle connections, and counts.
   void on_tick(Instant now);
 
-  // Executes no new request. Requests under way are still answered. Then each client is told, if
+  // Executes no new request. Requests under way are still answered. Then it informs each client, if
   // its protocol can say that a node closes. REQUIRES: within an event of the port.
   void begin_closing();
   // Some client may not have fetched its last reply.

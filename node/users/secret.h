@@ -30,7 +30,7 @@ struct SecretHash {
 
 using RandomBytes = std::array<std::uint8_t, 32>;
 
-// Of the system, fit for secrets.
+// From the system's generator, which is fit for secrets.
 [[nodiscard]] RandomBytes random_bytes();
 
 [[nodiscard]] std::string make_secret(const RandomBytes& random);

@@ -1,4 +1,4 @@
-// Who a connection is: AUTH, ACL.
+// Commands about the user of a connection: AUTH, ACL.
 #include <array>
 
 #include "node/clients/resp/resp_command.h"

@@ -31,8 +31,8 @@ struct ClientOptions {
   // first seed is preferred while it answers.
   std::vector<std::string> seeds{};
   std::chrono::milliseconds connect_timeout{5000};
-  // Who this program is, if the nodes have a users file. A call that its user may not make ends
-  // with not_permitted.
+  // The user of this program, if the nodes have a users file. A call without the needed permission
+  // ends with not_permitted.
   Credentials credentials{};
 };
 

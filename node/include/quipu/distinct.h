@@ -73,8 +73,8 @@ class QUIPU_EXPORT Distinct : public CounterOfKind {
   std::future<Result<DistinctReading>> count_async(ReadOptions options = {});
 
   // How many different elements were added in each step of a range of time: estimates, as with
-  // count(). A step of a day is the union of the day's windows, so an element that came in several minutes
-  // counts once. Else as Counter::range and Counter::last, also the errors.
+  // count(). A step of a day is the union of the day's windows, so an element that came in several
+  // minutes counts once. Else as Counter::range and Counter::last, also the errors.
   Result<Range> range(std::chrono::system_clock::time_point from,
                       std::chrono::system_clock::time_point to, std::chrono::seconds step = {},
                       ReadOptions options = {});

@@ -71,8 +71,7 @@ struct NodeOptions {
   // The users that may connect to the client port, and what each may do (README, "Users"). Empty:
   // everybody may do everything. The node looks at the file every 10 s, and at Node::reload().
   std::string users_file{};
-  // Who this program is to the client ports of the other members: status() asks them. Its user
-  // needs the permission observe there.
+  // A user of the other members, with the permission observe: status() asks their client ports.
   Credentials credentials{};
   // Required if an address is not loopback, since nothing is encrypted yet.
   bool insecure = false;
