@@ -112,9 +112,9 @@ template <class Request, class Ask>
 void NativeProtocol::answer(const Result<Request>& request, std::string& out, Ask ask) {
   if (!request.ok()) return refuse(request.status(), out);
   if (!access_.missing_of(needs(*request)).none())
-    return refuse(
-        {Code::not_permitted, "the user " + access_.permit().user() + " lacks the permission observe"},
-        out);
+    return refuse({Code::not_permitted,
+                   "the user " + access_.permit().user() + " lacks the permission observe"},
+                  out);
   encode(out, ask(*request), version_);
   state_ = State::turn_over;
 }

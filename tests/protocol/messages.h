@@ -141,12 +141,11 @@ inline Delta sample_delta() {
   delta.push({"visitors", shard_of(Kind::distinct)}, {});
   const ShardKey of_window = window_at({kOddKey, distinct}, kMaxTierLength, wall_ms(77));
   delta.push(of_window, {{}, 1, 1, largest_life(), {{kLatestDate, "b"}}});
-  delta.push({kLongestKey, distinct},
-             {{},
-              1,
-              1,
-              {{}, wall_ms(5), wall_ms(9), wall_ms(11), true},
-              {{{}, std::string(1000, 'b')}, {wall_ms(1), "c"}}});
+  delta.push({kLongestKey, distinct}, {{},
+                                       1,
+                                       1,
+                                       {{}, wall_ms(5), wall_ms(9), wall_ms(11), true},
+                                       {{{}, std::string(1000, 'b')}, {wall_ms(1), "c"}}});
   delta.push({"full", 2},
              {{{ActorId{kMax64}, Commit{kMax64}, kHighest, Commit{kMax64}, kLowest}}, 3, 3});
   delta.versions = {{StoreId{1}, BootId{2}, Commit{3}},
@@ -415,7 +414,8 @@ inline std::vector<PeerMessage> peer_messages() {
             .versions = {{StoreId{1}, BootId{2}, Commit{3}}},
             .by = {"1.2.3", {FrameVersion{7}, FrameVersion{7}}}},
       Refusal{},
-      Refusal{Code::stale_config, "another cluster", {"9.8.7", {FrameVersion{3}, FrameVersion{255}}}},
+      Refusal{
+          Code::stale_config, "another cluster", {"9.8.7", {FrameVersion{3}, FrameVersion{255}}}},
       DeltaFrame{},
       DeltaFrame{kMax64, Fence{kMax64}, sample_delta()},
       DeltaAck{},
@@ -494,8 +494,8 @@ inline std::string name_of(const Message& message) {
       "Op",           "Done",       "Read",          "Values",           "List",
       "Keys",         "CountKeys",  "KeyCount",      "NamespaceRequest", "NamespaceReply",
       "RangeRequest", "RangeReply", "ConfigRequest", "ConfigReply",      "StatusRequest",
-      "StatusReply",  "Refusal",    "Query",         "QueryReply",
-      "Authenticate", "Authenticated"};
+      "StatusReply",  "Refusal",    "Query",         "QueryReply",       "Authenticate",
+      "Authenticated"};
   static constexpr const char* kPeer[] = {
       "Hello",         "PeerRefusal",  "DeltaFrame", "DeltaAck",  "Heartbeat",
       "Forward",       "Forwarded",    "Collect",    "Collected", "WriteBack",

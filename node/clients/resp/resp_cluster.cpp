@@ -64,11 +64,13 @@ constexpr std::array kCluster{
     asks("slots", 2),
 };
 
-constexpr std::string_view kConnection = "@fast @connection";
+constexpr RespCommand about_connection(std::string_view name, std::string_view flags) {
+  return {name,      1,       refuse,  kAuthenticated, flags, {}, "@fast @connection",
+          "cluster", "3.0.0", kRefused};
+}
 
 constexpr std::array kClusterCommands{
-    RespCommand{
-        "asking", 1, refuse, kAuthenticated, "fast", {}, kConnection, "cluster", "3.0.0", kRefused},
+    about_connection("asking", "fast"),
     RespCommand{"cluster",
                 -2,
                 nullptr,
@@ -81,26 +83,8 @@ constexpr std::array kClusterCommands{
                 kRefused,
                 {},
                 kCluster},
-    RespCommand{"readonly",
-                1,
-                refuse,
-                kAuthenticated,
-                "loading stale fast",
-                {},
-                kConnection,
-                "cluster",
-                "3.0.0",
-                kRefused},
-    RespCommand{"readwrite",
-                1,
-                refuse,
-                kAuthenticated,
-                "loading stale fast",
-                {},
-                kConnection,
-                "cluster",
-                "3.0.0",
-                kRefused},
+    about_connection("readonly", "loading stale fast"),
+    about_connection("readwrite", "loading stale fast"),
 };
 
 }  // namespace

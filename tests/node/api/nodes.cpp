@@ -48,8 +48,8 @@ NodeOptions alone(const std::string& directory) {
   return options;
 }
 
-// All different, and below the ports that the system gives to those that dial: one of them could be a
-// node's own, dialing the one that it waits for.
+// All different, and below the ports that the system gives to those that dial: one of them could be
+// a node's own, dialing the one that it waits for.
 std::vector<std::string> free_addresses(std::size_t count) {
   asio::io_context io;
   std::vector<tcp::acceptor> held;
