@@ -1,10 +1,8 @@
 #include "node/admin/credentials.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <vector>
 
+#include "node/tls/base64.h"
 #include "node/users/users.h"
 
 namespace quipu {
@@ -20,20 +18,6 @@ bool take_scheme(std::string_view& header, std::string_view scheme) {
   header.remove_prefix(scheme.size());
   header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
   return true;
-}
-
-// EVP_DecodeBlock takes whole groups of four, and decodes padding as zeros.
-std::optional<std::string> from_base64(std::string_view text) {
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  if (text.empty() || text.size() % 4 != 0 ||
-      text.substr(0, text.size() - padding).find('=') != text.npos)
-    return std::nullopt;
-  std::vector<unsigned char> bytes(text.size() / 4 * 3);
-  const int size =
-      EVP_DecodeBlock(bytes.data(), reinterpret_cast<const unsigned char*>(text.data()),
-                      static_cast<int>(text.size()));
-  if (size < 0) return std::nullopt;
-  return std::string(bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(padding));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "node/base/sha256.h"
 #include "node/base/version.h"
+#include "node/tls/hashes.h"
 #include "quipu/kind.h"
 
 namespace quipu {

@@ -13,7 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "node/base/sha256.h"
+#include "node/tls/hashes.h"
+#include "node/tls/random_bytes.h"
 
 namespace quipu {
 
@@ -27,11 +28,6 @@ struct SecretHash {
   Sha256 hash{};
   bool operator==(const SecretHash&) const = default;
 };
-
-using RandomBytes = std::array<std::uint8_t, 32>;
-
-// From the system's generator, which is fit for secrets.
-[[nodiscard]] RandomBytes random_bytes();
 
 [[nodiscard]] std::string make_secret(const RandomBytes& random);
 // Takes the salt of `random`.

@@ -1,10 +1,9 @@
 // The table `redis` of scripts.
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "node/clients/resp/script_state.h"
+#include "node/tls/hashes.h"
 
 namespace quipu {
 namespace {
@@ -157,8 +156,7 @@ void push_script_redis(lua_State* lua) {
 }
 
 std::array<char, 40> sha1_digits(std::string_view text) {
-  std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
-  SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  const Sha1 digest = sha1(text);
   std::array<char, 40> digits{};
   for (std::size_t i = 0; i < digits.size(); ++i) {
     const int half = digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15;
@@ -167,9 +165,6 @@ std::array<char, 40> sha1_digits(std::string_view text) {
   return digits;
 }
 
-std::string sha1_hex(std::string_view text) {
-  const auto digits = sha1_digits(text);
-  return {digits.begin(), digits.end()};
-}
+std::string sha1_hex(std::string_view text) { return in_hex(sha1(text)); }
 
 }  // namespace quipu
