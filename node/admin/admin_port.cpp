@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -126,27 +127,62 @@ MHD_Result on_request(void* port, MHD_Connection* connection, const char* path, 
 AdminPort::AdminPort(Address address, Pages pages)
     : address_(std::move(address)), pages_(std::move(pages)) {}
 
-Result<std::unique_ptr<AdminPort>> AdminPort::open(const Address& address, Pages pages) {
+Result<std::unique_ptr<AdminPort>> AdminPort::open(const Address& address,
+                                                   const std::optional<KeyPair>& tls, Pages pages) {
   asio::io_context io;
   Listener listener(io);
   if (Status bound = listener.bind(address); !bound.ok()) return bound;
   std::unique_ptr<AdminPort> port(new AdminPort(listener.address(), std::move(pages)));
   const Result<int> socket = listener.hand_over();
   if (!socket.ok()) return socket.status();
-  const SignalsBlocked blocked;  // in the thread that it starts
-  port->daemon_ = MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD, 0, nullptr, nullptr, on_request, port.get(),
-      MHD_OPTION_LISTEN_SOCKET, *socket, MHD_OPTION_NOTIFY_CONNECTION, on_connection, port.get(),
-      MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kSeconds,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kRequestBytes, MHD_OPTION_END);
+  port->listening_ = *socket;
+  port->daemon_ = port->start(tls);
   if (port->daemon_ != nullptr) return port;
   return Status(Code::cannot_start, "the admin port " + to_string(address) +
                                         " cannot be served: let this process open more files "
-                                        "(ulimit -n)");
+                                        "(ulimit -n)" +
+                                        (tls ? ", or check tls.certificate and tls.key" : ""));
+}
+
+MHD_Daemon* AdminPort::start(const std::optional<KeyPair>& tls) {
+  std::vector<MHD_OptionItem> secure;
+  const auto add = [&secure](MHD_OPTION option, const char* text) {
+    secure.push_back({option, 0, const_cast<char*>(text)});  // which it only reads
+  };
+  if (tls) {
+    add(MHD_OPTION_HTTPS_MEM_CERT, tls->certificate.c_str());
+    add(MHD_OPTION_HTTPS_MEM_KEY, tls->key.c_str());
+    add(MHD_OPTION_HTTPS_PRIORITIES, "NORMAL:-VERS-ALL:+VERS-TLS1.3");
+  }
+  add(MHD_OPTION_END, nullptr);
+  const unsigned flags =
+      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | (tls ? unsigned{MHD_USE_TLS} : 0u);
+  const SignalsBlocked blocked;  // in the thread that it starts
+  return MHD_start_daemon(flags, 0, nullptr, nullptr, on_request, this, MHD_OPTION_LISTEN_SOCKET,
+                          listening_, MHD_OPTION_NOTIFY_CONNECTION, on_connection, this,
+                          MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT,
+                          kSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kRequestBytes,
+                          MHD_OPTION_ARRAY, secure.data(), MHD_OPTION_END);
 }
 
 AdminPort::~AdminPort() {
-  if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
+  for (const Leaving& one : leaving_) MHD_stop_daemon(one.daemon);
+  if (daemon_ != nullptr) {
+    MHD_stop_daemon(daemon_);  // closes the listening socket
+  } else if (listening_ >= 0) {
+    ::close(listening_);
+  }
+}
+
+Status AdminPort::set_certificate(const KeyPair& tls) {
+  MHD_Daemon* const next = start(tls);
+  if (next == nullptr)
+    return {Code::cannot_start,
+            "the admin port cannot use the new certificate: check its PEM file"};
+  (void)MHD_quiesce_daemon(daemon_);  // the socket is the next one's now
+  leaving_.push_back({daemon_, NodeClock::now() + AdminConnections::kMostAge});
+  daemon_ = next;
+  return {};
 }
 
 AdminPage AdminPort::answer(std::string_view method, const AdminRequest& request, bool body) const {
@@ -168,6 +204,12 @@ void AdminPort::closed(int descriptor) {
 }
 
 void AdminPort::sweep(Instant now) {
+  std::erase_if(leaving_, [now](const Leaving& one) {
+    const auto* const open = MHD_get_daemon_info(one.daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    const bool over = now > one.until || open == nullptr || open->num_connections == 0;
+    if (over) MHD_stop_daemon(one.daemon);
+    return over;
+  });
   const std::lock_guard lock(mutex_);
   for (const int descriptor : connections_.take_old(now)) ::shutdown(descriptor, SHUT_RDWR);
 }

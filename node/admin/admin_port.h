@@ -4,6 +4,10 @@
 // libmicrohttpd serves it on a thread of its own, so it answers while reactors are stuck and while
 // the store is recovered. Bounds: 64 connections, 5 s and 8 KiB for a request, and those of
 // admin_connections.h.
+//
+// With a certificate it speaks TLS 1.3 alone, by GnuTLS, which libmicrohttpd brings. A newer
+// certificate is for a second server on the same listening socket. The first one stops to accept,
+// and ends once its connections are done. So no connection is lost.
 #pragma once
 
 #include <functional>
@@ -12,10 +16,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "node/admin/admin_connections.h"
 #include "node/admin/credentials.h"
 #include "node/net/address.h"
+#include "node/tls/tls_context.h"
 
 struct MHD_Daemon;
 
@@ -41,14 +47,20 @@ class AdminPort {
   // block.
   using Pages = std::function<std::optional<AdminPage>(const AdminRequest& request)>;
 
-  // cannot_start: the text names the address and what to do. Port 0 takes a free one.
-  static Result<std::unique_ptr<AdminPort>> open(const Address& address, Pages pages);
+  // `tls`: none for plain text. cannot_start: the text names the address and what to do. Port 0
+  // takes a free one.
+  static Result<std::unique_ptr<AdminPort>> open(const Address& address,
+                                                 const std::optional<KeyPair>& tls, Pages pages);
   ~AdminPort();
   AdminPort(const AdminPort&) = delete;
   AdminPort& operator=(const AdminPort&) = delete;
 
   [[nodiscard]] const Address& address() const { return address_; }
-  // Ends connections that take too long. Call it about once a second, on any thread.
+  // For new connections. cannot_start: they still get the one before. Call it on the thread that
+  // calls sweep().
+  Status set_certificate(const KeyPair& tls);
+  // Ends connections that take too long, and servers that have none left. Call it about once a
+  // second.
   void sweep(Instant now);
 
   // ---- for libmicrohttpd ----
@@ -60,9 +72,18 @@ class AdminPort {
  private:
   AdminPort(Address address, Pages pages);
 
+  [[nodiscard]] MHD_Daemon* start(const std::optional<KeyPair>& tls);
+
   const Address address_;
   const Pages pages_;
+  int listening_ = -1;
   MHD_Daemon* daemon_ = nullptr;
+  // Servers with an older certificate, which accept no more.
+  struct Leaving {
+    MHD_Daemon* daemon;
+    Instant until;
+  };
+  std::vector<Leaving> leaving_;
   std::mutex mutex_;
   AdminConnections connections_;
 };

@@ -6,6 +6,7 @@
 
 #include "node/base/entropy.h"
 #include "node/base/start_thread.h"
+#include "node/tls/client_tls_files.h"
 #include "protocol/check.h"
 
 namespace quipu {
@@ -33,7 +34,8 @@ ClientSettings with_journal(ClientSettings settings, const ClientJournal* journa
 
 }  // namespace
 
-ClientThread::ClientThread(const ClientSettings& settings, ClientJournal* journal)
+ClientThread::ClientThread(const ClientSettings& settings, ClientConnection::Tls tls,
+                           ClientJournal* journal)
     : work_(asio::make_work_guard(io_)),
       timer_(io_),
       names_(io_),
@@ -41,6 +43,7 @@ ClientThread::ClientThread(const ClientSettings& settings, ClientJournal* journa
       core_(with_journal(settings, journal), random_from_system()),
       seeds_(settings.seeds),
       credentials_(settings.credentials),
+      tls_(std::move(tls)),
       room_for_(settings.max_in_flight),
       trouble_(core_.trouble()) {}
 
@@ -241,7 +244,7 @@ void ClientThread::dial(const ClientEffects::Connect& connect) {
           },
       .turn_over = [this] { finish(); },
   };
-  const auto connection = std::make_shared<ClientConnection>(names_, std::move(events));
+  const auto connection = std::make_shared<ClientConnection>(names_, tls_, std::move(events));
   connections_.emplace(id, connection);
   const Result<Address> address = parse_address(connect.address);
   if (address.ok()) return connection->dial(*address);
@@ -301,6 +304,7 @@ void ClientThread::ask_members(CallId id, StatusCall call, const ConfigReply& co
   ClusterSurvey::Question question{.config = config,
                                    .addresses = seeds_,
                                    .credentials = credentials_,
+                                   .tls = tls_,
                                    .deadline = call.deadline};
   const auto survey = std::make_shared<ClusterSurvey>(io_, std::move(question), done);
   surveys_.emplace(id, Survey{std::move(call), survey});
@@ -405,7 +409,9 @@ Result<std::unique_ptr<Client>> Client::connect(const ClientOptions& options) {
   ClientSettings settings;
   settings.seeds = std::move(*seeds);
   settings.credentials = options.credentials;
-  auto thread = std::make_shared<ClientThread>(settings);
+  auto tls = read_client_tls(options.tls);
+  if (!tls.ok()) return tls.status();
+  auto thread = std::make_shared<ClientThread>(settings, std::move(*tls));
   thread->start();
   auto impl = std::make_shared<Impl>(thread);
   if (!thread->wait_connected(options.connect_timeout)) {

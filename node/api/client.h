@@ -34,9 +34,10 @@ namespace quipu {
 
 class ClientThread final : public CounterBackend {
  public:
-  // With a journal, which must outlive it, noted entries are durable before anything is sent.
-  // REQUIRES: the settings' seeds are valid addresses.
-  explicit ClientThread(const ClientSettings& settings, ClientJournal* journal = nullptr);
+  // `tls`: null for plain text. With a journal, which must outlive it, noted entries are durable
+  // before anything is sent. REQUIRES: the settings' seeds are valid addresses.
+  ClientThread(const ClientSettings& settings, ClientConnection::Tls tls,
+               ClientJournal* journal = nullptr);
   ~ClientThread() override;
 
   // Call it once, first.
@@ -106,6 +107,7 @@ class ClientThread final : public CounterBackend {
 
   const std::vector<std::string> seeds_;
   const Credentials credentials_;
+  const ClientConnection::Tls tls_;
   const std::size_t room_for_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -16,15 +16,21 @@
 #include "node/api/figure_families.h"
 #include "node/base/entropy.h"
 #include "node/base/start_thread.h"
+#include "node/base/ticker.h"
 #include "node/disk/data_directory.h"
 #include "node/reactor/node_plan.h"
 #include "node/reactor/reactor.h"
 #include "node/reactor/store_settings.h"
 #include "node/remote/cluster_survey.h"
+#include "node/tls/client_tls_files.h"
+#include "node/tls/handshakes.h"
+#include "node/tls/tls_files.h"
 #include "node/users/users_file.h"
 
 namespace quipu {
 namespace {
+
+constexpr std::chrono::seconds kLookAtFiles{10};
 
 // Reactors that reject each other would wait for each other for ever.
 Status check_room(const NodePlan& plan) {
@@ -50,7 +56,7 @@ class Node::Impl {
 
   Status start(const NodeOptions& options);
   Status set_client_limits(const ClientPortOptions& limits);
-  Status reload() { return users_ == nullptr ? Status() : users_->read_again(); }
+  Status reload();
   [[nodiscard]] Status may_observe(std::string_view user, std::string_view secret) const;
   Status close(std::chrono::milliseconds patience);
   Status wait();
@@ -70,13 +76,13 @@ class Node::Impl {
  private:
   // A reactor with its resources and its last reports.
   struct Unit {
-    Unit(NodePlan plan, std::string settings_in_words, DataDirectory locked, const Log& log,
-         Random random, Reactor::Events events)
+    Unit(NodePlan plan, std::shared_ptr<const TlsContext> client_tls, std::string settings_in_words,
+         DataDirectory locked, const Log& log, Random random, Reactor::Events events)
         : owner(plan.owner()),
           settings(std::move(settings_in_words)),
           executor_options(quipu::executor_options(plan.config, plan.self, plan.settings)),
           directory(std::move(locked)),
-          reactor(std::move(plan), log, random, std::move(events)) {}
+          reactor(std::move(plan), log, random, std::move(events), std::move(client_tls)) {}
 
     // Reports that other settings made the store, rather than that hashes differ.
     [[nodiscard]] Status explain(const Status& why) const;
@@ -92,6 +98,8 @@ class Node::Impl {
   Status plan(const NodeOptions& options);
   Status bind();
   Status read_users(const std::string& path);
+  Status read_tls(const NodeOptions& options);
+  void look_at_files();
   void stop(std::chrono::milliseconds patience);
   [[nodiscard]] bool is_closed();
   void on_ready(std::size_t reactor, bool ready);
@@ -110,12 +118,17 @@ class Node::Impl {
   Status failure_;
 
   std::vector<std::unique_ptr<Unit>> units_;  // their threads use the rest
-  // Null: there is none. Last: its thread uses the reactors.
+  // Null: there is none. They call the reactors.
   std::unique_ptr<UsersFile> users_;
+  std::unique_ptr<TlsFiles> tls_;
+  std::unique_ptr<Handshakes> handshakes_;
+  std::unique_ptr<Ticker> files_;  // looks at them
 };
 
 Status Node::Impl::plan(const NodeOptions& options) {
   settings_digest_ = settings_digest(options);
+  const auto client_tls = read_client_tls(options.client_tls);
+  if (!client_tls.ok()) return client_tls.status();
   const auto of_reactor = [&](std::size_t i) {
     return options.reactors == 1 ? log_ : log_.with({"reactor", std::to_string(i)});
   };
@@ -128,7 +141,7 @@ Status Node::Impl::plan(const NodeOptions& options) {
     Result<DataDirectory> directory = DataDirectory::lock(path);
     if (!directory.ok()) return directory.status();
     units_.push_back(std::make_unique<Unit>(
-        *plan, store_settings(options, *plan), std::move(*directory), of_reactor(i),
+        *plan, *client_tls, store_settings(options, *plan), std::move(*directory), of_reactor(i),
         random_.split(),
         Reactor::Events{.ready = [this, i](bool ready) { on_ready(i, ready); },
                         .failed = [this](const Status& why) { on_failed(why); }}));
@@ -165,6 +178,32 @@ Status Node::Impl::read_users(const std::string& path) {
   return {};
 }
 
+Status Node::Impl::read_tls(const NodeOptions& options) {
+  const TlsPaths paths = tls_paths(options);
+  if (!paths.any()) return {};
+  auto files = TlsFiles::open(paths, log_);
+  if (!files.ok()) return files.status();
+  tls_ = std::move(*files);
+  tls_->on_change([this](const TlsFiles::Material& tls) {
+    for (const auto& unit : units_) unit->reactor.set_tls(tls);
+  });
+  handshakes_ = std::make_unique<Handshakes>();
+  for (const auto& unit : units_) unit->reactor.start_with(*tls_->material(), *handshakes_);
+  return {};
+}
+
+void Node::Impl::look_at_files() {
+  if (users_ != nullptr) users_->look();
+  if (tls_ != nullptr) tls_->look(NodeClock::now());
+}
+
+// All files, whatever the others are.
+Status Node::Impl::reload() {
+  const Status users = users_ == nullptr ? Status() : users_->read_again();
+  const Status tls = tls_ == nullptr ? Status() : tls_->read_again(NodeClock::now());
+  return users.ok() ? tls : users;
+}
+
 Status Node::Impl::may_observe(std::string_view user, std::string_view secret) const {
   return users_ == nullptr ? Status() : users_->users()->may_observe(user, secret);
 }
@@ -173,6 +212,7 @@ Status Node::Impl::may_observe(std::string_view user, std::string_view secret) c
 Status Node::Impl::start(const NodeOptions& options) {
   if (Status planned = plan(options); !planned.ok()) return planned;
   if (Status read = read_users(options.users_file); !read.ok()) return read;
+  if (Status read = read_tls(options); !read.ok()) return read;
   if (Status bound = bind(); !bound.ok()) return bound;
   const Rebuild asked = units_.size() == 1 ? Rebuild::yes : Rebuild::what_is_lost;
   const Rebuild rebuild = options.rebuild ? asked : Rebuild::no;
@@ -195,6 +235,8 @@ Status Node::Impl::start(const NodeOptions& options) {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     units_[i]->reactor.start(std::move(stores[i]), units_[i]->directory.path());
   }
+  if (users_ != nullptr || tls_ != nullptr)
+    files_ = std::make_unique<Ticker>("quipu-files", kLookAtFiles, [this] { look_at_files(); });
   log_.info("serving", {{"clients", client_address_}, {"peers", peer_address_}});
   return {};
 }

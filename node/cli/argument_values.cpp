@@ -13,6 +13,7 @@
 #include "node/cli/secret_file.h"
 #include "node/net/address.h"
 #include "node/settings/variables.h"
+#include "node/tls/client_tls_files.h"
 #include "protocol/ids.h"
 #include "protocol/namespace.h"
 
@@ -107,11 +108,16 @@ std::vector<std::string> split_list(std::string_view list) {
   return all;
 }
 
+namespace {
+
+std::optional<std::string> given(const std::optional<std::string>& flag, const char* variable) {
+  return flag ? flag : read_variable(variable);
+}
+
+}  // namespace
+
 Credentials credentials_of(const std::optional<std::string>& user,
                            const std::optional<std::string>& secret_file) {
-  const auto given = [](const std::optional<std::string>& flag, const char* variable) {
-    return flag ? flag : read_variable(variable);
-  };
   const auto name = given(user, "QUIPU_USER");
   const auto file = given(secret_file, "QUIPU_SECRET_FILE");
   if (!file || file->empty()) {
@@ -124,6 +130,17 @@ Credentials credentials_of(const std::optional<std::string>& user,
   Credentials credentials{.secret = std::move(*secret)};
   if (name) credentials.user = *name;
   return credentials;
+}
+
+std::shared_ptr<const TlsContext> tls_of(const std::optional<std::string>& ca,
+                                         const std::optional<std::string>& certificate,
+                                         const std::optional<std::string>& key) {
+  TlsContext::Made made =
+      read_client_tls({.ca = given(ca, "QUIPU_CA").value_or(""),
+                       .certificate = given(certificate, "QUIPU_CERTIFICATE").value_or(""),
+                       .key = given(key, "QUIPU_CERTIFICATE_KEY").value_or("")});
+  if (!made.ok()) throw Usage{printable(made.status().detail())};
+  return *made;
 }
 
 }  // namespace quipu::cli

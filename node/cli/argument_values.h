@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "node/tls/tls_context.h"
 #include "quipu/credentials.h"
 #include "quipu/namespace.h"
 
@@ -72,5 +73,10 @@ std::map<std::string, std::optional<Choice>> or_default(
 // From the flags, else from QUIPU_USER and QUIPU_SECRET_FILE. Throws Usage.
 [[nodiscard]] Credentials credentials_of(const std::optional<std::string>& user,
                                          const std::optional<std::string>& secret_file);
+// From the flags, else from QUIPU_CA, QUIPU_CERTIFICATE and QUIPU_CERTIFICATE_KEY. Null: plain
+// text. Throws Usage.
+[[nodiscard]] std::shared_ptr<const TlsContext> tls_of(
+    const std::optional<std::string>& ca, const std::optional<std::string>& certificate,
+    const std::optional<std::string>& key);
 
 }  // namespace quipu::cli

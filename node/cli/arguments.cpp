@@ -74,6 +74,7 @@ struct Raw {
   std::optional<std::vector<std::string>> nodes;
   std::optional<std::string> timeout;
   std::optional<std::string> user, secret_file;
+  std::optional<std::string> ca, certificate, certificate_key;
   std::optional<std::string> may, prefixes;
   std::string output = "table";
   std::optional<std::string> ack;
@@ -139,12 +140,15 @@ bool wants_json(int count, const char* const* arguments) {
   return json;
 }
 
+// Each has a value.
+constexpr std::array kCommonOptions{
+    "--node",        "--timeout",         "--user",  "--secret-file", "--ca",
+    "--certificate", "--certificate-key", "--output"};
+
 // The first word that is not an option of all commands; end() if there is none.
 std::vector<std::string>::iterator command_in(std::vector<std::string>& words) {
   for (auto word = words.begin(); word != words.end(); ++word) {
-    constexpr std::array kWithValue{"--node",        "--timeout", "--user",
-                                    "--secret-file", "--output",  "-o"};
-    if (std::ranges::find(kWithValue, *word) != kWithValue.end()) {
+    if (*word == "-o" || std::ranges::find(kCommonOptions, *word) != kCommonOptions.end()) {
       if (++word == words.end()) break;  // its value
     } else if (!word->starts_with('-')) {
       return word;
@@ -213,6 +217,7 @@ class Arguments {
     if (!config_->parsed() && !user_->parsed()) {
       parsed.environment.nodes = nodes_of(raw_.nodes);
       parsed.environment.credentials = credentials_of(raw_.user, raw_.secret_file);
+      parsed.environment.tls = tls_of(raw_.ca, raw_.certificate, raw_.certificate_key);
     }
     if (raw_.timeout)
       parsed.environment.timeout = check_duration("--timeout", *raw_.timeout, kMaxTimeout);
@@ -377,6 +382,16 @@ class Arguments {
     add_text(app_, "--secret-file", raw_.secret_file,
              "a file with the user's secret (default: QUIPU_SECRET_FILE)")
         .type_name("FILE");
+    add_text(app_, "--ca", raw_.ca,
+             "encrypt, and check the nodes with the CAs of this file, or of the system\n"
+             "(default: QUIPU_CA, else plain text)")
+        .type_name("FILE|system");
+    add_text(app_, "--certificate", raw_.certificate,
+             "what to show to nodes with a client_ca (default: QUIPU_CERTIFICATE)")
+        .type_name("FILE");
+    add_text(app_, "--certificate-key", raw_.certificate_key,
+             "its key (default: QUIPU_CERTIFICATE_KEY)")
+        .type_name("FILE");
     app_.add_option("-o,--output", raw_.output, "table or json (default: table)")
         ->type_name("FORMAT");
     describe_changes();
@@ -406,8 +421,7 @@ class Arguments {
   // For the help of each command, which shows only the command's own options.
   [[nodiscard]] std::string common_options() const {
     std::vector<const CLI::Option*> options;
-    for (const char* const name : {"--node", "--timeout", "--user", "--secret-file", "--output"})
-      options.push_back(app_.get_option(name));
+    for (const char* const name : kCommonOptions) options.push_back(app_.get_option(name));
     return PlainHelp().make_group("Options of all commands", false, std::move(options)) + "\n" +
            kExitCodes;
   }

@@ -21,11 +21,12 @@ BenchConnection::BenchConnection(asio::io_context& io, const Environment& enviro
       random_(seed),
       slots_(command.pipeline) {
   connection_ = std::make_shared<ClientConnection>(
-      io, ClientConnection::Events{
-              .connected = [this] { on_connected(); },
-              .closed = [this](const std::string& why) { on_closed(why); },
-              .frame = [this](const FrameDecoder::Frame& frame) { on_frame(frame); },
-              .turn_over = [this] { flush(); }});
+      io, environment.tls,
+      ClientConnection::Events{
+          .connected = [this] { on_connected(); },
+          .closed = [this](const std::string& why) { on_closed(why); },
+          .frame = [this](const FrameDecoder::Frame& frame) { on_frame(frame); },
+          .turn_over = [this] { flush(); }});
 }
 
 void BenchConnection::dial(const Address& node) { connection_->dial(node); }

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "quipu/credentials.h"
 #include "quipu/status.h"
+
+namespace quipu {
+class TlsContext;
+}
 
 namespace quipu::cli {
 
@@ -15,6 +20,7 @@ struct Environment {
   std::vector<std::string> nodes;
   std::chrono::milliseconds timeout{5000};
   Credentials credentials{};
+  std::shared_ptr<const TlsContext> tls{};  // null: plain text
   bool json = false;
 };
 

@@ -448,20 +448,19 @@ class IngestRun {
       return {Code::invalid_argument, printable(command_.file) + ": " + std::strerror(errno)};
     Interrupts interrupts;
     ClientSettings settings;
-    settings.seeds = environment_.nodes;
-    settings.credentials = environment_.credentials;
     settings.wait_for_room = true;
     std::unique_ptr<IngestState> state;
     if (!command_.resume.empty()) {
       // A state belongs to a founded cluster.
-      Status usable = wait_usable(OpenClient(settings).thread(), environment_.timeout, interrupts);
+      Status usable = wait_usable(OpenClient(environment_, settings).thread(), environment_.timeout,
+                                  interrupts);
       if (!usable.ok()) return usable;
       auto opened = open_state(environment_, command_);
       if (!opened.ok()) return opened.status();
       state = std::move(*opened);
     }
     if (Status opened = open_report(state.get()); !opened.ok()) return opened;
-    const OpenClient open(settings, state.get());
+    const OpenClient open(environment_, settings, state.get());
     if (Status usable = wait_usable(open.thread(), environment_.timeout, interrupts); !usable.ok())
       return usable;
     Ingest ingest(command_, descriptor, open.thread(), progress_, report_, state.get());

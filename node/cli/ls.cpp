@@ -70,7 +70,7 @@ std::string incomplete(const Environment& environment, Reached& reached) {
       continue;
     }
     asked.emplace_back(member.name, std::async(std::launch::async, [&, key] {
-                         NodeSession session(patience, environment.credentials);
+                         NodeSession session(patience, environment);
                          return session.open(config, member).ok() && hears_all(session, key);
                        }));
   }

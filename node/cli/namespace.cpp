@@ -118,10 +118,7 @@ class Drop {
       : environment_(environment), name_(name) {}
 
   Dropped run() {
-    ClientSettings settings;
-    settings.seeds = environment_.nodes;
-    settings.credentials = environment_.credentials;
-    const OpenClient client(settings);
+    const OpenClient client(environment_);
     dropped_.status = wait_usable(client.thread(), environment_.timeout, interrupts_);
     dropped_.began = dropped_.status.ok();
     while (dropped_.status.ok() && from_ != ListCursor::end) step(client);

@@ -61,7 +61,7 @@ Status NodeSession::open(const std::string& address) {
   if (!parsed.ok()) return parsed.status();
   address_ = address;
   connection_ = std::make_shared<ClientConnection>(
-      io_,
+      io_, tls_,
       ClientConnection::Events{.connected = [this] { introduce(); },
                                .closed = [this](std::string why) { broken_ = std::move(why); },
                                .frame = [this](const FrameDecoder::Frame& frame) { take(frame); },
@@ -185,14 +185,14 @@ Result<Keys> NodeSession::list(const std::string& prefix, std::uint32_t cursor) 
 }
 
 Result<Reached> open_any(const Environment& environment) {
-  const auto& [nodes, timeout, credentials, json] = environment;
+  const milliseconds timeout = environment.timeout;
   const auto deadline = Clock::now() + timeout;
   const milliseconds patience = std::min(timeout, kPatience);
   for (;;) {
     Failures failures;
     bool may_answer = false;
-    for (const std::string& node : nodes) {
-      auto session = std::make_unique<NodeSession>(patience, credentials);
+    for (const std::string& node : environment.nodes) {
+      auto session = std::make_unique<NodeSession>(patience, environment);
       const Status opened = session->open(node);
       Result<ConfigReply> config = opened.ok() ? session->config() : Result<ConfigReply>(opened);
       if (config.ok()) {

@@ -21,8 +21,9 @@ inline constexpr std::chrono::milliseconds kPatience{1000};
 class NodeSession {
  public:
   // `timeout` is for each request, and for connecting.
-  NodeSession(std::chrono::milliseconds timeout, Credentials credentials)
-      : timeout_(timeout), credentials_(std::move(credentials)) {}
+  // `timeout`: for each answer. The environment's is for all nodes together.
+  NodeSession(std::chrono::milliseconds timeout, const Environment& environment)
+      : timeout_(timeout), credentials_(environment.credentials), tls_(environment.tls) {}
   ~NodeSession();
   NodeSession(const NodeSession&) = delete;
   NodeSession& operator=(const NodeSession&) = delete;
@@ -52,6 +53,7 @@ class NodeSession {
 
   std::chrono::milliseconds timeout_;
   const Credentials credentials_;
+  const ClientConnection::Tls tls_;
   asio::io_context io_{1};
   std::shared_ptr<ClientConnection> connection_;
   std::string address_;

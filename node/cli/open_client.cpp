@@ -7,18 +7,18 @@
 
 namespace quipu::cli {
 
-OpenClient::OpenClient(const ClientSettings& settings, ClientJournal* journal)
-    : thread_(std::make_shared<ClientThread>(settings, journal)) {
+OpenClient::OpenClient(const Environment& environment, ClientSettings settings,
+                       ClientJournal* journal) {
+  settings.seeds = environment.nodes;
+  settings.credentials = environment.credentials;
+  thread_ = std::make_shared<ClientThread>(settings, environment.tls, journal);
   thread_->start();
 }
 
 OpenClient::~OpenClient() { thread_->close(); }
 
 Result<std::unique_ptr<OpenClient>> open_client(const Environment& environment) {
-  ClientSettings settings;
-  settings.seeds = environment.nodes;
-  settings.credentials = environment.credentials;
-  auto client = std::make_unique<OpenClient>(settings);
+  auto client = std::make_unique<OpenClient>(environment);
   const auto reach = client->thread().wait_usable(environment.timeout);
   if (reach == ClientThread::Reach::usable) return client;
   Status why = unusable(client->thread(), reach, environment.timeout);

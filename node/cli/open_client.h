@@ -20,8 +20,10 @@ namespace quipu::cli {
 // A client thread that ends with its owner.
 class OpenClient {
  public:
-  // `journal`: as for ClientThread; null: none.
-  explicit OpenClient(const ClientSettings& settings, ClientJournal* journal = nullptr);
+  // `environment` says where the nodes are and how to reach them. `journal`: as for ClientThread;
+  // null: none.
+  explicit OpenClient(const Environment& environment, ClientSettings settings = {},
+                      ClientJournal* journal = nullptr);
   ~OpenClient();
   OpenClient(const OpenClient&) = delete;
   OpenClient& operator=(const OpenClient&) = delete;

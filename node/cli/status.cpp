@@ -25,7 +25,7 @@ struct MemberStatus {
 
 Result<StatusReply> ask_status(const ConfigReply& config, const MemberInfo& member,
                                const Environment& environment) {
-  NodeSession session(environment.timeout, environment.credentials);
+  NodeSession session(environment.timeout, environment);
   Status opened = session.open(config, member);
   if (!opened.ok()) return opened;
   return session.status(member);

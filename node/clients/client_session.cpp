@@ -1,6 +1,7 @@
 #include "node/clients/client_session.h"
 
-#include <asio/buffer.hpp>
+#include <sys/socket.h>
+
 #include <asio/post.hpp>
 #include <utility>
 
@@ -30,11 +31,13 @@ std::string text_of(const tcp::endpoint& endpoint, const asio::error_code& error
 
 }  // namespace
 
-ClientSession::ClientSession(tcp::socket socket, ClientId id, SessionsShared& shared)
-    : socket_(std::move(socket)), watched_{socket_.native_handle(), id}, shared_(shared) {
+ClientSession::ClientSession(Channel channel, ClientId id, SessionsShared& shared)
+    : channel_(std::move(channel)),
+      watched_{channel_.socket().native_handle(), id},
+      shared_(shared) {
   asio::error_code ignored;
-  socket_.set_option(tcp::no_delay(true), ignored);
-  socket_.set_option(tcp::socket::keep_alive(true), ignored);
+  channel_.socket().set_option(tcp::no_delay(true), ignored);
+  channel_.socket().set_option(tcp::socket::keep_alive(true), ignored);
 }
 
 void ClientSession::go_on() {
@@ -89,19 +92,28 @@ void ClientSession::on_core_resumed() {
 
 void ClientSession::on_readable() {
   if (ending_) return discard();
-  if (must_wait()) return;
+  if (must_wait() || (protocol_ == nullptr && leaves())) return;
   ReadBuffer& in = left_over_ != nullptr ? *left_over_ : shared_.buffer;
   const std::size_t most =
       stranger() ? std::min(kStrangerTurn, kMaxStrangerBytes - in.buffered()) : kTurnSize;
-  const std::span<std::byte> room = in.prepare(most);
+  const std::size_t wanted = channel_.room_for(most);
   asio::error_code error;
-  const std::size_t read = socket_.read_some(asio::buffer(room.data(), most), error);
+  const std::size_t read = channel_.read_some(in.prepare(wanted).first(wanted), error);
   if (error && !is_later(error)) return close();
   in.commit(read);
   PortFigures& figures = shared_.context.figures;
   ++figures.reads;
   figures.bytes_in += read;
   take_turn(in);
+}
+
+// It looks at the first byte without reading it.
+bool ClientSession::leaves() {
+  if (shared_.on_first == nullptr || channel_.tls() != nullptr || left_over_ != nullptr)
+    return false;
+  char first = 0;
+  if (::recv(descriptor(), &first, 1, MSG_PEEK) != 1) return false;  // the read will say why
+  return shared_.on_first(*this, first) == SessionsShared::First::leave;
 }
 
 void ClientSession::take_turn(ReadBuffer& in) {
@@ -122,7 +134,14 @@ void ClientSession::take_requests(ReadBuffer& in) {
   turn_over_ = false;
   const std::size_t before = in.buffered();
   if (before == 0) return;
-  if (protocol_ == nullptr) protocol_ = shared_.speak(*this, in.unread().front());
+  if (protocol_ == nullptr) {
+    // A client that speaks TLS where there is none makes nothing of an answer in plain text.
+    if (static_cast<std::uint8_t>(in.unread().front()) == kTlsFirstByte) {
+      in = {};
+      return close();
+    }
+    protocol_ = shared_.speak(*this, in.unread().front());
+  }
   const std::uint64_t from = output_.position();
   protocol_->take(in, output_.tail());
   if (left_over_ == nullptr || in.buffered() < before) request_since_ = NodeClock::now();
@@ -259,9 +278,8 @@ void ClientSession::renew_access() {
 }
 
 void ClientSession::discard() {
-  const std::span<std::byte> room = shared_.buffer.prepare(kTurnSize);
   asio::error_code error;
-  socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  (void)channel_.read_some(shared_.buffer.prepare(channel_.room_for(kTurnSize)), error);
   if (error && !is_later(error)) {
     const CorePort::Event event(shared_.context.port);  // a node that stops waits for this
     return close();
@@ -277,7 +295,7 @@ void ClientSession::flush() {
   unflushed_ = false;
   if (closed_) return;
   const std::size_t waiting = output_.waiting();
-  const SocketOutput::Flushed flushed = output_.flush(socket_);
+  const SocketOutput::Flushed flushed = output_.flush(channel_);
   if (const std::size_t sent = waiting - output_.waiting(); sent > 0) {
     ++shared_.context.figures.writes;
     shared_.context.figures.bytes_out += sent;
@@ -300,8 +318,7 @@ void ClientSession::flush() {
   output_late_.reset();
   linger();
   if (ending_ && output_.waiting() == 0) {
-    asio::error_code ignored;
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    channel_.shut_down_sending();
   }
   go_on();  // it may have waited for room
 }
@@ -325,21 +342,25 @@ void ClientSession::watch_output() {
 
 std::string ClientSession::remote() const {
   asio::error_code error;
-  const tcp::endpoint endpoint = socket_.remote_endpoint(error);
+  const tcp::endpoint endpoint = channel_.socket().remote_endpoint(error);
   return text_of(endpoint, error);
 }
 
 std::string ClientSession::local() const {
   asio::error_code error;
-  const tcp::endpoint endpoint = socket_.local_endpoint(error);
+  const tcp::endpoint endpoint = channel_.socket().local_endpoint(error);
   return text_of(endpoint, error);
 }
 
 void ClientSession::close() {
-  if (std::exchange(closed_, true)) return;
+  if (closed_) return;
+  const tcp::socket closing = leave();
+}
+
+tcp::socket ClientSession::leave() {
+  closed_ = true;
   (void)shared_.sockets.watch(watched_, {});
-  asio::error_code ignored;
-  socket_.close(ignored);
+  tcp::socket socket = std::move(channel_.socket());
   for (const std::unique_ptr<Timer>* timer : {&linger_, &request_late_, &output_late_}) {
     if (*timer != nullptr) (*timer)->cancel();
   }
@@ -347,6 +368,7 @@ void ClientSession::close() {
   count_gated();
   if (protocol_ != nullptr) protocol_->on_closed();
   shared_.on_closed(id());
+  return socket;
 }
 
 }  // namespace quipu

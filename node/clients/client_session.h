@@ -2,6 +2,8 @@
 //
 //   readable ─▶ all requests of one read ─▶ protocol ─▶ core ─▶ effects, once ─▶ replies
 //
+//   unread ──first byte: TLS begins, or plain text is refused──▶ leave(): the port has it
+//      │
 //   reading ──core paused, replies not fetched, or the protocol waits──▶ waiting ──▶ reading
 //      └──the protocol ended, a request not finished in time, too much held──▶
 //           ending: last reply sent, the rest of the input discarded ──▶ closed
@@ -21,7 +23,9 @@
 
 #include "cluster/gates/commit_gate.h"
 #include "node/base/clock.h"
+#include "node/base/sockets.h"
 #include "node/clients/client_protocol.h"
+#include "node/net/channel.h"
 #include "node/net/connection_limits.h"
 #include "node/net/ready_sockets.h"
 #include "node/net/socket_output.h"
@@ -69,14 +73,18 @@ struct SessionsShared {
   std::size_t held = 0;   // by all sessions
   std::size_t gated = 0;  // bytes of all sessions' replies that wait for a commit
   std::function<void()> on_held_too_much;
+  // What to do with a connection over which nothing was read, by its first byte.
+  enum class First { read, leave };
+  // Null: each is read. `leave`: leave() was called.
+  std::function<First(ClientSession&, char)> on_first{};
   // By the first byte that a client sent.
   std::function<std::unique_ptr<ClientProtocol>(ClientSession&, char)> speak;
 };
 
 class ClientSession : public std::enable_shared_from_this<ClientSession> {
  public:
-  // `socket` is non-blocking, of an io_context that nothing runs (ready_sockets.h).
-  ClientSession(asio::ip::tcp::socket socket, ClientId id, SessionsShared& shared);
+  // The socket is of an io_context that nothing runs (ready_sockets.h).
+  ClientSession(Channel channel, ClientId id, SessionsShared& shared);
 
   // The next turn: left-over requests, or a read, unless something prevents it.
   void go_on();
@@ -117,11 +125,16 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   [[nodiscard]] std::string remote() const;
   [[nodiscard]] std::string local() const;
   [[nodiscard]] int descriptor() const { return watched_.descriptor; }
+  // The client's.
+  [[nodiscard]] asio::ip::address address() const { return remote_address(channel_.socket()); }
   // Unread answers are lost. shared.on_closed is called.
   void close();
+  // The same, but the socket is the caller's. REQUIRES: not closed
+  [[nodiscard]] asio::ip::tcp::socket leave();
 
  private:
   [[nodiscard]] bool must_wait();
+  [[nodiscard]] bool leaves();
   void watch(ReadySockets::Interest interest);
   void on_readable();
   void take_turn(ReadBuffer& in);
@@ -139,7 +152,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void mark_unflushed();
   void watch_output();
 
-  asio::ip::tcp::socket socket_;
+  Channel channel_;
   ReadySockets::Socket watched_;  // by the session's id
   SessionsShared& shared_;
   std::unique_ptr<ClientProtocol> protocol_;  // null: nothing came yet

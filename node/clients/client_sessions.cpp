@@ -1,8 +1,7 @@
 #include "node/clients/client_sessions.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <asio/post.hpp>
 #include <map>
 #include <utility>
 
@@ -22,20 +21,10 @@ RejectedConnections::Reason no_room(std::size_t connections) {
           "ERR max number of clients reached"};
 }
 
-// Moves the socket to an io_context that runs. If that fails, it is closed.
-tcp::socket moved_to(asio::io_context& io, tcp::socket socket) {
-  tcp::socket moved(io);
-  asio::error_code error;
-  const tcp::endpoint endpoint = socket.local_endpoint(error);
-  if (error) return moved;
-  const int descriptor = socket.release();
-  moved.assign(endpoint.protocol(), descriptor, error);
-  if (error) {
-    ::close(descriptor);
-    return moved;
-  }
-  moved.non_blocking(true, error);
-  return moved;
+RejectedConnections::Reason only_tls() {
+  constexpr const char* kWhy = "this node takes TLS connections only";
+  return {{Code::protocol_error, std::string(kWhy) + ": name the CA of its certificate (--ca)"},
+          std::string("ERR ") + kWhy};
 }
 
 RejectedConnections::Reason not_serving() {
@@ -124,7 +113,51 @@ std::size_t ClientSessions::kill(const ClientFilter& which) {
   return killed;
 }
 
-void ClientSessions::accept(asio::ip::tcp::socket socket) {
+void ClientSessions::set_tls(std::shared_ptr<const TlsContext> context) {
+  tls_ = std::move(context);
+  shared_.on_first = [this](ClientSession& session, char first) {
+    return on_first(session, first);
+  };
+}
+
+// A handshake is not done here, and plain text may not be accepted from that address.
+SessionsShared::First ClientSessions::on_first(ClientSession& session, char first) {
+  const bool tls = static_cast<std::uint8_t>(first) == kTlsFirstByte;
+  const bool plain =
+      encryption_->plaintext == Plaintext::allow ||
+      (encryption_->plaintext == Plaintext::loopback && is_loopback(session.address()));
+  if (!tls && plain) return SessionsShared::First::read;
+  expect();
+  tcp::socket socket = session.leave();
+  if (!tls) {
+    --taken_;
+    ++shared_.context.figures.plaintext_refused;
+    rejected_.add(moved_to(shared_.io, std::move(socket)), only_tls());
+    return SessionsShared::First::leave;
+  }
+  const auto done = [this](Result<SecuredSocket> result) {
+    if (result.ok()) result->socket = moved_to(encryption_->sockets, std::move(result->socket));
+    asio::post(shared_.io,
+               [this, result = std::move(result)]() mutable { on_handshake(std::move(result)); });
+  };
+  encryption_->handshakes.start(std::move(socket),
+                                {.context = tls_, .role = TlsStream::Role::accept, .done = done});
+  return SessionsShared::First::leave;
+}
+
+void ClientSessions::on_handshake(Result<SecuredSocket> result) {
+  PortFigures& figures = shared_.context.figures;
+  ++(result.ok() ? figures.handshakes : figures.handshakes_failed);
+  if (!result.ok()) {
+    --taken_;
+    if (log_handshake_ != nullptr) log_handshake_(result.status());
+    return;
+  }
+  const CorePort::Event event(shared_.context.port);
+  accept(Channel(std::move(result->socket), std::move(result->tls)));
+}
+
+void ClientSessions::accept(Channel channel) {
   const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
   while (serving && sessions_.size() >= shared_.limits.sessions && !strangers_.empty()) {
     const std::shared_ptr<ClientSession> oldest = sessions_.at(*strangers_.begin());
@@ -133,11 +166,12 @@ void ClientSessions::accept(asio::ip::tcp::socket socket) {
   if (!serving || sessions_.size() >= shared_.limits.sessions) {
     --taken_;
     if (serving) ++shared_.context.figures.rejected;
-    return rejected_.add(moved_to(shared_.io, std::move(socket)),
+    if (channel.tls() != nullptr) return;  // no room to encrypt an error
+    return rejected_.add(moved_to(shared_.io, std::move(channel.socket())),
                          serving ? no_room(shared_.limits.sessions) : not_serving());
   }
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
-  const auto session = std::make_shared<ClientSession>(std::move(socket), id, shared_);
+  const auto session = std::make_shared<ClientSession>(std::move(channel), id, shared_);
   sessions_.emplace(id, session);
   if (shared_.context.access.users != nullptr) set_stranger(id, true);
   ++shared_.context.figures.received;

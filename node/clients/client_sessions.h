@@ -1,7 +1,9 @@
 // client_sessions.h: all connections to the client port.
 //
-// Bounds: the number of connections, and the total size of their unfinished requests.
-// client_session.h limits what each may leave unread. Reactor thread.
+//   accepted ─▶ ClientSession ──its first byte begins TLS──▶ Handshakes ─▶ a new ClientSession
+//
+// Bounds: the number of connections, those in handshakes included, and the total size of their
+// unfinished requests. client_session.h limits what each may leave unread. Reactor thread.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -14,6 +16,7 @@
 #include "node/clients/resp/resp_server.h"
 #include "node/cores/core_port.h"
 #include "node/net/rejected_connections.h"
+#include "node/tls/handshakes.h"
 #include "node/users/refusal_log.h"
 
 namespace quipu {
@@ -43,12 +46,25 @@ class ClientSessions {
   [[nodiscard]] std::size_t strangers() const { return stranger_count_; }
   // `socket` is non-blocking, of an io_context that nothing runs, and was expected. Beyond the
   // limit, or without a core, the connection is rejected.
-  void accept(asio::ip::tcp::socket socket);
+  void accept(Channel channel);
+  // What encrypts the connections of clients. Before the first connection.
+  struct Encryption {
+    Handshakes& handshakes;
+    asio::io_context& sockets;  // of accepted sockets
+    Plaintext plaintext;
+  };
+  void encrypt_by(const Encryption& encryption) { encryption_.emplace(encryption); }
+  // For handshakes from now on. REQUIRES: encrypt_by() was called
+  void set_tls(std::shared_ptr<const TlsContext> context);
   // From now on. Ends the connections whose user, or whose secret, is gone.
   void set_users(std::shared_ptr<const Users> users);
   // Called for refused authentications, as often as they are to be logged.
   using Refused = std::function<void(const std::string& address, std::uint64_t unlogged)>;
   void log_refused(Refused refused) { log_refused_ = std::move(refused); }
+  // Called for failed TLS handshakes.
+  void log_handshakes(std::function<void(const Status&)> failed) {
+    log_handshake_ = std::move(failed);
+  }
   // Ends these connections, in either protocol. Returns how many there were.
   std::size_t kill(const ClientFilter& which);
   // How CLIENT KILL reaches the connections of all reactors: see RespServer.
@@ -77,6 +93,8 @@ class ClientSessions {
   void close_all();
 
  private:
+  [[nodiscard]] SessionsShared::First on_first(ClientSession& session, char first);
+  void on_handshake(Result<SecuredSocket> result);
   void on_ready(ClientId client, ReadySockets::Interest ready);
   void on_wrong_secret(ClientId client);
   void set_stranger(ClientId client, bool stranger);
@@ -89,8 +107,11 @@ class ClientSessions {
   SessionsShared shared_;
   RespServer resp_;
   RejectedConnections rejected_;
+  std::optional<Encryption> encryption_;  // none: TLS is off
+  std::shared_ptr<const TlsContext> tls_;
   Instant next_look_{};
   Refused log_refused_;
+  std::function<void(const Status&)> log_handshake_;
   RefusalLog refusals_;
   // Connections that have not authenticated, the oldest first. If there is no room, they go first.
   std::set<ClientId> strangers_;

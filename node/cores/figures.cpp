@@ -9,6 +9,9 @@ void PortFigures::add(const PortFigures& other) {
   received += other.received;
   rejected += other.rejected;
   wrong_secrets += other.wrong_secrets;
+  handshakes += other.handshakes;
+  handshakes_failed += other.handshakes_failed;
+  plaintext_refused += other.plaintext_refused;
   reads += other.reads;
   bytes_in += other.bytes_in;
   writes += other.writes;

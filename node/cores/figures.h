@@ -28,6 +28,8 @@ struct PortFigures {
   std::uint64_t writes = 0, bytes_out = 0;
   std::uint64_t in_per_second = 0, out_per_second = 0;  // bytes, in the last whole second
   std::uint64_t wrong_secrets = 0;                      // refused authentications
+  std::uint64_t handshakes = 0, handshakes_failed = 0;  // of TLS
+  std::uint64_t plaintext_refused = 0;                  // connections that began without TLS
 
   void add(const PortFigures& other);
 };
@@ -64,6 +66,7 @@ struct HostFigures {
   std::optional<std::uint64_t> disk_free{};  // bytes; none: not measured yet
   std::uint64_t peer_connections = 0;
   std::uint64_t peers_refused = 0;  // peer connections that found no room
+  std::uint64_t peer_handshakes = 0, peer_handshakes_failed = 0;  // of TLS
 };
 
 struct Figures {

@@ -219,8 +219,10 @@ void LocalCalls::ask_members(std::uint64_t id, Instant deadline) {
     const Status full(Code::overloaded, "too many questions for the status are under way");
     return end(slot_of(id), full, full);
   }
-  ClusterSurvey::Question question{
-      .config = port_.core()->config(id), .credentials = credentials_, .deadline = deadline};
+  ClusterSurvey::Question question{.config = port_.core()->config(id),
+                                   .credentials = credentials_,
+                                   .tls = tls_,
+                                   .deadline = deadline};
   StatusReply own = port_.core()->status(NodeClock::now(), id);
   own.users = port_.router().own_published().status.users;
   question.known.push_back(std::move(own));

@@ -37,9 +37,10 @@ class LocalCalls final : public CounterBackend {
   void belong_to(const void* node) { node_ = node; }
 
   // Until close(), `io` and `port` must live.
-  // `credentials`: for the other members' client ports.
-  LocalCalls(asio::io_context& io, CorePort& port, Credentials credentials)
-      : io_(io), port_(port), credentials_(std::move(credentials)) {}
+  // `credentials` and `tls` (null: plain text): for the other members' client ports.
+  LocalCalls(asio::io_context& io, CorePort& port, Credentials credentials,
+             ClientConnection::Tls tls)
+      : io_(io), port_(port), credentials_(std::move(credentials)), tls_(std::move(tls)) {}
 
   // ---- any thread ----
   using CounterBackend::begin;
@@ -97,6 +98,7 @@ class LocalCalls final : public CounterBackend {
   asio::io_context& io_;
   CorePort& port_;
   const Credentials credentials_;
+  const ClientConnection::Tls tls_;
   const void* node_ = this;
 
   mutable std::mutex mutex_;

@@ -15,6 +15,7 @@
 #include "node/reactor/store_settings.h"
 #include "node/settings/settings.h"
 #include "node/settings/variables.h"
+#include "node/tls/tls_files.h"
 #include "node/users/users_file.h"
 
 namespace quipu {
@@ -79,6 +80,8 @@ int run(const Arguments& arguments) {
     const std::string& users = loaded.settings.node.users_file;
     const Status read = users.empty() ? Status() : read_users_file(users).status();
     if (!read.ok()) return complain({read.detail()});
+    const auto tls = TlsFiles::read(tls_paths(loaded.settings.node), wall_now());
+    if (!tls.ok()) return complain({tls.status().detail()});
     std::cout << "ok\n";
     return 0;
   }

@@ -26,11 +26,14 @@
 #include "node/daemon/systemd_notify.h"
 #include "node/settings/changed_settings.h"
 #include "node/settings/variables.h"
+#include "node/tls/tls_files.h"
 #include "node/users/refusal_log.h"
 #include "node/users/users_file.h"
 
 namespace quipu {
 namespace {
+
+constexpr std::chrono::seconds kLookAtFiles{10};
 
 // Marks lines about what an operator has done.
 const LogField kAudit{"audit", "true"};
@@ -67,6 +70,7 @@ class Daemon {
  private:
   Status read_users();
   Status open_admin();
+  void renew_admin(const TlsMaterial& tls);
   [[nodiscard]] std::optional<AdminPage> page(const AdminRequest& request);
   [[nodiscard]] std::optional<AdminPage> refuse(const AdminRequest& request);
   [[nodiscard]] std::optional<AdminPage> refuse_user(const AdminRequest& request);
@@ -105,7 +109,11 @@ class Daemon {
   std::string stuck_;      // for the admin port's thread
   std::string not_ready_ = lifecycle_.not_ready();
 
-  std::unique_ptr<AdminPort> admin_;  // last: its thread uses the rest
+  std::unique_ptr<AdminPort> admin_;  // its thread uses the rest
+  // The same files as the node's, for the admin port. The node logs what is wrong with them. Null:
+  // plain text.
+  std::unique_ptr<TlsFiles> admin_tls_;
+  Instant look_at_files_{};
 };
 
 int Daemon::run() {
@@ -151,12 +159,27 @@ Status Daemon::read_users() {
 Status Daemon::open_admin() {
   const std::string& text = serving_.settings.admin_address;
   if (text.empty()) return {};
-  auto port = AdminPort::open(*parse_address(text),  // load_settings() found it sound
+  std::optional<KeyPair> tls;
+  if (!serving_.settings.node.tls_certificate.empty()) {
+    auto files = TlsFiles::open({.certificate = serving_.settings.node.tls_certificate,
+                                 .key = serving_.settings.node.tls_key},
+                                Log());
+    if (!files.ok()) return files.status();
+    admin_tls_ = std::move(*files);
+    admin_tls_->on_change([this](const TlsFiles::Material& read) { renew_admin(*read); });
+    tls = admin_tls_->material()->own;
+  }
+  auto port = AdminPort::open(*parse_address(text), tls,  // load_settings() found it sound
                               [this](const AdminRequest& request) { return page(request); });
   if (!port.ok()) return port.status();
   admin_ = std::move(*port);
   log_.info("serving the admin port", {{"address", to_string(admin_->address())}});
   return {};
+}
+
+void Daemon::renew_admin(const TlsMaterial& tls) {
+  const Status set = admin_->set_certificate(tls.own);
+  if (!set.ok()) log_.error("the certificate was not reloaded", {kAudit, {"why", set.detail()}});
 }
 
 // On the admin port's thread, which waits for nobody.
@@ -305,7 +328,12 @@ void Daemon::publish() {
     stuck_ = lifecycle_.stuck();
     not_ready_ = lifecycle_.not_ready();
   }
-  if (admin_ != nullptr) admin_->sweep(NodeClock::now());
+  const Instant now = NodeClock::now();
+  if (admin_ != nullptr) admin_->sweep(now);
+  if (admin_tls_ != nullptr && now >= look_at_files_) {
+    look_at_files_ = now + kLookAtFiles;
+    admin_tls_->look(now);
+  }
   systemd_.flush();
 }
 
@@ -326,6 +354,7 @@ void Daemon::reload() {
   if (!serving_.read_again) return;
   const LoadedSettings loaded = serving_.read_again();
   (void)running_->reload();  // whatever the settings are; it logs what is wrong
+  if (admin_tls_ != nullptr) (void)admin_tls_->read_again(NodeClock::now());
   for (const std::string& error : loaded.errors)
     log_.error("the settings were not reloaded", {kAudit, {"why", error}});
   if (!loaded.errors.empty()) return;

@@ -21,8 +21,8 @@ inline constexpr std::size_t kMaxInboundLinks = 1024;
 // for other open files of the process, besides the store.
 inline constexpr std::size_t kOtherDescriptors = 128;
 inline constexpr std::size_t kReservedDescriptors = kMaxStoreFiles + kOtherDescriptors;
-// Once for a process: quipud's admin port with its 64 connections.
-inline constexpr std::size_t kAdminDescriptors = 72;
+// Once for a process: quipud's admin port with its 64 connections, and a server or two.
+inline constexpr std::size_t kAdminDescriptors = 80;
 inline constexpr std::size_t kMaxRejected = 32;  // at one time, on the client port
 static_assert(2 * kMaxRejected <= kOtherDescriptors / 2);
 

@@ -4,6 +4,7 @@
 #include <asio/buffer.hpp>
 #include <utility>
 
+#include "node/tls/tls_stream.h"
 #include "protocol/frame.h"
 #include "protocol/message_codec.h"
 #include "protocol/resp.h"
@@ -47,10 +48,10 @@ void RejectedConnections::on_readable(Number number) {
 }
 
 void RejectedConnections::tell(Connection& connection, std::byte first) {
-  std::string text;
+  std::string text;  // empty for TLS, which makes nothing of plain text
   if (first == std::byte{kFrameMagic}) {
     encode(text, connection.why.native);
-  } else {
+  } else if (first != std::byte{kTlsFirstByte}) {
     RespWriter(text, RespWriter::Version::resp2).error(connection.why.redis);
   }
   asio::error_code ignored;  // in one write, or not at all

@@ -1,6 +1,7 @@
 #include "node/net/socket_output.h"
 
-#include <asio/buffer.hpp>
+#include <asio/error.hpp>
+#include <span>
 #include <utility>
 
 #include "protocol/check.h"
@@ -37,22 +38,20 @@ std::size_t SocketOutput::free() const {
   return gate_.empty() ? waiting() : static_cast<std::size_t>(gate_.front() - flushed_);
 }
 
-SocketOutput::Flushed SocketOutput::flush(asio::ip::tcp::socket& socket) {
-  Flushed result = Flushed::all;
-  while (free() > 0) {
-    asio::error_code error;
-    const std::size_t sent = socket.write_some(asio::buffer(bytes_.data() + sent_, free()), error);
+SocketOutput::Flushed SocketOutput::flush(Channel& channel) {
+  asio::error_code error = channel.send_pending();
+  while (!error && free() > 0) {
+    const auto bytes = std::as_bytes(std::span(bytes_).subspan(sent_, free()));
+    const std::size_t sent = channel.write_some(bytes, error);
     sent_ += sent;
     flushed_ += sent;
-    if (!error) continue;
-    const bool later = error == asio::error::would_block || error == asio::error::try_again;
-    result = later ? Flushed::some : Flushed::broken;
-    break;
   }
   QUIPU_CHECK(gate_.empty() || flushed_ <= gate_.front(),
               "no byte is sent before what it tells of is durable", flushed_);
   forget_sent();
-  return result;
+  if (!error) return Flushed::all;
+  const bool later = error == asio::error::would_block || error == asio::error::try_again;
+  return later ? Flushed::some : Flushed::broken;
 }
 
 void SocketOutput::forget_sent() {

@@ -7,10 +7,10 @@
 // limit them. Reactor thread.
 #pragma once
 
-#include <asio/ip/tcp.hpp>
 #include <string>
 
 #include "cluster/gates/commit_gate.h"
+#include "node/net/channel.h"
 #include "protocol/ids.h"
 
 namespace quipu {
@@ -36,8 +36,7 @@ class SocketOutput {
   [[nodiscard]] std::size_t free() const;
 
   enum class Flushed { all, some, broken };  // how much of what may be sent
-  // REQUIRES: `socket` is non-blocking.
-  [[nodiscard]] Flushed flush(asio::ip::tcp::socket& socket);
+  [[nodiscard]] Flushed flush(Channel& channel);
 
  private:
   void forget_sent();

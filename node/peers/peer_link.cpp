@@ -1,6 +1,5 @@
 #include "node/peers/peer_link.h"
 
-#include <asio/buffer.hpp>
 #include <sstream>
 #include <utility>
 
@@ -29,17 +28,17 @@ std::string describe_remote(const tcp::socket& socket) {
   return text.str();
 }
 
-PeerLink::PeerLink(tcp::socket socket, Identity identity, CorePort& port, OnClosed on_closed)
-    : socket_(std::move(socket)),
+PeerLink::PeerLink(Channel channel, Identity identity, CorePort& port, Events events)
+    : channel_(std::move(channel)),
       identity_(identity),
       port_(port),
-      on_closed_(std::move(on_closed)),
-      remote_(describe_remote(socket_)),
+      events_(std::move(events)),
+      remote_(describe_remote(channel_.socket())),
       opened_(NodeClock::now()),
-      first_frame_(socket_.get_executor()) {
+      first_frame_(channel_.socket().get_executor()) {
   QUIPU_CHECK(port.core() != nullptr, "a link of a peer is opened for a core");
   asio::error_code ignored;
-  socket_.set_option(tcp::no_delay(true), ignored);
+  channel_.socket().set_option(tcp::no_delay(true), ignored);
 }
 
 void PeerLink::open() {
@@ -57,16 +56,15 @@ void PeerLink::wait_for_first_frame() {
 }
 
 void PeerLink::wait_readable() {
-  socket_.async_wait(tcp::socket::wait_read,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       if (!error && !self->closed_) self->on_readable();
-                     });
+  channel_.socket().async_wait(tcp::socket::wait_read,
+                               [self = shared_from_this()](const asio::error_code& error) {
+                                 if (!error && !self->closed_) self->on_readable();
+                               });
 }
 
 void PeerLink::on_readable() {
-  const std::span<std::byte> room = decoder_.prepare(kPeerReadSize);
   asio::error_code error;
-  const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  const std::size_t read = channel_.read_some(decoder_.prepare(kPeerReadSize), error);
   if (error && error != asio::error::would_block && error != asio::error::try_again) {
     return close(error == asio::error::eof ? "closed by the peer" : error.message());
   }
@@ -80,20 +78,31 @@ void PeerLink::give_frames() {
   while (true) {
     const Result<std::optional<FrameDecoder::Frame>> frame =
         decoder_.next(port_.core()->frame_salt());
-    if (!frame.ok()) {
-      // A handshake message, so that the other side can report it.
-      encode_peer(output_.tail(), Refusal{frame.status().code(), frame.status().detail()}, {});
-      return close(frame.status().detail());
-    }
+    if (!frame.ok()) return refuse(frame.status());
     if (!*frame) return;
+    if (std::string why = objection(**frame); !why.empty())
+      return refuse({Code::cannot_start, std::move(why)});
     if (!std::exchange(heard_, true)) first_frame_.cancel();
     event->on_link_frame(NodeClock::now(), identity_.id, **frame, event.effects());
   }
 }
 
+std::string PeerLink::objection(const FrameDecoder::Frame& frame) const {
+  if (frame.type != FrameType::hello || identity_.dialed || channel_.tls() == nullptr) return {};
+  const auto message = decode_peer(frame.type, frame.payload);
+  const Hello* const hello = message.ok() ? std::get_if<Hello>(&*message) : nullptr;
+  return hello == nullptr ? std::string() : events_.objection(channel_, hello->node);
+}
+
+// A handshake message, so that the other side can report it.
+void PeerLink::refuse(const Status& why) {
+  encode_peer(output_.tail(), Refusal{why.code(), why.detail()}, {});
+  close(why.detail());
+}
+
 void PeerLink::flush() {
   if (closed_) return;
-  switch (output_.flush(socket_)) {
+  switch (output_.flush(channel_)) {
     case SocketOutput::Flushed::all:
       return;
     case SocketOutput::Flushed::broken:
@@ -107,27 +116,27 @@ void PeerLink::flush() {
 
 void PeerLink::wait_writable() {
   if (std::exchange(writing_, true)) return;
-  socket_.async_wait(tcp::socket::wait_write,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       self->writing_ = false;
-                       if (error || self->closed_) return;
-                       const CorePort::Event event(self->port_);
-                       self->flush();
-                     });
+  channel_.socket().async_wait(tcp::socket::wait_write,
+                               [self = shared_from_this()](const asio::error_code& error) {
+                                 self->writing_ = false;
+                                 if (error || self->closed_) return;
+                                 const CorePort::Event event(self->port_);
+                                 self->flush();
+                               });
 }
 
 void PeerLink::close(const std::string& reason) {
   if (closed_) return;
   shut();
-  on_closed_(*this, reason);
+  events_.closed(*this, reason);
 }
 
 void PeerLink::shut() {
   if (std::exchange(closed_, true)) return;
-  static_cast<void>(output_.flush(socket_));  // a Refusal may be waiting
+  static_cast<void>(output_.flush(channel_));  // a Refusal may be waiting
+  channel_.shut_down_sending();
   asio::error_code ignored;
-  socket_.shutdown(tcp::socket::shutdown_send, ignored);
-  socket_.close(ignored);
+  channel_.socket().close(ignored);
   first_frame_.cancel();
 }
 

@@ -6,11 +6,13 @@
 // what a peer leaves unread (then the link is closed), and how long an inbound link may go
 // without a valid frame.
 //
-// Invariant: after open(), on_closed is called exactly once, unless shut() was. Reactor
+// With certificates, a peer that called us must show one for the host of the member that it claims
+// to be. (Of a member that we called, the handshake has checked that.)
+//
+// Invariant: after open(), Events::closed is called exactly once, unless shut() was. Reactor
 // thread. Owned by PeerLinks and by its pending callbacks.
 #pragma once
 
-#include <asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +20,7 @@
 
 #include "node/base/clock.h"
 #include "node/cores/core_port.h"
+#include "node/net/channel.h"
 #include "node/net/socket_output.h"
 #include "protocol/frame.h"
 
@@ -32,18 +35,22 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
     LinkId id{};
     std::optional<MemberIndex> dialed;  // the member that we called
   };
-  using OnClosed = std::function<void(PeerLink&, const std::string& reason)>;
+  struct Events {
+    std::function<void(PeerLink&, const std::string& reason)> closed;
+    // Why the other side may not be this member. Empty: it may.
+    std::function<std::string(const Channel&, NodeId member)> objection;
+  };
 
-  // `socket` is non-blocking; `port` outlives it. REQUIRES: port.core().
-  PeerLink(asio::ip::tcp::socket socket, Identity identity, CorePort& port, OnClosed on_closed);
+  // `port` outlives it. REQUIRES: port.core().
+  PeerLink(Channel channel, Identity identity, CorePort& port, Events events);
 
   void open();
   // Sent at the next flush().
   void send(std::string&& frame) { output_.append(std::move(frame)); }
   void flush();
-  // Sends what can be sent at once, then calls on_closed. An empty reason: nothing unusual.
+  // Sends what can be sent at once, then calls Events::closed. An empty reason: nothing unusual.
   void close(const std::string& reason);
-  // The same without on_closed.
+  // The same without Events::closed.
   void shut();
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
@@ -55,13 +62,15 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   void wait_readable();
   void on_readable();
   void give_frames();
+  [[nodiscard]] std::string objection(const FrameDecoder::Frame& frame) const;
+  void refuse(const Status& why);
   void wait_writable();
   void wait_for_first_frame();
 
-  asio::ip::tcp::socket socket_;
+  Channel channel_;
   const Identity identity_;
   CorePort& port_;
-  const OnClosed on_closed_;
+  const Events events_;
   std::string remote_;
   const Instant opened_;
   FrameDecoder decoder_;

@@ -1,8 +1,10 @@
 #include "node/peers/peer_links.h"
 
 #include <algorithm>
+#include <asio/post.hpp>
 #include <utility>
 
+#include "node/base/sockets.h"
 #include "protocol/check.h"
 
 namespace quipu {
@@ -42,7 +44,7 @@ void PeerLinks::start() {
     dialers_[i] = std::make_shared<Dialer>(
         names_, *address,
         Dialer::Events{
-            .connected = [this, member](tcp::socket socket) { open(std::move(socket), member); },
+            .connected = [this, member](tcp::socket socket) { secure(std::move(socket), member); },
             .failed = [this, member](const std::string& why) { on_dial_failed(member, why); }},
         random_.split());
     dialers_[i]->start();
@@ -55,18 +57,59 @@ void PeerLinks::stop() {
   }
   dialers_.clear();
   unflushed_.clear();
+  ++run_;
+  inbound_handshakes_ = 0;
   for (const auto& [id, link] : std::exchange(links_, {})) link->shut();
 }
 
 void PeerLinks::accept(tcp::socket socket) {
   if (port_.core() == nullptr) return;
-  if (inbound() >= most_inbound_) {
+  if (inbound() + inbound_handshakes_ >= most_inbound_) {
     ++refused_;
     return warn("peer connection turned away", {"remote", host_of(describe_remote(socket))},
                 std::to_string(most_inbound_) + " have called already");
   }
-  make_room_for_unheard();
-  open(std::move(socket), std::nullopt);
+  secure(std::move(socket), std::nullopt);
+}
+
+void PeerLinks::secure(tcp::socket socket, std::optional<MemberIndex> dialed) {
+  if (!protection_) return open(Channel(std::move(socket)), dialed);
+  if (!dialed) ++inbound_handshakes_;
+  const std::string remote = describe_remote(socket);
+  const auto done = [this, dialed, remote, run = run_](Result<SecuredSocket> result) {
+    if (result.ok()) result->socket = moved_to(names_.loop(), std::move(result->socket));
+    asio::post(names_.loop(), [this, dialed, remote, run, result = std::move(result)]() mutable {
+      if (run == run_) on_handshake(std::move(result), dialed, remote);
+    });
+  };
+  protection_->handshakes.start(
+      std::move(socket), {.context = tls_,
+                          .role = dialed ? TlsStream::Role::connect : TlsStream::Role::accept,
+                          .host = dialed ? protection_->hosts[*dialed] : std::string(),
+                          .done = done});
+}
+
+void PeerLinks::on_handshake(Result<SecuredSocket> result, std::optional<MemberIndex> dialed,
+                             const std::string& remote) {
+  ++(result.ok() ? handshakes_.done : handshakes_.failed);
+  if (!dialed) --inbound_handshakes_;
+  if (result.ok()) return open(Channel(std::move(result->socket), std::move(result->tls)), dialed);
+  const std::string why = result.status().detail() +
+                          ": all members need the same cluster.secret_file, or certificates of "
+                          "tls.peer_ca";
+  if (!dialed) return warn("peer connection refused", {"remote", host_of(remote)}, why);
+  on_dial_failed(*dialed, why);
+  dialers_[*dialed]->start_again({});
+}
+
+// Only with certificates: who has the cluster secret may be any member.
+std::string PeerLinks::objection(const Channel& channel, NodeId claimed) const {
+  const auto member = port_.core()->cluster().find(claimed);
+  if (!tls_->names_matter() || !member) return {};  // the core refuses strangers
+  const std::string& host = protection_->hosts[*member];
+  if (channel.tls()->other_side_is(host)) return {};
+  return "the certificate of member " + port_.core()->cluster().members[*member].name +
+         " does not name " + host + ", the host of its peer address";
 }
 
 std::size_t PeerLinks::inbound() const {
@@ -91,12 +134,16 @@ void PeerLinks::make_room_for_unheard() {
   oldest->close({});
 }
 
-void PeerLinks::open(tcp::socket socket, std::optional<MemberIndex> dialed) {
+void PeerLinks::open(Channel channel, std::optional<MemberIndex> dialed) {
+  if (!dialed) make_room_for_unheard();
   if (dialed) unreachable_[*dialed] = false;
   const LinkId id{++last_link_};
   const auto link = std::make_shared<PeerLink>(
-      std::move(socket), PeerLink::Identity{id, dialed}, port_,
-      [this](PeerLink& closed, const std::string& reason) { on_closed(closed, reason); });
+      std::move(channel), PeerLink::Identity{id, dialed}, port_,
+      PeerLink::Events{.closed = [this](PeerLink& closed,
+                                        const std::string& reason) { on_closed(closed, reason); },
+                       .objection = [this](const Channel& with,
+                                           NodeId claimed) { return objection(with, claimed); }});
   links_.emplace(id, link);
   log_.debug("peer link opened", {{"remote", link->remote()}});
   link->open();

@@ -3,6 +3,8 @@
 //   start: a Dialer for each member that the core dials ──connected──▶ PeerLink
 //                       ▲──────────────── lost ────────────────────────┘
 //
+// With a cluster secret or a peer_ca, Handshakes has each socket first, whichever side dialed.
+//
 // Bounds: the number of inbound links, and of those without a valid frame so far. A new one
 // replaces the oldest of these, so silent strangers keep no member out. Reactor thread.
 #pragma once
@@ -17,6 +19,7 @@
 #include "node/net/dialer.h"
 #include "node/peers/peer_link.h"
 #include "node/peers/peer_watch.h"
+#include "node/tls/handshakes.h"
 
 namespace quipu {
 
@@ -28,6 +31,15 @@ class PeerLinks {
 
   // `members` are the reactors of this node. Before start().
   void set_siblings(std::vector<MemberIndex> members) { siblings_ = std::move(members); }
+  // What protects the links. `hosts`: of each member, as in the settings: its certificate names it.
+  // Before start().
+  struct Protection {
+    Handshakes& handshakes;
+    std::vector<std::string> hosts;
+  };
+  void protect_by(Protection protection) { protection_.emplace(std::move(protection)); }
+  // For handshakes from now on. REQUIRES: protect_by() was called
+  void set_tls(std::shared_ptr<const TlsContext> context) { tls_ = std::move(context); }
   // Begins to dial, for a core that has just begun. REQUIRES: port.core().
   void start();
   // `socket` is non-blocking and dialed our peer port.
@@ -46,12 +58,20 @@ class PeerLinks {
   [[nodiscard]] std::size_t size() const { return links_.size(); }
   // Connections that found no room, so far.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
+  struct HandshakeCounts {
+    std::uint64_t done = 0, failed = 0;
+  };
+  [[nodiscard]] const HandshakeCounts& handshakes() const { return handshakes_; }
 
   // Closes all links and stops dialing. The core gets no events.
   void stop();
 
  private:
-  void open(asio::ip::tcp::socket socket, std::optional<MemberIndex> dialed);
+  void secure(asio::ip::tcp::socket socket, std::optional<MemberIndex> dialed);
+  void on_handshake(Result<SecuredSocket> result, std::optional<MemberIndex> dialed,
+                    const std::string& remote);
+  [[nodiscard]] std::string objection(const Channel& channel, NodeId claimed) const;
+  void open(Channel channel, std::optional<MemberIndex> dialed);
   void on_closed(PeerLink& link, const std::string& reason);
   void on_dial_failed(MemberIndex member, const std::string& why);
   [[nodiscard]] std::size_t inbound() const;
@@ -72,6 +92,11 @@ class PeerLinks {
   std::map<LinkId, std::shared_ptr<PeerLink>> links_;
   std::vector<std::shared_ptr<PeerLink>> unflushed_;
   std::uint64_t last_link_ = 0;
+  std::optional<Protection> protection_;  // none: links are in plain text
+  std::shared_ptr<const TlsContext> tls_;
+  HandshakeCounts handshakes_;
+  std::size_t inbound_handshakes_ = 0;  // under way
+  std::uint64_t run_ = 0;               // how often it was stopped: older handshakes are dropped
   PeerWatch watch_;
   std::vector<MemberIndex> siblings_;
   // What was logged for each, and when: a refused peer comes again every 2 s.

@@ -157,20 +157,21 @@ Result<ClusterConfig> found(const NodeOptions& options) {
   return found_config(options.cluster, std::move(members), static_cast<std::uint8_t>(replicas));
 }
 
+// `lacks`: see exposed(). Empty also if the network is trusted.
 Result<std::optional<Address>> listen_address(const std::string& what, const std::string& text,
-                                              bool insecure) {
+                                              const std::string& lacks) {
   if (text.empty()) return std::optional<Address>();
   const Result<Address> address = parse_address(text);
   if (!address.ok()) return refuse(what + " " + address.status().detail());
-  if (std::string why = exposed(what, *address); !insecure && !why.empty())
-    return refuse(std::move(why));
+  if (std::string why = exposed(what, *address, lacks); !why.empty()) return refuse(std::move(why));
   return std::optional<Address>(*address);
 }
 
 // The first reactor accepts the clients of all. Reactors of a node without peers find each
 // other at any free port.
 Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
-  auto client = listen_address("client", options.client_address, options.insecure);
+  auto client = listen_address("client", options.client_address,
+                               options.insecure ? "" : client_port_lacks(options));
   if (!client.ok()) return client.status();
   if (plan.reactor == 0) plan.client = *client;
   if (plan.config.members.size() < 2) return {};
@@ -180,8 +181,8 @@ Status plan_addresses(const NodeOptions& options, NodePlan& plan) {
   }
   const bool own = !options.peer_address.empty();
   const Member& self = plan.config.members[plan.self];
-  auto peer =
-      listen_address("peer", own ? options.peer_address : self.peer_address, options.insecure);
+  auto peer = listen_address("peer", own ? options.peer_address : self.peer_address,
+                             options.insecure ? "" : peer_port_lacks(options));
   if (!peer.ok()) return peer.status();
   plan.peer = *peer;
   if (!own || !*peer) return {};
@@ -211,6 +212,7 @@ Status check(const NodeOptions& options) {
   if (Status named = check_name("the cluster's name", options.cluster); !named.ok()) return named;
   if (options.data_directory.empty()) return refuse("no data directory is set: name one");
   if (Status checked = check_numbers(options); !checked.ok()) return checked;
+  if (Status checked = check_tls(options); !checked.ok()) return checked;
   for (const NodeMember& member : options.members) {
     if (Status checked = check_member(member); !checked.ok()) return checked;
   }
@@ -243,11 +245,66 @@ std::string outside(Bounds range, std::uint64_t value) {
          std::to_string(range.low) + " to " + std::to_string(range.high);
 }
 
-std::string exposed(const std::string& what, const Address& address) {
-  if (is_loopback(address)) return {};
-  return what + " address " + to_string(address) +
-         " is not loopback, and nothing is encrypted yet: choose 127.0.0.1, or set insecure = true "
-         "if the network is trusted";
+std::string in_words(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool last = i + 1 == names.size();
+    text.append(i == 0 ? "" : last ? " and " : ", ").append(names[i]);
+  }
+  return text;
+}
+
+std::string client_port_lacks(const NodeOptions& options) {
+  if (options.client_port.plaintext == Plaintext::allow) return "client.plaintext to \"loopback\"";
+  std::vector<std::string> missing;
+  if (options.tls_certificate.empty()) missing.emplace_back("tls.certificate");
+  if (options.tls_key.empty()) missing.emplace_back("tls.key");
+  if (options.users_file.empty()) missing.emplace_back("client.users_file");
+  return in_words(missing);
+}
+
+std::string peer_port_lacks(const NodeOptions& options) {
+  const bool has = !options.cluster_secret_file.empty() || !options.tls_peer_ca.empty();
+  return has ? "" : "cluster.secret_file or tls.peer_ca";
+}
+
+std::string exposed(const std::string& what, const Address& address, const std::string& lacks) {
+  if (is_loopback(address) || lacks.empty()) return {};
+  return what + " address " + to_string(address) + " is not loopback: set " + lacks +
+         ", or node.insecure = true if the network is trusted";
+}
+
+TlsPaths tls_paths(const NodeOptions& options) {
+  return {.certificate = options.tls_certificate,
+          .key = options.tls_key,
+          .client_ca = options.tls_client_ca,
+          .peer_ca = options.tls_peer_ca,
+          .cluster_secret = options.cluster_secret_file};
+}
+
+Status check_tls(const NodeOptions& options) {
+  const bool certificate = !options.tls_certificate.empty();
+  if (certificate && options.tls_key.empty())
+    return refuse("tls.certificate is set, and tls.key is missing: set both");
+  if (!certificate && !options.tls_key.empty())
+    return refuse("tls.key is set, and tls.certificate is missing: set both");
+  if (!certificate && !options.tls_client_ca.empty())
+    return refuse(
+        "tls.client_ca is set, and tls.certificate is missing: set tls.certificate and "
+        "tls.key, too");
+  if (!certificate && !options.tls_peer_ca.empty())
+    return refuse(
+        "tls.peer_ca is set, and tls.certificate is missing: set tls.certificate and "
+        "tls.key, too");
+  if (!options.tls_peer_ca.empty() && !options.cluster_secret_file.empty())
+    return refuse(
+        "cluster.secret_file and tls.peer_ca are both set: links between members are "
+        "protected by one of them");
+  if (!certificate && options.client_port.plaintext == Plaintext::refuse)
+    return refuse(
+        "client.plaintext is \"refuse\", and tls.certificate is missing: no client could "
+        "connect");
+  return {};
 }
 
 Status check_client_port(const ClientPortOptions& port) {
@@ -294,7 +351,12 @@ Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
                 .client = {},
                 .client_port = options.client_port,
                 .credentials = options.credentials,
-                .peer = {}};
+                .peer = {},
+                .peer_hosts = {}};
+  for (const Member& member : plan.config.members) {
+    const Result<Address> address = parse_address(member.peer_address);
+    plan.peer_hosts.push_back(address.ok() ? address->host : std::string());
+  }
   if (Status planned = plan_addresses(options, plan); !planned.ok()) return planned;
   return plan;
 }

@@ -6,6 +6,7 @@
 #include "cluster/gates/node_settings.h"
 #include "cluster/membership/config.h"
 #include "node/net/address.h"
+#include "node/tls/tls_paths.h"
 #include "quipu/node_options.h"
 #include "storage/recovery.h"
 
@@ -38,8 +39,22 @@ inline constexpr Bounds kMemberWeight{0, 1000};
 // Empty, or why `value` is not in the range: "is 5: choose 10 to 10000".
 [[nodiscard]] std::string outside(Bounds range, std::uint64_t value);
 
-// Empty, or why it is unsafe to listen there unless the network is trusted.
-[[nodiscard]] std::string exposed(const std::string& what, const Address& address);
+// "a, b and c"
+[[nodiscard]] std::string in_words(const std::vector<std::string>& names);
+
+// The settings that a port lacks before others may reach it, for people. Empty: it is protected.
+[[nodiscard]] std::string client_port_lacks(const NodeOptions& options);
+[[nodiscard]] std::string peer_port_lacks(const NodeOptions& options);
+
+// Empty, or why it is unsafe to listen there unless the network is trusted. `lacks`: as above.
+[[nodiscard]] std::string exposed(const std::string& what, const Address& address,
+                                  const std::string& lacks);
+
+// invalid_argument: names a setting of TLS that lacks its partner, or excludes another one.
+[[nodiscard]] Status check_tls(const NodeOptions& options);
+
+// The files that protect the ports.
+[[nodiscard]] TlsPaths tls_paths(const NodeOptions& options);
 
 // The plan of one reactor of a node.
 struct NodePlan {
@@ -52,6 +67,7 @@ struct NodePlan {
   ClientPortOptions client_port;
   Credentials credentials;
   std::optional<Address> peer;
+  std::vector<std::string> peer_hosts;  // of all members, as in the options
 
   [[nodiscard]] StoreOwner owner() const { return {config.id, config.members[self].id}; }
 };

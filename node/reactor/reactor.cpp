@@ -43,7 +43,8 @@ bool any(const Effects& effects) {
 
 }  // namespace
 
-Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
+Reactor::Reactor(NodePlan plan, Log log, Random random, Events events,
+                 std::shared_ptr<const TlsContext> client_tls)
     : plan_(std::move(plan)),
       log_(std::move(log)),
       random_(random),
@@ -55,7 +56,7 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events)
               [this](ClientId client, const Answer& answer) {
                 reply(NodeClock::now(), client, answer);
               }),
-      calls_(std::make_shared<LocalCalls>(io_, port_, plan_.credentials)),
+      calls_(std::make_shared<LocalCalls>(io_, port_, plan_.credentials, std::move(client_tls))),
       most_clients_(connections().clients),
       sessions_(io_, port_, session_limits(plan_.client_port, most_clients_), resp(),
                 random_.split()),
@@ -106,6 +107,27 @@ void Reactor::set_users(std::shared_ptr<const Users> users) {
   asio::post(io_, [this, users = std::move(users)] {
     const CorePort::Event event(port_);
     sessions_.set_users(users);
+  });
+}
+
+void Reactor::start_with(const TlsMaterial& tls, Handshakes& handshakes) {
+  if (tls.clients != nullptr) {
+    sessions_.encrypt_by({handshakes, client_sockets_, plan_.client_port.plaintext});
+    sessions_.log_handshakes([this](const Status& why) {
+      log_.debug("a TLS handshake of a client failed", {{"why", why.detail()}});
+    });
+    sessions_.set_tls(tls.clients);
+  }
+  if (tls.members != nullptr) {
+    links_.protect_by({handshakes, plan_.peer_hosts});
+    links_.set_tls(tls.members);
+  }
+}
+
+void Reactor::set_tls(std::shared_ptr<const TlsMaterial> tls) {
+  asio::post(io_, [this, tls = std::move(tls)] {
+    if (tls->clients != nullptr) sessions_.set_tls(tls->clients);
+    if (tls->members != nullptr) links_.set_tls(tls->members);
   });
 }
 
@@ -187,9 +209,9 @@ void Reactor::accept(asio::ip::tcp::socket socket) {
   const std::size_t most = to->most_clients_ + kMaxRejected;
   if (to != this && to->sessions_.taken() >= most) return;  // more would pile up in its mail
   to->sessions_.expect();
-  if (to == this) return sessions_.accept(std::move(socket));
+  if (to == this) return sessions_.accept(Channel(std::move(socket)));
   asio::post(to->io_, [to, socket = std::move(socket)]() mutable {
-    to->sessions_.accept(std::move(socket));
+    to->sessions_.accept(Channel(std::move(socket)));
   });
 }
 
@@ -384,7 +406,9 @@ void Reactor::publish_figures() {
               .memory_limit = plan_.settings.memory_limit,
               .disk_free = disk_free_,
               .peer_connections = links_.size(),
-              .peers_refused = links_.refused()};
+              .peers_refused = links_.refused(),
+              .peer_handshakes = links_.handshakes().done,
+              .peer_handshakes_failed = links_.handshakes().failed};
   router_.publish(std::move(all));
 }
 

@@ -43,6 +43,7 @@
 #include "node/net/listener.h"
 #include "node/peers/peer_links.h"
 #include "node/reactor/node_plan.h"
+#include "node/tls/tls_files.h"
 
 namespace quipu {
 
@@ -54,7 +55,9 @@ class Reactor {
     std::function<void(const Status&)> failed;  // it serves nothing any more
   };
 
-  Reactor(NodePlan plan, Log log, Random random, Events events);
+  // `client_tls`: for the client ports of other members; null: plain text.
+  Reactor(NodePlan plan, Log log, Random random, Events events,
+          std::shared_ptr<const TlsContext> client_tls = nullptr);
   ~Reactor();  // stops
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
@@ -69,6 +72,8 @@ class Reactor {
   [[nodiscard]] Status listen();
   // What connections must authenticate as.
   void start_with(std::shared_ptr<const Users> users) { sessions_.set_users(std::move(users)); }
+  // What encrypts connections, in the threads of `handshakes`, which outlives the run.
+  void start_with(const TlsMaterial& tls, Handshakes& handshakes);
   // Begins to serve the recovered store, which is below `data`, and returns.
   void start(RecoveredStore store, std::filesystem::path data);
 
@@ -90,6 +95,8 @@ class Reactor {
   void set_client_limits(const ClientPortOptions& limits);
   // The users that connections authenticate as, from now on.
   void set_users(std::shared_ptr<const Users> users);
+  // For connections from now on. REQUIRES: start_with() was called with TLS
+  void set_tls(std::shared_ptr<const TlsMaterial> tls);
   // Another reactor of this node has failed. So does this one.
   void fail_too(const Status& why);
   // Stopping has steps, since reactors need each other. stop() does the steps that are left.

@@ -1,6 +1,5 @@
 #include "node/remote/client_connection.h"
 
-#include <asio/buffer.hpp>
 #include <utility>
 
 namespace quipu {
@@ -12,16 +11,21 @@ constexpr std::size_t kClientReadSize = std::size_t{256} << 10;
 
 }  // namespace
 
-ClientConnection::ClientConnection(NameLookup& names, Events events)
-    : names_(names), socket_(names.loop()), events_(std::move(events)) {}
+ClientConnection::ClientConnection(NameLookup& names, Tls tls, Events events)
+    : names_(names),
+      tls_(std::move(tls)),
+      channel_(tcp::socket(names.loop())),
+      events_(std::move(events)) {}
 
-ClientConnection::ClientConnection(asio::io_context& io, Events events)
+ClientConnection::ClientConnection(asio::io_context& io, Tls tls, Events events)
     : own_names_(std::make_unique<NameLookup>(io)),
       names_(*own_names_),
-      socket_(io),
+      tls_(std::move(tls)),
+      channel_(tcp::socket(io)),
       events_(std::move(events)) {}
 
 void ClientConnection::dial(const Address& address) {
+  host_ = address.host;
   dial_ = std::make_shared<TcpDial>(
       names_, [self = shared_from_this()](const asio::error_code& error, tcp::socket socket) {
         self->on_dialed(error, std::move(socket));
@@ -31,25 +35,39 @@ void ClientConnection::dial(const Address& address) {
 
 void ClientConnection::on_dialed(const asio::error_code& error, tcp::socket socket) {
   if (error) return end(why_not_connected(error));
-  socket_ = std::move(socket);
   asio::error_code only_slower;
-  socket_.set_option(tcp::no_delay(true), only_slower);
+  socket.set_option(tcp::no_delay(true), only_slower);
+  if (tls_ == nullptr) return open(Channel(std::move(socket)));
+  handshake_ = std::make_shared<TlsHandshake>(
+      std::move(socket), std::make_unique<TlsStream>(tls_, TlsStream::Role::connect, host_),
+      [self = shared_from_this()](Result<SecuredSocket> secured) {
+        self->on_secured(std::move(secured));
+      });
+  handshake_->start();
+}
+
+void ClientConnection::on_secured(Result<SecuredSocket> secured) {
+  if (!secured.ok()) return end(secured.status().detail());
+  open(Channel(std::move(secured->socket), std::move(secured->tls)));
+}
+
+void ClientConnection::open(Channel channel) {
+  channel_ = std::move(channel);
   wait_readable();
   events_.connected();
   events_.turn_over();
 }
 
 void ClientConnection::wait_readable() {
-  socket_.async_wait(tcp::socket::wait_read,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       if (!error && !self->closed_) self->on_readable();
-                     });
+  channel_.socket().async_wait(tcp::socket::wait_read,
+                               [self = shared_from_this()](const asio::error_code& error) {
+                                 if (!error && !self->closed_) self->on_readable();
+                               });
 }
 
 void ClientConnection::on_readable() {
-  const std::span<std::byte> room = decoder_.prepare(kClientReadSize);
   asio::error_code error;
-  const std::size_t read = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+  const std::size_t read = channel_.read_some(decoder_.prepare(kClientReadSize), error);
   if (error && error != asio::error::would_block && error != asio::error::try_again) {
     return end(error == asio::error::eof ? "closed by the node" : error.message());
   }
@@ -71,7 +89,7 @@ void ClientConnection::give_frames() {
 
 void ClientConnection::flush() {
   if (closed_) return;
-  switch (output_.flush(socket_)) {
+  switch (output_.flush(channel_)) {
     case SocketOutput::Flushed::all:
       return;
     // The reader gets the reason when no more input comes.
@@ -84,11 +102,11 @@ void ClientConnection::flush() {
 
 void ClientConnection::wait_writable() {
   if (std::exchange(writing_, true)) return;
-  socket_.async_wait(tcp::socket::wait_write,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       self->writing_ = false;
-                       if (!error && !self->closed_) self->flush();
-                     });
+  channel_.socket().async_wait(tcp::socket::wait_write,
+                               [self = shared_from_this()](const asio::error_code& error) {
+                                 self->writing_ = false;
+                                 if (!error && !self->closed_) self->flush();
+                               });
 }
 
 void ClientConnection::end(std::string why) {
@@ -100,8 +118,9 @@ void ClientConnection::end(std::string why) {
 void ClientConnection::close() {
   if (std::exchange(closed_, true)) return;
   if (dial_ != nullptr) dial_->cancel();
+  if (handshake_ != nullptr) handshake_->cancel();
   asio::error_code ignored;
-  socket_.close(ignored);
+  channel_.socket().close(ignored);
 }
 
 }  // namespace quipu

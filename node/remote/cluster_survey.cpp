@@ -141,7 +141,7 @@ void ClusterSurvey::ask(const std::string& address, std::optional<std::size_t> m
             self->end(target, self->take_answer(asked, frame));
           },
       .turn_over = [] {}};
-  const auto connection = std::make_shared<ClientConnection>(io_, std::move(events));
+  const auto connection = std::make_shared<ClientConnection>(io_, question_.tls, std::move(events));
   targets_.push_back({connection, address, member, version, again});
   ++open_;
   connection->dial(*to);

@@ -15,6 +15,7 @@ namespace {
 using Type = RawSetting::Type;
 
 constexpr std::array<std::string_view, 2> kLogFormats{"logfmt", "json"};
+constexpr std::array<std::string_view, 3> kPlaintexts{"loopback", "refuse", "allow"};
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warning", "error"};
 
 // The object at the end of a path of members: at<&Settings::node, &NodeOptions::name>.
@@ -128,6 +129,8 @@ constexpr std::array kTable{
     number<kReactors, kNode, &NodeOptions::reactors>({"cluster.reactors", "QUIPU_CLUSTER_REACTORS",
                                                       "--reactors",
                                                       "of every node, each a thread"}),
+    text<kNode, &NodeOptions::cluster_secret_file>(
+        {"cluster.secret_file", "QUIPU_CLUSTER_SECRET_FILE"}),
     text<kNode, &NodeOptions::name>(
         {"node.name", "QUIPU_NODE_NAME", "--name", "this node's name, one of the members"}),
     text<kNode, &NodeOptions::data_directory>(
@@ -154,6 +157,10 @@ constexpr std::array kTable{
         {"node.log_level", "QUIPU_LOG_LEVEL", "--log-level", "debug, info, warning or error"})),
     number<kDrainDelayMilliseconds, &Settings::drain_delay>(
         {"node.drain_delay_ms", "QUIPU_DRAIN_DELAY_MS"}),
+    text<kNode, &NodeOptions::tls_certificate>({"tls.certificate", "QUIPU_TLS_CERTIFICATE"}),
+    text<kNode, &NodeOptions::tls_key>({"tls.key", "QUIPU_TLS_KEY"}),
+    text<kNode, &NodeOptions::tls_client_ca>({"tls.client_ca", "QUIPU_TLS_CLIENT_CA"}),
+    text<kNode, &NodeOptions::tls_peer_ca>({"tls.peer_ca", "QUIPU_TLS_PEER_CA"}),
     address<&Settings::admin_address>({"admin.address", "QUIPU_ADMIN_ADDRESS"}),
     yes_no<&Settings::open_metrics>({"admin.open_metrics", "QUIPU_ADMIN_OPEN_METRICS"}),
     choice<kAckNames, kNode, kPort, &ClientPortOptions::resp_ack>(
@@ -163,6 +170,8 @@ constexpr std::array kTable{
     number<kDatabases, kNode, kPort, &ClientPortOptions::databases>(
         {"client.databases", "QUIPU_CLIENT_DATABASES"}),
     text<kNode, &NodeOptions::users_file>({"client.users_file", "QUIPU_CLIENT_USERS_FILE"}),
+    choice<kPlaintexts, kNode, kPort, &ClientPortOptions::plaintext>(
+        {"client.plaintext", "QUIPU_CLIENT_PLAINTEXT"}),
     live(number<kConnections, kNode, kPort, &ClientPortOptions::connections>(
         {"client.connections", "QUIPU_CLIENT_CONNECTIONS"})),
     live(number<kIdleSeconds, kNode, kPort, &ClientPortOptions::idle>(

@@ -29,7 +29,8 @@ std::string unknown_key(const std::string& key) {
     known.append(known.empty() ? "" : ", ").append(row.name());
   }
   if (known.empty())
-    return "unknown key \"" + key + "\": there are [cluster], [node], [client] and [[namespace]]";
+    return "unknown key \"" + key +
+           "\": there are [cluster], [node], [admin], [client], [tls] and [[namespace]]";
   return "unknown key \"" + key + "\": [" + table.substr(0, table.size() - 1) + "] has " + known;
 }
 
@@ -311,27 +312,43 @@ struct Listening {
   const char* what;
   std::string address;
   std::string where;
+  std::string lacks{};  // see exposed()
 };
 
 std::vector<Listening> listenings(const Layers& layers, const NodeOptions& node) {
   const auto client = layers.place("node.client_address");
-  std::vector<Listening> all{
-      {"client", node.client_address, client ? *client : layers.place(node.name, "client")}};
+  std::vector<Listening> all{{"client", node.client_address,
+                              client ? *client : layers.place(node.name, "client"),
+                              client_port_lacks(node)}};
   const NodeMember* const self = find_self(node);
   if (self == nullptr || node.members.size() < 2) return all;  // no peers
   if (node.peer_address.empty()) {
-    all.push_back({"peer", self->peer_address, layers.place(node.name, "peer")});
+    all.push_back(
+        {"peer", self->peer_address, layers.place(node.name, "peer"), peer_port_lacks(node)});
   } else {
-    all.push_back({"peer", node.peer_address, layers.place("node.peer_address").value_or("")});
+    all.push_back({"peer", node.peer_address, layers.place("node.peer_address").value_or(""),
+                   peer_port_lacks(node)});
   }
   return all;
 }
 
+std::string admin_port_lacks(const Settings& settings) {
+  std::vector<std::string> missing;
+  if (settings.node.tls_certificate.empty()) missing.emplace_back("tls.certificate");
+  if (settings.node.tls_key.empty()) missing.emplace_back("tls.key");
+  if (settings.node.users_file.empty() && !settings.open_metrics)
+    missing.emplace_back("client.users_file (or admin.open_metrics = true)");
+  return in_words(missing);
+}
+
 void check_reach(const Layers& layers, LoadedSettings& loaded) {
   if (loaded.settings.node.insecure) return;
-  for (const Listening& one : listenings(layers, loaded.settings.node)) {
+  std::vector<Listening> all = listenings(layers, loaded.settings.node);
+  all.push_back({"admin", loaded.settings.admin_address, layers.place("admin.address").value_or(""),
+                 admin_port_lacks(loaded.settings)});
+  for (const Listening& one : all) {
     const Result<Address> address = parse_address(one.address);
-    const std::string why = address.ok() ? exposed(one.what, *address) : "";
+    const std::string why = address.ok() ? exposed(one.what, *address, one.lacks) : "";
     if (!why.empty()) loaded.errors.push_back(one.where + ": " + why);
   }
 }

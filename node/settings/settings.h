@@ -5,6 +5,7 @@
 //   name = "quipu"                   QUIPU_CLUSTER_NAME
 //   replication = 3                  QUIPU_CLUSTER_REPLICATION
 //   reactors = 1                     QUIPU_CLUSTER_REACTORS      --reactors
+//   secret_file = "…"                QUIPU_CLUSTER_SECRET_FILE   protects the links to members
 //   members = [                      QUIPU_CLUSTER_MEMBERS (name=n1,peer=…,client=…;name=n2,…)
 //     {name = "n1", peer = "10.0.0.1:7401", client = "10.0.0.1:7400", zone = "a", weight = 1},
 //   ]
@@ -24,7 +25,14 @@
 //   drain_delay_ms = 5000            QUIPU_DRAIN_DELAY_MS
 //   [admin]
 //   address = ""                     QUIPU_ADMIN_ADDRESS         none, or "127.0.0.1:7402"
+//   [tls]                            QUIPU_TLS_ and the key in capitals. Files in PEM
+//   certificate = "…"                with key: TLS on the client and admin ports
+//   key = "…"
+//   client_ca = "…"                  clients must show a certificate of these CAs
+//   peer_ca = "…"                    members show theirs, of these CAs
 //   [client]                         QUIPU_CLIENT_ and the key in capitals
+//   users_file = "…"                 a TOML file, as quipu user new makes it
+//   plaintext = "loopback"           loopback, refuse, allow; where there is a certificate
 //   resp_ack = "disk"                memory, disk, quorum
 //   flushall = false
 //   databases = 16

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "quipu/client_tls.h"
 #include "quipu/counters.h"
 #include "quipu/credentials.h"
 
@@ -34,6 +35,8 @@ struct ClientOptions {
   // The user of this program, if the nodes have a users file. A call without the needed permission
   // ends with not_permitted.
   Credentials credentials{};
+  // How connections are encrypted, if the nodes have a certificate.
+  ClientTls tls{};
 };
 
 // counters.h has the calls that a Client shares with a Node. Every call is thread-safe, except the
@@ -42,7 +45,8 @@ class QUIPU_EXPORT Client : public Counters {
  public:
   // Blocks until the first node answers. The caller owns the Client. Errors: unavailable (no seed
   // answered within connect_timeout), unauthenticated (the nodes refuse the credentials),
-  // invalid_argument (no seeds, or malformed ones).
+  // invalid_argument (no seeds, malformed ones, or
+  // files of `tls` that cannot be used).
   static Result<std::unique_ptr<Client>> connect(const ClientOptions& options);
   // Calls that still wait answer in_doubt or unavailable.
   ~Client();

@@ -80,9 +80,10 @@ class QUIPU_EXPORT Node : public Counters {
   // Connections over a lower limit stay. Error: invalid_argument, and nothing is changed.
   Status set_client_limits(const ClientPortOptions& limits);
 
-  // Reads the users file again. Connections whose user or secret is gone are ended. Error:
-  // invalid_argument, if the file is wrong: then the users stay as they were. Without a users file
-  // this does nothing. Any thread.
+  // Reads the users file and the files of TLS again. Connections whose user or secret is gone are
+  // ended. New connections get the new certificate. Error: invalid_argument, if a file is wrong, or
+  // unavailable, if the certificate and the key do not fit each other: then those that belong
+  // together stay as they were. Without such files this does nothing. Any thread.
   Status reload();
   // Whether this user of the users file has this secret, and may observe the node: for a program
   // that shows figures() to others. unauthenticated, or not_permitted, if not. Without a users file

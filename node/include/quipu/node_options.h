@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quipu/client_tls.h"
 #include "quipu/credentials.h"
 #include "quipu/levels.h"
 #include "quipu/log_level.h"
@@ -36,10 +37,18 @@ struct NodeMember {
   bool operator==(const NodeMember&) const = default;
 };
 
+// Whether the client port serves clients that do not encrypt, where it has a certificate.
+enum class Plaintext : std::uint8_t {
+  loopback,  // those on this machine
+  refuse,    // none
+  allow,     // all
+};
+
 // The client port. Redis clients do not choose a level for their changes, so `resp_ack` does.
 struct ClientPortOptions {
   Ack resp_ack = Ack::disk;
-  bool flushall = false;             // whether FLUSHALL may reset every counter
+  bool flushall = false;  // whether FLUSHALL may reset every counter
+  Plaintext plaintext = Plaintext::loopback;
   std::uint32_t databases = 16;      // how many SELECT knows, as in Redis
   std::size_t connections = 10'000;  // at most; see node.h
   // A client that sends nothing for this long, and waits for no answer, is disconnected. 0: never.
@@ -71,9 +80,23 @@ struct NodeOptions {
   // The users that may connect to the client port, and what each may do (README, "Users"). Empty:
   // everybody may do everything. The node looks at the file every 10 s, and at Node::reload().
   std::string users_file{};
-  // A user of the other members, with the permission observe: status() asks their client ports.
+  // A user of the other members, with the permission observe: status() asks their client ports …
   Credentials credentials{};
-  // Required if an address is not loopback, since nothing is encrypted yet.
+  // … and encrypts what it asks like this.
+  ClientTls client_tls{};
+
+  // ---- encryption (README, "Put it on a network"). The node looks at these files every 10 s, and
+  // at Node::reload(). If they are wrong then, everything stays as it is. ---- PEM files: with
+  // both, the client port speaks TLS 1.3. The certificate is followed by those that lead to its CA.
+  std::string tls_certificate{};
+  std::string tls_key{};
+  // PEM: clients must show a certificate of one of these CAs.
+  std::string tls_client_ca{};
+  // Links to the other members are encrypted with one of these two. All members need the same.
+  std::string cluster_secret_file{};  // as quipu secret makes it
+  std::string tls_peer_ca{};  // PEM: both sides show tls_certificate, for the host of `peer`
+  // Required if an address is not loopback and lacks its protection: for the client port a
+  // certificate and users, for the peer port one of the two above.
   bool insecure = false;
   // Definitions that this node makes at its start if they were never made. What exists, or was
   // dropped, is not changed. Give all members the same list. They fix no kind: only

@@ -32,7 +32,7 @@ class Served {
                     .start(
                         [this](asio::ip::tcp::socket socket) {
                           sessions_.expect();
-                          sessions_.accept(std::move(socket));
+                          sessions_.accept(Channel(std::move(socket)));
                         },
                         [this]() -> asio::io_context& { return client_sockets_; })
                     .ok());

@@ -17,7 +17,7 @@ class Gates : public testing::Test {
   Gates() {
     std::array<int, 2> ends{-1, -1};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-    socket_.assign(asio::ip::tcp::v4(), ends[0]);  // any stream will do
+    channel_.socket().assign(asio::ip::tcp::v4(), ends[0]);  // any stream will do
     client_ = ends[1];
   }
   ~Gates() override { ::close(client_); }
@@ -30,7 +30,7 @@ class Gates : public testing::Test {
   }
   // All that has arrived since the last call.
   std::string heard() {
-    EXPECT_EQ(output_.flush(socket_), SocketOutput::Flushed::all);
+    EXPECT_EQ(output_.flush(channel_), SocketOutput::Flushed::all);
     std::array<char, 1024> bytes{};
     const ssize_t read = ::recv(client_, bytes.data(), bytes.size(), 0);
     return {bytes.data(), read > 0 ? static_cast<std::size_t>(read) : 0};
@@ -41,7 +41,7 @@ class Gates : public testing::Test {
   }
 
   asio::io_context io_;
-  asio::ip::tcp::socket socket_{io_};
+  Channel channel_{asio::ip::tcp::socket(io_)};
   int client_ = -1;
   SocketOutput output_;
 };

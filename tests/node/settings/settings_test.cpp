@@ -153,7 +153,8 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "quipu.toml:5: unknown key \"cluste.name\": there are [cluster], [node], "
                 "[client] and [[namespace]]"},
            Case{"[clientt]",
-                "quipu.toml:4: unknown key \"clientt\": there are [cluster], [node], [client] and "
+                "quipu.toml:4: unknown key \"clientt\": there are [cluster], [node], [admin], "
+                "[client], [tls] and "
                 "[[namespace]]"},
            Case{"\n[[clientt]]", "quipu.toml:5: unknown key \"clientt\": there are [cluster]"},
            Case{"[node.extra]", "quipu.toml:4: unknown key \"node.extra\": [node] has name, "},
@@ -185,8 +186,32 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
            Case{"peer_address = \"7401\"",
                 "quipu.toml:4: node.peer_address is no address: address \"7401\" has no port"},
            Case{"client_address = \"0.0.0.0:7400\"",
-                "quipu.toml:4: client address 0.0.0.0:7400 is not loopback, and nothing is "
-                "encrypted"},
+                "quipu.toml:4: client address 0.0.0.0:7400 is not loopback: set tls.certificate, "
+                "tls.key and client.users_file, or node.insecure = true if the network is "
+                "trusted"},
+           Case{"client_address = \"0.0.0.0:7400\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"",
+                "quipu.toml:4: client address 0.0.0.0:7400 is not loopback: set "
+                "client.users_file, or node.insecure"},
+           Case{"client_address = \"0.0.0.0:7400\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\n"
+                "[client]\nusers_file = \"u\"\nplaintext = \"allow\"",
+                "quipu.toml:4: client address 0.0.0.0:7400 is not loopback: set client.plaintext "
+                "to \"loopback\", or node.insecure"},
+           Case{"[admin]\naddress = \"0.0.0.0:7402\"",
+                "quipu.toml:5: admin address 0.0.0.0:7402 is not loopback: set tls.certificate, "
+                "tls.key and client.users_file (or admin.open_metrics = true), or node.insecure"},
+           Case{"[tls]\ncertificate = \"c\"",
+                "quipu.toml: tls.certificate is set, and tls.key is "
+                "missing"},
+           Case{"[tls]\nkey = \"k\"", "tls.key is set, and tls.certificate is missing"},
+           Case{"[tls]\nclient_ca = \"c\"", "tls.client_ca is set, and tls.certificate is missing"},
+           Case{"[tls]\npeer_ca = \"c\"", "tls.peer_ca is set, and tls.certificate is missing"},
+           Case{"[cluster]\nsecret_file = \"s\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\n"
+                "peer_ca = \"p\"",
+                "cluster.secret_file and tls.peer_ca are both set"},
+           Case{"[client]\nplaintext = \"refuse\"",
+                "client.plaintext is \"refuse\", and tls.certificate is missing"},
+           Case{"[client]\nplaintext = \"maybe\"",
+                "client.plaintext must be loopback, refuse or allow, not \"maybe\""},
            Case{"[cluster]\nreplication = 8",
                 "quipu.toml:5: cluster.replication is 8: choose 1 to 7"},
            Case{"[[namespace]]\nack = \"disk\"", "quipu.toml:4: a namespace has no name"},
@@ -257,7 +282,8 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "quipu.toml:6: two members have peer address \"127.0.0.1:1\""},
            Case{"[cluster]\nmembers = [{name = \"n2\", peer = \"10.0.0.1:1\"},\n{name = \"n1\", "
                 "peer = \"10.0.0.1:2\"}]",
-                "quipu.toml:6: peer address 10.0.0.1:2 is not loopback"},
+                "quipu.toml:6: peer address 10.0.0.1:2 is not loopback: set cluster.secret_file "
+                "or tls.peer_ca, or node.insecure = true if the network is trusted"},
            Case{"[cluster]\nmembers = [\n{name = \"n1\", peer = \"127.0.0.1:1\", client = "
                 "\"10.0.0.1:2\"}]",
                 "quipu.toml:6: client address 10.0.0.1:2 is not loopback"},

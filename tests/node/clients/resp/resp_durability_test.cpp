@@ -134,7 +134,7 @@ class RespDurability : public testing::Test {
     asio::ip::tcp::socket socket(sockets_);
     socket.assign(asio::ip::tcp::v4(), ends[0]);  // any stream will do
     here_.sessions.expect();
-    here_.sessions.accept(std::move(socket));
+    here_.sessions.accept(Channel(std::move(socket)));
     ends_.push_back(ends[1]);
     return ends[1];
   }

@@ -1,0 +1,65 @@
+// handshakes.h: the thread that does the TLS handshakes of a node's client and peer ports, so that
+// none runs on a reactor: 500 new connections a second would take a tenth of its time.
+//
+//   a reactor ──socket──▶ start() ─▶ HandshakeSlots ─▶ TlsHandshake ─▶ done, on the thread
+//
+// Bounds: handshake_slots.h in number, tls_handshake.h in time and bytes. Who counts connections
+// counts those that wait here, too.
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "node/tls/handshake_slots.h"
+#include "node/tls/tls_handshake.h"
+
+namespace quipu {
+
+class Handshakes {
+ public:
+  // Throws std::system_error if there is no thread left.
+  Handshakes();
+  // Ends all. No `done` is called afterwards.
+  ~Handshakes();
+  Handshakes(const Handshakes&) = delete;
+  Handshakes& operator=(const Handshakes&) = delete;
+
+  struct Job {
+    std::shared_ptr<const TlsContext> context;
+    TlsStream::Role role;
+    std::string host{};  // when connecting: see TlsStream
+    TlsHandshake::Done done;
+  };
+  // Any thread. `socket` is connected and non-blocking, of any io_context. What `done` gets is of
+  // the thread's own: use Channel::move_to.
+  void start(asio::ip::tcp::socket socket, Job job);
+
+ private:
+  using Id = HandshakeSlots::Id;
+  struct Waiting {
+    asio::ip::tcp::socket socket;
+    Job job;
+  };
+  void take(asio::ip::tcp::socket socket, Job job);
+  void begin_ready();
+  void begin(Id id);
+  void sweep();
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Timer sweep_;
+  bool sweeping_ = false;
+  HandshakeSlots slots_;
+  std::uint64_t last_ = 0;
+  std::map<Id, Waiting> waiting_;
+  std::map<Id, std::shared_ptr<TlsHandshake>> under_way_;
+  std::thread thread_;
+};
+
+}  // namespace quipu

@@ -1,0 +1,74 @@
+// tls_stream.h: the bytes of one TLS connection, without I/O.
+//
+//   from the socket ──ciphertext──▶ decrypt() ──▶ plaintext
+//   to the socket ◀── output() ◀── encrypt() ◀── plaintext
+//
+// It reads where the caller has put the bytes, and takes all of them: OpenSSL itself keeps an
+// incomplete record. So nothing waits here that a level-triggered set of sockets could not see.
+//
+// One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "node/tls/tls_context.h"
+
+namespace quipu {
+
+// The first byte of a connection. No request of ours begins with it.
+inline constexpr std::uint8_t kTlsFirstByte = 0x16;
+// The most plaintext of a record, and the longest record with all around it.
+inline constexpr std::size_t kTlsPlaintext = std::size_t{16} << 10;
+inline constexpr std::size_t kTlsRecord = kTlsPlaintext + 256 + 5;
+
+class TlsStream {
+ public:
+  enum class Role { accept, connect };
+  // `host`: the other side's certificate must be for it, if names matter, when connecting.
+  TlsStream(std::shared_ptr<const TlsContext> context, Role role, const std::string& host);
+  ~TlsStream();
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  enum class Shake { wants_input, done, failed };
+  // The next step of the handshake. `input`: the next bytes of the other side, no more than one
+  // record, all of which are taken. A failure may have left an alert in output().
+  [[nodiscard]] Shake shake(std::span<const std::byte> input);
+  // After a failure: why, for people.
+  [[nodiscard]] const std::string& why() const { return why_; }
+  // Whether the other side's certificate is for this host. REQUIRES: done, and names matter
+  [[nodiscard]] bool other_side_is(const std::string& host) const;
+
+  struct Decrypted {
+    std::size_t bytes = 0;
+    bool ended = false;   // the other side has said that nothing follows
+    bool broken = false;  // somebody has changed the bytes, or they were never TLS
+  };
+  // Takes all of `ciphertext`. REQUIRES: the handshake is done; room for it and a record more
+  [[nodiscard]] Decrypted decrypt(std::span<const std::byte> ciphertext, std::span<std::byte> room);
+  // Takes all of `plaintext`, at most kTlsPlaintext bytes. False: the connection is broken.
+  [[nodiscard]] bool encrypt(std::span<const std::byte> plaintext);
+  // Says that nothing follows. Not for a connection that is to be reset.
+  void end();
+
+  // Ciphertext that waits to be sent. The caller removes from the front what it has sent.
+  [[nodiscard]] std::string& output() { return output_; }
+
+ private:
+  struct Bytes;  // the BIO
+  [[nodiscard]] bool fail();
+
+  const std::shared_ptr<const TlsContext> context_;
+  SSL* const ssl_;
+  std::span<const std::byte> input_;
+  std::string output_;
+  std::string why_;
+  std::string identity_;  // while OpenSSL may read it
+};
+
+}  // namespace quipu
