@@ -64,6 +64,7 @@ struct Sums {
                 record_bytes = 0;
   std::optional<Wall> checkpointed{};  // the reactor whose last checkpoint is the oldest
   std::uint64_t memory_limit = 0, peer_connections = 0, peers_refused = 0;
+  std::uint64_t peer_handshakes = 0, peer_handshakes_failed = 0;
   std::optional<std::uint64_t> disk_free{};
 
   [[nodiscard]] std::uint64_t stat(std::string_view name) const {
@@ -100,6 +101,8 @@ void add(Sums& to, const HostFigures& host) {
   to.memory_limit += host.memory_limit;
   to.peer_connections += host.peer_connections;
   to.peers_refused += host.peers_refused;
+  to.peer_handshakes += host.peer_handshakes;
+  to.peer_handshakes_failed += host.peer_handshakes_failed;
   if (host.disk_free)
     to.disk_free = to.disk_free ? std::min(*to.disk_free, *host.disk_free) : host.disk_free;
 }
@@ -160,8 +163,13 @@ void put_state(Families& to, const NodeState& state) {
   to.gauge("quipu_config_info",
            "Digests of the settings that all members must share, and of the users file.", 1,
            {{"users", state.users}, {"settings", state.settings}});
-  to.counter("quipu_reloads_refused_total", "Changed files that were wrong, and not taken.",
-             state.users_refused, {{"file", "users"}});
+  const std::string wrong = "Changed files that were wrong, and not taken.";
+  to.counter("quipu_reloads_refused_total", wrong, state.users_refused, {{"file", "users"}});
+  to.counter("quipu_reloads_refused_total", wrong, state.tls_refused, {{"file", "tls"}});
+  for (const auto& [file, at] : state.expiries)
+    to.gauge("quipu_tls_certificate_expiry_timestamp_seconds",
+             "When the first certificate of the file ends to be valid.",
+             number(static_cast<std::uint64_t>(at.time_since_epoch().count())), {{"file", file}});
   to.gauge("quipu_ready", "1 while the node serves and has its share of the counters.",
            state.ready ? 1 : 0);
   to.gauge("quipu_store_failed", "1 after a failed write: the node has stopped serving.",
@@ -298,11 +306,21 @@ void put_clients(Families& to, const Sums& sums) {
   const std::string open = "Open connections.";
   to.gauge("quipu_connections", open, number(sums.added.port.connected), {{"port", "client"}});
   to.gauge("quipu_connections", open, number(sums.peer_connections), {{"port", "peer"}});
-  const std::string refused = "Connections that found no room.";
+  const std::string refused = "Connections that found no room, or did not encrypt.";
   to.counter("quipu_connections_refused_total", refused, sums.added.port.rejected,
              {{"port", "client"}, {"reason", "limit"}});
   to.counter("quipu_connections_refused_total", refused, sums.peers_refused,
              {{"port", "peer"}, {"reason", "limit"}});
+  to.counter("quipu_connections_refused_total", refused, sums.added.port.plaintext_refused,
+             {{"port", "client"}, {"reason", "plaintext"}});
+  const std::string handshakes = "TLS handshakes, by their result.";
+  const auto put = [&](const char* port, std::uint64_t done, std::uint64_t failed) {
+    to.counter("quipu_handshakes_total", handshakes, done, {{"port", port}, {"result", "ok"}});
+    to.counter("quipu_handshakes_total", handshakes, failed,
+               {{"port", port}, {"result", "failed"}});
+  };
+  put("client", sums.added.port.handshakes, sums.added.port.handshakes_failed);
+  put("peer", sums.peer_handshakes, sums.peer_handshakes_failed);
   to.counter("quipu_auth_failures_total", "Refused authentications.", sums.added.port.wrong_secrets,
              {{"port", "client"}});
   to.gauge("quipu_sessions", "Sessions of clients that number their changes.",
@@ -335,10 +353,14 @@ std::string settings_digest(const NodeOptions& options) {
   std::vector<std::uint32_t> weights;
   for (const NodeMember& member : options.members) weights.push_back(member.weight);
   std::ranges::sort(weights);
+  const char* const links = !options.cluster_secret_file.empty() ? "secret"
+                            : !options.tls_peer_ca.empty()       ? "certificates"
+                                                                 : "plain";
   std::string text = "replication=" + std::to_string(options.replication) +
                      " reactors=" + std::to_string(options.reactors) +
                      " gossip_interval_ms=" + std::to_string(options.gossip_interval.count()) +
-                     " clock_skew_ms=" + std::to_string(options.clock_skew.count()) + " weights=";
+                     " clock_skew_ms=" + std::to_string(options.clock_skew.count()) +
+                     " links=" + links + " weights=";
   for (const std::uint32_t weight : weights) text += std::to_string(weight) + ',';
   return short_digest(text);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "node/cores/figures.h"
+#include "node/tls/tls_files.h"
 #include "quipu/figures.h"
 #include "quipu/node_options.h"
 
@@ -20,6 +21,9 @@ struct NodeState {
   std::string settings{};  // their digest
   std::string users{};     // theirs; empty: there is no users file
   std::uint64_t users_refused = 0;
+  std::uint64_t tls_refused = 0;
+  // Until when the certificates of each file are valid.
+  std::vector<TlsMaterial::Expiry> expiries{};
 };
 
 // `reactors`: those that have a core.

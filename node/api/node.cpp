@@ -330,7 +330,10 @@ std::vector<FigureFamily> Node::Impl::figures() const {
                           .failed = failed,
                           .settings = settings_digest_,
                           .users = users_ == nullptr ? "" : users_->users()->digest(),
-                          .users_refused = users_ == nullptr ? 0 : users_->refused()},
+                          .users_refused = users_ == nullptr ? 0 : users_->refused(),
+                          .tls_refused = tls_ == nullptr ? 0 : tls_->refused(),
+                          .expiries = tls_ == nullptr ? std::vector<TlsMaterial::Expiry>()
+                                                      : tls_->material()->expiries},
                          reactors);
 }
 

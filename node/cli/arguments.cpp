@@ -44,7 +44,7 @@ const std::map<std::string, Kind> kElementKindChoices = [] {
 
 constexpr const char* kCommands =
     "write a command: add, get, distinct, frequency, top, reset, shards, ls, ingest, namespace, "
-    "cluster status, config show or bench (see quipu --help)";
+    "cluster status, config show, user new, secret or bench (see quipu --help)";
 constexpr const char* kDistinctCommands = "write quipu distinct add or count";
 constexpr const char* kFrequencyCommands = "write quipu frequency add, begin or query";
 constexpr const char* kTopCommands = "write quipu top add, begin or list";
@@ -214,7 +214,7 @@ class Arguments {
     app_.parse(std::move(words));
     check_extras();
     Parsed parsed;
-    if (!config_->parsed() && !user_->parsed()) {
+    if (!config_->parsed() && !user_->parsed() && !secret_->parsed()) {
       parsed.environment.nodes = nodes_of(raw_.nodes);
       parsed.environment.credentials = credentials_of(raw_.user, raw_.secret_file);
       parsed.environment.tls = tls_of(raw_.ca, raw_.certificate, raw_.certificate_key);
@@ -687,6 +687,7 @@ class Arguments {
     if (!cluster_->get_subcommands().empty()) return StatusCommand{};
     if (!config_->get_subcommands().empty()) return config_show_command_;
     if (!user_->get_subcommands().empty()) return user_new_command();
+    if (secret_->parsed()) return SecretCommand{};
     if (cluster_->parsed()) throw Usage{"write quipu cluster status (see quipu cluster --help)"};
     if (config_->parsed()) throw Usage{"write quipu config show (see quipu config --help)"};
     if (user_->parsed()) throw Usage{"write quipu user new (see quipu user --help)"};
@@ -976,6 +977,8 @@ class Arguments {
   CLI::App* cluster_ = app_.add_subcommand("cluster", "look at the cluster");
   CLI::App* config_ = app_.add_subcommand("config", "look at quipud's settings");
   CLI::App* user_ = app_.add_subcommand("user", "make users for quipud's users file");
+  CLI::App* secret_ =
+      app_.add_subcommand("secret", "make a secret for the links between quipud's members");
   CLI::App* bench_ =
       app_.add_subcommand("bench", "measure how many adds or reads a running cluster does");
 
@@ -1037,6 +1040,7 @@ std::string_view name_of(const Command& command) {
     std::string_view operator()(const ConfigShowCommand&) const { return "config show"; }
     std::string_view operator()(const BenchCommand&) const { return "bench"; }
     std::string_view operator()(const UserNewCommand&) const { return "user new"; }
+    std::string_view operator()(const SecretCommand&) const { return "secret"; }
   };
   return std::visit(Name{}, command);
 }

@@ -13,7 +13,7 @@ using Command =
                  ItemBeginCommand, FrequencyQueryCommand, TopListCommand, RangeCommand,
                  ResetCommand, ShardsCommand, ListCommand, IngestCommand, NamespaceChangeCommand,
                  NamespaceDropCommand, NamespaceShowCommand, NamespaceListCommand, StatusCommand,
-                 ConfigShowCommand, UserNewCommand, BenchCommand>;
+                 ConfigShowCommand, UserNewCommand, SecretCommand, BenchCommand>;
 
 struct Parsed {
   Environment environment;

@@ -160,6 +160,9 @@ struct UserNewCommand {
 };
 int run(const Environment& environment, const UserNewCommand& command);
 
+struct SecretCommand {};
+int run(const Environment& environment, const SecretCommand& command);
+
 struct BenchCommand {
   enum class What { adds, reads };
   What what = What::adds;

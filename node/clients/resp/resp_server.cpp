@@ -70,7 +70,10 @@ void RespServer::reset_figures() {
   context.figures = {.connected = port.connected,
                      .in_per_second = port.in_per_second,
                      .out_per_second = port.out_per_second,
-                     .wrong_secrets = port.wrong_secrets};
+                     .wrong_secrets = port.wrong_secrets,
+                     .handshakes = port.handshakes,
+                     .handshakes_failed = port.handshakes_failed,
+                     .plaintext_refused = port.plaintext_refused};
 }
 
 Figures RespServer::own_figures() const {

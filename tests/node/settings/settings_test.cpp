@@ -151,7 +151,7 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "quipu.toml:4: unknown key \"node.nam\": [node] has name, data_directory, "},
            Case{"[cluste]\nname = \"x\"",
                 "quipu.toml:5: unknown key \"cluste.name\": there are [cluster], [node], "
-                "[client] and [[namespace]]"},
+                "[admin], [client], [tls] and [[namespace]]"},
            Case{"[clientt]",
                 "quipu.toml:4: unknown key \"clientt\": there are [cluster], [node], [admin], "
                 "[client], [tls] and "
