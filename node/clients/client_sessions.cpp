@@ -140,6 +140,7 @@ SessionsShared::First ClientSessions::on_first(ClientSession& session, char firs
     asio::post(shared_.io,
                [this, result = std::move(result)]() mutable { on_handshake(std::move(result)); });
   };
+  ++handshakes_;
   encryption_->handshakes.start(std::move(socket),
                                 {.context = tls_, .role = TlsStream::Role::accept, .done = done});
   return SessionsShared::First::leave;
@@ -148,6 +149,8 @@ SessionsShared::First ClientSessions::on_first(ClientSession& session, char firs
 void ClientSessions::on_handshake(Result<SecuredSocket> result) {
   PortFigures& figures = shared_.context.figures;
   ++(result.ok() ? figures.handshakes : figures.handshakes_failed);
+  --handshakes_;
+  if (!result.ok() && room_asked_ > 0) --room_asked_;
   if (!result.ok()) {
     --taken_;
     if (log_handshake_ != nullptr) log_handshake_(result.status());
@@ -157,13 +160,24 @@ void ClientSessions::on_handshake(Result<SecuredSocket> result) {
   accept(Channel(std::move(result->socket), std::move(result->tls)));
 }
 
-void ClientSessions::accept(Channel channel) {
-  const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
-  while (serving && sessions_.size() >= shared_.limits.sessions && !strangers_.empty()) {
+// Connections that have not authenticated make room, the oldest first. A handshake takes a moment
+// to end, so the new connection may be one more for that long.
+bool ClientSessions::make_room() {
+  const auto full = [this] { return sessions_.size() + handshakes_ >= shared_.limits.sessions; };
+  while (full() && !strangers_.empty()) {
     const std::shared_ptr<ClientSession> oldest = sessions_.at(*strangers_.begin());
     oldest->close();
   }
-  if (!serving || sessions_.size() >= shared_.limits.sessions) {
+  if (!full()) return true;
+  if (room_asked_ >= std::min(handshakes_, shared_.limits.rejected)) return false;
+  ++room_asked_;
+  encryption_->handshakes.make_room();
+  return true;
+}
+
+void ClientSessions::accept(Channel channel) {
+  const bool serving = shared_.context.port.core() != nullptr && !shared_.context.closing;
+  if (!serving || !make_room()) {
     --taken_;
     if (serving) ++shared_.context.figures.rejected;
     if (channel.tls() != nullptr) return;  // no room to encrypt an error

@@ -93,6 +93,7 @@ class ClientSessions {
   void close_all();
 
  private:
+  [[nodiscard]] bool make_room();
   [[nodiscard]] SessionsShared::First on_first(ClientSession& session, char first);
   void on_handshake(Result<SecuredSocket> result);
   void on_ready(ClientId client, ReadySockets::Interest ready);
@@ -109,6 +110,8 @@ class ClientSessions {
   RejectedConnections rejected_;
   std::optional<Encryption> encryption_;  // none: TLS is off
   std::shared_ptr<const TlsContext> tls_;
+  std::size_t handshakes_ = 0;  // under way, of connections to this port
+  std::size_t room_asked_ = 0;  // of these, how many will end to make room
   Instant next_look_{};
   Refused log_refused_;
   std::function<void(const Status&)> log_handshake_;

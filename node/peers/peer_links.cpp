@@ -58,18 +58,27 @@ void PeerLinks::stop() {
   dialers_.clear();
   unflushed_.clear();
   ++run_;
-  inbound_handshakes_ = 0;
+  inbound_handshakes_ = room_asked_ = 0;
   for (const auto& [id, link] : std::exchange(links_, {})) link->shut();
 }
 
 void PeerLinks::accept(tcp::socket socket) {
   if (port_.core() == nullptr) return;
-  if (inbound() + inbound_handshakes_ >= most_inbound_) {
+  if (!has_room()) {
     ++refused_;
     return warn("peer connection turned away", {"remote", host_of(describe_remote(socket))},
                 std::to_string(most_inbound_) + " have called already");
   }
   secure(std::move(socket), std::nullopt);
+}
+
+// Strangers that do not finish their handshake keep no member out.
+bool PeerLinks::has_room() {
+  if (inbound() + inbound_handshakes_ < most_inbound_) return true;
+  if (room_asked_ >= std::min(inbound_handshakes_, kMaxUnheardLinks / 2)) return false;
+  ++room_asked_;
+  protection_->handshakes.make_room();
+  return true;
 }
 
 void PeerLinks::secure(tcp::socket socket, std::optional<MemberIndex> dialed) {
@@ -93,6 +102,7 @@ void PeerLinks::on_handshake(Result<SecuredSocket> result, std::optional<MemberI
                              const std::string& remote) {
   ++(result.ok() ? handshakes_.done : handshakes_.failed);
   if (!dialed) --inbound_handshakes_;
+  if (!result.ok() && room_asked_ > 0) --room_asked_;
   if (result.ok()) return open(Channel(std::move(result->socket), std::move(result->tls)), dialed);
   const std::string why = result.status().detail() +
                           ": all members need the same cluster.secret_file, or certificates of "

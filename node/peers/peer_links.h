@@ -67,6 +67,7 @@ class PeerLinks {
   void stop();
 
  private:
+  [[nodiscard]] bool has_room();
   void secure(asio::ip::tcp::socket socket, std::optional<MemberIndex> dialed);
   void on_handshake(Result<SecuredSocket> result, std::optional<MemberIndex> dialed,
                     const std::string& remote);
@@ -96,6 +97,7 @@ class PeerLinks {
   std::shared_ptr<const TlsContext> tls_;
   HandshakeCounts handshakes_;
   std::size_t inbound_handshakes_ = 0;  // under way
+  std::size_t room_asked_ = 0;          // of these, how many will end to make room
   std::uint64_t run_ = 0;               // how often it was stopped: older handshakes are dropped
   PeerWatch watch_;
   std::vector<MemberIndex> siblings_;

@@ -44,6 +44,27 @@ void HandshakeSlots::free_slot(const std::string& from) {
   }
 }
 
+std::optional<HandshakeSlots::Id> HandshakeSlots::take_oldest() {
+  const auto most = std::ranges::max_element(sources_, {}, [](const auto& source) {
+    return source.second.slots + source.second.without.size();
+  });
+  if (most == sources_.end()) return std::nullopt;
+  const std::string from = most->first;
+  if (const auto at = std::ranges::find(under_way_, from, &UnderWay::from);
+      at != under_way_.end()) {
+    const Id id = at->id;
+    ended(id);
+    return id;
+  }
+  // All of its slots are of connections that wait for one of the node's.
+  const auto at = std::ranges::find(ready_, from, [](const auto& one) { return one.second; });
+  const Id id = at->first.id;
+  ready_.erase(at);
+  --waiting_;
+  free_slot(from);
+  return id;
+}
+
 std::vector<HandshakeSlots::Id> HandshakeSlots::take_late(Instant now,
                                                           const WaitsSince& waits_since) {
   std::vector<Id> late;

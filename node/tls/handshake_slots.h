@@ -16,6 +16,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ class HandshakeSlots {
   // Those that must be ended: they make room, or have waited too long for a slot. They count no
   // more. Call it often while waiting() is true.
   [[nodiscard]] std::vector<Id> take_late(Instant now, const WaitsSince& waits_since);
+  // One that must be ended, since its port has no room for another connection: of the address that
+  // has most, the oldest. It counts no more. Nothing: there is none.
+  [[nodiscard]] std::optional<Id> take_oldest();
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
 

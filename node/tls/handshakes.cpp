@@ -30,6 +30,14 @@ void Handshakes::start(asio::ip::tcp::socket socket, Job job) {
   });
 }
 
+void Handshakes::make_room() {
+  asio::post(io_, [this] {
+    if (const auto oldest = slots_.take_oldest())
+      end(*oldest, "it made room for another connection during the TLS handshake");
+    begin_ready();
+  });
+}
+
 void Handshakes::take(asio::ip::tcp::socket socket, Job job) {
   const Id id{++last_};
   slots_.arrived(NodeClock::now(), id, source_of(remote_address(socket)));
@@ -65,17 +73,20 @@ void Handshakes::sweep() {
     sweeping_ = false;
     if (error) return;
     const auto waits_since = [this](Id id) { return under_way_.at(id)->waits_since(); };
-    for (const Id id : slots_.take_late(NodeClock::now(), waits_since)) {
-      if (const auto at = under_way_.find(id); at != under_way_.end()) {
-        const std::shared_ptr<TlsHandshake> slow = at->second;
-        slow->fail("a slow TLS handshake made room for another one");
-      } else {
-        auto waited = waiting_.extract(id);
-        waited.mapped().job.done(Status(Code::overloaded, "too many TLS handshakes are under way"));
-      }
-    }
+    for (const Id id : slots_.take_late(NodeClock::now(), waits_since))
+      end(id, "too many TLS handshakes were under way");
     begin_ready();
   });
+}
+
+// The slots do not count it any more.
+void Handshakes::end(Id id, const char* why) {
+  if (const auto at = under_way_.find(id); at != under_way_.end()) {
+    const std::shared_ptr<TlsHandshake> ending = at->second;
+    return ending->fail(why);
+  }
+  const auto waited = waiting_.extract(id);
+  waited.mapped().job.done(Status(Code::unavailable, why));
 }
 
 }  // namespace quipu

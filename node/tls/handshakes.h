@@ -39,6 +39,8 @@ class Handshakes {
   // Any thread. `socket` is connected and non-blocking, of any io_context. What `done` gets is of
   // the thread's own: use Channel::move_to.
   void start(asio::ip::tcp::socket socket, Job job);
+  // Ends one, for a port that has no room for another connection. Any thread.
+  void make_room();
 
  private:
   using Id = HandshakeSlots::Id;
@@ -50,6 +52,7 @@ class Handshakes {
   void begin_ready();
   void begin(Id id);
   void sweep();
+  void end(Id id, const char* why);
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
