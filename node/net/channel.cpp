@@ -47,6 +47,10 @@ asio::error_code Channel::send_ciphertext() {
   return error;
 }
 
+std::string Channel::describe(const asio::error_code& error) const {
+  return tls_ == nullptr || tls_->why().empty() ? error.message() : tls_->why();
+}
+
 void Channel::shut_down_sending() {
   if (tls_ != nullptr) {
     tls_->end();

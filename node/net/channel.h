@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "node/tls/tls_stream.h"
 
@@ -45,6 +46,8 @@ class Channel {
   [[nodiscard]] asio::error_code send_pending() {
     return tls_ == nullptr ? asio::error_code() : send_ciphertext();
   }
+  // What this error of read_some() means, for people.
+  [[nodiscard]] std::string describe(const asio::error_code& error) const;
   // Says that nothing follows, and sends no more.
   void shut_down_sending();
 

@@ -66,7 +66,7 @@ void PeerLink::on_readable() {
   asio::error_code error;
   const std::size_t read = channel_.read_some(decoder_.prepare(kPeerReadSize), error);
   if (error && error != asio::error::would_block && error != asio::error::try_again) {
-    return close(error == asio::error::eof ? "closed by the peer" : error.message());
+    return close(error == asio::error::eof ? "closed by the peer" : channel_.describe(error));
   }
   decoder_.commit(read);
   give_frames();

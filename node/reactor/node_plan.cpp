@@ -353,9 +353,9 @@ Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
                 .credentials = options.credentials,
                 .peer = {},
                 .peer_hosts = {}};
-  for (const Member& member : plan.config.members) {
-    const Result<Address> address = parse_address(member.peer_address);
-    plan.peer_hosts.push_back(address.ok() ? address->host : std::string());
+  if (!options.members.empty()) {
+    for (const Member& member : plan.config.members)
+      plan.peer_hosts.push_back(parse_address(member.peer_address)->host);  // check() found it sound
   }
   if (Status planned = plan_addresses(options, plan); !planned.ok()) return planned;
   return plan;

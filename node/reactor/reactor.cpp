@@ -118,7 +118,7 @@ void Reactor::start_with(const TlsMaterial& tls, Handshakes& handshakes) {
     });
     sessions_.set_tls(tls.clients);
   }
-  if (tls.members != nullptr) {
+  if (tls.members != nullptr && !plan_.peer_hosts.empty()) {
     links_.protect_by({handshakes, plan_.peer_hosts});
     links_.set_tls(tls.members);
   }

@@ -69,7 +69,7 @@ void ClientConnection::on_readable() {
   asio::error_code error;
   const std::size_t read = channel_.read_some(decoder_.prepare(kClientReadSize), error);
   if (error && error != asio::error::would_block && error != asio::error::try_again) {
-    return end(error == asio::error::eof ? "closed by the node" : error.message());
+    return end(error == asio::error::eof ? "closed by the node" : channel_.describe(error));
   }
   decoder_.commit(read);
   give_frames();
