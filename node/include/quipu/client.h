@@ -45,8 +45,7 @@ class QUIPU_EXPORT Client : public Counters {
  public:
   // Blocks until the first node answers. The caller owns the Client. Errors: unavailable (no seed
   // answered within connect_timeout), unauthenticated (the nodes refuse the credentials),
-  // invalid_argument (no seeds, malformed ones, or
-  // files of `tls` that cannot be used).
+  // invalid_argument (no seeds, malformed ones, or files of `tls` that cannot be used).
   static Result<std::unique_ptr<Client>> connect(const ClientOptions& options);
   // Calls that still wait answer in_doubt or unavailable.
   ~Client();

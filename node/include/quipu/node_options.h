@@ -82,19 +82,22 @@ struct NodeOptions {
   std::string users_file{};
   // A user of the other members, with the permission observe: status() asks their client ports …
   Credentials credentials{};
-  // … and encrypts what it asks like this.
+  // … and encrypts the connections for this in such a way.
   ClientTls client_tls{};
 
-  // ---- encryption (README, "Put it on a network"). The node looks at these files every 10 s, and
-  // at Node::reload(). If they are wrong then, everything stays as it is. ---- PEM files: with
-  // both, the client port speaks TLS 1.3. The certificate is followed by those that lead to its CA.
+  // ---- encryption (README, "Put it on a network") ----
+  // The node looks at these files every 10 s, and at Node::reload(). If they are wrong then,
+  // everything stays as it is. PEM files: with both of these, the client port speaks TLS 1.3. The
+  // certificate names the host that clients dial, and is followed by those that lead to its CA.
   std::string tls_certificate{};
   std::string tls_key{};
   // PEM: clients must show a certificate of one of these CAs.
   std::string tls_client_ca{};
   // Links to the other members are encrypted with one of these two. All members need the same.
   std::string cluster_secret_file{};  // as quipu secret makes it
-  std::string tls_peer_ca{};  // PEM: both sides show tls_certificate, for the host of `peer`
+  // PEM: both sides show tls_certificate, which must be for the host of the member's peer_address
+  // in `members`.
+  std::string tls_peer_ca{};
   // Required if an address is not loopback and lacks its protection: for the client port a
   // certificate and users, for the peer port one of the two above.
   bool insecure = false;
