@@ -55,6 +55,10 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] const std::string& remote() const { return remote_; }
+  // As TlsStream::has_secret_of(). True for plain text.
+  [[nodiscard]] bool has_secret_of(const TlsContext& newer) const {
+    return channel_.tls() == nullptr || channel_.tls()->has_secret_of(newer);
+  }
   [[nodiscard]] Instant opened() const { return opened_; }
   [[nodiscard]] bool heard() const { return heard_; }  // a valid frame
 

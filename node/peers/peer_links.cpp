@@ -159,6 +159,13 @@ void PeerLinks::open(Channel channel, std::optional<MemberIndex> dialed) {
   link->open();
 }
 
+void PeerLinks::set_tls(std::shared_ptr<const TlsContext> context) {
+  tls_ = std::move(context);
+  for (const auto& [id, link] : std::map(links_)) {
+    if (!link->has_secret_of(*tls_)) link->close("its cluster secret was replaced");
+  }
+}
+
 void PeerLinks::send(LinkId link, std::string&& frame) {
   const auto at = links_.find(link);
   if (at == links_.end()) return;

@@ -38,8 +38,9 @@ class PeerLinks {
     std::vector<std::string> hosts;
   };
   void protect_by(Protection protection) { protection_.emplace(std::move(protection)); }
-  // For handshakes from now on. REQUIRES: protect_by() was called
-  void set_tls(std::shared_ptr<const TlsContext> context) { tls_ = std::move(context); }
+  // For handshakes from now on. Closes the links whose secret is gone. REQUIRES: protect_by() was
+  // called; within an event of the port
+  void set_tls(std::shared_ptr<const TlsContext> context);
   // Begins to dial, for a core that has just begun. REQUIRES: port.core().
   void start();
   // `socket` is non-blocking and dialed our peer port.

@@ -126,8 +126,9 @@ void Reactor::start_with(const TlsMaterial& tls, Handshakes& handshakes) {
 
 void Reactor::set_tls(std::shared_ptr<const TlsMaterial> tls) {
   asio::post(io_, [this, tls = std::move(tls)] {
+    const CorePort::Event event(port_);
     if (tls->clients != nullptr) sessions_.set_tls(tls->clients);
-    if (tls->members != nullptr) links_.set_tls(tls->members);
+    if (tls->members != nullptr && !plan_.peer_hosts.empty()) links_.set_tls(tls->members);
   });
 }
 

@@ -84,7 +84,7 @@ struct SecretLookup {
 
   static int use(SSL* ssl, const EVP_MD* hash, const unsigned char** identity, std::size_t* size,
                  SSL_SESSION** session) {
-    // The identity must live until the handshake has written it: it is kept with the connection.
+    // OpenSSL reads the identity later: it is kept with the connection.
     const ClusterSecret& secret = of(ssl).front();
     *session = nullptr;
     if (hash != nullptr && EVP_MD_get_size(hash) != 48) return 1;  // not of our cipher: no key
@@ -103,6 +103,7 @@ struct SecretLookup {
     const auto& secrets = of(ssl);
     const auto found = std::ranges::find(secrets, wanted, identity_of);
     *session = found == secrets.end() ? nullptr : session_of(ssl, *found).release();
+    if (*session != nullptr) static_cast<std::string*>(SSL_get_app_data(ssl))->assign(wanted);
     return 1;
   }
 };
@@ -122,6 +123,10 @@ TlsContext::TlsContext() : context_(SSL_CTX_new(TLS_method())) {
 }
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+
+bool TlsContext::has_secret(std::string_view identity) const {
+  return std::ranges::find(secrets_, identity, identity_of) != secrets_.end();
+}
 
 std::shared_ptr<TlsContext> TlsContext::make() {
   return std::shared_ptr<TlsContext>(new TlsContext());

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quipu/status.h"
@@ -55,6 +56,8 @@ class TlsContext {
 
   // The other side of a connection must show a certificate, and it must be for that host.
   [[nodiscard]] bool names_matter() const { return names_matter_; }
+  // Whether a connection that was made with this secret could be made again.
+  [[nodiscard]] bool has_secret(std::string_view identity) const;
   [[nodiscard]] SSL_CTX* native() const { return context_; }
 
  private:

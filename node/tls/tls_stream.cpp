@@ -75,7 +75,7 @@ TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, Role role, const
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_, bio, bio);  // which owns it
-  SSL_set_app_data(ssl_, &identity_);
+  SSL_set_app_data(ssl_, &secret_);
   if (role == Role::accept) {
     SSL_set_accept_state(ssl_);
     return;

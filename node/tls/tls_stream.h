@@ -43,6 +43,11 @@ class TlsStream {
   [[nodiscard]] const std::string& why() const { return why_; }
   // Whether the other side's certificate is for this host. REQUIRES: done, and names matter
   [[nodiscard]] bool other_side_is(const std::string& host) const;
+  // Whether a newer context still has the secret with which this connection was made, if there is
+  // one.
+  [[nodiscard]] bool has_secret_of(const TlsContext& newer) const {
+    return secret_.empty() || newer.has_secret(secret_);
+  }
 
   struct Decrypted {
     std::size_t bytes = 0;
@@ -68,7 +73,7 @@ class TlsStream {
   std::span<const std::byte> input_;
   std::string output_;
   std::string why_;
-  std::string identity_;  // while OpenSSL may read it
+  std::string secret_;  // its identity; empty: there is none
 };
 
 }  // namespace quipu

@@ -207,6 +207,10 @@ TEST_F(TlsStreamTest, AcceptsAMemberByEachOfTwoSecretsAndNobodyElse) {
     if (!pair.shake()) return false;
     EXPECT_TRUE(pair.client.encrypt(bytes_of("Hello")));
     EXPECT_EQ(pair.pass(pair.client, pair.server), "Hello");
+    for (const TlsStream* const side : {&pair.client, &pair.server}) {
+      EXPECT_TRUE(side->has_secret_of(*connects));
+      EXPECT_FALSE(side->has_secret_of(*made(TlsContext::for_members({secret(3)}))));
+    }
     return true;
   };
   EXPECT_TRUE(meet(members({a}), members({a})));
