@@ -43,7 +43,7 @@ asio::error_code Channel::send_ciphertext() {
   asio::error_code error;
   while (!output.empty() && !error)
     output.erase(0, socket_.write_some(asio::buffer(output), error));
-  if (output.empty() && output.capacity() > kTlsPlaintext / 4) output = std::string();
+  if (output.empty() && output.capacity() > kTlsPlaintext / 4) std::string().swap(output);
   return error;
 }
 

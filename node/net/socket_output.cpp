@@ -57,7 +57,7 @@ SocketOutput::Flushed SocketOutput::flush(Channel& channel) {
 void SocketOutput::forget_sent() {
   if (waiting() == 0) {
     bytes_.clear();
-    if (bytes_.capacity() > kIdleBuffer) bytes_ = std::string();  // {} would keep it
+    if (bytes_.capacity() > kIdleBuffer) std::string().swap(bytes_);  // "= {}" would keep it
     sent_ = 0;
   } else if (sent_ >= bytes_.size() / 2) {  // so that each byte moves once at most
     bytes_.erase(0, std::exchange(sent_, 0));

@@ -479,7 +479,7 @@ void RespConnection::forget_all() {
   keys_.clear();
   slots_begin_ = keys_begin_ = 0;
   if (slots_.capacity() > kKeptSlots) slots_ = std::vector<Slot>();
-  if (keys_.capacity() > kKeptSlots * kMaxKey / 16) keys_ = std::string();
+  if (keys_.capacity() > kKeptSlots * kMaxKey / 16) std::string().swap(keys_);
 }
 
 // Only their order identifies replies. So each waiting request gets one, and a known reply

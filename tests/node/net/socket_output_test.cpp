@@ -119,5 +119,13 @@ TEST_F(Gates, StandWhereTheyWereWhenMuchWasSentBefore) {
   }
 }
 
+// Ten thousand idle connections must not each keep room for their longest answer.
+TEST_F(Gates, ALongAnswersMemoryIsFreedOnceItWasSent) {
+  say(std::string(50'000, 'x'), 0);
+  std::string got;
+  while (got.size() < 50'000) got += heard();
+  EXPECT_LT(output_.room(), 8192u);
+}
+
 }  // namespace
 }  // namespace quipu::test
