@@ -18,11 +18,13 @@ struct TlsStream::Bytes {
     BIO_clear_retry_flags(bio);
     auto& input = of(bio).input_;
     *taken = std::min(size, input.size());
+    if (*taken == 0) {
+      BIO_set_retry_read(bio);
+      return 0;
+    }
     std::memcpy(to, input.data(), *taken);
     input = input.subspan(*taken);
-    if (*taken > 0) return 1;
-    BIO_set_retry_read(bio);
-    return 0;
+    return 1;
   }
 
   static int write(BIO* bio, const char* from, std::size_t size, std::size_t* written) {
