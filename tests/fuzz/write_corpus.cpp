@@ -151,8 +151,8 @@ void write_decisions(const fs::path& root) {
 }
 
 void write_peer_stories(const fs::path& root) {
-  constexpr std::uint8_t kMessage = 2, kAnswer = 3, kHonest = 4, kStrange = 5, kConnect = 6,
-                         kOp = 7, kRead = 8, kLater = 9, kSecond = 128;
+  constexpr std::uint8_t kMessage = 2, kAnswer = 3, kHonest = 4, kStrange = 5, kDial = 6, kOp = 7,
+                         kRead = 8, kLater = 9, kSecond = 128;
   const Chunk answer{kAnswer, {}}, other_answer{kAnswer | kSecond, {}}, later{kLater, {0, 8}};
   std::vector<std::vector<Chunk>> stories{
       {decisions(kOp, op_of(0, 0, 5, 2)), later, answer, answer, other_answer, other_answer, later,
@@ -161,7 +161,7 @@ void write_peer_stories(const fs::path& root) {
       {decisions(kOp, op_of(2, 0, 3, 1)), answer, other_answer, answer, other_answer, answer,
        other_answer, decisions(kOp, op_of(1, kAny, 0, 2)), answer, other_answer},
       {later, later, answer, other_answer, later, answer, other_answer, answer, other_answer},
-      {decisions(kStrange, {0}), decisions(kConnect, {0}), decisions(kHonest, {}), later},
+      {decisions(kStrange, {0}), decisions(kDial, {0}), decisions(kHonest, {}), later},
       {decisions(kStrange, {12, 0}), later, decisions(kStrange | kSecond, {32, 0, 1, 9}), later},
   };
   for (char kind = 0; kind < 15; ++kind)
@@ -283,6 +283,37 @@ void write_settings(const fs::path& root) {
     write(root / "config_file", "file_" + std::to_string(i), files[i]);
 }
 
+// What the kinds are, tls_port.cpp knows.
+void write_tls(const fs::path& root) {
+  constexpr std::uint8_t kDial = 0, kPass = 1, kSome = 2, kFlip = 3, kCut = 4, kRepeat = 5,
+                         kRaw = 6, kRecord = 7, kSay = 8, kEnd = 9, kSecretFile = 10;
+  const Chunk pass{kPass, {}};
+  for (char meeting = 0; meeting < 8; ++meeting) {
+    const std::string name = "meeting_" + std::to_string(meeting);
+    const Chunk says = decisions(kSay, {1, 100, 0}), answers = decisions(kSay, {0, 0, 64});
+    write(root / "tls_port", name,
+          join({decisions(kDial, {meeting, 1}), says, pass, answers, pass, decisions(kEnd, {1}),
+                pass}));
+    write(root / "tls_port", name + "_attacked",
+          join({decisions(kDial, {meeting, 0}), decisions(kSome, {0, 5, 0}),
+                decisions(kFlip, {0, 40, 0, 1}), pass}));
+  }
+  const Chunk met = decisions(kDial, {1, 1});
+  const Chunk two = decisions(kSay, {1, 9, 0}), more = decisions(kSay, {1, 0, 8});
+  const std::vector<std::vector<Chunk>> stories{
+      {met, two, more, decisions(kFlip, {0, 7, 0, 1}), pass},
+      {met, two, more, decisions(kCut, {0, 30, 0, 9, 0}), pass},
+      {met, two, decisions(kRepeat, {0, 0, 0, 100, 0}), pass},
+      {met, two, decisions(kRaw, {0, 0, 0, 23, 3, 3, 0, 1, 0}), pass},
+      {met, two, decisions(kRecord, {0, 21, 1, 0}), pass, two, decisions(kEnd, {0})},
+      {decisions(kDial, {1, 0}), decisions(kRecord, {0, 20, 1}), pass},
+      {decisions(kRecord, {0, 22, 1, 0, 0, 2, 3, 3}), decisions(kRecord, {1, 21, 2, 40}), pass}};
+  for (std::size_t i = 0; i < stories.size(); ++i)
+    write(root / "tls_port", "story_" + std::to_string(i), join(stories[i]));
+  const std::string line(64, 'a');
+  write(root / "tls_port", "secret_file", join({{kSecretFile, line + "\r\n\n" + line + ' '}}));
+}
+
 }  // namespace
 }  // namespace quipu::fuzz
 
@@ -292,7 +323,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path root(argv[1]);
   for (const auto write_all :
        {write_frames, write_client_stories, write_resp_stories, write_decisions, write_peer_stories,
-        write_stored, write_logs, write_merges, write_settings}) {
+        write_stored, write_logs, write_merges, write_settings, write_tls}) {
     write_all(root);
   }
   return 0;
