@@ -3,6 +3,7 @@ import hashlib
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -28,8 +29,10 @@ class Connection:
     """Just enough RESP to ask one thing after the other."""
     user = None  # or a name and a secret
 
-    def __init__(self, port):
+    def __init__(self, port, tls=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket)
         self.file = self.socket.makefile("rb")
         if self.user:
             self.ask("AUTH", *self.user)
@@ -73,6 +76,18 @@ may = ["read", "count", "reset", "observe", "admin"]
     return path
 
 
+class Certificate:
+    """One that is its own CA, with its key."""
+    def __init__(self, work):
+        self.path, self.key = os.path.join(work, "certificate.pem"), os.path.join(work, "key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                        "-nodes", "-days", "2", "-subj", "/CN=bench", "-addext",
+                        "subjectAltName=DNS:localhost,IP:127.0.0.1", "-out", self.path, "-keyout", self.key],
+                       check=True, stderr=subprocess.DEVNULL)
+        self.trusted = ssl.create_default_context(cafile=self.path)  # by clients
+        self.trusted.check_hostname = False  # they dial 127.0.0.1 alone
+
+
 def request(*words):
     parts = [b"*%d\r\n" % len(words)]
     for word in words:
@@ -82,8 +97,9 @@ def request(*words):
 
 
 class Server:
-    def __init__(self, name, command, work):
-        self.name = name
+    """`tls`: the Certificate by which clients are to speak TLS."""
+    def __init__(self, name, command, work, tls=None):
+        self.name, self.tls = name, tls
         self.directory = os.path.join(work, name.replace(" ", "-"))
         os.mkdir(self.directory)
         self.port = free_port()
@@ -96,13 +112,16 @@ class Server:
         self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
         while True:
             try:
-                if b"\nloading:0" in Connection(self.port).ask("INFO", "persistence"):
+                if b"\nloading:0" in self.connect().ask("INFO", "persistence"):
                     return time.monotonic() - began
             except (OSError, RuntimeError):  # it does not listen yet, or says LOADING
                 pass
             if self.process.poll() is not None:
                 sys.exit(f"{self.name} did not start: see {self.directory}/log")
             time.sleep(0.005)  # between two looks
+
+    def connect(self):
+        return Connection(self.port, self.tls and self.tls.trusted)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -122,7 +141,7 @@ class Server:
                    for at, _, files in os.walk(self.directory) for f in files if f != "log")
 
     def errors(self):
-        text = Connection(self.port).ask("INFO", "stats").decode()
+        text = self.connect().ask("INFO", "stats").decode()
         return next(int(l.split(":")[1]) for l in text.splitlines() if "total_error_replies" in l)
 
 
@@ -140,6 +159,18 @@ def quipu(ack, reactors=1):
     return command
 
 
+def with_tls(command, certificate):
+    """The same server, with TLS on its port."""
+    def changed(port, directory):
+        plain = command(port, directory)
+        if plain[0] == "redis-server":
+            return plain + ["--port", "0", "--tls-port", str(port), "--tls-auth-clients", "no",
+                            "--tls-cert-file", certificate.path, "--tls-key-file", certificate.key,
+                            "--tls-ca-cert-file", certificate.path]
+        return ["env", f"QUIPU_TLS_CERTIFICATE={certificate.path}", f"QUIPU_TLS_KEY={certificate.key}", *plain]
+    return changed
+
+
 SERVERS = {
     "redis none": redis("--appendonly", "no"),
     "redis everysec": redis("--appendonly", "yes", "--appendfsync", "everysec"),
@@ -151,7 +182,7 @@ SERVERS = {
 
 def fill(server, first, last):
     """Counters of one cell each, with keys of 20 bytes."""
-    with Connection(server.port).socket as out:
+    with server.connect().socket as out:
         replies, sent = out.makefile("rb"), 0
         for begin in range(first, last, 1000):
             out.sendall(b"".join(request("INCRBY", f"counter:{i:012}", 1)
