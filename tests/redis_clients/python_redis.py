@@ -6,6 +6,8 @@ import sys
 import redis
 
 PORT = int(os.environ["QUIPU_PORT"])
+CA = os.environ.get("QUIPU_CA")
+TLS = {"ssl": True, "ssl_ca_certs": CA, "ssl_check_hostname": True} if CA else {}
 
 
 def expect(got, wanted, what):
@@ -24,7 +26,8 @@ def expect_error(call, wanted, what):
 def speak(**options):
     client = redis.Redis(
         port=PORT, decode_responses=True, client_name="tested", socket_timeout=60,
-        username=os.environ.get("QUIPU_USER"), password=os.environ.get("QUIPU_SECRET"), **options
+        username=os.environ.get("QUIPU_USER"), password=os.environ.get("QUIPU_SECRET"),
+        **TLS, **options
     )
     expect(client.ping(), True, "ping")
     expect(client.client_getname(), "tested", "client_getname")

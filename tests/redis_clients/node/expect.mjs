@@ -1,6 +1,7 @@
 // What these tests check with: `expect` compares deeply, `expectError` an error's text.
 // A test that hangs, or whose client fires an 'error' event, ends with a message too.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -9,6 +10,8 @@ const test = path.basename(process.argv[1]);
 // Empty: it need not authenticate.
 export const user = process.env.QUIPU_USER
   ? { username: process.env.QUIPU_USER, password: process.env.QUIPU_SECRET } : {};
+// Null: connections are in plain text.
+export const tls = process.env.QUIPU_CA ? { ca: readFileSync(process.env.QUIPU_CA) } : null;
 export const port = Number(process.env.QUIPU_PORT);
 export const ports = process.env.QUIPU_PORTS.split(' ').map(Number);
 

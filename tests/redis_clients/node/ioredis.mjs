@@ -1,10 +1,11 @@
 // ioredis, in both versions of RESP. It asks INFO whether the server is loading before
 // it says that it is ready.
 import { Redis } from 'ioredis';
-import { expect, expectError, port, user, watch } from './expect.mjs';
+import { expect, expectError, port, tls, user, watch } from './expect.mjs';
 
 async function speak(protocol) {
-  const client = new Redis({ port, host: '127.0.0.1', ...user, protocol, connectionName: 'tested' });
+  const client = new Redis({
+    port, host: '127.0.0.1', ...user, ...(tls ? { tls } : {}), protocol, connectionName: 'tested' });
   watch(client);
 
   expect(await client.ping(), 'PONG', 'ping');

@@ -1,9 +1,10 @@
 // node-redis, the package `redis`, in both versions of RESP.
 import { createClient } from 'redis';
-import { expect, expectError, port, user, watch } from './expect.mjs';
+import { expect, expectError, port, tls, user, watch } from './expect.mjs';
 
 async function speak(RESP) {
-  const client = createClient({ socket: { host: '127.0.0.1', port }, ...user, RESP, name: 'tested' });
+  const socket = { host: '127.0.0.1', port, ...(tls ? { tls: true, ...tls } : {}) };
+  const client = createClient({ socket, ...user, RESP, name: 'tested' });
   watch(client);
   await client.connect();
 
