@@ -15,8 +15,9 @@
 
 namespace quipu::test {
 
-inline std::unique_ptr<Client> connect(const std::vector<std::string>& seeds) {
-  Result<std::unique_ptr<Client>> client = Client::connect({.seeds = seeds});
+inline std::unique_ptr<Client> connect(const std::vector<std::string>& seeds,
+                                       const ClientTls& tls = {}) {
+  Result<std::unique_ptr<Client>> client = Client::connect({.seeds = seeds, .tls = tls});
   if (!client.ok()) throw std::runtime_error(client.status().message());
   return std::move(*client);
 }

@@ -12,20 +12,30 @@
 
 namespace quipu::test {
 
-Daemons::Daemons(std::size_t count, std::string extra_settings) : pids_(count, 0) {
+Daemons::Daemons(std::size_t count, const std::string& others)
+    : Daemons(count, DaemonSettings{.others = std::vector<std::string>(count, others)}) {}
+
+Daemons::Daemons(std::size_t count, const DaemonSettings& more) : pids_(count, 0) {
   const std::vector<int> ports = free_ports(2 * count);
+  const auto of = [](const std::vector<std::string>& nodes, std::size_t i) {
+    return nodes.empty() ? "" : nodes[i];
+  };
   std::string members;
   for (std::size_t i = 0; i < count; ++i) {
-    clients_.push_back("127.0.0.1:" + std::to_string(ports[2 * i]));
+    clients_.push_back(more.clients.empty() ? "127.0.0.1:" + std::to_string(ports[2 * i])
+                                            : more.clients[i]);
+    const std::string peer =
+        more.peers.empty() ? "127.0.0.1:" + std::to_string(ports[2 * i + 1]) : more.peers[i];
     members += "  { name = \"n" + std::to_string(i + 1) + "\", client = \"" + clients_[i] +
-               "\", peer = \"127.0.0.1:" + std::to_string(ports[2 * i + 1]) + "\" },\n";
+               "\", peer = \"" + peer + "\" },\n";
   }
   for (std::size_t i = 0; i < count; ++i) {
     std::ofstream file(settings(i));
-    file << "[cluster]\nname = \"test\"\nmembers = [\n"
+    file << "[cluster]\nname = \"test\"\n"
+         << of(more.clusters, i) << "members = [\n"
          << members << "]\n[node]\nname = \"n" << i + 1 << "\"\ndata_directory = \""
          << data_directory(i) << "\"\ndrain_delay_ms = 0\n"
-         << extra_settings;
+         << of(more.nodes, i) << of(more.others, i);
   }
 }
 
@@ -38,6 +48,7 @@ Daemons::~Daemons() {
 std::string Daemons::settings(std::size_t node) const {
   return directory_ / ("n" + std::to_string(node + 1) + ".toml");
 }
+std::string Daemons::log(std::size_t node) const { return read_file(settings(node) + ".log"); }
 std::string Daemons::data_directory(std::size_t node) const {
   return directory_ / ("n" + std::to_string(node + 1));
 }

@@ -12,10 +12,22 @@
 
 namespace quipu::test {
 
+// What the settings of a cluster say besides names and directories.
+struct DaemonSettings {
+  std::vector<std::string> clusters{};  // for each node, lines of [cluster]; empty: none
+  std::vector<std::string> nodes{};     // lines of [node]
+  std::vector<std::string> others{};    // what follows
+  // What members and clients dial; empty: free ports of 127.0.0.1.
+  std::vector<std::string> clients{};
+  std::vector<std::string> peers{};
+};
+
 // A cluster of daemons n1 … nN on free ports, with data in a directory of its own.
 class Daemons {
  public:
-  explicit Daemons(std::size_t count, std::string extra_settings = {});
+  Daemons(std::size_t count, const DaemonSettings& settings);
+  // `others`: of each node, behind the lines of [node].
+  explicit Daemons(std::size_t count, const std::string& others = {});
   ~Daemons();
   Daemons(const Daemons&) = delete;
   Daemons& operator=(const Daemons&) = delete;
@@ -36,6 +48,8 @@ class Daemons {
   [[nodiscard]] pid_t pid(std::size_t node) const { return pids_[node]; }
   [[nodiscard]] std::string data_directory(std::size_t node) const;
   [[nodiscard]] std::string settings(std::size_t node) const;
+  // All that the node has logged.
+  [[nodiscard]] std::string log(std::size_t node) const;
   // The node's own state: "ready", or what it waits for. Empty: it cannot be asked.
   [[nodiscard]] std::string state(std::size_t node) const;
   // A figure of the node's status, such as "repair_shards".
