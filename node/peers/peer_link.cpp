@@ -16,6 +16,9 @@ constexpr std::size_t kPeerReadSize = std::size_t{256} << 10;
 // reading.
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 constexpr std::chrono::seconds kFirstFrame{5};
+constexpr const char* kWantsTls =
+    "it speaks TLS, and this node does not: all members need cluster.secret_file or tls.peer_ca, "
+    "or none";
 
 }  // namespace
 
@@ -69,8 +72,16 @@ void PeerLink::on_readable() {
     return close(error == asio::error::eof ? "closed by the peer" : channel_.describe(error));
   }
   decoder_.commit(read);
+  wants_tls_ = begins_tls();
+  if (wants_tls_) return close(kWantsTls);
   give_frames();
   if (!closed_) wait_readable();
+}
+
+bool PeerLink::begins_tls() const {
+  const std::string_view bytes = decoder_.unread();
+  return channel_.tls() == nullptr && !heard_ && !bytes.empty() &&
+         static_cast<std::uint8_t>(bytes.front()) == kTlsFirstByte;
 }
 
 void PeerLink::give_frames() {
@@ -80,9 +91,9 @@ void PeerLink::give_frames() {
         decoder_.next(port_.core()->frame_salt());
     if (!frame.ok()) return refuse(frame.status());
     if (!*frame) return;
+    if (!std::exchange(heard_, true)) first_frame_.cancel();
     if (std::string why = objection(**frame); !why.empty())
       return refuse({Code::cannot_start, std::move(why)});
-    if (!std::exchange(heard_, true)) first_frame_.cancel();
     event->on_link_frame(NodeClock::now(), identity_.id, **frame, event.effects());
   }
 }

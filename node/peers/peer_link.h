@@ -61,9 +61,12 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   }
   [[nodiscard]] Instant opened() const { return opened_; }
   [[nodiscard]] bool heard() const { return heard_; }  // a valid frame
+  // The link is in plain text, and the other side has begun a TLS handshake.
+  [[nodiscard]] bool wants_tls() const { return wants_tls_; }
 
  private:
   void wait_readable();
+  [[nodiscard]] bool begins_tls() const;
   void on_readable();
   void give_frames();
   [[nodiscard]] std::string objection(const FrameDecoder::Frame& frame) const;
@@ -81,6 +84,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   SocketOutput output_;
   Timer first_frame_;
   bool heard_ = false;
+  bool wants_tls_ = false;
   bool writing_ = false;
   bool closed_ = false;
 };

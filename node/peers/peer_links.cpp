@@ -34,7 +34,7 @@ void PeerLinks::start() {
   QUIPU_CHECK(port_.core() != nullptr, "peers are dialed for a core");
   const std::vector<Member>& members = port_.core()->cluster().members;
   dialers_.resize(members.size());
-  unreachable_.assign(members.size(), false);
+  unreachable_.assign(members.size(), {});
   watch_.begin(*port_.core(), siblings_);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto member = static_cast<MemberIndex>(i);
@@ -104,9 +104,12 @@ void PeerLinks::on_handshake(Result<SecuredSocket> result, std::optional<MemberI
   if (!dialed) --inbound_handshakes_;
   if (!result.ok() && room_asked_ > 0) --room_asked_;
   if (result.ok()) return open(Channel(std::move(result->socket), std::move(result->tls)), dialed);
-  const std::string why = result.status().detail() +
-                          ": all members need the same cluster.secret_file, or certificates of "
-                          "tls.peer_ca";
+  const std::string why =
+      result.status().detail() +
+      (tls_->names_matter()
+           ? ": all members need certificates of tls.peer_ca that name the host of their peer "
+             "address"
+           : ": all members need the same cluster.secret_file");
   if (!dialed) return warn("peer connection refused", {"remote", host_of(remote)}, why);
   on_dial_failed(*dialed, why);
   dialers_[*dialed]->start_again({});
@@ -146,7 +149,7 @@ void PeerLinks::make_room_for_unheard() {
 
 void PeerLinks::open(Channel channel, std::optional<MemberIndex> dialed) {
   if (!dialed) make_room_for_unheard();
-  if (dialed) unreachable_[*dialed] = false;
+  if (dialed) unreachable_[*dialed].clear();
   const LinkId id{++last_link_};
   const auto link = std::make_shared<PeerLink>(
       std::move(channel), PeerLink::Identity{id, dialed}, port_,
@@ -195,8 +198,8 @@ void PeerLinks::on_closed(PeerLink& link, const std::string& reason) {
 }
 
 void PeerLinks::on_dial_failed(MemberIndex member, const std::string& why) {
-  if (unreachable_[member]) return;  // logged once, until it was reached
-  unreachable_[member] = true;
+  if (unreachable_[member] == why) return;  // logged already
+  unreachable_[member] = why;
   const Member& peer = port_.core()->cluster().members[member];
   watch_.set_reason(member, why);
   if (is_sibling(member)) return;
@@ -217,7 +220,7 @@ void PeerLinks::log_closed(const PeerLink& link, std::optional<MemberIndex> memb
   } else if (member && !is_sibling(*member)) {
     return warn("peer link closed", {"peer", port_.core()->cluster().members[*member].name},
                 reason);
-  } else if (!member && link.heard()) {  // strangers who say nothing come and go
+  } else if (!member && (link.heard() || link.wants_tls())) {  // silent strangers come and go
     return warn("peer link closed", {"remote", host_of(link.remote())}, reason);
   }
   log_.debug("peer link closed", {{"remote", link.remote()}, {"why", reason}});

@@ -90,7 +90,7 @@ class PeerLinks {
   const std::size_t most_inbound_;
   std::uint64_t refused_ = 0;
   std::vector<std::shared_ptr<Dialer>> dialers_;  // by member; null: it dials us
-  std::vector<bool> unreachable_;                 // by member: logged already
+  std::vector<std::string> unreachable_;          // by member: why, as was logged
   std::map<LinkId, std::shared_ptr<PeerLink>> links_;
   std::vector<std::shared_ptr<PeerLink>> unflushed_;
   std::uint64_t last_link_ = 0;
