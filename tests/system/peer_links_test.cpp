@@ -110,6 +110,7 @@ TEST_F(SecretLinks, GetANewSecretInThreeReloadsWhileTheyCount) {
   const auto client =
       connect({daemons_.client_address(0), daemons_.client_address(1), daemons_.client_address(2)});
   ClientLoad load(*client, "likes:2", Ack::quorum);
+  const LogOf throughout(daemons_, 0);
   for (const std::string& text : {old_ + next, next + old_, next}) {
     give(0, text);
     reload(0);
@@ -124,6 +125,7 @@ TEST_F(SecretLinks, GetANewSecretInThreeReloadsWhileTheyCount) {
     const std::int64_t before = load.counted();
     EXPECT_TRUE(eventually([&] { return load.counted() > before + 200; }));
   }
+  EXPECT_TRUE(throughout.will_have("its cluster secret was replaced")) << "links are made anew";
   ASSERT_TRUE(load.stop());
   EXPECT_EQ(load.failed(), 0);
   const auto reading = client->counter("likes:2").read({.level = ReadLevel::strong});
