@@ -44,9 +44,6 @@ void keep_changed(ShardState& state, Commit sealing) {
   std::erase_if(state.cells, [sealing](const Cell& cell) { return cell.commit != sealing; });
 }
 
-// Far from 2^64, so that it never wraps to 0, which is no serial.
-Serial first_serial(Random& random) { return Serial{raw(random.id<Serial>()) >> 1 | 1}; }
-
 // It counts nothing, under a sealed number. (Only a faulty peer clears another.)
 bool may_start_again(const Cell& cell, Commit sealed) {
   const bool fully_cleared = cell.commit == cell.cleared_commit && cell.sum == cell.cleared_sum;
@@ -59,7 +56,7 @@ Executor::Executor(Meta meta, ExecutorOptions options, Random random)
     : meta_(std::move(meta)),
       random_(random),
       map_(options.placement, options.memory),
-      tokens_(options.tokens, first_serial(random_)),
+      tokens_(options.tokens, raw(random_.id<Serial>())),
       checkpoint_(options.checkpoint),
       has_peers_(options.has_peers),
       actors_(kPartitions) {

@@ -88,7 +88,7 @@ void TokenTable::forget_below_floor(Session& session) {
 
 TokenTable::Found TokenTable::check(const Token& token, std::uint32_t fingerprint, bool confirmed) {
   // This start knows every serial that it issued. Another life may know more about the others.
-  const bool certain = confirmed || issued_now(token.serial);
+  const bool certain = confirmed || serials_.issued(token.serial);
   const auto at = sessions_.find(token.serial);
   if (at == sessions_.end()) return {certain ? TokenStatus::expired : TokenStatus::doubtful};
   Session& session = at->second;
@@ -125,7 +125,7 @@ void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) 
 }
 
 Serial TokenTable::issue() {
-  const Serial serial{raw(first_) + issued_++};
+  const Serial serial = serials_.issue();
   QUIPU_CHECK(!sessions_.contains(serial), "a serial is issued once", serial);
   Session& session = obtain(serial);
   mark_dirty(session, 0);

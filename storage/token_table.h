@@ -11,10 +11,8 @@
 //   1. A number is noted at most once, and never after its floor passed it.
 //   2. A session is held whole or not at all. If it had forgotten some of its numbers, they
 //      would pass for new. So dropping a session is recorded, too.
-//   3. A serial is issued once, by all lives of all stores. Each start counts from a random
-//      64-bit number of its own, so a disk that came back from an old copy does not reuse the
-//      serials of its other life. The number also shows which serials this start has issued:
-//      if it does not hold one of these, it has dropped it.
+//   3. A serial is issued once, by all lives of all stores (serials.h). If this start has issued
+//      one that it does not hold, it has dropped it.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +21,7 @@
 #include <vector>
 
 #include "protocol/state.h"
+#include "storage/serials.h"
 #include "storage/store.h"
 
 namespace quipu {
@@ -44,8 +43,8 @@ enum class TokenStatus : std::uint8_t {
 
 class TokenTable {
  public:
-  // `first`: this start's first serial, drawn at random.
-  TokenTable(TokenLimits limits, Serial first) : limits_(limits), first_(first) {}
+  // `key`: of this start's serials, drawn at random.
+  TokenTable(TokenLimits limits, std::uint64_t key) : limits_(limits), serials_(key) {}
 
   struct Found {
     TokenStatus status;
@@ -93,7 +92,6 @@ class TokenTable {
     std::list<Serial>::iterator use;
   };
 
-  [[nodiscard]] bool issued_now(Serial serial) const { return raw(serial) - raw(first_) < issued_; }
   Session& obtain(Serial serial);
   void mark_open(Session& session);
   void mark_dirty(Session& session, std::uint8_t lane);
@@ -107,8 +105,7 @@ class TokenTable {
   std::size_t put_lanes(Session& session, Batch& batch);
 
   TokenLimits limits_;
-  Serial first_;
-  std::uint64_t issued_ = 0;                      // serials issued by this start, from first_ on
+  Serials serials_;
   std::unordered_map<Serial, Session> sessions_;  // never iterated: see by_use_
   std::list<Serial> by_use_;                      // least recently used first
   std::vector<Serial> open_;

@@ -15,8 +15,16 @@ constexpr bool kConfirmed = true;
 constexpr bool kUnconfirmed = false;
 constexpr std::uint32_t kPrint = 77;  // of some change's arguments
 
-Token token(std::uint64_t serial, std::uint64_t number, std::uint64_t floor = 0) {
-  return {StoreId{1}, Serial{serial}, number, floor};
+// Of start 0 the first ones are 1, 2, …, of start 1 they are 10'001, 10'002, …
+Serial serial(std::uint64_t which) {
+  Serials of_start(which / 10'000);
+  Serial last{};
+  for (std::uint64_t i = 0; i < which % 10'000; ++i) last = of_start.issue();
+  return last;
+}
+
+Token token(std::uint64_t of, std::uint64_t number, std::uint64_t floor = 0) {
+  return {StoreId{1}, serial(of), number, floor};
 }
 
 TokenEntry entry(std::uint64_t number, std::uint8_t lane = 0, Code code = Code::ok) {
@@ -65,7 +73,7 @@ struct Disk {
 // ---- what a retry meets ----
 
 TEST(TokenTable, answers_a_retry_with_the_first_outcome_and_its_record) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   use(tokens, token(1, 5), 0, Commit{42});
   const TokenTable::Found again = tokens.check(token(1, 5), kPrint, kConfirmed);
@@ -75,7 +83,7 @@ TEST(TokenTable, answers_a_retry_with_the_first_outcome_and_its_record) {
 }
 
 TEST(TokenTable, replays_a_final_refusal) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   ASSERT_EQ(check(tokens, token(1, 1)), TokenStatus::fresh);
   tokens.note(token(1, 1), entry(1, 0, Code::out_of_range), Commit{1});
@@ -85,7 +93,7 @@ TEST(TokenTable, replays_a_final_refusal) {
 }
 
 TEST(TokenTable, refuses_a_number_used_with_other_arguments) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   use(tokens, token(1, 1));
   EXPECT_EQ(check(tokens, token(1, 1), kPrint + 1), TokenStatus::reused);
@@ -93,7 +101,7 @@ TEST(TokenTable, refuses_a_number_used_with_other_arguments) {
 }
 
 TEST(TokenTable, knows_nothing_below_the_floor) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   use(tokens, token(1, 1));
   use(tokens, token(1, 2));
@@ -104,7 +112,7 @@ TEST(TokenTable, knows_nothing_below_the_floor) {
 }
 
 TEST(TokenTable, never_applies_what_lies_below_the_floor_even_if_it_never_came) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   use(tokens, token(1, 9, /*floor=*/9));
   EXPECT_EQ(check(tokens, token(1, 4)), TokenStatus::expired);
@@ -112,7 +120,7 @@ TEST(TokenTable, never_applies_what_lies_below_the_floor_even_if_it_never_came) 
 }
 
 TEST(TokenTable, takes_a_floor_above_the_number_as_that_number) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   use(tokens, token(1, 5, /*floor=*/1000));
   EXPECT_EQ(check(tokens, token(1, 5, 1000)), TokenStatus::duplicate);
@@ -120,7 +128,7 @@ TEST(TokenTable, takes_a_floor_above_the_number_as_that_number) {
 }
 
 TEST(TokenTable, never_lowers_a_floor) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   use(tokens, token(1, 5, /*floor=*/5));
   use(tokens, token(1, 6, /*floor=*/2));
@@ -128,12 +136,12 @@ TEST(TokenTable, never_lowers_a_floor) {
 }
 
 TEST(TokenTable, does_not_know_a_serial_that_it_never_issued) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   EXPECT_EQ(check(tokens, token(1, 1)), TokenStatus::expired);
 }
 
 TEST(TokenTable, takes_as_many_numbers_above_the_floor_as_its_window) {
-  TokenTable tokens({.window = 4, .sessions = 8}, Serial{1});
+  TokenTable tokens({.window = 4, .sessions = 8}, 0);
   (void)tokens.issue();
   const struct {
     Token asked;
@@ -156,7 +164,7 @@ TEST(TokenTable, takes_as_many_numbers_above_the_floor_as_its_window) {
 }
 
 TEST(TokenTable, takes_numbers_in_any_order) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   for (const std::uint64_t number : {7, 3, 9, 1, 8}) use(tokens, token(1, number));
   for (const std::uint64_t number : {1, 3, 7, 8, 9}) {
@@ -172,12 +180,12 @@ TEST(TokenTable, takes_numbers_in_any_order) {
 TEST(TokenTable, doubts_after_a_start_what_it_does_not_hold_until_the_store_is_confirmed) {
   Disk disk;
   {
-    TokenTable before({}, Serial{1});
+    TokenTable before({}, 0);
     (void)before.issue();
     use(before, token(1, 3, /*floor=*/2));
     disk.seal(before, Commit{1});
   }
-  TokenTable after({}, Serial{1001});
+  TokenTable after({}, 1);
   disk.load_into(after);
   EXPECT_EQ(check(after, token(1, 4), kPrint, kUnconfirmed), TokenStatus::doubtful);
   EXPECT_EQ(check(after, token(9, 1), kPrint, kUnconfirmed), TokenStatus::doubtful)
@@ -187,8 +195,8 @@ TEST(TokenTable, doubts_after_a_start_what_it_does_not_hold_until_the_store_is_c
   EXPECT_EQ(check(after, token(1, 3), kPrint + 1, kUnconfirmed), TokenStatus::reused);
   EXPECT_EQ(check(after, token(1, 1), kPrint, kUnconfirmed), TokenStatus::expired);
   // And so it does with a session of this start.
-  EXPECT_EQ(after.issue(), Serial{1001});
-  EXPECT_EQ(check(after, token(1001, 1), kPrint, kUnconfirmed), TokenStatus::fresh);
+  EXPECT_EQ(after.issue(), serial(10'001));
+  EXPECT_EQ(check(after, token(10'001, 1), kPrint, kUnconfirmed), TokenStatus::fresh);
   // Once confirmed, what it does not hold was never applied.
   EXPECT_EQ(check(after, token(1, 4), kPrint, kConfirmed), TokenStatus::fresh);
   EXPECT_EQ(check(after, token(9, 1), kPrint, kConfirmed), TokenStatus::expired);
@@ -199,31 +207,32 @@ TEST(TokenTable, doubts_after_a_start_what_it_does_not_hold_until_the_store_is_c
 TEST(TokenTable, never_takes_a_serial_of_its_other_life_for_its_own) {
   Disk copy;
   {
-    TokenTable before({}, Serial{1});
-    use(before, token(raw(before.issue()), 1));
+    TokenTable before({}, 0);
+    (void)before.issue();
+    use(before, token(1, 1));
     copy.seal(before, Commit{1});
   }
-  TokenTable lost({}, Serial{1001});
+  TokenTable lost({}, 1);
   copy.load_into(lost);
-  const std::uint64_t theirs = raw(lost.issue());
-  use(lost, token(theirs, 1));
+  const Serial theirs = lost.issue();
+  use(lost, token(10'001, 1));
 
-  TokenTable restored({}, Serial{5001});
+  TokenTable restored({}, 5);
   copy.load_into(restored);
-  EXPECT_NE(restored.issue(), Serial{theirs});
-  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kUnconfirmed), TokenStatus::doubtful);
-  EXPECT_EQ(check(restored, token(theirs, 2), kPrint, kUnconfirmed), TokenStatus::doubtful);
-  EXPECT_EQ(check(restored, token(theirs, 1), kPrint, kConfirmed), TokenStatus::expired);
+  EXPECT_NE(restored.issue(), theirs);
+  EXPECT_EQ(check(restored, token(10'001, 1), kPrint, kUnconfirmed), TokenStatus::doubtful);
+  EXPECT_EQ(check(restored, token(10'001, 2), kPrint, kUnconfirmed), TokenStatus::doubtful);
+  EXPECT_EQ(check(restored, token(10'001, 1), kPrint, kConfirmed), TokenStatus::expired);
 }
 
 TEST(TokenTable, knows_what_became_of_each_serial_of_this_start_though_unconfirmed) {
-  TokenTable tokens({.window = 16, .sessions = 1}, Serial{7});
-  EXPECT_EQ(tokens.issue(), Serial{7});
+  TokenTable tokens({.window = 16, .sessions = 1}, 0);
+  EXPECT_EQ(tokens.issue(), serial(1));
   (void)tokens.take_open(Commit{1});
-  EXPECT_EQ(tokens.issue(), Serial{8});  // drops 7
-  EXPECT_EQ(check(tokens, token(7, 1), kPrint, kUnconfirmed), TokenStatus::expired);
-  EXPECT_EQ(check(tokens, token(8, 1), kPrint, kUnconfirmed), TokenStatus::fresh);
-  for (const std::uint64_t never : {6, 9, 1'000'000}) {  // as far as this start knows
+  EXPECT_EQ(tokens.issue(), serial(2));  // drops 1
+  EXPECT_EQ(check(tokens, token(1, 1), kPrint, kUnconfirmed), TokenStatus::expired);
+  EXPECT_EQ(check(tokens, token(2, 1), kPrint, kUnconfirmed), TokenStatus::fresh);
+  for (const std::uint64_t never : {0, 3, 10'001}) {  // as far as this start knows
     EXPECT_EQ(check(tokens, token(never, 1), kPrint, kUnconfirmed), TokenStatus::doubtful) << never;
     EXPECT_EQ(check(tokens, token(never, 1), kPrint, kConfirmed), TokenStatus::expired) << never;
   }
@@ -232,7 +241,7 @@ TEST(TokenTable, knows_what_became_of_each_serial_of_this_start_though_unconfirm
 // ---- sessions are bounded ----
 
 TEST(TokenTable, drops_the_session_least_recently_used) {
-  TokenTable tokens({.window = 16, .sessions = 3}, Serial{1});
+  TokenTable tokens({.window = 16, .sessions = 3}, 0);
   for (const std::uint64_t serial : {1, 2, 3}) {
     (void)tokens.issue();
     use(tokens, token(serial, 1));
@@ -248,7 +257,7 @@ TEST(TokenTable, drops_the_session_least_recently_used) {
 }
 
 TEST(TokenTable, drops_no_session_whose_note_is_not_sealed_and_catches_up_later) {
-  TokenTable tokens({.window = 16, .sessions = 2}, Serial{1});
+  TokenTable tokens({.window = 16, .sessions = 2}, 0);
   for (std::uint64_t serial = 1; serial <= 10; ++serial) {
     (void)tokens.issue();
     use(tokens, token(serial, 1));
@@ -278,7 +287,7 @@ TEST(TokenTable, never_brings_a_dropped_session_back_by_a_restart) {
   for (const auto& row : cases) {
     Disk disk;
     {
-      TokenTable before({.window = 16, .sessions = 1}, Serial{1});
+      TokenTable before({.window = 16, .sessions = 1}, 0);
       (void)before.issue();
       use(before, token(1, 1), /*lane=*/5, Commit{1});
       disk.seal(before, Commit{1});
@@ -294,7 +303,7 @@ TEST(TokenTable, never_brings_a_dropped_session_back_by_a_restart) {
       if (row.cut) disk.journal.clear();
       EXPECT_EQ(check(before, token(1, 1)), TokenStatus::expired) << row.story;
     }
-    TokenTable after({.window = 16, .sessions = 8}, Serial{1001});
+    TokenTable after({.window = 16, .sessions = 8}, 1);
     disk.load_into(after);
     for (const std::uint64_t number : {1, 2, 3}) {
       EXPECT_EQ(check(after, token(1, number)), TokenStatus::expired)
@@ -307,14 +316,14 @@ TEST(TokenTable, never_brings_a_dropped_session_back_by_a_restart) {
 TEST(TokenTable, drops_a_session_of_an_earlier_start_from_the_disk_too) {
   Disk disk;
   {
-    TokenTable first({.window = 16, .sessions = 1}, Serial{1});
+    TokenTable first({.window = 16, .sessions = 1}, 0);
     (void)first.issue();
     use(first, token(1, 1), /*lane=*/5, Commit{1});
     disk.checkpoint(first, Commit{1});
     disk.journal.clear();
   }
   {
-    TokenTable second({.window = 16, .sessions = 1}, Serial{1001});
+    TokenTable second({.window = 16, .sessions = 1}, 1);
     disk.load_into(second);
     use(second, token(1, 2), /*lane=*/6, Commit{2});
     disk.seal(second, Commit{2});
@@ -322,7 +331,7 @@ TEST(TokenTable, drops_a_session_of_an_earlier_start_from_the_disk_too) {
     disk.checkpoint(second, Commit{3});
     disk.journal.clear();
   }
-  TokenTable third({.window = 16, .sessions = 8}, Serial{2001});
+  TokenTable third({.window = 16, .sessions = 8}, 2);
   disk.load_into(third);
   EXPECT_EQ(third.sessions(), 1u);
   EXPECT_EQ(check(third, token(1, 2)), TokenStatus::expired);
@@ -331,7 +340,7 @@ TEST(TokenTable, drops_a_session_of_an_earlier_start_from_the_disk_too) {
 TEST(TokenTable, loads_more_sessions_than_it_may_hold_whole_and_sheds_them_with_the_next) {
   Disk disk;
   {
-    TokenTable before({.window = 16, .sessions = 10}, Serial{1});
+    TokenTable before({.window = 16, .sessions = 10}, 0);
     for (std::uint64_t serial = 1; serial <= 5; ++serial) {
       (void)before.issue();
       use(before, token(serial, 1));
@@ -341,7 +350,7 @@ TEST(TokenTable, loads_more_sessions_than_it_may_hold_whole_and_sheds_them_with_
       use(before, token(serial, 2), 1, Commit{2});
     disk.seal(before, Commit{2});
   }
-  TokenTable after({.window = 16, .sessions = 2}, Serial{1001});  // the setting was lowered
+  TokenTable after({.window = 16, .sessions = 2}, 1);  // the setting was lowered
   disk.load_into(after);
   for (std::uint64_t serial = 1; serial <= 5; ++serial) {
     EXPECT_EQ(check(after, token(serial, 1)), TokenStatus::duplicate) << serial;
@@ -354,24 +363,24 @@ TEST(TokenTable, loads_more_sessions_than_it_may_hold_whole_and_sheds_them_with_
 // ---- records and rest ----
 
 TEST(TokenTable, records_only_what_was_noted_since_the_last_seal) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   EXPECT_FALSE(tokens.has_open());
   (void)tokens.issue();
   EXPECT_TRUE(tokens.has_open());
-  EXPECT_EQ(tokens.take_open(Commit{1}), (std::vector<TokenRecord>{{Serial{1}, 0, {}}}));
+  EXPECT_EQ(tokens.take_open(Commit{1}), (std::vector<TokenRecord>{{serial(1), 0, {}}}));
   EXPECT_FALSE(tokens.has_open());
 
   use(tokens, token(1, 1), 3, Commit{2});
   use(tokens, token(1, 2), 4, Commit{2});
   EXPECT_EQ(tokens.take_open(Commit{2}),
-            (std::vector<TokenRecord>{{Serial{1}, 0, {entry(1, 3), entry(2, 4)}}}));
+            (std::vector<TokenRecord>{{serial(1), 0, {entry(1, 3), entry(2, 4)}}}));
   use(tokens, token(1, 3, /*floor=*/2), 3, Commit{3});
-  EXPECT_EQ(tokens.take_open(Commit{3}), (std::vector<TokenRecord>{{Serial{1}, 2, {entry(3, 3)}}}));
+  EXPECT_EQ(tokens.take_open(Commit{3}), (std::vector<TokenRecord>{{serial(1), 2, {entry(3, 3)}}}));
   EXPECT_EQ(tokens.take_open(Commit{4}), std::vector<TokenRecord>{});
 }
 
 TEST(TokenTable, keeps_a_number_in_the_lane_where_it_was_applied) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   Disk disk;
   (void)tokens.issue();
   use(tokens, token(1, 1), 3);
@@ -381,15 +390,15 @@ TEST(TokenTable, keeps_a_number_in_the_lane_where_it_was_applied) {
 
   std::vector<TokenRecord> at_rest;
   for (const auto& [key, value] : disk.lanes) at_rest.push_back(*decode_token_record(key, value));
-  EXPECT_EQ(at_rest, (std::vector<TokenRecord>{{Serial{1}, 0, {}},  // lane 0: that it was issued
-                                               {Serial{1}, 0, {entry(1, 3), entry(3, 3)}},
-                                               {Serial{1}, 0, {entry(2, 63)}}}));
+  EXPECT_EQ(at_rest, (std::vector<TokenRecord>{{serial(1), 0, {}},  // lane 0: that it was issued
+                                               {serial(1), 0, {entry(1, 3), entry(3, 3)}},
+                                               {serial(1), 0, {entry(2, 63)}}}));
 }
 
 TEST(TokenTable, survives_a_restart_at_rest_alone) {
   Disk disk;
   {
-    TokenTable before({}, Serial{1});
+    TokenTable before({}, 0);
     (void)before.issue();
     (void)before.issue();
     use(before, token(1, 1), 3);
@@ -399,7 +408,7 @@ TEST(TokenTable, survives_a_restart_at_rest_alone) {
     disk.checkpoint(before, Commit{2});
     disk.journal.clear();
   }
-  TokenTable after({}, Serial{1001});
+  TokenTable after({}, 1);
   disk.load_into(after);
   EXPECT_EQ(check(after, token(1, 1)), TokenStatus::expired);
   EXPECT_EQ(check(after, token(1, 2)), TokenStatus::expired);
@@ -409,7 +418,7 @@ TEST(TokenTable, survives_a_restart_at_rest_alone) {
 }
 
 TEST(TokenTable, deletes_at_rest_the_lanes_that_a_floor_emptied) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   Disk disk;
   (void)tokens.issue();
   for (std::uint8_t lane = 1; lane < kLanes; ++lane) use(tokens, token(1, lane), lane);
@@ -423,14 +432,14 @@ TEST(TokenTable, deletes_at_rest_the_lanes_that_a_floor_emptied) {
 // A refused change raises the floor, too, and leaves no entry that shows it.
 TEST(TokenTable, keeps_at_rest_a_floor_that_no_entry_shows) {
   Disk disk;
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   (void)tokens.issue();
   use(tokens, token(1, 1), 3);
   disk.checkpoint(tokens, Commit{1});
   ASSERT_EQ(check(tokens, token(1, 5, 5)), TokenStatus::fresh);  // and is then not noted
   disk.checkpoint(tokens, Commit{2});
   disk.journal.clear();
-  TokenTable again({}, Serial{100});
+  TokenTable again({}, 1);
   disk.load_into(again);
   for (std::uint64_t number = 1; number < 5; ++number)
     EXPECT_EQ(check(again, token(1, number)), TokenStatus::expired) << number;
@@ -438,7 +447,7 @@ TEST(TokenTable, keeps_at_rest_a_floor_that_no_entry_shows) {
 }
 
 TEST(TokenTable, puts_about_as_much_at_a_time_as_it_is_told) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   for (std::uint64_t serial = 1; serial <= 1000; ++serial) (void)tokens.issue();
   (void)tokens.take_open(Commit{1});
   std::size_t calls = 0, puts = 0;
@@ -454,7 +463,7 @@ TEST(TokenTable, puts_about_as_much_at_a_time_as_it_is_told) {
 
 // Or the journal would grow for as long as there is traffic.
 TEST(TokenTable, ends_a_checkpoint_although_every_session_is_in_use_meanwhile) {
-  TokenTable tokens({}, Serial{1});
+  TokenTable tokens({}, 0);
   for (std::uint64_t serial = 1; serial <= 20; ++serial) (void)tokens.issue();
   std::uint64_t number = 0;
   std::size_t calls = 0;

@@ -1,0 +1,35 @@
+// serials.h: the serials that one start of a store issues to sessions.
+//
+// They are numbers from 1 to 2^62 in an order that only the key tells: the n-th is a permutation of
+// n, by a Feistel network (Luby and Rackoff 1988). So a client that has a serial cannot guess those
+// of others, and use up their numbers. And the key shows which serials this start has issued.
+//
+// Starts have keys of their own, drawn at random. So a disk that came back from an old copy does
+// not reuse the serials of its other life.
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/ids.h"
+#include "protocol/keyed_hash.h"
+
+namespace quipu {
+
+class Serials {
+ public:
+  explicit Serials(std::uint64_t key) : key_(HashKey{key}) {}
+
+  [[nodiscard]] Serial issue();
+  [[nodiscard]] bool issued(Serial serial) const;
+
+ private:
+  struct Halves {  // 31 bits each
+    std::uint64_t left, right;
+  };
+  [[nodiscard]] std::uint64_t mix(std::uint64_t half, int round) const;
+
+  const HashKey key_;
+  std::uint64_t issued_ = 0;  // how many
+};
+
+}  // namespace quipu
