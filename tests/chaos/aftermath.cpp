@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 
-#include "tests/chaos/workload.h"
 #include "tests/node/eventually.h"
 
 namespace quipu::chaos {
@@ -54,20 +53,20 @@ std::string what_is_listed(Client& client, std::string_view prefix) {
 
 }  // namespace
 
-Aftermath read_everywhere(const std::vector<std::string>& nodes,
-                          const std::vector<std::string>& keys, const Recorder& recorder,
-                          std::chrono::seconds patience) {
+Aftermath read_everywhere(const Nodes& nodes, const std::vector<std::string>& keys,
+                          const Recorder& recorder, std::chrono::seconds patience) {
   Aftermath result;
   result.keys = keys.size();
   std::vector<std::unique_ptr<Client>> clients;
-  for (const std::string& node : nodes) clients.push_back(connect_to({node}, 0));
+  for (const std::string& node : nodes.addresses)
+    clients.push_back(connect_to({{node}, nodes.tls}, 0));
   const Time began = recorder.now();
   std::vector<std::string> open = keys;
   for (int round = 1; !open.empty(); ++round) {
     const bool last = round >= 2 && recorder.now() - began > patience;
     std::vector<std::unique_ptr<Sweep>> sweeps;
     sweeps.push_back(std::make_unique<Sweep>(*clients[0], 1, ReadLevel::strong, open, recorder));
-    for (std::size_t node = 0; node < nodes.size(); ++node) {
+    for (std::size_t node = 0; node < nodes.addresses.size(); ++node) {
       sweeps.push_back(std::make_unique<Sweep>(*clients[node], static_cast<int>(node) + 1,
                                                ReadLevel::local, open, recorder));
     }
@@ -93,15 +92,16 @@ Aftermath read_everywhere(const std::vector<std::string>& nodes,
   return result;
 }
 
-std::string await_empty_lists(const std::vector<std::string>& nodes, std::string_view prefix,
+std::string await_empty_lists(const Nodes& nodes, std::string_view prefix,
                               std::chrono::seconds patience) {
   std::vector<std::unique_ptr<Client>> clients;
-  for (const std::string& node : nodes) clients.push_back(connect_to({node}, 0));
+  for (const std::string& node : nodes.addresses)
+    clients.push_back(connect_to({{node}, nodes.tls}, 0));
   std::string left;
   static_cast<void>(test::eventually(
       [&] {
         left.clear();
-        for (std::size_t node = 0; node < nodes.size(); ++node) {
+        for (std::size_t node = 0; node < nodes.addresses.size(); ++node) {
           const std::string listed = what_is_listed(*clients[node], prefix);
           if (!listed.empty()) left += " n" + std::to_string(node + 1) + ": " + listed;
         }

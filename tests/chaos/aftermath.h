@@ -9,6 +9,7 @@
 
 #include "tests/chaos/history.h"
 #include "tests/chaos/recorder.h"
+#include "tests/chaos/workload.h"
 
 namespace quipu::chaos {
 
@@ -22,13 +23,12 @@ struct Aftermath {
 
 // A key agrees if the local reads on all nodes are complete and equal to a strong one.
 // Gives up after `patience`, at least two rounds; then the reads show what differs.
-[[nodiscard]] Aftermath read_everywhere(const std::vector<std::string>& nodes,
-                                        const std::vector<std::string>& keys,
+[[nodiscard]] Aftermath read_everywhere(const Nodes& nodes, const std::vector<std::string>& keys,
                                         const Recorder& recorder, std::chrono::seconds patience);
 
 // Until no node lists a counter with that prefix. Returns what the lists have, or why they cannot
 // be made, after `patience`. Empty: nothing is left.
-[[nodiscard]] std::string await_empty_lists(const std::vector<std::string>& nodes,
-                                            std::string_view prefix, std::chrono::seconds patience);
+[[nodiscard]] std::string await_empty_lists(const Nodes& nodes, std::string_view prefix,
+                                            std::chrono::seconds patience);
 
 }  // namespace quipu::chaos

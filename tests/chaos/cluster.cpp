@@ -49,13 +49,13 @@ bool stands_still(pid_t pid) {
 
 }  // namespace
 
-Cluster::Cluster(Programs programs, std::size_t reactors, std::filesystem::path directory,
+Cluster::Cluster(Programs programs, const Options& options, std::filesystem::path directory,
                  Network& network, std::vector<Disk>& disks)
     : programs_(std::move(programs)),
       directory_(std::move(directory)),
       network_(network),
       disks_(disks) {
-  write_settings(reactors);
+  write_settings(options);
   for (std::size_t node = 0; node < kNodes; ++node) set_clock(node, {});
 }
 
@@ -63,7 +63,15 @@ Cluster::~Cluster() {
   for (std::size_t node = 0; node < kNodes; ++node) kill(node);
 }
 
-void Cluster::write_settings(std::size_t reactors) const {
+void Cluster::write_settings(const Options& options) const {
+  const ProtectionFiles& files = options.protection;
+  std::string secret, tls;
+  if (!files.secret.empty()) {
+    secret = "secret_file = \"" + files.secret + "\"\n";
+    // The Redis clients of the load speak plain text.
+    tls = "[tls]\ncertificate = \"" + files.certificate + "\"\nkey = \"" + files.key +
+          "\"\n[client]\nplaintext = \"allow\"\n";
+  }
   std::string members;
   for (std::size_t node = 0; node < kNodes; ++node) {
     const Network::Addresses at = network_.dialed(node);
@@ -72,8 +80,9 @@ void Cluster::write_settings(std::size_t reactors) const {
   }
   for (std::size_t node = 0; node < kNodes; ++node) {
     const Network::Addresses at = network_.listened(node);
-    std::ofstream(settings(node)) << "[cluster]\nname = \"chaos\"\nreactors = " << reactors
-                                  << "\nmembers = [\n"
+    std::ofstream(settings(node)) << "[cluster]\nname = \"chaos\"\nreactors = " << options.reactors
+                                  << '\n'
+                                  << secret << "members = [\n"
                                   << members << "]\n[node]\nname = \"" << name_of(node)
                                   << "\"\ndata_directory = \"" << disks_[node].data().string()
                                   << "\"\nclient_address = \"" << at.client
@@ -81,7 +90,8 @@ void Cluster::write_settings(std::size_t reactors) const {
                                   << "\"\ninsecure = true\n"
                                   // Small, so that a run of minutes has many checkpoints.
                                   << "checkpoint_bytes = 262144\n"
-                                  << "drain_delay_ms = 200\n";
+                                  << "drain_delay_ms = 200\n"
+                                  << tls;
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include "tests/chaos/disk.h"
 #include "tests/chaos/network.h"
+#include "tests/chaos/strangers.h"
 
 namespace quipu::chaos {
 
@@ -30,8 +31,12 @@ struct Programs {
 
 class Cluster {
  public:
-  // The arguments must outlive it. Each node has this many reactors. Starts nothing yet.
-  Cluster(Programs programs, std::size_t reactors, std::filesystem::path directory,
+  struct Options {
+    std::size_t reactors = 1;  // of each node
+    ProtectionFiles protection{};
+  };
+  // The arguments must outlive it. Starts nothing yet.
+  Cluster(Programs programs, const Options& options, std::filesystem::path directory,
           Network& network, std::vector<Disk>& disks);
   ~Cluster();
   Cluster(const Cluster&) = delete;
@@ -83,7 +88,7 @@ class Cluster {
     bool paused = false;
     std::size_t log_begin = 0;  // of its current life, or its last
   };
-  void write_settings(std::size_t reactors) const;
+  void write_settings(const Options& options) const;
   [[nodiscard]] std::filesystem::path log(std::size_t node) const;
   [[nodiscard]] std::filesystem::path settings(std::size_t node) const;
   [[nodiscard]] std::filesystem::path sync_switch(std::size_t node) const;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <random>
 #include <set>
 
@@ -34,7 +35,8 @@ volatile std::sig_atomic_t interrupted = 0;
 struct Arguments {
   double minutes = 3;
   std::uint64_t seed = 0;
-  std::size_t reactors = 0;  // 0: one or two, as the seed says
+  std::size_t reactors = 0;                                       // 0: one or two, as the seed says
+  enum class Tls : std::uint8_t { any, no, yes } tls = Tls::any;  // any: as the seed says
   std::string nemesis = "mixed";
   std::string directory = "chaos-runs";
   unsigned kinds = 15;
@@ -139,12 +141,20 @@ Programs programs(const Arguments& arguments) {
           arguments.lying_syncs};
 }
 
-std::vector<std::string> client_addresses(const Network& network) {
-  std::vector<std::string> addresses;
+Nodes nodes_of(const Network& network, const ProtectionFiles& protection) {
+  Nodes nodes{.addresses = {}, .tls = {.ca = protection.ca}};
+  for (std::size_t node = 0; node < kNodes; ++node)
+    nodes.addresses.push_back(network.dialed(node).client);
+  return nodes;
+}
+
+ProtectionFiles protect(const Network& network, const fs::path& directory) {
+  std::vector<std::string> hosts;
   for (std::size_t node = 0; node < kNodes; ++node) {
-    addresses.push_back(network.dialed(node).client);
+    const std::string address = network.dialed(node).client;
+    hosts.push_back(address.substr(0, address.rfind(':')));
   }
-  return addresses;
+  return write_protection(directory, hosts);
 }
 
 // ---- the run ----
@@ -211,9 +221,8 @@ std::vector<std::string> keys_of(const History& history) {
 }
 
 // Everything between the first process and the last. False: interrupted.
-bool wreck(const Arguments& arguments, const std::vector<Nemesis>& asked, Testbed& testbed,
-           Recorder& recorder, Run& run) {
-  const std::vector<std::string> nodes = client_addresses(testbed.network);
+bool wreck(const Arguments& arguments, const std::vector<Nemesis>& asked, const Nodes& nodes,
+           Testbed& testbed, Recorder& recorder, Run& run) {
   const std::vector<Nemesis> kinds = possible(asked, testbed, run);
   if (kinds.empty()) {
     testbed.cluster.find("this machine allows none of the faults that were asked for");
@@ -267,9 +276,11 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
   run.seed = arguments.seed;
   std::ostringstream command;
   run.reactors = arguments.reactors == 0 ? 1 + arguments.seed % 2 : arguments.reactors;
+  using enum Arguments::Tls;
+  run.tls = arguments.tls == any ? arguments.seed / 2 % 2 == 1 : arguments.tls == yes;
   command << "tests/chaos/run --minutes " << arguments.minutes << " --nemesis " << arguments.nemesis
           << " --seed " << arguments.seed << " --reactors " << run.reactors << " --kinds "
-          << arguments.kinds;
+          << arguments.kinds << " --tls " << (run.tls ? "yes" : "no");
   run.command = command.str();
   run.directory = fs::absolute(arguments.directory) /
                   (arguments.nemesis.substr(0, 40) + "-" + std::to_string(arguments.seed) + "-" +
@@ -285,10 +296,12 @@ int run(Arguments arguments, const std::vector<Nemesis>& kinds) {
   run.disks = no_loop.empty() ? "an ext4 filesystem on a loop device for each node"
                               : "plain directories: " + no_loop;
   if (network->one_port_each()) run.reactors = 1;
-  Cluster cluster(programs(arguments), run.reactors, run.directory, *network, disks);
-  Testbed testbed{*network, disks, cluster, no_loop};
+  const ProtectionFiles protection = run.tls ? protect(*network, run.directory) : ProtectionFiles{};
+  Cluster cluster(programs(arguments), {.reactors = run.reactors, .protection = protection},
+                  run.directory, *network, disks);
+  Testbed testbed{*network, disks, cluster, no_loop, run.tls};
   Recorder recorder;
-  if (!wreck(arguments, kinds, testbed, recorder, run)) {
+  if (!wreck(arguments, kinds, nodes_of(*network, protection), testbed, recorder, run)) {
     say("interrupted: everything is being removed");
     return 130;
   }
@@ -324,6 +337,11 @@ int main(int count, char** values) {
   app.add_option("--reactors", arguments.reactors,
                  "of each node, in network namespaces; 0: one or two, as the seed says")
       ->check(CLI::Range(0, 8));
+  using enum Arguments::Tls;
+  const std::map<std::string, Arguments::Tls> answers{{"any", any}, {"no", no}, {"yes", yes}};
+  app.add_option("--tls", arguments.tls,
+                 "the nodes have a certificate and a cluster secret; any: as the seed says")
+      ->transform(CLI::CheckedTransformer(answers));
   app.add_option("--kinds", arguments.kinds,
                  "percent of the load that goes to counters of other kinds than the sum")
       ->check(CLI::Range(0U, kMostOfOtherKinds));

@@ -13,6 +13,8 @@ std::string Nemesis::why_not(const Testbed& testbed) const {
       return testbed.network.why_undisturbed();
     case Needs::loop:
       return testbed.why_no_loop;
+    case Needs::tls:
+      return testbed.tls ? "" : "the nodes have no TLS in this run";
     default:
       return "";
   }

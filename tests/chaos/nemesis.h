@@ -26,6 +26,7 @@ struct Testbed {
   std::vector<Disk>& disks;
   Cluster& cluster;
   std::string why_no_loop;  // empty: the disks are filesystems of their own
+  bool tls;                 // the nodes' ports are protected
   // What a short run can afford.
   std::chrono::milliseconds longest{15'000};
   std::chrono::milliseconds longest_pause{60'000};
@@ -44,11 +45,11 @@ struct Nemesis {
   std::string_view name;
   enum class Family : std::uint8_t { process, network, disk } family;
   Loss loss = Loss::nothing;
-  enum class Needs : std::uint8_t { nothing, detour, loop } needs = Needs::nothing;
+  enum class Needs : std::uint8_t { nothing, detour, loop, tls } needs = Needs::nothing;
   std::string_view about;
   Strike (*make)(Testbed& testbed, Random& random);
 
-  // Empty: this machine allows it.
+  // Empty: this machine and this run allow it.
   [[nodiscard]] std::string why_not(const Testbed& testbed) const;
 };
 

@@ -1,7 +1,9 @@
-// network_faults.cpp: partitions; slow and lossy connections.
+// network_faults.cpp: partitions; slow and lossy connections; strangers.
+#include <memory>
 #include <utility>
 
 #include "tests/chaos/nemesis.h"
+#include "tests/chaos/strangers.h"
 
 namespace quipu::chaos {
 namespace {
@@ -96,6 +98,29 @@ Strike lose_answers(Testbed& testbed, Random& random) {
                  {.lost_in_100 = lost});
 }
 
+// They change nothing, so the checks of all operations are those that the cluster goes on.
+Strike strangers(Testbed& testbed, Random& random) {
+  const auto dialing = std::make_shared<std::unique_ptr<Strangers>>();
+  const std::vector<std::size_t> order = nodes_in_random_order(random);
+  return {.what = "with another secret, or a certificate of another CA, dial " + names(order),
+          .lasts = any_duration(testbed, random),
+          .begin =
+              [&testbed, dialing, order] {
+                std::vector<std::string> ports;
+                for (const std::size_t node : order)
+                  ports.push_back(testbed.network.dialed(node).peer);
+                *dialing = std::make_unique<Strangers>(std::move(ports));
+              },
+          .end =
+              [&testbed, dialing] {
+                (*dialing)->stop();
+                for (const std::string& port : (*dialing)->accepted())
+                  testbed.cluster.find("the peer port " + port + " accepted a stranger");
+                if ((*dialing)->refused() == 0)
+                  testbed.cluster.find("no peer port refused a stranger");
+              }};
+}
+
 }  // namespace
 
 std::vector<Nemesis> network_nemeses() {
@@ -110,6 +135,8 @@ std::vector<Nemesis> network_nemeses() {
       {"delay", network, kNone, detour, "all connections are slow", delay},
       {"drop-replies", network, kNone, detour, "answers are lost, and connections with them",
        lose_answers},
+      {"strangers", network, kNone, tls, "programs without the secret dial the peer ports",
+       strangers},
   };
 }
 

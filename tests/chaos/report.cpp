@@ -118,7 +118,8 @@ void write_report(const Run& run, const History& history, std::ostream& out) {
       << "         (repeats the faults and the operations, but not how real processes are "
          "scheduled)\n"
       << "nodes    five, of " << run.reactors << (run.reactors == 1 ? " reactor" : " reactors")
-      << " each\nnetwork  " << run.network << "\ndisks    " << run.disks << '\n'
+      << " each, " << (run.tls ? "with TLS and a cluster secret" : "without TLS") << "\nnetwork  "
+      << run.network << "\ndisks    " << run.disks << '\n'
       << format("load     %.0f s, %zu operations, %.0f a second\n", in_seconds(last),
                 history.adds.size() + history.reads.size(),
                 static_cast<double>(history.adds.size() + history.reads.size()) /

@@ -17,6 +17,7 @@ struct Run {
   std::string command;  // that repeats its faults and operations
   std::uint64_t seed = 0;
   std::size_t reactors = 1;
+  bool tls = false;
   std::string network;
   std::string disks;
   std::vector<std::pair<std::string, std::string>> skipped;  // kind, why

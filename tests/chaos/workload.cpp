@@ -41,10 +41,10 @@ struct Workload::RedisWorker {
   std::unique_ptr<test::RespPipeline> client{};
 };
 
-std::unique_ptr<Client> connect_to(const std::vector<std::string>& nodes, std::size_t preferred) {
-  std::vector<std::string> seeds = nodes;
+std::unique_ptr<Client> connect_to(const Nodes& nodes, std::size_t preferred) {
+  std::vector<std::string> seeds = nodes.addresses;
   std::rotate(seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(preferred), seeds.end());
-  auto client = Client::connect({.seeds = std::move(seeds)});
+  auto client = Client::connect({.seeds = std::move(seeds), .tls = nodes.tls});
   if (!client.ok()) throw std::runtime_error("no client: " + client.status().message());
   return std::move(*client);
 }
@@ -52,16 +52,16 @@ std::unique_ptr<Client> connect_to(const std::vector<std::string>& nodes, std::s
 Workload::Workload(Options options, Recorder& recorder)
     : options_(std::move(options)), recorder_(recorder) {
   Random random(options_.seed);
-  for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < options_.nodes.addresses.size(); ++i) {
     workers_.push_back(std::make_unique<Worker>(static_cast<int>(i) + 1,
                                                 connect_to(options_.nodes, i), random.split()));
   }
   for (const bool only_incr : {true, false}) {
     const std::size_t first = redis_.size();
-    const auto number = static_cast<int>(options_.nodes.size() + first + 1);
+    const auto number = static_cast<int>(options_.nodes.addresses.size() + first + 1);
     redis_.push_back(std::make_unique<RedisWorker>(number, random.split(), only_incr));
     redis_.back()->client =
-        std::make_unique<test::RespPipeline>(options_.nodes, first, options_.timeout);
+        std::make_unique<test::RespPipeline>(options_.nodes.addresses, first, options_.timeout);
   }
   if (options_.percent_of_other_kinds > 0) keys_.name_elements(find_elements(*workers_[0]->client));
   for (auto& worker : workers_) {

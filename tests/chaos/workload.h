@@ -30,10 +30,16 @@
 
 namespace quipu::chaos {
 
+// How clients reach the nodes.
+struct Nodes {
+  std::vector<std::string> addresses;
+  ClientTls tls{};  // of clients of the library
+};
+
 class Workload {
  public:
   struct Options {
-    std::vector<std::string> nodes;  // client addresses
+    Nodes nodes;
     std::uint64_t seed = 1;
     int operations_per_second = 600;  // all clients together
     std::chrono::milliseconds timeout{10'000};
@@ -92,7 +98,6 @@ class Workload {
 inline constexpr std::string_view kBriefPrefix = "brief:";
 
 // A client that prefers the node, and knows the others.
-[[nodiscard]] std::unique_ptr<Client> connect_to(const std::vector<std::string>& nodes,
-                                                 std::size_t preferred);
+[[nodiscard]] std::unique_ptr<Client> connect_to(const Nodes& nodes, std::size_t preferred);
 
 }  // namespace quipu::chaos
