@@ -131,6 +131,7 @@ TlsStream::Decrypted TlsStream::decrypt(std::span<const std::byte> ciphertext,
     std::size_t bytes = 0;
     const int result = SSL_read_ex(ssl_, room.data() + all.bytes, room.size() - all.bytes, &bytes);
     all.bytes += bytes;
+    if (result == 1 && input_.empty() && SSL_has_pending(ssl_) == 0) break;  // nothing is left
     if (result == 1) continue;
     const int error = SSL_get_error(ssl_, result);
     if (error == SSL_ERROR_WANT_READ) break;

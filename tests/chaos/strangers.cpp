@@ -1,6 +1,5 @@
 #include "tests/chaos/strangers.h"
 
-#include <asio/connect.hpp>
 #include <asio/io_context.hpp>
 #include <fstream>
 #include <stdexcept>
