@@ -140,6 +140,21 @@ TEST_F(SecretLinks, GetANewSecretInThreeReloadsWhileTheyCount) {
   EXPECT_FALSE(of_last.has("peer is up")) << of_last.text();
 }
 
+// Also while it runs.
+TEST_F(SecretLinks, AreClosedToAMemberWhoseSecretIsGone) {
+  const std::string next = new_secret();
+  const LogOf of_first(daemons_, 0), of_last(daemons_, 2);
+  for (const std::size_t node : {0, 1}) {
+    give(node, next);
+    reload(node);
+  }
+  for (const std::size_t peer : {1, 2})
+    EXPECT_TRUE(of_last.will_have("\"peer is down\" peer=n" + std::to_string(peer)));
+  EXPECT_TRUE(of_first.will_have(kNeedSecret));
+  EXPECT_TRUE(of_last.will_have(kNeedSecret));
+  EXPECT_TRUE(eventually([this] { return counts(daemons_, 0); }));
+}
+
 TEST_F(SecretLinks, AreNotMadeWithAMemberThatHasNone) {
   for (const std::size_t plain : {0, 2}) {
     const std::size_t other = 2 - plain;
