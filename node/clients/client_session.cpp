@@ -35,6 +35,7 @@ ClientSession::ClientSession(Channel channel, ClientId id, SessionsShared& share
     : channel_(std::move(channel)),
       watched_{channel_.socket().native_handle(), id},
       shared_(shared) {
+  if (channel_.tls() != nullptr) return;  // set before its handshake
   asio::error_code ignored;
   channel_.socket().set_option(tcp::no_delay(true), ignored);
   channel_.socket().set_option(tcp::socket::keep_alive(true), ignored);

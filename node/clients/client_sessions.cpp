@@ -123,10 +123,11 @@ void ClientSessions::set_tls(std::shared_ptr<const TlsContext> context) {
 // A handshake is not done here, and plain text may not be accepted from that address.
 SessionsShared::First ClientSessions::on_first(ClientSession& session, char first) {
   const bool tls = static_cast<std::uint8_t>(first) == kTlsFirstByte;
-  const bool plain =
-      encryption_->plaintext == Plaintext::allow ||
-      (encryption_->plaintext == Plaintext::loopback && is_loopback(session.address()));
-  if (!tls && plain) return SessionsShared::First::read;
+  const auto plain_may = [this, &session] {
+    return encryption_->plaintext == Plaintext::allow ||
+           (encryption_->plaintext == Plaintext::loopback && is_loopback(session.address()));
+  };
+  if (!tls && plain_may()) return SessionsShared::First::read;
   expect();
   tcp::socket socket = session.leave();
   if (!tls) {
