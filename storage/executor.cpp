@@ -56,7 +56,7 @@ Executor::Executor(Meta meta, ExecutorOptions options, Random random)
     : meta_(std::move(meta)),
       random_(random),
       map_(options.placement, options.memory),
-      tokens_(options.tokens, raw(random_.id<Serial>())),
+      tokens_(options.tokens, random_.next()),
       checkpoint_(options.checkpoint),
       has_peers_(options.has_peers),
       actors_(kPartitions) {

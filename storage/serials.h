@@ -1,8 +1,8 @@
 // serials.h: the serials that one start of a store issues to sessions.
 //
-// They are numbers from 1 to 2^62 in an order that only the key tells: the n-th is a permutation of
-// n, by a Feistel network (Luby and Rackoff 1988). So a client that has a serial cannot guess those
-// of others, and use up their numbers. And the key shows which serials this start has issued.
+// The n-th serial is a keyed permutation of n (a Feistel network; Luby and Rackoff 1988), from 1 to
+// 2^62. So a client cannot guess the serials of others and use up their numbers, and the key shows
+// which serials this start has issued. One thread at a time.
 //
 // Starts have keys of their own, drawn at random. So a disk that came back from an old copy does
 // not reuse the serials of its other life.

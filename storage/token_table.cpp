@@ -125,8 +125,10 @@ void TokenTable::note(const Token& token, const TokenEntry& entry, Commit open) 
 }
 
 Serial TokenTable::issue() {
-  const Serial serial = serials_.issue();
-  QUIPU_CHECK(!sessions_.contains(serial), "a serial is issued once", serial);
+  Serial serial{};
+  do {
+    serial = serials_.issue();
+  } while (sessions_.contains(serial));  // by an earlier start
   Session& session = obtain(serial);
   mark_dirty(session, 0);
   mark_open(session);

@@ -5,9 +5,9 @@
 // the store is recovered. Bounds: 64 connections, 5 s and 8 KiB for a request, and those of
 // admin_connections.h.
 //
-// With a certificate it speaks TLS 1.3 alone, by GnuTLS, which libmicrohttpd brings. A newer
-// certificate is for a second server on the same listening socket. The first one stops to accept,
-// and ends once its connections are done. So no connection is lost.
+// With a certificate it speaks TLS 1.3 alone, by GnuTLS, which libmicrohttpd brings. A new
+// certificate starts a second server on the same listening socket. The old server stops accepting,
+// and ends when its connections are done. So no connection is lost.
 #pragma once
 
 #include <functional>

@@ -168,7 +168,7 @@ void put_state(Families& to, const NodeState& state) {
   to.counter("quipu_reloads_refused_total", wrong, state.tls_refused, {{"file", "tls"}});
   for (const auto& [file, at] : state.expiries)
     to.gauge("quipu_tls_certificate_expiry_timestamp_seconds",
-             "When the first certificate of the file ends to be valid.",
+             "When the first certificate of the file expires.",
              number(static_cast<std::uint64_t>(at.time_since_epoch().count())), {{"file", file}});
   to.gauge("quipu_ready", "1 while the node serves and has its share of the counters.",
            state.ready ? 1 : 0);

@@ -15,6 +15,7 @@
 
 #include "node/api/figure_families.h"
 #include "node/base/entropy.h"
+#include "node/base/file_stamp.h"
 #include "node/base/start_thread.h"
 #include "node/base/ticker.h"
 #include "node/disk/data_directory.h"
@@ -29,8 +30,6 @@
 
 namespace quipu {
 namespace {
-
-constexpr std::chrono::seconds kLookAtFiles{10};
 
 // Reactors that reject each other would wait for each other for ever.
 Status check_room(const NodePlan& plan) {
@@ -350,6 +349,7 @@ Status Node::Impl::close(std::chrono::milliseconds patience) {
   const bool already = is_closed();
   if (!already) log_.info("closing");
   stop(patience);
+  if (handshakes_ != nullptr) handshakes_->stop();
   if (!already) log_.info("closed");
   Status failure;
   {

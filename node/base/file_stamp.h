@@ -1,6 +1,7 @@
 // file_stamp.h: shows whether a file was changed or replaced.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -12,6 +13,9 @@ struct FileStamp {
   std::int64_t seconds = 0, nanoseconds = 0;
   bool operator==(const FileStamp&) const = default;
 };
+
+// How often files that may change are looked at.
+inline constexpr std::chrono::seconds kLookAtFiles{10};
 
 // All zero: there is no such file.
 [[nodiscard]] FileStamp stamp_of(const std::string& path);

@@ -52,7 +52,11 @@ Status wait_usable(ClientThread& client, std::chrono::milliseconds timeout,
 
 Status unreachable(const Status& why) {
   if (why.code() == Code::unauthenticated)
-    return {why.code(), why.detail() + " (give --user and --secret-file)"};
+    return {why.code(), why.detail() + " (check --user and --secret-file)"};
+  // A node did answer, if the trouble is its certificate or ours.
+  if (why.detail().find("certificate") != std::string::npos ||
+      why.detail().find("TLS") != std::string::npos)
+    return {why.code(), why.detail() + " (check --ca, --certificate and the name in --node)"};
   return {why.code(), why.detail() + " (start quipud there, or name another node with --node)"};
 }
 

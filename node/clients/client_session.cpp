@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <asio/post.hpp>
+#include <cerrno>
 #include <utility>
 
 #include "node/net/address.h"
@@ -18,10 +19,6 @@ constexpr std::chrono::seconds kLinger{1};
 
 std::string in_seconds(std::chrono::milliseconds time) {
   return std::to_string(time.count() / 1000) + " s";
-}
-
-bool is_later(const asio::error_code& error) {
-  return error == asio::error::would_block || error == asio::error::try_again;
 }
 
 // Empty: there is none.
@@ -50,6 +47,12 @@ void ClientSession::go_on() {
       if (self->closed_ || self->must_wait()) return;
       if (!self->turn_over_) return self->go_on();  // turned out meanwhile
       self->take_turn(*self->left_over_);
+    });
+  }
+  if (channel_.over()) {
+    return asio::post(shared_.io, [self = shared_from_this()] {
+      self->going_on_ = false;
+      if (!self->closed_) self->on_readable();
     });
   }
   watch({.read = true, .write = watched_.interest.write});
@@ -113,7 +116,12 @@ bool ClientSession::leaves() {
   if (shared_.on_first == nullptr || channel_.tls() != nullptr || left_over_ != nullptr)
     return false;
   char first = 0;
-  if (::recv(descriptor(), &first, 1, MSG_PEEK) != 1) return false;  // the read will say why
+  const ssize_t peeked = ::recv(descriptor(), &first, 1, MSG_PEEK);
+  if (peeked < 0 && errno == EAGAIN) {
+    go_on();  // nothing may be read before its first byte was seen
+    return true;
+  }
+  if (peeked != 1) return false;  // the read will say why
   return shared_.on_first(*this, first) == SessionsShared::First::leave;
 }
 
@@ -173,8 +181,16 @@ void ClientSession::keep_left_over(ReadBuffer& in) {
     shared_.buffer = std::move(in);
     left_over_.reset();
   }
-  const std::size_t kept = protocol_ == nullptr ? 0 : protocol_->kept();
-  if (left_over_ == nullptr) return hold(kept);
+  const bool in_record = channel_.incomplete();
+  const std::size_t kept =
+      (protocol_ == nullptr ? 0 : protocol_->kept()) + (in_record ? kTlsRecord : 0);
+  if (left_over_ == nullptr) {
+    if (in_record && request_late_ == nullptr) {
+      request_since_ = NodeClock::now();
+      watch_request();
+    }
+    return hold(kept);
+  }
   if (!turn_over_) {
     // Ten thousand clients may each have sent a few bytes of a request.
     if (left_over_->buffered() < kTurnSize) left_over_->fit();
@@ -198,10 +214,12 @@ void ClientSession::watch_request() {
 
 void ClientSession::on_request_late() {
   request_late_.reset();
-  if (left_over_ == nullptr || turn_over_) return;
+  const bool unfinished = left_over_ != nullptr ? !turn_over_ : channel_.incomplete();
+  if (!unfinished) return;
   const Instant now = NodeClock::now();
   if (!going_on_) request_since_ = now;  // this node does not read
   if (now < request_since_ + shared_.limits.request) return watch_request();
+  if (protocol_ == nullptr) return close();  // not even its protocol is known
   evict({Code::protocol_error,
          "a request was begun and not finished in " + in_seconds(shared_.limits.request)});
 }

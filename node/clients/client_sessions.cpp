@@ -114,37 +114,48 @@ std::size_t ClientSessions::kill(const ClientFilter& which) {
 }
 
 void ClientSessions::set_tls(std::shared_ptr<const TlsContext> context) {
-  tls_ = std::move(context);
+  if (encryption_) encryption_->context = std::move(context);
+}
+
+void ClientSessions::encrypt_by(Encryption encryption) {
+  encryption_.emplace(std::move(encryption));
   shared_.on_first = [this](ClientSession& session, char first) {
     return on_first(session, first);
   };
 }
 
-// A handshake is not done here, and plain text may not be accepted from that address.
+// TLS goes to the handshakes. Plain text is served if the settings allow it from that address.
 SessionsShared::First ClientSessions::on_first(ClientSession& session, char first) {
   const bool tls = static_cast<std::uint8_t>(first) == kTlsFirstByte;
-  const auto plain_may = [this, &session] {
-    return encryption_->plaintext == Plaintext::allow ||
-           (encryption_->plaintext == Plaintext::loopback && is_loopback(session.address()));
-  };
-  if (!tls && plain_may()) return SessionsShared::First::read;
-  expect();
+  if (!tls && may_be_plain(session)) return SessionsShared::First::read;
+  --shared_.context.figures.received;
+  if (tls) expect();  // leave() counts the session off, and its socket comes back
   tcp::socket socket = session.leave();
-  if (!tls) {
-    --taken_;
+  if (tls) {
+    begin_handshake(std::move(socket));
+  } else {
     ++shared_.context.figures.plaintext_refused;
     rejected_.add(moved_to(shared_.io, std::move(socket)), only_tls());
-    return SessionsShared::First::leave;
   }
+  return SessionsShared::First::leave;
+}
+
+bool ClientSessions::may_be_plain(const ClientSession& session) const {
+  return encryption_->plaintext == Plaintext::allow ||
+         (encryption_->plaintext == Plaintext::loopback && is_loopback(session.address()));
+}
+
+void ClientSessions::begin_handshake(tcp::socket socket) {
   const auto done = [this](Result<SecuredSocket> result) {
     if (result.ok()) result->socket = moved_to(encryption_->sockets, std::move(result->socket));
     asio::post(shared_.io,
                [this, result = std::move(result)]() mutable { on_handshake(std::move(result)); });
   };
   ++handshakes_;
-  encryption_->handshakes.start(std::move(socket),
-                                {.context = tls_, .role = TlsStream::Role::accept, .done = done});
-  return SessionsShared::First::leave;
+  encryption_->handshakes.start(std::move(socket), {.context = encryption_->context,
+                                                    .role = TlsStream::Role::accept,
+                                                    .port = this,
+                                                    .done = done});
 }
 
 void ClientSessions::on_handshake(Result<SecuredSocket> result) {
@@ -152,6 +163,7 @@ void ClientSessions::on_handshake(Result<SecuredSocket> result) {
   ++(result.ok() ? figures.handshakes : figures.handshakes_failed);
   --handshakes_;
   if (!result.ok() && room_asked_ > 0) --room_asked_;
+  room_asked_ = std::min(room_asked_, handshakes_);
   if (!result.ok()) {
     --taken_;
     if (log_handshake_ != nullptr) log_handshake_(result.status());
@@ -172,7 +184,7 @@ bool ClientSessions::make_room() {
   if (!full()) return true;
   if (room_asked_ >= std::min(handshakes_, shared_.limits.rejected)) return false;
   ++room_asked_;
-  encryption_->handshakes.make_room();
+  encryption_->handshakes.make_room(this);
   return true;
 }
 

@@ -8,7 +8,9 @@
 
 #include <asio/ip/tcp.hpp>
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -44,7 +46,7 @@ class ClientSessions {
   [[nodiscard]] std::size_t taken() const { return taken_; }
   // Any thread: how many of them have not authenticated, and would make room for another one.
   [[nodiscard]] std::size_t strangers() const { return stranger_count_; }
-  // `socket` is non-blocking, of an io_context that nothing runs, and was expected. Beyond the
+  // The channel's socket is of an io_context that nothing runs, and was expected. Beyond the
   // limit, or without a core, the connection is rejected.
   void accept(Channel channel);
   // What encrypts the connections of clients. Before the first connection.
@@ -52,9 +54,10 @@ class ClientSessions {
     Handshakes& handshakes;
     asio::io_context& sockets;  // of accepted sockets
     Plaintext plaintext;
+    std::shared_ptr<const TlsContext> context;
   };
-  void encrypt_by(const Encryption& encryption) { encryption_.emplace(encryption); }
-  // For handshakes from now on. REQUIRES: encrypt_by() was called
+  void encrypt_by(Encryption encryption);
+  // For handshakes from now on, if connections are encrypted.
   void set_tls(std::shared_ptr<const TlsContext> context);
   // From now on. Ends the connections whose user, or whose secret, is gone.
   void set_users(std::shared_ptr<const Users> users);
@@ -93,6 +96,8 @@ class ClientSessions {
   void close_all();
 
  private:
+  [[nodiscard]] bool may_be_plain(const ClientSession& session) const;
+  void begin_handshake(asio::ip::tcp::socket socket);
   [[nodiscard]] bool make_room();
   [[nodiscard]] SessionsShared::First on_first(ClientSession& session, char first);
   void on_handshake(Result<SecuredSocket> result);
@@ -109,9 +114,8 @@ class ClientSessions {
   RespServer resp_;
   RejectedConnections rejected_;
   std::optional<Encryption> encryption_;  // none: TLS is off
-  std::shared_ptr<const TlsContext> tls_;
-  std::size_t handshakes_ = 0;  // under way, of connections to this port
-  std::size_t room_asked_ = 0;  // of these, how many will end to make room
+  std::size_t handshakes_ = 0;            // under way, of connections to this port
+  std::size_t room_asked_ = 0;            // of these, how many will end to make room
   Instant next_look_{};
   Refused log_refused_;
   std::function<void(const Status&)> log_handshake_;

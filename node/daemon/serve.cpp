@@ -20,6 +20,7 @@
 #include "node/admin/status_json.h"
 #include "node/api/figure_families.h"
 #include "node/base/clock.h"
+#include "node/base/file_stamp.h"
 #include "node/base/start_thread.h"
 #include "node/base/stderr_log.h"
 #include "node/daemon/lifecycle.h"
@@ -32,8 +33,6 @@
 
 namespace quipu {
 namespace {
-
-constexpr std::chrono::seconds kLookAtFiles{10};
 
 // Marks lines about what an operator has done.
 const LogField kAudit{"audit", "true"};
@@ -354,7 +353,7 @@ void Daemon::reload() {
   if (!serving_.read_again) return;
   const LoadedSettings loaded = serving_.read_again();
   (void)running_->reload();  // whatever the settings are; it logs what is wrong
-  if (admin_tls_ != nullptr) (void)admin_tls_->read_again(NodeClock::now());
+  if (admin_tls_ != nullptr) admin_tls_->look(NodeClock::now());
   for (const std::string& error : loaded.errors)
     log_.error("the settings were not reloaded", {kAudit, {"why", error}});
   if (!loaded.errors.empty()) return;

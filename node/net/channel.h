@@ -3,8 +3,8 @@
 //   socket ──one recv──▶ [decrypt] ──▶ read_some()
 //   socket ◀──one send── [encrypt, a record] ◀── write_some()
 //
-// One recv a turn: nothing that was decrypted waits in the channel, so whoever watches the socket
-// sees all there is. At most one record of ciphertext waits to be sent.
+// One recv a turn, and all of it is decrypted at once. So the socket alone says whether there is
+// more. At most one record of ciphertext waits to be sent.
 //
 // One thread at a time.
 #pragma once
@@ -46,6 +46,10 @@ class Channel {
   [[nodiscard]] asio::error_code send_pending() {
     return tls_ == nullptr ? asio::error_code() : send_ciphertext();
   }
+  // The next read_some() reports an error, whatever the socket has. So do not wait for the socket.
+  [[nodiscard]] bool over() const { return static_cast<bool>(over_); }
+  // A part of a record waits for the rest: up to kTlsRecord bytes of memory.
+  [[nodiscard]] bool incomplete() const { return tls_ != nullptr && tls_->incomplete(); }
   // What this error of read_some() means, for people.
   [[nodiscard]] std::string describe(const asio::error_code& error) const;
   // Says that nothing follows, and sends no more.

@@ -4,6 +4,7 @@
 #include <asio/buffer.hpp>
 #include <utility>
 
+#include "node/base/sockets.h"
 #include "node/tls/tls_stream.h"
 #include "protocol/frame.h"
 #include "protocol/message_codec.h"
@@ -39,7 +40,7 @@ void RejectedConnections::on_readable(Number number) {
   std::array<std::byte, 4096> bytes;
   asio::error_code error;
   const std::size_t read = connection.socket.read_some(asio::buffer(bytes), error);
-  if (error && error != asio::error::would_block && error != asio::error::try_again) {
+  if (error && !is_later(error)) {
     connections_.erase(at);
     return;
   }

@@ -1,9 +1,9 @@
 #include "node/net/socket_output.h"
 
-#include <asio/error.hpp>
 #include <span>
 #include <utility>
 
+#include "node/base/sockets.h"
 #include "protocol/check.h"
 
 namespace quipu {
@@ -50,8 +50,7 @@ SocketOutput::Flushed SocketOutput::flush(Channel& channel) {
               "no byte is sent before what it tells of is durable", flushed_);
   forget_sent();
   if (!error) return Flushed::all;
-  const bool later = error == asio::error::would_block || error == asio::error::try_again;
-  return later ? Flushed::some : Flushed::broken;
+  return is_later(error) ? Flushed::some : Flushed::broken;
 }
 
 void SocketOutput::forget_sent() {

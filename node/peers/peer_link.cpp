@@ -1,8 +1,10 @@
 #include "node/peers/peer_link.h"
 
+#include <asio/post.hpp>
 #include <sstream>
 #include <utility>
 
+#include "node/base/sockets.h"
 #include "protocol/check.h"
 #include "protocol/message_codec.h"
 
@@ -59,6 +61,11 @@ void PeerLink::wait_for_first_frame() {
 }
 
 void PeerLink::wait_readable() {
+  if (channel_.over()) {
+    return asio::post(channel_.socket().get_executor(), [self = shared_from_this()] {
+      if (!self->closed_) self->on_readable();
+    });
+  }
   channel_.socket().async_wait(tcp::socket::wait_read,
                                [self = shared_from_this()](const asio::error_code& error) {
                                  if (!error && !self->closed_) self->on_readable();
@@ -68,7 +75,7 @@ void PeerLink::wait_readable() {
 void PeerLink::on_readable() {
   asio::error_code error;
   const std::size_t read = channel_.read_some(decoder_.prepare(kPeerReadSize), error);
-  if (error && error != asio::error::would_block && error != asio::error::try_again) {
+  if (error && !is_later(error)) {
     return close(error == asio::error::eof ? "closed by the peer" : channel_.describe(error));
   }
   decoder_.commit(read);

@@ -6,8 +6,8 @@
 // what a peer leaves unread (then the link is closed), and how long an inbound link may go
 // without a valid frame.
 //
-// With certificates, a peer that called us must show one for the host of the member that it claims
-// to be. (Of a member that we called, the handshake has checked that.)
+// With certificates, a peer that dialed us must show one for the host of the member that it claims
+// to be. When we dial, the handshake checks this.
 //
 // Invariant: after open(), Events::closed is called exactly once, unless shut() was. Reactor
 // thread. Owned by PeerLinks and by its pending callbacks.
@@ -55,9 +55,9 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
 
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] const std::string& remote() const { return remote_; }
-  // As TlsStream::has_secret_of(). True for plain text.
-  [[nodiscard]] bool has_secret_of(const TlsContext& newer) const {
-    return channel_.tls() == nullptr || channel_.tls()->has_secret_of(newer);
+  // As TlsStream::outdated().
+  [[nodiscard]] bool outdated(const TlsContext& newer) const {
+    return channel_.tls() != nullptr && channel_.tls()->outdated(newer);
   }
   [[nodiscard]] Instant opened() const { return opened_; }
   [[nodiscard]] bool heard() const { return heard_; }  // a valid frame

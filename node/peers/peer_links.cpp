@@ -13,6 +13,10 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::chrono::minutes kSameReason{1};
+// For a link to be closed and up again. A turn has time for two.
+constexpr std::chrono::milliseconds kRenewal{500};
+constexpr std::chrono::milliseconds kTurn = 2 * kRenewal;
+constexpr unsigned kTurns = 5;
 // The most peers with a remembered log line. Beyond, all are forgotten.
 constexpr std::size_t kMaxSaid = 1024;
 
@@ -28,6 +32,7 @@ PeerLinks::PeerLinks(asio::io_context& io, CorePort& port, Log log, Random rando
       log_(std::move(log)),
       random_(random),
       most_inbound_(most_inbound),
+      renew_(io),
       watch_(log_) {}
 
 void PeerLinks::start() {
@@ -57,6 +62,7 @@ void PeerLinks::stop() {
   }
   dialers_.clear();
   unflushed_.clear();
+  renew_.cancel();
   ++run_;
   inbound_handshakes_ = room_asked_ = 0;
   for (const auto& [id, link] : std::exchange(links_, {})) link->shut();
@@ -75,9 +81,9 @@ void PeerLinks::accept(tcp::socket socket) {
 // Strangers that do not finish their handshake keep no member out.
 bool PeerLinks::has_room() {
   if (inbound() + inbound_handshakes_ < most_inbound_) return true;
-  if (room_asked_ >= std::min(inbound_handshakes_, kMaxUnheardLinks / 2)) return false;
+  if (room_asked_ >= std::min(inbound_handshakes_, kMaxRoomAsked)) return false;
   ++room_asked_;
-  protection_->handshakes.make_room();
+  protection_->handshakes.make_room(this);
   return true;
 }
 
@@ -92,21 +98,28 @@ void PeerLinks::secure(tcp::socket socket, std::optional<MemberIndex> dialed) {
     });
   };
   protection_->handshakes.start(
-      std::move(socket), {.context = tls_,
+      std::move(socket), {.context = protection_->context,
                           .role = dialed ? TlsStream::Role::connect : TlsStream::Role::accept,
                           .host = dialed ? protection_->hosts[*dialed] : std::string(),
+                          .port = this,
                           .done = done});
 }
 
 void PeerLinks::on_handshake(Result<SecuredSocket> result, std::optional<MemberIndex> dialed,
                              const std::string& remote) {
+  // It may have begun before the last reload.
+  if (result.ok() && result->tls->outdated(*protection_->context))
+    result = Status(Code::unavailable, "its cluster secret was replaced");
   ++(result.ok() ? handshakes_.done : handshakes_.failed);
-  if (!dialed) --inbound_handshakes_;
-  if (!result.ok() && room_asked_ > 0) --room_asked_;
+  if (!dialed) {
+    --inbound_handshakes_;
+    if (!result.ok() && room_asked_ > 0) --room_asked_;
+    room_asked_ = std::min(room_asked_, inbound_handshakes_);
+  }
   if (result.ok()) return open(Channel(std::move(result->socket), std::move(result->tls)), dialed);
   const std::string why =
       result.status().detail() +
-      (tls_->names_matter()
+      (protection_->context->names_matter()
            ? ": all members need certificates of tls.peer_ca that name the host of their peer "
              "address"
            : ": all members need the same cluster.secret_file");
@@ -115,10 +128,10 @@ void PeerLinks::on_handshake(Result<SecuredSocket> result, std::optional<MemberI
   dialers_[*dialed]->start_again({});
 }
 
-// Only with certificates: who has the cluster secret may be any member.
+// Only with certificates: each node with the cluster secret may be any member.
 std::string PeerLinks::objection(const Channel& channel, NodeId claimed) const {
   const auto member = port_.core()->cluster().find(claimed);
-  if (!tls_->names_matter() || !member) return {};  // the core refuses strangers
+  if (!protection_->context->names_matter() || !member) return {};  // the core refuses strangers
   const std::string& host = protection_->hosts[*member];
   if (channel.tls()->other_side_is(host)) return {};
   return "the certificate of member " + port_.core()->cluster().members[*member].name +
@@ -162,11 +175,30 @@ void PeerLinks::open(Channel channel, std::optional<MemberIndex> dialed) {
   link->open();
 }
 
+// Members that reload at the same time take turns.
 void PeerLinks::set_tls(std::shared_ptr<const TlsContext> context) {
-  tls_ = std::move(context);
-  for (const auto& [id, link] : std::map(links_)) {
-    if (!link->has_secret_of(*tls_)) link->close("its cluster secret was replaced");
-  }
+  if (!protection_) return;
+  protection_->context = std::move(context);
+  if (port_.core() != nullptr) renew_after(port_.core()->view().self() % kTurns * kTurn);
+}
+
+void PeerLinks::renew_after(Duration wait) {
+  renew_.expires_after(wait);
+  renew_.async_wait([this](const asio::error_code& error) {
+    if (!error && port_.core() != nullptr) renew_one();
+  });
+}
+
+void PeerLinks::renew_one() {
+  const auto outdated = [this](const auto& link) {
+    return link.second->outdated(*protection_->context);
+  };
+  const auto at = std::ranges::find_if(links_, outdated);
+  if (at == links_.end()) return;
+  const std::shared_ptr<PeerLink> link = at->second;
+  const CorePort::Event event(port_);
+  link->close("its cluster secret was replaced");
+  renew_after(kRenewal);
 }
 
 void PeerLinks::send(LinkId link, std::string&& frame) {

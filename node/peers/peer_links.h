@@ -12,6 +12,8 @@
 #include <asio/io_context.hpp>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,9 @@
 namespace quipu {
 
 inline constexpr std::size_t kMaxUnheardLinks = 64;
+// How many links there may be above the limit while handshakes end to make room for them. They are
+// among kOtherDescriptors.
+inline constexpr std::size_t kMaxRoomAsked = 32;
 
 class PeerLinks {
  public:
@@ -31,15 +36,16 @@ class PeerLinks {
 
   // `members` are the reactors of this node. Before start().
   void set_siblings(std::vector<MemberIndex> members) { siblings_ = std::move(members); }
-  // What protects the links. `hosts`: of each member, as in the settings: its certificate names it.
-  // Before start().
+  // What protects the links. `hosts`: the peer host of each member, as in the settings. Its
+  // certificate must name it. Before start().
   struct Protection {
     Handshakes& handshakes;
     std::vector<std::string> hosts;
+    std::shared_ptr<const TlsContext> context;
   };
   void protect_by(Protection protection) { protection_.emplace(std::move(protection)); }
-  // For handshakes from now on. Closes the links whose secret is gone. REQUIRES: protect_by() was
-  // called; within an event of the port
+  // For handshakes from now on, if links are protected. Closes those whose secret is gone.
+  // REQUIRES: within an event of the port
   void set_tls(std::shared_ptr<const TlsContext> context);
   // Begins to dial, for a core that has just begun. REQUIRES: port.core().
   void start();
@@ -79,6 +85,8 @@ class PeerLinks {
   [[nodiscard]] std::size_t inbound() const;
   [[nodiscard]] bool is_sibling(MemberIndex member) const;
   void make_room_for_unheard();
+  void renew_after(Duration wait);
+  void renew_one();
   void warn(std::string_view message, const LogField& who, const std::string& why);
   void log_closed(const PeerLink& link, std::optional<MemberIndex> member,
                   const std::string& reason);
@@ -95,7 +103,7 @@ class PeerLinks {
   std::vector<std::shared_ptr<PeerLink>> unflushed_;
   std::uint64_t last_link_ = 0;
   std::optional<Protection> protection_;  // none: links are in plain text
-  std::shared_ptr<const TlsContext> tls_;
+  Timer renew_;                           // until the next outdated link is closed
   HandshakeCounts handshakes_;
   std::size_t inbound_handshakes_ = 0;  // under way
   std::size_t room_asked_ = 0;          // of these, how many will end to make room

@@ -275,11 +275,17 @@ std::string exposed(const std::string& what, const Address& address, const std::
 }
 
 TlsPaths tls_paths(const NodeOptions& options) {
-  return {.certificate = options.tls_certificate,
-          .key = options.tls_key,
-          .client_ca = options.tls_client_ca,
-          .peer_ca = options.tls_peer_ca,
-          .cluster_secret = options.cluster_secret_file};
+  TlsPaths paths{.certificate = options.tls_certificate,
+                 .key = options.tls_key,
+                 .client_ca = options.tls_client_ca,
+                 .peer_ca = options.tls_peer_ca,
+                 .cluster_secret = options.cluster_secret_file};
+  const auto self = std::ranges::find(options.members, options.name, &NodeMember::name);
+  if (self != options.members.end()) {
+    const Result<Address> peer = parse_address(self->peer_address);
+    if (peer.ok()) paths.peer_host = peer->host;
+  }
+  return paths;
 }
 
 Status check_tls(const NodeOptions& options) {
@@ -298,8 +304,8 @@ Status check_tls(const NodeOptions& options) {
         "tls.key, too");
   if (!options.tls_peer_ca.empty() && !options.cluster_secret_file.empty())
     return refuse(
-        "cluster.secret_file and tls.peer_ca are both set: links between members are "
-        "protected by one of them");
+        "cluster.secret_file and tls.peer_ca are both set: keep one, and remove the "
+        "other");
   if (!certificate && options.client_port.plaintext == Plaintext::refuse)
     return refuse(
         "client.plaintext is \"refuse\", and tls.certificate is missing: no client could "
@@ -355,7 +361,8 @@ Result<NodePlan> plan_node(const NodeOptions& options, std::size_t reactor) {
                 .peer_hosts = {}};
   if (!options.members.empty()) {
     for (const Member& member : plan.config.members)
-      plan.peer_hosts.push_back(parse_address(member.peer_address)->host);  // check() found it sound
+      plan.peer_hosts.push_back(
+          parse_address(member.peer_address)->host);  // check() found it sound
   }
   if (Status planned = plan_addresses(options, plan); !planned.ok()) return planned;
   return plan;

@@ -67,7 +67,8 @@ struct NodePlan {
   ClientPortOptions client_port;
   Credentials credentials;
   std::optional<Address> peer;
-  // Of all members, as in the options. Empty: the only links are between reactors of this node.
+  // The peer host of each member, as in the options. Empty: the only links are between reactors of
+  // this node.
   std::vector<std::string> peer_hosts;
 
   [[nodiscard]] StoreOwner owner() const { return {config.id, config.members[self].id}; }

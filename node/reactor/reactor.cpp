@@ -112,23 +112,20 @@ void Reactor::set_users(std::shared_ptr<const Users> users) {
 
 void Reactor::start_with(const TlsMaterial& tls, Handshakes& handshakes) {
   if (tls.clients != nullptr) {
-    sessions_.encrypt_by({handshakes, client_sockets_, plan_.client_port.plaintext});
+    sessions_.encrypt_by({handshakes, client_sockets_, plan_.client_port.plaintext, tls.clients});
     sessions_.log_handshakes([this](const Status& why) {
       log_.debug("a TLS handshake of a client failed", {{"why", why.detail()}});
     });
-    sessions_.set_tls(tls.clients);
   }
-  if (tls.members != nullptr && !plan_.peer_hosts.empty()) {
-    links_.protect_by({handshakes, plan_.peer_hosts});
-    links_.set_tls(tls.members);
-  }
+  if (tls.members != nullptr && !plan_.peer_hosts.empty())
+    links_.protect_by({handshakes, plan_.peer_hosts, tls.members});
 }
 
 void Reactor::set_tls(std::shared_ptr<const TlsMaterial> tls) {
   asio::post(io_, [this, tls = std::move(tls)] {
     const CorePort::Event event(port_);
-    if (tls->clients != nullptr) sessions_.set_tls(tls->clients);
-    if (tls->members != nullptr && !plan_.peer_hosts.empty()) links_.set_tls(tls->members);
+    sessions_.set_tls(tls->clients);
+    links_.set_tls(tls->members);
   });
 }
 

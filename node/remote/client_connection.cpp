@@ -1,6 +1,9 @@
 #include "node/remote/client_connection.h"
 
+#include <asio/post.hpp>
 #include <utility>
+
+#include "node/base/sockets.h"
 
 namespace quipu {
 namespace {
@@ -59,6 +62,11 @@ void ClientConnection::open(Channel channel) {
 }
 
 void ClientConnection::wait_readable() {
+  if (channel_.over()) {
+    return asio::post(channel_.socket().get_executor(), [self = shared_from_this()] {
+      if (!self->closed_) self->on_readable();
+    });
+  }
   channel_.socket().async_wait(tcp::socket::wait_read,
                                [self = shared_from_this()](const asio::error_code& error) {
                                  if (!error && !self->closed_) self->on_readable();
@@ -68,7 +76,7 @@ void ClientConnection::wait_readable() {
 void ClientConnection::on_readable() {
   asio::error_code error;
   const std::size_t read = channel_.read_some(decoder_.prepare(kClientReadSize), error);
-  if (error && error != asio::error::would_block && error != asio::error::try_again) {
+  if (error && !is_later(error)) {
     return end(error == asio::error::eof ? "closed by the node" : channel_.describe(error));
   }
   decoder_.commit(read);

@@ -34,7 +34,7 @@ class ClusterSurvey : public std::enable_shared_from_this<ClusterSurvey> {
     std::vector<StatusReply> known{};      // of members that need not be asked
     std::vector<std::string> addresses{};  // where the other members may be
     Credentials credentials{};             // for all of them
-    ClientConnection::Tls tls{};           // … null: plain text
+    ClientConnection::Tls tls{};           // null: plain text
     Instant deadline{};
   };
   using Done = std::function<void(ClusterStatus)>;

@@ -1,4 +1,4 @@
-// client_tls_files.h: reads what quipu::ClientTls names.
+// client_tls_files.h: reads what quipu::ClientTls names. Any thread.
 #pragma once
 
 #include "node/tls/tls_context.h"

@@ -1,7 +1,6 @@
 #include "node/tls/handshake_slots.h"
 
 #include <algorithm>
-#include <set>
 
 namespace quipu {
 
@@ -27,7 +26,7 @@ std::vector<HandshakeSlots::Id> HandshakeSlots::take_ready() {
 
 void HandshakeSlots::ended(Id id) {
   const auto at = std::ranges::find(under_way_, id, &UnderWay::id);
-  if (at == under_way_.end()) return;  // take_late() has named it
+  if (at == under_way_.end()) return;  // returned by take_late() or take_oldest()
   const std::string from = std::move(at->from);
   under_way_.erase(at);
   free_slot(from);
@@ -44,25 +43,40 @@ void HandshakeSlots::free_slot(const std::string& from) {
   }
 }
 
-std::optional<HandshakeSlots::Id> HandshakeSlots::take_oldest() {
-  const auto most = std::ranges::max_element(sources_, {}, [](const auto& source) {
-    return source.second.slots + source.second.without.size();
-  });
-  if (most == sources_.end()) return std::nullopt;
-  const std::string from = most->first;
-  if (const auto at = std::ranges::find(under_way_, from, &UnderWay::from);
-      at != under_way_.end()) {
-    const Id id = at->id;
-    ended(id);
-    return id;
+std::optional<HandshakeSlots::Id> HandshakeSlots::take_oldest(
+    const std::function<bool(Id)>& is_of_port) {
+  struct Oldest {
+    std::size_t count = 0;
+    Id id{};
+  };
+  std::map<std::string, Oldest> by_address;
+  const auto count = [&](Id id, const std::string& from) {
+    if (!is_of_port(id)) return;
+    Oldest& oldest = by_address[from];
+    if (oldest.count++ == 0) oldest.id = id;
+  };
+  for (const UnderWay& one : under_way_) count(one.id, one.from);
+  for (const auto& [waiting, from] : ready_) count(waiting.id, from);
+  for (const auto& [from, source] : sources_) {
+    for (const Waiting& one : source.without) count(one.id, from);
   }
-  // All of its slots are of connections that wait for one of the node's.
-  const auto at = std::ranges::find(ready_, from, [](const auto& one) { return one.second; });
-  const Id id = at->first.id;
-  ready_.erase(at);
-  --waiting_;
-  free_slot(from);
-  return id;
+  if (by_address.empty()) return std::nullopt;
+  const auto most = std::ranges::max_element(
+      by_address, {}, [](const auto& address) { return address.second.count; });
+  const auto& [from, oldest] = *most;
+  ended(oldest.id);
+  if (const auto source = sources_.find(from); source != sources_.end()) {
+    waiting_ -= std::erase_if(source->second.without,
+                              [&](const Waiting& one) { return one.id == oldest.id; });
+  }
+  if (const auto at =
+          std::ranges::find(ready_, oldest.id, [](const auto& one) { return one.first.id; });
+      at != ready_.end()) {
+    ready_.erase(at);
+    --waiting_;
+    free_slot(from);
+  }
+  return oldest.id;
 }
 
 std::vector<HandshakeSlots::Id> HandshakeSlots::take_late(Instant now,

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/instant.h"
@@ -29,12 +31,13 @@ class HandshakeSlots {
   enum class Id : std::uint64_t {};
   static constexpr std::size_t kMost = 256;
   static constexpr std::size_t kMostOfAnAddress = 64;
+  static_assert(kMostOfAnAddress < kMost);
   static constexpr std::chrono::seconds kPatience{1};
   static constexpr std::chrono::seconds kMostWait{10};
 
   // `from`: the address, of IPv6 the /64.
   void arrived(Instant now, Id id, const std::string& from);
-  // It is under way or waits.
+  // A handshake under way has ended. Ignored if take_late() or take_oldest() returned it.
   void ended(Id id);
   // Those that begin now. Call it after each of the others.
   [[nodiscard]] std::vector<Id> take_ready();
@@ -44,9 +47,9 @@ class HandshakeSlots {
   // Those that must be ended: they make room, or have waited too long for a slot. They count no
   // more. Call it often while waiting() is true.
   [[nodiscard]] std::vector<Id> take_late(Instant now, const WaitsSince& waits_since);
-  // One that must be ended, since its port has no room for another connection: of the address that
-  // has most, the oldest. It counts no more. Nothing: there is none.
-  [[nodiscard]] std::optional<Id> take_oldest();
+  // Of those that `is_of_port` names, the oldest of the address that has most: it must be ended,
+  // since its port has no room for another connection. It counts no more. Nothing: there is none.
+  [[nodiscard]] std::optional<Id> take_oldest(const std::function<bool(Id)>& is_of_port);
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
 

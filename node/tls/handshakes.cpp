@@ -18,10 +18,13 @@ Handshakes::Handshakes()
       sweep_(io_),
       thread_(start_thread("quipu-tls", [this] { io_.run(); })) {}
 
-Handshakes::~Handshakes() {
+Handshakes::~Handshakes() { stop(); }
+
+void Handshakes::stop() {
   io_.stop();
-  thread_.join();
-  for (const auto& [id, one] : under_way_) one->cancel();
+  if (thread_.joinable()) thread_.join();
+  for (const auto& [id, one] : std::exchange(under_way_, {})) one.handshake->cancel();
+  waiting_.clear();
 }
 
 void Handshakes::start(asio::ip::tcp::socket socket, Job job) {
@@ -30,9 +33,13 @@ void Handshakes::start(asio::ip::tcp::socket socket, Job job) {
   });
 }
 
-void Handshakes::make_room() {
-  asio::post(io_, [this] {
-    if (const auto oldest = slots_.take_oldest())
+void Handshakes::make_room(const void* port) {
+  asio::post(io_, [this, port] {
+    const auto is_of_port = [this, port](Id id) {
+      const auto at = under_way_.find(id);
+      return (at != under_way_.end() ? at->second.port : waiting_.at(id).job.port) == port;
+    };
+    if (const auto oldest = slots_.take_oldest(is_of_port))
       end(*oldest, "it made room for another connection during the TLS handshake");
     begin_ready();
   });
@@ -61,7 +68,7 @@ void Handshakes::begin(Id id) {
     asio::post(io_, [this] { begin_ready(); });
   };
   const auto handshake = std::make_shared<TlsHandshake>(std::move(socket), std::move(tls), done);
-  under_way_.emplace(id, handshake);
+  under_way_.emplace(id, UnderWay{handshake, job.port});
   handshake->start();
 }
 
@@ -72,7 +79,7 @@ void Handshakes::sweep() {
   sweep_.async_wait([this](const asio::error_code& error) {
     sweeping_ = false;
     if (error) return;
-    const auto waits_since = [this](Id id) { return under_way_.at(id)->waits_since(); };
+    const auto waits_since = [this](Id id) { return under_way_.at(id).handshake->waits_since(); };
     for (const Id id : slots_.take_late(NodeClock::now(), waits_since))
       end(id, "too many TLS handshakes were under way");
     begin_ready();
@@ -82,7 +89,7 @@ void Handshakes::sweep() {
 // The slots do not count it any more.
 void Handshakes::end(Id id, const char* why) {
   if (const auto at = under_way_.find(id); at != under_way_.end()) {
-    const std::shared_ptr<TlsHandshake> ending = at->second;
+    const std::shared_ptr<TlsHandshake> ending = at->second.handshake;
     return ending->fail(why);
   }
   const auto waited = waiting_.extract(id);

@@ -3,13 +3,12 @@
 //
 //   a reactor ──socket──▶ start() ─▶ HandshakeSlots ─▶ TlsHandshake ─▶ done, on the thread
 //
-// Bounds: handshake_slots.h in number, tls_handshake.h in time and bytes. Who counts connections
-// counts those that wait here, too.
+// Bounds: handshake_slots.h in number, tls_handshake.h in time and bytes. A port
+// must count the connections that wait here, too.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,8 +24,7 @@ class Handshakes {
  public:
   // Throws std::system_error if there is no thread left.
   Handshakes();
-  // Ends all. No `done` is called afterwards.
-  ~Handshakes();
+  ~Handshakes();  // stops
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
@@ -34,13 +32,16 @@ class Handshakes {
     std::shared_ptr<const TlsContext> context;
     TlsStream::Role role;
     std::string host{};  // when connecting: see TlsStream
+    const void* port;    // whose limit the connection counts towards
     TlsHandshake::Done done;
   };
   // Any thread. `socket` is connected and non-blocking, of any io_context. What `done` gets is of
   // the thread's own: use Channel::move_to.
   void start(asio::ip::tcp::socket socket, Job job);
-  // Ends one, for a port that has no room for another connection. Any thread.
-  void make_room();
+  // Ends one of this port, which has no room for another connection. Any thread.
+  void make_room(const void* port);
+  // Ends all. No `done` is called afterwards. Not on its own thread.
+  void stop();
 
  private:
   using Id = HandshakeSlots::Id;
@@ -61,7 +62,11 @@ class Handshakes {
   HandshakeSlots slots_;
   std::uint64_t last_ = 0;
   std::map<Id, Waiting> waiting_;
-  std::map<Id, std::shared_ptr<TlsHandshake>> under_way_;
+  struct UnderWay {
+    std::shared_ptr<TlsHandshake> handshake;
+    const void* port;
+  };
+  std::map<Id, UnderWay> under_way_;
   std::thread thread_;
 };
 

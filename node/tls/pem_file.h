@@ -1,4 +1,4 @@
-// pem_file.h: reads a small file of certificates, keys or secrets.
+// pem_file.h: reads a small file of certificates, keys or secrets. Any thread.
 #pragma once
 
 #include <string>

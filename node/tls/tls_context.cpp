@@ -17,8 +17,8 @@ namespace quipu {
 namespace {
 
 constexpr long kMaxCertificateList = 16 << 10;
-// That of sessions: OpenSSL compares it when a key is external, too.
-constexpr unsigned char kName[]{'q', 'u', 'i', 'p', 'u'};
+// OpenSSL refuses an external key whose session has another one.
+constexpr unsigned char kSessionIdContext[]{'q', 'u', 'i', 'p', 'u'};
 constexpr std::array<unsigned char, 2> kSecretCipher{0x13, 0x02};  // with SHA-384
 
 template <class T, auto release>
@@ -35,7 +35,7 @@ Bio reader_of(const std::string& text) {
   return bio;
 }
 
-// Asks nobody for a password.
+// Never asks for a password.
 int no_password(char*, int, int, void*) { return -1; }
 
 // False: something in the text is no certificate.
@@ -66,11 +66,12 @@ std::string identity_of(const ClusterSecret& secret) {
 Session session_of(SSL* ssl, const ClusterSecret& secret) {
   Session session(SSL_SESSION_new());
   const SSL_CIPHER* const cipher = SSL_CIPHER_find(ssl, kSecretCipher.data());
-  const bool made = session != nullptr && cipher != nullptr &&
-                    SSL_SESSION_set1_master_key(session.get(), secret.data(), secret.size()) == 1 &&
-                    SSL_SESSION_set_cipher(session.get(), cipher) == 1 &&
-                    SSL_SESSION_set_protocol_version(session.get(), TLS1_3_VERSION) == 1 &&
-                    SSL_SESSION_set1_id_context(session.get(), kName, sizeof kName) == 1;
+  const bool made =
+      session != nullptr && cipher != nullptr &&
+      SSL_SESSION_set1_master_key(session.get(), secret.data(), secret.size()) == 1 &&
+      SSL_SESSION_set_cipher(session.get(), cipher) == 1 &&
+      SSL_SESSION_set_protocol_version(session.get(), TLS1_3_VERSION) == 1 &&
+      SSL_SESSION_set1_id_context(session.get(), kSessionIdContext, sizeof kSessionIdContext) == 1;
   QUIPU_CHECK(made, "OpenSSL takes an external key");
   return session;
 }
@@ -119,13 +120,17 @@ TlsContext::TlsContext() : context_(SSL_CTX_new(TLS_method())) {
   SSL_CTX_set_mode(context_, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_max_cert_list(context_, kMaxCertificateList);
   SSL_CTX_set_app_data(context_, this);
-  SSL_CTX_set_session_id_context(context_, kName, sizeof kName);
+  SSL_CTX_set_session_id_context(context_, kSessionIdContext, sizeof kSessionIdContext);
 }
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
 
 bool TlsContext::has_secret(std::string_view identity) const {
   return std::ranges::find(secrets_, identity, identity_of) != secrets_.end();
+}
+
+bool TlsContext::dials_with(std::string_view identity) const {
+  return !secrets_.empty() && identity_of(secrets_.front()) == identity;
 }
 
 std::shared_ptr<TlsContext> TlsContext::make() {
@@ -146,7 +151,7 @@ Status TlsContext::show(const KeyPair& own) {
     return refuse("the key is no PEM file without a password (openssl pkey -in FILE removes one)");
   if (SSL_CTX_use_PrivateKey(context_, key.get()) == 1 && SSL_CTX_check_private_key(context_) == 1)
     return {};
-  return {Code::unavailable, "the certificate and the key do not fit each other"};
+  return {Code::unavailable, "the certificate and the key do not match"};
 }
 
 Status TlsContext::trust(const std::string& ca, const char* what) {
@@ -212,6 +217,29 @@ TlsContext::Made TlsContext::for_members(const std::vector<ClusterSecret>& secre
   // With no CA at all: a certificate in place of the secret is never accepted.
   SSL_CTX_set_verify(context->context_, SSL_VERIFY_PEER, nullptr);
   return std::shared_ptr<const TlsContext>(context);
+}
+
+const unsigned kHostFlags =
+    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
+
+bool is_ip_address(const std::string& host) {
+  ASN1_OCTET_STRING* const ip = a2i_IPADDRESS(host.c_str());
+  ASN1_OCTET_STRING_free(ip);
+  return ip != nullptr;
+}
+
+bool is_for_host(X509* certificate, const std::string& host) {
+  if (is_ip_address(host)) return X509_check_ip_asc(certificate, host.c_str(), 0) == 1;
+  return X509_check_host(certificate, host.data(), host.size(), kHostFlags, nullptr) == 1;
+}
+
+bool is_for_host(const std::string& certificates, const std::string& host) {
+  bool named = false, first = true;
+  each_certificate(certificates, [&](const Certificate& one) {
+    if (std::exchange(first, false)) named = is_for_host(one.get(), host);
+    return true;
+  });
+  return named;
 }
 
 Validity validity_of(const std::string& certificates) {

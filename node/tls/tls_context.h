@@ -2,7 +2,7 @@
 // certificate, trusted CAs, secrets.
 //
 // TLS 1.3 (RFC 8446) alone, by OpenSSL. No session tickets, no early data, no compression: a
-// resumption would save 0.03 ms and need a key that somebody has to rotate.
+// resumption would save 0.03 ms and need a key that must be rotated.
 //
 // Immutable. Any thread. A connection holds its context, so a newer one is for new connections.
 #pragma once
@@ -17,6 +17,7 @@
 
 #include "quipu/status.h"
 
+typedef struct x509_st X509;
 typedef struct ssl_st SSL;
 typedef struct ssl_ctx_st SSL_CTX;
 
@@ -32,7 +33,7 @@ struct KeyPair {
 using ClusterSecret = std::array<std::uint8_t, 32>;
 
 // All functions: invalid_argument tells what is wrong with which text, and `unavailable` that a
-// certificate and a key do not fit each other, which may be about to change.
+// certificate and a key do not match, which may be about to change.
 class TlsContext {
  public:
   using Made = Result<std::shared_ptr<const TlsContext>>;
@@ -58,6 +59,8 @@ class TlsContext {
   [[nodiscard]] bool names_matter() const { return names_matter_; }
   // Whether a connection that was made with this secret could be made again.
   [[nodiscard]] bool has_secret(std::string_view identity) const;
+  // … and would be, by this side.
+  [[nodiscard]] bool dials_with(std::string_view identity) const;
   [[nodiscard]] SSL_CTX* native() const { return context_; }
 
  private:
@@ -72,8 +75,17 @@ class TlsContext {
   bool names_matter_ = false;
 };
 
-// The time until which the certificates of a PEM text are valid, the first that ends, and whether
-// all are valid at `now`. REQUIRES: TlsContext accepted the text.
+// Whether the certificate is for this host: only its subjectAltName counts, since the common name
+// of a subject may be a person's.
+[[nodiscard]] bool is_for_host(X509* certificate, const std::string& host);
+// The same of the first certificate of a PEM text. REQUIRES: TlsContext accepted the text.
+[[nodiscard]] bool is_for_host(const std::string& certificates, const std::string& host);
+// "127.0.0.1", "::1"; not a name.
+[[nodiscard]] bool is_ip_address(const std::string& host);
+// Flags of OpenSSL's checks of names.
+extern const unsigned kHostFlags;
+
+// When all certificates of a PEM text are valid. REQUIRES: TlsContext accepted the text.
 struct Validity {
   std::chrono::sys_seconds from{};
   std::chrono::sys_seconds until{};

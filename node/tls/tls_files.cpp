@@ -21,16 +21,16 @@ Status about(const Status& why, const std::string& files) {
   return {why.code(), files + ": " + why.detail()};
 }
 
-Status check_dates(const char* name, const std::string& path, const std::string& text, Wall now,
-                   TlsMaterial& to) {
+// Until when all certificates of the file are valid. An error if one is not valid now.
+Result<TlsMaterial::Expiry> expiry_of(const char* name, const std::string& path,
+                                      const std::string& text, Wall now) {
   const Validity validity = validity_of(text);
   const auto today = std::chrono::floor<std::chrono::seconds>(
       std::chrono::system_clock::time_point(now.time_since_epoch()));
   if (today > validity.until) return refuse(path + " has expired: issue a new certificate");
   if (today < validity.from)
     return refuse(path + " is not valid yet: check this machine's clock, or issue a new one");
-  to.expiries.push_back({name, validity.until});
-  return {};
+  return TlsMaterial::Expiry{name, validity.until};
 }
 
 Result<std::string> read_if_set(const std::string& path) {
@@ -45,6 +45,23 @@ Result<std::shared_ptr<const TlsContext>> read_secrets(const std::string& path) 
   return refuse(path +
                 " must have one or two lines of 64 hexadecimal digits: quipu secret makes "
                 "one");
+}
+
+// No refusal: Kubernetes mounts secrets like that.
+void warn_if_readable(const std::string& path, const Log& log) {
+  struct stat file {};
+  if (!path.empty() && ::stat(path.c_str(), &file) == 0 && (file.st_mode & S_IRWXO) != 0)
+    log.warning("others on this machine may read a secret file: chmod o= it",
+                {{"audit", "true"}, {"file", path}});
+}
+
+// No refusal: the other members refuse it, and clients may still be served.
+void warn_of_wrong_name(const TlsPaths& paths, const TlsMaterial& made, const Log& log) {
+  if (paths.peer_ca.empty() || paths.peer_host.empty() ||
+      is_for_host(made.own.certificate, paths.peer_host))
+    return;
+  log.warning("other members refuse this certificate: issue one for the host of the peer address",
+              {{"audit", "true"}, {"file", paths.certificate}, {"host", paths.peer_host}});
 }
 
 }  // namespace
@@ -80,10 +97,14 @@ Result<TlsFiles::Material> TlsFiles::read(const TlsPaths& paths, Wall now) {
       return about(clients.status(), paths.certificate + ", " + paths.key +
                                          (client_ca->empty() ? "" : ", " + paths.client_ca));
     made.clients = std::move(*clients);
-    Status dates = check_dates("certificate", paths.certificate, made.own.certificate, now, made);
-    if (dates.ok() && !client_ca->empty())
-      dates = check_dates("client_ca", paths.client_ca, *client_ca, now, made);
-    if (!dates.ok()) return dates;
+    const auto expiry = expiry_of("certificate", paths.certificate, made.own.certificate, now);
+    if (!expiry.ok()) return expiry.status();
+    made.expiries.push_back(*expiry);
+    if (!client_ca->empty()) {
+      const auto of_ca = expiry_of("client_ca", paths.client_ca, *client_ca, now);
+      if (!of_ca.ok()) return of_ca.status();
+      made.expiries.push_back(*of_ca);
+    }
   }
   if (!paths.peer_ca.empty()) {
     const auto ca = read_pem_file(paths.peer_ca);
@@ -91,8 +112,9 @@ Result<TlsFiles::Material> TlsFiles::read(const TlsPaths& paths, Wall now) {
     auto members = TlsContext::for_members(made.own, *ca);
     if (!members.ok()) return about(members.status(), paths.peer_ca);
     made.members = std::move(*members);
-    if (Status dates = check_dates("peer_ca", paths.peer_ca, *ca, now, made); !dates.ok())
-      return dates;
+    const auto expiry = expiry_of("peer_ca", paths.peer_ca, *ca, now);
+    if (!expiry.ok()) return expiry.status();
+    made.expiries.push_back(*expiry);
   } else if (!paths.cluster_secret.empty()) {
     auto members = read_secrets(paths.cluster_secret);
     if (!members.ok()) return members.status();
@@ -102,22 +124,20 @@ Result<TlsFiles::Material> TlsFiles::read(const TlsPaths& paths, Wall now) {
 }
 
 Result<std::unique_ptr<TlsFiles>> TlsFiles::open(TlsPaths paths, const Log& log) {
-  auto first = read(paths, wall_now());
+  std::unique_ptr<TlsFiles> files(new TlsFiles(std::move(paths), log));
+  const Stamps stamps = files->stamps();
+  auto first = read(files->paths_, wall_now());
   if (!first.ok())
     return Status(Code::invalid_argument, first.status().detail());  // now it must be right
-  struct stat file {};
-  constexpr mode_t kOthers = S_IRWXO;
-  for (const std::string* const secret : {&paths.key, &paths.cluster_secret}) {
-    // No refusal: Kubernetes mounts secrets like that.
-    if (!secret->empty() && ::stat(secret->c_str(), &file) == 0 && (file.st_mode & kOthers) != 0)
-      log.warning("others on this machine may read a secret file: chmod o= it",
-                  {{"audit", "true"}, {"file", *secret}});
-  }
-  return std::unique_ptr<TlsFiles>(new TlsFiles(std::move(paths), log, std::move(*first)));
+  files->read_ = stamps;
+  files->material_ = std::move(*first);
+  warn_if_readable(files->paths_.key, log);
+  warn_if_readable(files->paths_.cluster_secret, log);
+  warn_of_wrong_name(files->paths_, *files->material_, log);
+  return files;
 }
 
-TlsFiles::TlsFiles(TlsPaths paths, const Log& log, Material first)
-    : paths_(std::move(paths)), log_(log), read_(stamps()), material_(std::move(first)) {}
+TlsFiles::TlsFiles(TlsPaths paths, const Log& log) : paths_(std::move(paths)), log_(log) {}
 
 TlsFiles::Stamps TlsFiles::stamps() const {
   return {stamp_of(paths_.certificate), stamp_of(paths_.key), stamp_of(paths_.client_ca),
@@ -129,34 +149,40 @@ TlsFiles::Material TlsFiles::material() const {
   return material_;
 }
 
-// The stamps are taken first: a change meanwhile is seen at the next look.
-Status TlsFiles::take(Instant now, bool asked) {
+// The stamps are taken first: a change meanwhile is seen at the next look. They count as read only
+// if all is right: what was wrong may be mended without a change of them, such as by chown.
+Status TlsFiles::take(Instant now, When when) {
   const std::lock_guard one_at_a_time(reading_);
   const Stamps found = stamps();
-  if (!asked && found == read_ && (!misfit_since_ || misfit_told_)) return {};
-  read_ = found;
+  if (when == When::changed && found == read_) {
+    mismatch_since_.reset();
+    refusal_.clear();
+    return {};
+  }
   const LogField audit{"audit", "true"};
   auto made = read(paths_, wall_now());
-  const bool misfit = made.status().code() == Code::unavailable;
-  if (!misfit) {
-    misfit_since_.reset();
-    misfit_told_ = false;
-  } else if (!misfit_since_) {
-    misfit_since_ = now;
-  }
-  if (misfit && (misfit_told_ || now - *misfit_since_ < kPatience)) return made.status();
-  if (!made.ok()) {
-    misfit_told_ = misfit;
-    ++refused_;
-    log_.error("the TLS files were refused, and everything stays as it is",
-               {audit, {"why", made.status().detail()}});
+  if (made.status().code() != Code::unavailable) {
+    mismatch_since_.reset();
+  } else if (now - mismatch_since_.value_or(now) < kPatience) {  // perhaps one of two is new
+    mismatch_since_ = mismatch_since_.value_or(now);
     return made.status();
   }
+  if (!made.ok()) {
+    if (when == When::changed && refusal_ == made.status().detail()) return made.status();
+    refusal_ = made.status().detail();
+    ++refused_;
+    log_.error("the TLS files were refused, and everything stays as it is",
+               {audit, {"why", refusal_}});
+    return made.status();
+  }
+  refusal_.clear();
+  read_ = found;
   {
     const std::lock_guard lock(mutex_);
     material_ = *made;
   }
   log_.info("TLS files were read", {audit});
+  warn_of_wrong_name(paths_, **made, log_);
   if (on_change_) on_change_(*made);
   return {};
 }

@@ -4,8 +4,8 @@
 //   secret_file ─────────────────────────┴─ read ───┴─▶ for the links to members
 //     └── one of them is wrong: logged and counted, and everything stays as it is
 //
-// A certificate and a key that do not fit each other may be about to change: somebody replaces one
-// after the other. So that is logged only if it lasts for kPatience.
+// A certificate and a key that do not match may be a replacement under way, since the files are
+// written one after the other. It is logged only after kPatience.
 //
 // Any thread. The admin port of quipud has the same files by an object of its own.
 #pragma once
@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/base/clock.h"
@@ -52,7 +53,7 @@ class TlsFiles {
   using Material = std::shared_ptr<const TlsMaterial>;
   using OnChange = std::function<void(const Material&)>;
 
-  // invalid_argument, or `unavailable` if the certificate and the key do not fit each other: the
+  // invalid_argument, or `unavailable` if the certificate and the key do not match: the
   // text names the file and what to do.
   [[nodiscard]] static Result<Material> read(const TlsPaths& paths, Wall now);
 
@@ -64,27 +65,28 @@ class TlsFiles {
   void on_change(OnChange on_change) { on_change_ = std::move(on_change); }
   [[nodiscard]] Material material() const;
   // Reads them again if one of them has changed, or was wrong.
-  void look(Instant now) { (void)take(now, false); }
+  void look(Instant now) { (void)take(now, When::changed); }
   // Whatever their stamps say.
-  Status read_again(Instant now) { return take(now, true); }
+  Status read_again(Instant now) { return take(now, When::always); }
   // How often they were refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
  private:
   using Stamps = std::array<FileStamp, 5>;
 
-  TlsFiles(TlsPaths paths, const Log& log, Material first);
+  TlsFiles(TlsPaths paths, const Log& log);
   [[nodiscard]] Stamps stamps() const;
-  Status take(Instant now, bool asked);
+  enum class When { changed, always };
+  Status take(Instant now, When when);
 
   const TlsPaths paths_;
   const Log log_;
   OnChange on_change_;
   std::atomic<std::uint64_t> refused_{0};
-  std::mutex reading_;  // one at a time, with its call of on_change_
-  Stamps read_;         // at the last reading
-  std::optional<Instant> misfit_since_;
-  bool misfit_told_ = false;
+  std::mutex reading_;   // one at a time, with its call of on_change_
+  Stamps read_;          // at the last reading that was right
+  std::string refusal_;  // why the last one was not; empty: it was
+  std::optional<Instant> mismatch_since_;
 
   mutable std::mutex mutex_;
   Material material_;

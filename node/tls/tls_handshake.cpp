@@ -4,16 +4,11 @@
 #include <asio/buffer.hpp>
 #include <utility>
 
+#include "node/base/sockets.h"
+
 namespace quipu {
-namespace {
 
 using asio::ip::tcp;
-
-bool is_later(const asio::error_code& error) {
-  return error == asio::error::would_block || error == asio::error::try_again;
-}
-
-}  // namespace
 
 TlsHandshake::TlsHandshake(tcp::socket socket, std::unique_ptr<TlsStream> tls, Done done)
     : socket_(std::move(socket)),

@@ -3,8 +3,8 @@
 //   start ─▶ read a record's header, then its body ─▶ shake ─▶ send ─▶ … ─▶ done
 //                └── too late, too long, refused, or the socket broke ──▶ done, with why
 //
-// It reads one record at a time. So what the other side sends after its handshake stays in the
-// socket, where whoever reads it next is told of it.
+// It reads one record at a time. So bytes behind the handshake stay in the socket, and the next
+// reader finds them there.
 //
 // Invariant: `done` is called once, from the loop, and not after cancel(). The loop's thread.
 // Owned by the object that wants it, and by its pending callbacks.
@@ -12,8 +12,11 @@
 
 #include <array>
 #include <asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "node/base/clock.h"

@@ -12,6 +12,9 @@ struct TlsPaths {
   std::string client_ca{};
   std::string peer_ca{};
   std::string cluster_secret{};
+  // Not a file: the host of this member's peer address. With peer_ca, the certificate must be for
+  // it.
+  std::string peer_host{};
 
   [[nodiscard]] bool any() const { return !certificate.empty() || !cluster_secret.empty(); }
 };

@@ -43,16 +43,19 @@ class TlsStream {
   [[nodiscard]] const std::string& why() const { return why_; }
   // Whether the other side's certificate is for this host. REQUIRES: done, and names matter
   [[nodiscard]] bool other_side_is(const std::string& host) const;
-  // Whether a newer context still has the secret with which this connection was made, if there is
-  // one.
-  [[nodiscard]] bool has_secret_of(const TlsContext& newer) const {
-    return secret_.empty() || newer.has_secret(secret_);
+  // Whether a newer context would make this connection with another cluster secret. The side that
+  // dials notices that before the old secret is gone.
+  [[nodiscard]] bool outdated(const TlsContext& newer) const {
+    if (secret_.empty()) return false;
+    return role_ == Role::connect ? !newer.dials_with(secret_) : !newer.has_secret(secret_);
   }
+  // A part of a record waits for the rest.
+  [[nodiscard]] bool incomplete() const;
 
   struct Decrypted {
     std::size_t bytes = 0;
     bool ended = false;   // the other side has said that nothing follows
-    bool broken = false;  // somebody has changed the bytes, or they were never TLS
+    bool broken = false;  // changed on the way, or never TLS
   };
   // Takes all of `ciphertext`. REQUIRES: the handshake is done; room for it and a record more
   [[nodiscard]] Decrypted decrypt(std::span<const std::byte> ciphertext, std::span<std::byte> room);
@@ -67,13 +70,17 @@ class TlsStream {
  private:
   struct Bytes;  // the BIO
   [[nodiscard]] bool fail();
+  static void on_message(int sent, int version, int type, const void* message, std::size_t size,
+                         SSL* ssl, void* stream);
 
   const std::shared_ptr<const TlsContext> context_;
   SSL* const ssl_;
   std::span<const std::byte> input_;
   std::string output_;
   std::string why_;
-  std::string secret_;  // its identity; empty: there is none
+  const Role role_;
+  std::string secret_;   // the identity of the cluster secret; empty: there is none
+  int key_updates_ = 0;  // one after the other
 };
 
 }  // namespace quipu

@@ -26,7 +26,7 @@ Result<std::shared_ptr<const Users>> read_users_file(const std::string& path) {
 Result<std::unique_ptr<UsersFile>> UsersFile::open(std::string path, const Log& log,
                                                    OnUsers on_users) {
   std::unique_ptr<UsersFile> file(new UsersFile(std::move(path), log, std::move(on_users)));
-  if (Status read = file->read(); !read.ok()) return read;
+  if (Status read = file->read(true); !read.ok()) return read;
   return file;
 }
 
@@ -40,25 +40,30 @@ std::shared_ptr<const Users> UsersFile::users() const {
 
 void UsersFile::look() {
   const std::lock_guard one_at_a_time(reading_);
-  if (stamp_of(path_) != read_) (void)read();
+  if (stamp_of(path_) != read_) (void)read(false);
 }
 
 Status UsersFile::read_again() {
   const std::lock_guard one_at_a_time(reading_);
-  return read();
+  return read(true);
 }
 
-// The stamp is taken first: a change meanwhile is seen at the next look.
-Status UsersFile::read() {
+// The stamp is taken first: a change meanwhile is seen at the next look. It counts as read only if
+// all is right: what was wrong may be mended without a change of it, such as by chown.
+Status UsersFile::read(bool asked) {
   const LogField audit{"audit", "true"};
-  read_ = stamp_of(path_);
+  const FileStamp found = stamp_of(path_);
   const auto read = read_users_file(path_);
   if (!read.ok()) {
+    if (!asked && refusal_ == read.status().detail()) return read.status();
+    refusal_ = read.status().detail();
     ++refused_;
     log_.error("the users file was refused, and the users stay as they are",
-               {audit, {"why", read.status().detail()}});
+               {audit, {"why", refusal_}});
     return read.status();
   }
+  refusal_.clear();
+  read_ = found;
   const std::shared_ptr<const Users>& users = *read;
   {
     const std::lock_guard lock(mutex_);

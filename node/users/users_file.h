@@ -41,14 +41,16 @@ class UsersFile {
 
  private:
   UsersFile(std::string path, const Log& log, OnUsers on_users);
-  Status read();
+  // `asked`: a refusal is counted again, though it is the same.
+  Status read(bool asked);
 
   const std::string path_;
   const Log log_;
   const OnUsers on_users_;
   std::atomic<std::uint64_t> refused_{0};
-  std::mutex reading_;  // one at a time, with its call of on_users_
-  FileStamp read_;      // at the last reading
+  std::mutex reading_;   // one at a time, with its call of on_users_
+  FileStamp read_;       // at the last reading that was right
+  std::string refusal_;  // why the last one was not; empty: it was
 
   mutable std::mutex mutex_;
   std::shared_ptr<const Users> users_;

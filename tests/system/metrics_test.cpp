@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/node/eventually.h"
+#include "tests/node/tls/test_certificates.h"
 #include "tests/system/admin_client.h"
 #include "tests/system/cli_runner.h"
 #include "tests/system/daemons.h"
@@ -165,17 +166,29 @@ std::optional<asio::ip::address> own_address() {
 TEST(AdminPortOnOtherAddresses, TellsTheStatusOnlyWithInsecure) {
   const auto address = own_address();
   if (!address) GTEST_SKIP() << "this machine has no other address";
+  const TemporaryDirectory directory;
+  const TestCa ca;
+  const KeyPair pair = ca.issue({.names = "IP:127.0.0.1,IP:" + address->to_string()});
+  std::ofstream(directory / "ca.crt") << ca.certificate();
+  std::ofstream(directory / "n.crt") << pair.certificate;
+  std::ofstream(directory / "n.key") << pair.key;
   for (const bool insecure : {false, true}) {
-    const int port = free_ports(1).front();
+    const std::string port = std::to_string(free_ports(1).front());
     Daemons daemons(1, std::string(insecure ? "insecure = true\n" : "") +
-                           "[admin]\naddress = \"0.0.0.0:" + std::to_string(port) + "\"\n");
+                           "[admin]\nopen_metrics = true\naddress = \"0.0.0.0:" + port +
+                           "\"\n[tls]\ncertificate = \"" + (directory / "n.crt") + "\"\nkey = \"" +
+                           (directory / "n.key") + "\"\n");
     daemons.start(0);
     ASSERT_TRUE(daemons.all_ready());
-    AdminClient client(port, *address);
-    EXPECT_THAT(client.get("/metrics", "n1.example.com"), StartsWith("HTTP/1.1 200 "));
-    EXPECT_THAT(client.get("/api/v1/status", "n1.example.com"),
+    const auto answer = [&](const std::string& host, const std::string& path) {
+      return run({"curl", "-si", "--cacert", directory / "ca.crt",
+                  "https://" + host + ':' + port + path})
+          .out;
+    };
+    EXPECT_THAT(answer(address->to_string(), "/metrics"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(answer(address->to_string(), "/api/v1/status"),
                 StartsWith(insecure ? "HTTP/1.1 200 " : "HTTP/1.1 403 "));
-    EXPECT_THAT(AdminClient(port).get("/api/v1/status"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(answer("127.0.0.1", "/api/v1/status"), StartsWith("HTTP/1.1 200 "));
   }
 }
 

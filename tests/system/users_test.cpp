@@ -105,7 +105,7 @@ TEST_F(UsersTest, CountFromTheCommandLine) {
               {.nodes = node});
   EXPECT_EQ(wrong.exit, 1);
   EXPECT_THAT(wrong.err, AllOf(HasSubstr("that is not its secret"),
-                               HasSubstr("give --user and --secret-file")));
+                               HasSubstr("check --user and --secret-file")));
   EXPECT_THAT(run_cli({"get", "likes:1"}, {.nodes = node}).err,
               HasSubstr("asks for a user and a secret"));
   const CliResult without = run_cli({"--user", "web", "get", "likes:1"}, {.nodes = node});

@@ -82,7 +82,7 @@ class QUIPU_EXPORT Node : public Counters {
 
   // Reads the users file and the files of TLS again. Connections whose user or secret is gone are
   // ended. New connections get the new certificate. Error: invalid_argument, if a file is wrong, or
-  // unavailable, if the certificate and the key do not fit each other: then those that belong
+  // unavailable, if the certificate and the key do not match: then those that belong
   // together stay as they were. Without such files this does nothing. Any thread.
   Status reload();
   // Whether this user of the users file has this secret, and may observe the node: for a program

@@ -5,6 +5,7 @@
 #include <deque>
 #include <fstream>
 
+#include "node/tls/tls_handshake.h"
 #include "quipu/client.h"
 #include "tests/node/api/nodes.h"
 #include "tests/node/clients/raw_connection.h"
@@ -87,11 +88,6 @@ TEST_P(TlsPort, TellsTheOthersWhatIsWrong) {
       eventually([&] { return figure("quipu_connections_refused_total", "plaintext") >= 2; }));
 }
 
-TEST_P(TlsPort, SaysSoWhereThereIsNone) {
-  open([](NodeOptions& options) { options.tls_certificate = options.tls_key = ""; });
-  EXPECT_THAT(connect().status().detail(), HasSubstr("during the TLS handshake"));
-}
-
 TEST_P(TlsPort, MayWantCertificatesOfItsClients) {
   const TestCa clients("a CA of clients");
   std::ofstream(directory_ / "clients.crt") << clients.certificate();
@@ -135,7 +131,9 @@ TEST_P(TlsPort, IsNotFilledByHandshakesThatStall) {
     stalled.emplace_back(node_->client_address());
     (void)stalled.back().send(kStalled);
   }
-  EXPECT_TRUE(eventually([&] { return connect().ok(); }));
+  // Before they time out.
+  EXPECT_TRUE(
+      eventually([&] { return connect().ok(); }, kTlsHandshakeTime - std::chrono::seconds(2)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Reactors, TlsPort, testing::Values(std::uint8_t{1}, std::uint8_t{2}));

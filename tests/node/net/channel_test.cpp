@@ -2,11 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <asio/buffer.hpp>
 #include <asio/io_context.hpp>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "node/tls/tls_handshake.h"
 #include "protocol/random.h"
+#include "tests/node/eventually.h"
 #include "tests/node/tls/test_certificates.h"
 
 namespace quipu::test {
@@ -30,8 +36,10 @@ class ChannelTest : public testing::Test {
       socket.non_blocking(true);
       std::make_shared<TlsHandshake>(std::move(socket),
                                      std::make_unique<TlsStream>(*context, role, "localhost"),
-                                     [&to](Result<SecuredSocket> done) {
+                                     [this, role, &to](Result<SecuredSocket> done) {
                                        ASSERT_TRUE(done.ok()) << done.status().detail();
+                                       if (role == TlsStream::Role::connect)
+                                         client_tls_ = done->tls.get();
                                        to.emplace(std::move(done->socket), std::move(done->tls));
                                      })
           ->start();
@@ -53,6 +61,7 @@ class ChannelTest : public testing::Test {
 
   asio::io_context io_;
   std::optional<Channel> client_, server_;
+  TlsStream* client_tls_ = nullptr;  // of client_
 };
 
 TEST_F(ChannelTest, CarriesMoreThanTheSocketTakesAtOnce) {
@@ -81,18 +90,41 @@ TEST_F(ChannelTest, TellsOfTheEndBehindAllBytes) {
   EXPECT_EQ(client_->write_some(std::as_bytes(std::span("PING", 4)), error), 4u);
   client_->shut_down_sending();
   std::string got;
-  while (!(error = read(*server_, got, 1024)) || error == asio::error::would_block) {
-  }
+  EXPECT_TRUE(eventually([&] { return read(*server_, got, 1024) == asio::error::eof; }));
   EXPECT_EQ(got, "PING");
-  EXPECT_EQ(error, asio::error::eof);
+}
+
+// The socket has nothing more then, and nobody would be woken.
+TEST_F(ChannelTest, SaysThatItIsOverIfTheEndCameTogetherWithBytes) {
+  ASSERT_TRUE(client_tls_->encrypt(std::as_bytes(std::span("PING", 4))));
+  client_tls_->end();
+  client_->socket().send(asio::buffer(client_tls_->output()));
+  std::string got;
+  EXPECT_TRUE(eventually([&] {
+    (void)read(*server_, got, 1024);
+    return !got.empty();
+  }));
+  EXPECT_EQ(got, "PING");
+  EXPECT_TRUE(server_->over());
+  EXPECT_EQ(read(*server_, got, 1024), asio::error::eof);
+}
+
+TEST_F(ChannelTest, SaysWhetherARecordIsIncomplete) {
+  EXPECT_FALSE(server_->incomplete());
+  client_->socket().send(asio::buffer(std::string("\x17\x03\x03\x40\x00 and a part", 16)));
+  std::string got;
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_FALSE(server_->over());
+    (void)read(*server_, got, 1024);
+    return server_->incomplete();
+  }));
 }
 
 TEST_F(ChannelTest, BreaksIfSomebodyWritesIntoTheConnection) {
   client_->socket().send(asio::buffer(std::string(100, 'x')));
   std::string got;
-  asio::error_code error = asio::error::would_block;
-  while (error == asio::error::would_block) error = read(*server_, got, 1024);
-  EXPECT_EQ(error, asio::error::connection_aborted);
+  EXPECT_TRUE(
+      eventually([&] { return read(*server_, got, 1024) == asio::error::connection_aborted; }));
   EXPECT_EQ(got, "");
 }
 

@@ -82,14 +82,16 @@ TEST_F(HandshakeSlotsTest, AreTakenFromTheAddressThatHasMost) {
 }
 
 TEST_F(HandshakeSlotsTest, EndTheOldestOfTheAddressThatHasMostIfThereIsNoRoomAtAll) {
-  EXPECT_EQ(slots_.take_oldest(), std::nullopt);
+  const auto any = [](Id) { return true; };
+  EXPECT_EQ(slots_.take_oldest(any), std::nullopt);
   arrive("b", 3);
   const std::uint64_t a = arrive("a", HandshakeSlots::kMostOfAnAddress + 5);
-  EXPECT_EQ(slots_.take_oldest(), Id{a});
-  EXPECT_EQ(slots_.take_oldest(), Id{a + 1});
+  EXPECT_EQ(slots_.take_oldest(any), Id{a});
+  EXPECT_EQ(slots_.take_oldest(any), Id{a + 1});
   EXPECT_THAT(slots_.take_ready(), ElementsAre(Id{a + 64}, Id{a + 65})) << "in their places";
-  for (std::size_t left = 70; left > 0; --left) EXPECT_TRUE(slots_.take_oldest()) << left;
-  EXPECT_EQ(slots_.take_oldest(), std::nullopt);
+  EXPECT_EQ(slots_.take_oldest([](Id id) { return id == Id{2}; }), Id{2}) << "of another port";
+  for (std::size_t left = 69; left > 0; --left) EXPECT_TRUE(slots_.take_oldest(any)) << left;
+  EXPECT_EQ(slots_.take_oldest(any), std::nullopt);
   EXPECT_FALSE(slots_.waiting());
   EXPECT_EQ(slots_.under_way(), 0u);
 }

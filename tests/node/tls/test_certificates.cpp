@@ -69,7 +69,7 @@ TestCa::~TestCa() = default;
 
 KeyPair TestCa::issue(const Order& order) const {
   const Key key(EVP_EC_gen("P-256"));
-  const Certificate certificate = make("a certificate of a test", key.get(), order);
+  const Certificate certificate = make(order.subject, key.get(), order);
   X509* const ca = parts_->certificate;
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(ca));
   extend(certificate.get(), ca, NID_subject_alt_name, order.names);

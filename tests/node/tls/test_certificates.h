@@ -24,7 +24,8 @@ class TestCa {
     std::string names = "DNS:localhost,IP:127.0.0.1";    // as in an openssl configuration
     std::chrono::seconds from = -std::chrono::hours(1);  // from now on
     std::chrono::seconds until = std::chrono::hours(24);
-    std::string usage{};  // extended, such as "serverAuth"; empty: any
+    std::string subject = "a certificate of a test";  // its common name
+    std::string usage{};                              // extended, such as "serverAuth"; empty: any
   };
   [[nodiscard]] KeyPair issue(const Order& order) const;
   [[nodiscard]] KeyPair issue() const { return issue(Order{}); }

@@ -90,9 +90,35 @@ TEST_F(TlsFilesTest, AreTriedAgainForAMinuteIfTheKeyDoesNotFitYet) {
   files->look(now_);
   files->look(now_);
   EXPECT_EQ(files->refused(), 1u) << "once";
-  EXPECT_THAT(log_, HasSubstr("do not fit each other"));
+  EXPECT_THAT(log_, HasSubstr("do not match"));
   EXPECT_EQ(files->material(), first);
   fill(paths_.key, next.key);
+  files->look(now_);
+  EXPECT_EQ(files->material()->own.certificate, next.certificate);
+}
+
+TEST_F(TlsFilesTest, WarnOfACertificateThatOtherMembersRefuse) {
+  fill(directory_ / "ca.crt", ca_.certificate());
+  TlsPaths paths{.certificate = paths_.certificate,
+                 .key = paths_.key,
+                 .peer_ca = directory_ / "ca.crt",
+                 .peer_host = "localhost"};
+  (void)open(paths);
+  EXPECT_EQ(log_, "");
+  paths.peer_host = "n1.example";
+  (void)open(paths);
+  EXPECT_THAT(log_, AllOf(HasSubstr("n.crt"), HasSubstr("n1.example")));
+}
+
+TEST_F(TlsFilesTest, AreTriedAgainWhileTheyAreWrong) {
+  const auto files = open(paths_);
+  const KeyPair next = ca_.issue();
+  put(next);
+  std::filesystem::rename(paths_.key, directory_ / "away");
+  files->look(now_);
+  files->look(now_);
+  EXPECT_EQ(files->refused(), 1u) << "the same again is not counted";
+  std::filesystem::rename(directory_ / "away", paths_.key);
   files->look(now_);
   EXPECT_EQ(files->material()->own.certificate, next.certificate);
 }
