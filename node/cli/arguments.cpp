@@ -421,6 +421,7 @@ class Arguments {
   // For the help of each command, which shows only the command's own options.
   [[nodiscard]] std::string common_options() const {
     std::vector<const CLI::Option*> options;
+    options.reserve(kCommonOptions.size());
     for (const char* const name : kCommonOptions) options.push_back(app_.get_option(name));
     return PlainHelp().make_group("Options of all commands", false, std::move(options)) + "\n" +
            kExitCodes;

@@ -77,6 +77,7 @@ std::vector<std::shared_ptr<ClientSession>> ClientSessions::all() const {
   const std::map<ClientId, std::shared_ptr<ClientSession>> by_id(sessions_.begin(),
                                                                  sessions_.end());
   std::vector<std::shared_ptr<ClientSession>> list;
+  list.reserve(by_id.size());
   for (const auto& [id, session] : by_id) list.push_back(session);
   return list;
 }

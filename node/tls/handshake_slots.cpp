@@ -63,20 +63,20 @@ std::optional<HandshakeSlots::Id> HandshakeSlots::take_oldest(
   if (by_address.empty()) return std::nullopt;
   const auto most = std::ranges::max_element(
       by_address, {}, [](const auto& address) { return address.second.count; });
-  const auto& [from, oldest] = *most;
-  ended(oldest.id);
+  const std::string& from = most->first;
+  const Id id = most->second.id;
+  ended(id);
   if (const auto source = sources_.find(from); source != sources_.end()) {
-    waiting_ -= std::erase_if(source->second.without,
-                              [&](const Waiting& one) { return one.id == oldest.id; });
+    waiting_ -=
+        std::erase_if(source->second.without, [&](const Waiting& one) { return one.id == id; });
   }
-  if (const auto at =
-          std::ranges::find(ready_, oldest.id, [](const auto& one) { return one.first.id; });
+  if (const auto at = std::ranges::find(ready_, id, [](const auto& one) { return one.first.id; });
       at != ready_.end()) {
     ready_.erase(at);
     --waiting_;
     free_slot(from);
   }
-  return oldest.id;
+  return id;
 }
 
 std::vector<HandshakeSlots::Id> HandshakeSlots::take_late(Instant now,
