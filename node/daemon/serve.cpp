@@ -143,7 +143,9 @@ int Daemon::run() {
 }
 
 int Daemon::complain(const Status& why) const {
-  lines_.complain("quipud: " + why.message() + '\n');
+  // As --check-config says it: what is wrong with a file or a setting is no request.
+  const bool about_settings = why.code() == Code::invalid_argument;
+  lines_.complain("quipud: " + (about_settings ? why.detail() : why.message()) + '\n');
   return 1;
 }
 
