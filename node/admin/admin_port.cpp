@@ -1,5 +1,6 @@
 #include "node/admin/admin_port.h"
 
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -157,9 +158,12 @@ MHD_Daemon* AdminPort::start(const std::optional<KeyPair>& tls) {
   add(MHD_OPTION_END, nullptr);
   const unsigned flags =
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | (tls ? unsigned{MHD_USE_TLS} : 0u);
+  // The library closes the socket that it is given, also if it fails: so this one is a copy.
+  const int socket = ::fcntl(listening_, F_DUPFD_CLOEXEC, 0);
+  if (socket < 0) return nullptr;
   const SignalsBlocked blocked;  // in the thread that it starts
   return MHD_start_daemon(flags, 0, nullptr, nullptr, on_request, this, MHD_OPTION_LISTEN_SOCKET,
-                          listening_, MHD_OPTION_NOTIFY_CONNECTION, on_connection, this,
+                          socket, MHD_OPTION_NOTIFY_CONNECTION, on_connection, this,
                           MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT,
                           kSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kRequestBytes,
                           MHD_OPTION_ARRAY, secure.data(), MHD_OPTION_END);
@@ -167,11 +171,8 @@ MHD_Daemon* AdminPort::start(const std::optional<KeyPair>& tls) {
 
 AdminPort::~AdminPort() {
   for (const Leaving& one : leaving_) MHD_stop_daemon(one.daemon);
-  if (daemon_ != nullptr) {
-    MHD_stop_daemon(daemon_);  // closes the listening socket
-  } else if (listening_ >= 0) {
-    ::close(listening_);
-  }
+  if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
+  if (listening_ >= 0) ::close(listening_);
 }
 
 Status AdminPort::set_certificate(const KeyPair& tls) {
@@ -179,7 +180,7 @@ Status AdminPort::set_certificate(const KeyPair& tls) {
   if (next == nullptr)
     return {Code::cannot_start,
             "the admin port cannot use the new certificate: check its PEM file"};
-  (void)MHD_quiesce_daemon(daemon_);  // the socket is the next one's now
+  if (const int socket = MHD_quiesce_daemon(daemon_); socket >= 0) ::close(socket);
   leaving_.push_back({daemon_, NodeClock::now() + AdminConnections::kMostAge});
   daemon_ = next;
   return {};

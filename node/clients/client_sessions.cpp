@@ -129,7 +129,6 @@ void ClientSessions::encrypt_by(Encryption encryption) {
 SessionsShared::First ClientSessions::on_first(ClientSession& session, char first) {
   const bool tls = static_cast<std::uint8_t>(first) == kTlsFirstByte;
   if (!tls && may_be_plain(session)) return SessionsShared::First::read;
-  --shared_.context.figures.received;
   if (tls) expect();  // leave() counts the session off, and its socket comes back
   tcp::socket socket = session.leave();
   if (tls) {
@@ -199,10 +198,10 @@ void ClientSessions::accept(Channel channel) {
                          serving ? no_room(shared_.limits.sessions) : not_serving());
   }
   const ClientId id = std::exchange(next_, ClientId{raw(next_) + step_});
+  if (channel.tls() == nullptr) ++shared_.context.figures.received;  // before its handshake, too
   const auto session = std::make_shared<ClientSession>(std::move(channel), id, shared_);
   sessions_.emplace(id, session);
   if (shared_.context.access.users != nullptr) set_stranger(id, true);
-  ++shared_.context.figures.received;
   count_connected();
   session->go_on();
 }

@@ -22,7 +22,7 @@ namespace quipu {
 // For all connections on the client port, in either protocol.
 struct PortFigures {
   std::uint64_t connected = 0;
-  std::uint64_t received = 0;  // connections that were served
+  std::uint64_t received = 0;  // connections that found room
   std::uint64_t rejected = 0;  // … that found no room
   std::uint64_t reads = 0, bytes_in = 0;
   std::uint64_t writes = 0, bytes_out = 0;

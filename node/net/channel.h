@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "node/tls/tls_stream.h"
 
@@ -45,6 +47,16 @@ class Channel {
   // Sends ciphertext that waits. The error is would_block if some is left.
   [[nodiscard]] asio::error_code send_pending() {
     return tls_ == nullptr ? asio::error_code() : send_ciphertext();
+  }
+  // Calls `ready` from the socket's loop once read_some() has something to say. Not if the socket
+  // is closed before.
+  template <class Ready>
+  void when_readable(Ready ready) {
+    if (over()) return asio::post(socket_.get_executor(), std::move(ready));
+    socket_.async_wait(asio::ip::tcp::socket::wait_read,
+                       [ready = std::move(ready)](const asio::error_code& error) {
+                         if (!error) ready();
+                       });
   }
   // The next read_some() reports an error, whatever the socket has. So do not wait for the socket.
   [[nodiscard]] bool over() const { return static_cast<bool>(over_); }

@@ -1,6 +1,5 @@
 #include "node/peers/peer_link.h"
 
-#include <asio/post.hpp>
 #include <sstream>
 #include <utility>
 
@@ -61,15 +60,9 @@ void PeerLink::wait_for_first_frame() {
 }
 
 void PeerLink::wait_readable() {
-  if (channel_.over()) {
-    return asio::post(channel_.socket().get_executor(), [self = shared_from_this()] {
-      if (!self->closed_) self->on_readable();
-    });
-  }
-  channel_.socket().async_wait(tcp::socket::wait_read,
-                               [self = shared_from_this()](const asio::error_code& error) {
-                                 if (!error && !self->closed_) self->on_readable();
-                               });
+  channel_.when_readable([self = shared_from_this()] {
+    if (!self->closed_) self->on_readable();
+  });
 }
 
 void PeerLink::on_readable() {

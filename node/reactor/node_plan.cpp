@@ -255,11 +255,12 @@ std::string in_words(const std::vector<std::string>& names) {
 }
 
 std::string client_port_lacks(const NodeOptions& options) {
-  if (options.client_port.plaintext == Plaintext::allow) return "client.plaintext to \"loopback\"";
   std::vector<std::string> missing;
   if (options.tls_certificate.empty()) missing.emplace_back("tls.certificate");
   if (options.tls_key.empty()) missing.emplace_back("tls.key");
   if (options.users_file.empty()) missing.emplace_back("client.users_file");
+  if (options.client_port.plaintext == Plaintext::allow)
+    missing.emplace_back("client.plaintext = \"loopback\"");
   return in_words(missing);
 }
 
@@ -289,27 +290,28 @@ TlsPaths tls_paths(const NodeOptions& options) {
 }
 
 Status check_tls(const NodeOptions& options) {
+  struct Partner {
+    const char* name;
+    bool set;
+    const char* partner;
+    bool has_partner;
+  };
   const bool certificate = !options.tls_certificate.empty();
-  if (certificate && options.tls_key.empty())
-    return refuse("tls.certificate is set, and tls.key is missing: set both");
-  if (!certificate && !options.tls_key.empty())
-    return refuse("tls.key is set, and tls.certificate is missing: set both");
-  if (!certificate && !options.tls_client_ca.empty())
-    return refuse(
-        "tls.client_ca is set, and tls.certificate is missing: set tls.certificate and "
-        "tls.key, too");
-  if (!certificate && !options.tls_peer_ca.empty())
-    return refuse(
-        "tls.peer_ca is set, and tls.certificate is missing: set tls.certificate and "
-        "tls.key, too");
+  const bool key = !options.tls_key.empty();
+  const bool refuses = options.client_port.plaintext == Plaintext::refuse;
+  for (const auto& [name, set, partner, has_partner] :
+       {Partner{"tls.certificate", certificate, "tls.key", key},
+        Partner{"tls.key", key, "tls.certificate", certificate},
+        Partner{"tls.client_ca", !options.tls_client_ca.empty(), "tls.certificate", certificate},
+        Partner{"tls.peer_ca", !options.tls_peer_ca.empty(), "tls.certificate", certificate},
+        Partner{"client.plaintext = \"refuse\"", refuses, "tls.certificate", certificate}}) {
+    if (set && !has_partner)
+      return refuse(std::string(name) + " is set, and " + partner + " is missing: set both");
+  }
   if (!options.tls_peer_ca.empty() && !options.cluster_secret_file.empty())
     return refuse(
         "cluster.secret_file and tls.peer_ca are both set: keep one, and remove the "
         "other");
-  if (!certificate && options.client_port.plaintext == Plaintext::refuse)
-    return refuse(
-        "client.plaintext is \"refuse\", and tls.certificate is missing: no client could "
-        "connect");
   return {};
 }
 

@@ -1,6 +1,5 @@
 #include "node/remote/client_connection.h"
 
-#include <asio/post.hpp>
 #include <utility>
 
 #include "node/base/sockets.h"
@@ -62,15 +61,9 @@ void ClientConnection::open(Channel channel) {
 }
 
 void ClientConnection::wait_readable() {
-  if (channel_.over()) {
-    return asio::post(channel_.socket().get_executor(), [self = shared_from_this()] {
-      if (!self->closed_) self->on_readable();
-    });
-  }
-  channel_.socket().async_wait(tcp::socket::wait_read,
-                               [self = shared_from_this()](const asio::error_code& error) {
-                                 if (!error && !self->closed_) self->on_readable();
-                               });
+  channel_.when_readable([self = shared_from_this()] {
+    if (!self->closed_) self->on_readable();
+  });
 }
 
 void ClientConnection::on_readable() {

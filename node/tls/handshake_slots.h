@@ -47,8 +47,9 @@ class HandshakeSlots {
   // Those that must be ended: they make room, or have waited too long for a slot. They count no
   // more. Call it often while waiting() is true.
   [[nodiscard]] std::vector<Id> take_late(Instant now, const WaitsSince& waits_since);
-  // Of those that `is_of_port` names, the oldest of the address that has most: it must be ended,
-  // since its port has no room for another connection. It counts no more. Nothing: there is none.
+  // A handshake that must be ended, since its port has no room for another connection. Only those
+  // for which `is_of_port` is true are looked at: the oldest of the address that has most of them.
+  // It counts no more. Nothing: there is none.
   [[nodiscard]] std::optional<Id> take_oldest(const std::function<bool(Id)>& is_of_port);
   [[nodiscard]] bool waiting() const { return waiting_ > 0; }
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/base/time_text.h"
 #include "node/tls/hashes.h"
 #include "node/tls/pem_file.h"
 

@@ -12,8 +12,8 @@ struct TlsPaths {
   std::string client_ca{};
   std::string peer_ca{};
   std::string cluster_secret{};
-  // Not a file: the host of this member's peer address. With peer_ca, the certificate must be for
-  // it.
+  // Not a file: the host of this member's peer address. With peer_ca, other members
+  // refuse a certificate that is not for it.
   std::string peer_host{};
 
   [[nodiscard]] bool any() const { return !certificate.empty() || !cluster_secret.empty(); }

@@ -14,7 +14,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "node/tls/tls_context.h"
 

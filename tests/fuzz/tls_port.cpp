@@ -24,7 +24,7 @@ Context made(const TlsContext::Made& context) {
   return *context;
 }
 
-// Who listens, who dials, and whether they trust each other.
+// The two sides of a connection, and whether they trust each other.
 struct Meeting {
   Context accepts;
   Context connects;

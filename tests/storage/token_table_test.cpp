@@ -15,7 +15,7 @@ constexpr bool kConfirmed = true;
 constexpr bool kUnconfirmed = false;
 constexpr std::uint32_t kPrint = 77;  // of some change's arguments
 
-// Of start 0 the first ones are 1, 2, …, of start 1 they are 10'001, 10'002, …
+// Start 0 issues 1, 2, … first. Start 1 issues 10'001, 10'002, … first.
 Serial serial(std::uint64_t which) {
   Serials of_start(which / 10'000);
   Serial last{};

@@ -7,6 +7,7 @@
 #include <asio/write.hpp>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <thread>
@@ -51,6 +52,21 @@ TEST_F(TlsAdminPort, ServesItsPagesByTls13Alone) {
   for (const char* const older : {"-tls1_2", "-tls1_1"})
     EXPECT_THAT(report_of_handshake(address_, {older, "-cipher", "ALL:@SECLEVEL=0"}),
                 HasSubstr("no peer certificate available"));
+}
+
+// One that OpenSSL accepts, and that the library of this port cannot use.
+TEST_F(TlsAdminPort, KeepsItsCertificateIfItCannotUseTheNewOne) {
+  (void)files_.issue("node", {.curve = "secp256k1"});
+  daemons_.signal(0, SIGHUP);
+  EXPECT_TRUE(eventually([this] {
+    return daemons_.log(0).find("the certificate was not reloaded") != std::string::npos;
+  }));
+  EXPECT_THAT(report_of_handshake(address_), HasSubstr(certificate_));
+  EXPECT_EQ(get("/livez").out, "ok\n");
+  const std::string next = files_.issue("node");
+  daemons_.signal(0, SIGHUP);
+  EXPECT_TRUE(eventually([&] { return report_of_handshake(address_).find(next) != next.npos; }));
+  EXPECT_EQ(get("/livez").out, "ok\n");
 }
 
 TEST_F(TlsAdminPort, GivesNothingInPlainText) {

@@ -194,8 +194,8 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "client.users_file, or node.insecure"},
            Case{"client_address = \"0.0.0.0:7400\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\n"
                 "[client]\nusers_file = \"u\"\nplaintext = \"allow\"",
-                "quipu.toml:4: client address 0.0.0.0:7400 is not loopback: set client.plaintext "
-                "to \"loopback\", or node.insecure"},
+                "quipu.toml:4: client address 0.0.0.0:7400 is not loopback: set "
+                "client.plaintext = \"loopback\", or node.insecure"},
            Case{"[admin]\naddress = \"0.0.0.0:7402\"",
                 "quipu.toml:5: admin address 0.0.0.0:7402 is not loopback: set tls.certificate, "
                 "tls.key and client.users_file (or admin.open_metrics = true), or node.insecure"},
@@ -209,7 +209,7 @@ TEST(Settings, EachMistakeNamesItsLineAndWhatToDo) {
                 "peer_ca = \"p\"",
                 "cluster.secret_file and tls.peer_ca are both set"},
            Case{"[client]\nplaintext = \"refuse\"",
-                "client.plaintext is \"refuse\", and tls.certificate is missing"},
+                "client.plaintext = \"refuse\" is set, and tls.certificate is missing"},
            Case{"[client]\nplaintext = \"maybe\"",
                 "client.plaintext must be loopback, refuse or allow, not \"maybe\""},
            Case{"[cluster]\nreplication = 8",

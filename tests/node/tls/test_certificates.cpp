@@ -68,7 +68,7 @@ TestCa::TestCa(const std::string& name) : parts_(std::make_unique<Parts>()) {
 TestCa::~TestCa() = default;
 
 KeyPair TestCa::issue(const Order& order) const {
-  const Key key(EVP_EC_gen("P-256"));
+  const Key key(EVP_EC_gen(order.curve.c_str()));
   const Certificate certificate = make(order.subject, key.get(), order);
   X509* const ca = parts_->certificate;
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(ca));

@@ -25,7 +25,8 @@ class TestCa {
     std::chrono::seconds from = -std::chrono::hours(1);  // from now on
     std::chrono::seconds until = std::chrono::hours(24);
     std::string subject = "a certificate of a test";  // its common name
-    std::string usage{};                              // extended, such as "serverAuth"; empty: any
+    std::string curve = "P-256";
+    std::string usage{};  // extended, such as "serverAuth"; empty: any
   };
   [[nodiscard]] KeyPair issue(const Order& order) const;
   [[nodiscard]] KeyPair issue() const { return issue(Order{}); }
