@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
@@ -135,6 +136,73 @@ TEST_F(TlsStreamTest, BreaksIfAnyBitOfACiphertextIsChanged) {
     EXPECT_EQ(pair.pass(pair.client, pair.server), "") << bit;
     EXPECT_TRUE(pair.got.broken) << bit;
   }
+}
+
+// A client that is not ours, since ours never changes its keys.
+class OpenSslClient {
+ public:
+  OpenSslClient() : context_(SSL_CTX_new(TLS_client_method())), ssl_(SSL_new(context_)) {
+    SSL_set_bio(ssl_, from_server_, to_server_);
+    SSL_set_connect_state(ssl_);
+  }
+  ~OpenSslClient() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+  OpenSslClient(const OpenSslClient&) = delete;
+  OpenSslClient& operator=(const OpenSslClient&) = delete;
+
+  // True: done, on both sides.
+  bool shake(TlsStream& server) {
+    Records records;
+    Shake of_server = Shake::wants_input;
+    while (of_server == Shake::wants_input) {
+      SSL_do_handshake(ssl_);
+      for (std::string sent = take(); !sent.empty() && of_server == Shake::wants_input;)
+        of_server = server.shake(bytes_of(records.take(sent, kTlsRecord)));
+      if (server.output().empty()) break;
+      BIO_write(from_server_, server.output().data(), static_cast<int>(server.output().size()));
+      server.output().clear();
+    }
+    return of_server == Shake::done;
+  }
+  void change_keys() {
+    SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED);
+    SSL_do_handshake(ssl_);
+  }
+  void write(const std::string& text) {
+    SSL_write(ssl_, text.data(), static_cast<int>(text.size()));
+  }
+  // What it has sent.
+  std::string take() {
+    std::string sent(BIO_ctrl_pending(to_server_), '\0');
+    BIO_read(to_server_, sent.data(), static_cast<int>(sent.size()));
+    return sent;
+  }
+
+ private:
+  BIO* from_server_ = BIO_new(BIO_s_mem());
+  BIO* to_server_ = BIO_new(BIO_s_mem());
+  SSL_CTX* context_;
+  SSL* ssl_;  // owns the BIOs
+};
+
+TEST_F(TlsStreamTest, EndsAConnectionThatChangesItsKeysAllTheTime) {
+  TlsStream server(port_, Role::accept, {});
+  OpenSslClient client;
+  ASSERT_TRUE(client.shake(server)) << server.why();
+  std::vector<std::byte> room(std::size_t{100} << 10);
+  const auto changes = [&](int count) {
+    for (int i = 0; i < count; ++i) client.change_keys();
+    return server.decrypt(bytes_of(client.take()), room);
+  };
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(changes(32).broken);
+    client.write("data");
+    EXPECT_EQ(server.decrypt(bytes_of(client.take()), room).bytes, 4u);
+  }
+  EXPECT_TRUE(changes(33).broken);
+  EXPECT_THAT(server.why(), HasSubstr("changes its keys"));
 }
 
 TEST_F(TlsStreamTest, SpeaksOnlyTls13) {
