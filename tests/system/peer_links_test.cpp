@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <deque>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -34,6 +35,12 @@ class LogOf {
   [[nodiscard]] std::string text() const { return daemons_.log(node_).substr(read_); }
   [[nodiscard]] bool has(const std::string& part) const {
     return text().find(part) != std::string::npos;
+  }
+  [[nodiscard]] std::size_t count(const std::string& part) const {
+    const std::string all = text();
+    std::size_t count = 0;
+    for (std::size_t at = all.find(part); at != all.npos; at = all.find(part, at + 1)) ++count;
+    return count;
   }
   [[nodiscard]] testing::AssertionResult will_have(const std::string& part) const {
     if (eventually([&] { return has(part); })) return testing::AssertionSuccess();
@@ -85,7 +92,7 @@ class SecretLinks : public testing::Test {
   }
 
   const TemporaryDirectory directory_;
-  const std::string old_ = new_secret();
+  const std::string old_ = new_secret(), new_secret_ = new_secret();
   Daemons daemons_{3, DaemonSettings{.clusters = {setting(0), setting(1), setting(2)}}};
 };
 
@@ -153,6 +160,27 @@ TEST_F(SecretLinks, AreClosedToAMemberWhoseSecretIsGone) {
   EXPECT_TRUE(of_first.will_have(kNeedSecret));
   EXPECT_TRUE(of_last.will_have(kNeedSecret));
   EXPECT_TRUE(eventually([this] { return counts(daemons_, 0); }));
+}
+
+TEST_F(SecretLinks, AreMadeAnewOneAfterTheOtherSoThatNoMemberLosesItsMajority) {
+  const std::deque<LogOf> logs{{daemons_, 0}, {daemons_, 1}, {daemons_, 2}};
+  const auto reload_all = [this](const std::string& text) {
+    for (std::size_t node : {0, 1, 2}) give(node, text);
+    for (std::size_t node : {0, 1, 2}) reload(node);
+  };
+  reload_all(old_ + new_secret_);
+  reload_all(new_secret_ + old_);
+  const auto renewed = [&] {
+    std::size_t links = 0;
+    for (const LogOf& log : logs) links += log.count("its cluster secret was replaced");
+    return links;
+  };
+  EXPECT_TRUE(eventually([&] { return renewed() >= 3; }));
+  ASSERT_TRUE(daemons_.all_ready());
+  reload_all(new_secret_);
+  EXPECT_TRUE(counts(daemons_, 0));
+  EXPECT_EQ(renewed(), 3u) << "none had the old secret any more";
+  for (const LogOf& log : logs) EXPECT_FALSE(log.has("no majority")) << log.text();
 }
 
 TEST_F(SecretLinks, AreNotMadeWithAMemberThatHasNone) {
