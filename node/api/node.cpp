@@ -116,11 +116,11 @@ class Node::Impl {
   bool closed_ = false;
   Status failure_;
 
+  std::unique_ptr<Handshakes> handshakes_;    // null: no TLS. The ports of units_ may be its
   std::vector<std::unique_ptr<Unit>> units_;  // their threads use the rest
   // Null: there is none. They call the reactors.
   std::unique_ptr<UsersFile> users_;
   std::unique_ptr<TlsFiles> tls_;
-  std::unique_ptr<Handshakes> handshakes_;
   std::unique_ptr<Ticker> files_;  // looks at them
 };
 
@@ -285,6 +285,7 @@ void Node::Impl::stop(std::chrono::milliseconds patience) {
   for (const auto& unit : units_) unit->reactor.begin_closing();
   for (const auto& unit : units_) unit->reactor.begin_stop(patience);
   for (const auto& unit : units_) unit->reactor.stop();
+  if (handshakes_ != nullptr) handshakes_->stop();
 }
 
 NodeHealth Node::Impl::health() const {
@@ -349,7 +350,6 @@ Status Node::Impl::close(std::chrono::milliseconds patience) {
   const bool already = is_closed();
   if (!already) log_.info("closing");
   stop(patience);
-  if (handshakes_ != nullptr) handshakes_->stop();
   if (!already) log_.info("closed");
   Status failure;
   {

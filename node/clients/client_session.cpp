@@ -31,12 +31,7 @@ std::string text_of(const tcp::endpoint& endpoint, const asio::error_code& error
 ClientSession::ClientSession(Channel channel, ClientId id, SessionsShared& shared)
     : channel_(std::move(channel)),
       watched_{channel_.socket().native_handle(), id},
-      shared_(shared) {
-  if (channel_.tls() != nullptr) return;  // set before its handshake
-  asio::error_code ignored;
-  channel_.socket().set_option(tcp::no_delay(true), ignored);
-  channel_.socket().set_option(tcp::socket::keep_alive(true), ignored);
-}
+      shared_(shared) {}
 
 void ClientSession::go_on() {
   if (going_on_ || closed_ || must_wait()) return;

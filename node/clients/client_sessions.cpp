@@ -1,6 +1,7 @@
 #include "node/clients/client_sessions.h"
 
 #include <algorithm>
+#include <asio/buffer.hpp>
 #include <asio/post.hpp>
 #include <map>
 #include <utility>
@@ -115,7 +116,9 @@ std::size_t ClientSessions::kill(const ClientFilter& which) {
 }
 
 void ClientSessions::set_tls(std::shared_ptr<const TlsContext> context) {
-  if (encryption_) encryption_->context = std::move(context);
+  if (!encryption_) return;
+  const std::lock_guard lock(context_mutex_);
+  encryption_->context = std::move(context);
 }
 
 void ClientSessions::encrypt_by(Encryption encryption) {
@@ -132,7 +135,7 @@ SessionsShared::First ClientSessions::on_first(ClientSession& session, char firs
   if (tls) expect();  // leave() counts the session off, and its socket comes back
   tcp::socket socket = session.leave();
   if (tls) {
-    begin_handshake(std::move(socket));
+    begin_handshake(std::move(socket), true);
   } else {
     ++shared_.context.figures.plaintext_refused;
     rejected_.add(moved_to(shared_.io, std::move(socket)), only_tls());
@@ -145,28 +148,45 @@ bool ClientSessions::may_be_plain(const ClientSession& session) const {
          (encryption_->plaintext == Plaintext::loopback && is_loopback(session.address()));
 }
 
-void ClientSessions::begin_handshake(tcp::socket socket) {
-  const auto done = [this](Result<SecuredSocket> result) {
+bool ClientSessions::take_tls(tcp::socket& socket) {
+  std::uint8_t first = 0;
+  asio::error_code error;
+  (void)socket.receive(asio::buffer(&first, 1), tcp::socket::message_peek, error);
+  if (error || first != kTlsFirstByte) return false;
+  begin_handshake(std::move(socket), false);
+  return true;
+}
+
+// `received`: it was counted among the connections that this node received.
+void ClientSessions::begin_handshake(tcp::socket socket, bool received) {
+  const auto done = [this, received, from = remote_address(socket)](Result<SecuredSocket> result) {
     if (result.ok()) result->socket = moved_to(encryption_->sockets, std::move(result->socket));
-    asio::post(shared_.io,
-               [this, result = std::move(result)]() mutable { on_handshake(std::move(result)); });
+    asio::post(shared_.io, [this, received, from, result = std::move(result)]() mutable {
+      on_handshake(std::move(result), received, from);
+    });
   };
   ++handshakes_;
+  const std::lock_guard lock(context_mutex_);
   encryption_->handshakes.start(std::move(socket), {.context = encryption_->context,
                                                     .role = TlsStream::Role::accept,
                                                     .port = this,
                                                     .done = done});
 }
 
-void ClientSessions::on_handshake(Result<SecuredSocket> result) {
+void ClientSessions::on_handshake(Result<SecuredSocket> result, bool received,
+                                  const asio::ip::address& from) {
   PortFigures& figures = shared_.context.figures;
+  if (!received) ++figures.received;
   ++(result.ok() ? figures.handshakes : figures.handshakes_failed);
   --handshakes_;
   if (!result.ok() && room_asked_ > 0) --room_asked_;
-  room_asked_ = std::min(room_asked_, handshakes_);
+  room_asked_ = std::min(room_asked_, handshakes_.load());
   if (!result.ok()) {
     --taken_;
-    if (log_handshake_ != nullptr) log_handshake_(result.status());
+    if (log_failed_ == nullptr) return;
+    const std::string address = from.to_string();
+    if (const auto unlogged = failures_.admit(NodeClock::now(), address))
+      log_failed_(address, *unlogged, result.status());
     return;
   }
   const CorePort::Event event(shared_.context.port);
@@ -182,7 +202,7 @@ bool ClientSessions::make_room() {
     oldest->close();
   }
   if (!full()) return true;
-  if (room_asked_ >= std::min(handshakes_, shared_.limits.rejected)) return false;
+  if (room_asked_ >= std::min(handshakes_.load(), shared_.limits.rejected)) return false;
   ++room_asked_;
   encryption_->handshakes.make_room(this);
   return true;

@@ -1,6 +1,7 @@
 // client_sessions.h: all connections to the client port.
 //
-//   accepted ─▶ ClientSession ──its first byte begins TLS──▶ Handshakes ─▶ a new ClientSession
+//   expected ─▶ accept() ─▶ ClientSession ──its first byte begins TLS──▶ Handshakes ─▶ another one
+//       └─────▶ take_tls() ──its first byte begins TLS──▶ Handshakes ─▶ ClientSession
 //
 // Bounds: the number of connections, those in handshakes included, and the total size of their
 // unfinished requests. client_session.h limits what each may leave unread. Reactor thread.
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -59,14 +61,19 @@ class ClientSessions {
   void encrypt_by(Encryption encryption);
   // For handshakes from now on, if connections are encrypted.
   void set_tls(std::shared_ptr<const TlsContext> context);
+  // Any thread: takes an expected connection whose first byte begins TLS, if that has come. A
+  // shorter way than accept(), for which there must be room. REQUIRES: encrypt_by() was called
+  [[nodiscard]] bool take_tls(asio::ip::tcp::socket& socket);
   // From now on. Ends the connections whose user, or whose secret, is gone.
   void set_users(std::shared_ptr<const Users> users);
-  // Called for refused authentications, as often as they are to be logged.
+  // Called for refused authentications, and for TLS handshakes that failed (`why`), as often as
+  // they are to be logged.
   using Refused = std::function<void(const std::string& address, std::uint64_t unlogged)>;
-  void log_refused(Refused refused) { log_refused_ = std::move(refused); }
-  // Called for failed TLS handshakes.
-  void log_handshakes(std::function<void(const Status&)> failed) {
-    log_handshake_ = std::move(failed);
+  using Failed =
+      std::function<void(const std::string& address, std::uint64_t unlogged, const Status& why)>;
+  void log_refused(Refused refused, Failed failed) {
+    log_refused_ = std::move(refused);
+    log_failed_ = std::move(failed);
   }
   // Ends these connections, in either protocol. Returns how many there were.
   std::size_t kill(const ClientFilter& which);
@@ -97,10 +104,10 @@ class ClientSessions {
 
  private:
   [[nodiscard]] bool may_be_plain(const ClientSession& session) const;
-  void begin_handshake(asio::ip::tcp::socket socket);
+  void begin_handshake(asio::ip::tcp::socket socket, bool received);
   [[nodiscard]] bool make_room();
   [[nodiscard]] SessionsShared::First on_first(ClientSession& session, char first);
-  void on_handshake(Result<SecuredSocket> result);
+  void on_handshake(Result<SecuredSocket> result, bool received, const asio::ip::address& from);
   void on_ready(ClientId client, ReadySockets::Interest ready);
   void on_wrong_secret(ClientId client);
   void set_stranger(ClientId client, bool stranger);
@@ -113,13 +120,15 @@ class ClientSessions {
   SessionsShared shared_;
   RespServer resp_;
   RejectedConnections rejected_;
-  std::optional<Encryption> encryption_;  // none: TLS is off
-  std::size_t handshakes_ = 0;            // under way, of connections to this port
-  std::size_t room_asked_ = 0;            // of these, how many will end to make room
+  std::mutex context_mutex_;                // for the context in
+  std::optional<Encryption> encryption_;    // none: TLS is off
+  std::atomic<std::size_t> handshakes_{0};  // under way, of connections to this port
+  std::size_t room_asked_ = 0;              // of these, how many will end to make room
   Instant next_look_{};
   Refused log_refused_;
-  std::function<void(const Status&)> log_handshake_;
+  Failed log_failed_;
   RefusalLog refusals_;
+  RefusalLog failures_;  // of handshakes
   // Connections that have not authenticated, the oldest first. If there is no room, they go first.
   std::set<ClientId> strangers_;
   std::atomic<std::size_t> stranger_count_{0};

@@ -1,6 +1,10 @@
 #include "node/net/listener.h"
 
+#include <netinet/tcp.h>
+
 #include <algorithm>
+#include <asio/post.hpp>
+#include <future>
 #include <utility>
 
 #include "node/net/close_on_exec.h"
@@ -51,16 +55,35 @@ tcp::endpoint resolve(asio::io_context& io, const Address& address, asio::error_
 
 Status Listener::bind(const Address& address) {
   asio::error_code error;
-  const tcp::endpoint endpoint = resolve(io_, address, error);
+  const tcp::endpoint endpoint = resolve(*io_, address, error);
   if (!error) acceptor_.open(endpoint.protocol(), error);
   if (!error) close_on_exec(acceptor_.native_handle());
   if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  // Linux copies these to each socket that it accepts.
+  if (!error) acceptor_.set_option(tcp::no_delay(true), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::keep_alive(true), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (error) {
-    close();
+    close_here();
     return refuse(address, error);
   }
   address_ = {address.host, acceptor_.local_endpoint(error).port()};
+  return {};
+}
+
+Status Listener::accept_in(asio::io_context& io) {
+  constexpr int kSeconds = 1;
+  const tcp protocol = acceptor_.local_endpoint().protocol();
+  asio::error_code error;
+  const int descriptor = acceptor_.release(error);
+  acceptor_ = tcp::acceptor(io);
+  if (!error) acceptor_.assign(protocol, descriptor, error);
+  using Defer = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_DEFER_ACCEPT>;
+  if (!error) acceptor_.set_option(Defer(kSeconds), error);
+  if (error) return refuse(address_, error);
+  retry_ = Timer(io);
+  io_ = &io;
+  elsewhere_ = true;
   return {};
 }
 
@@ -85,13 +108,23 @@ Result<int> Listener::hand_over() {
 }
 
 void Listener::close() {
+  if (!elsewhere_) return close_here();
+  std::promise<void> closed;
+  asio::post(*io_, [&] {
+    close_here();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+}
+
+void Listener::close_here() {
   asio::error_code ignored;
   acceptor_.close(ignored);
   retry_.cancel();
 }
 
 void Listener::accept() {
-  const asio::any_io_executor of = (choose_ ? choose_() : io_).get_executor();
+  const asio::any_io_executor of = (choose_ ? choose_() : *io_).get_executor();
   acceptor_.async_accept(of, [this](const asio::error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (error && error != asio::error::connection_aborted) return retry_later();

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "node/base/sockets.h"
 #include "node/base/start_thread.h"
 #include "node/clients/resp/resp_decisions.h"
 #include "protocol/check.h"
@@ -69,12 +70,20 @@ Reactor::Reactor(NodePlan plan, Log log, Random random, Events events,
       pulse_(io_) {
   // With its first socket Asio opens an epoll for it. If that cannot be, it is told here.
   const asio::ip::tcp::socket first(client_sockets_);
-  sessions_.log_refused([this](const std::string& address, std::uint64_t unlogged) {
-    log_.warning("an authentication was refused", {{"audit", "true"},
-                                                   {"port", "client"},
-                                                   {"address", address},
-                                                   {"unlogged", std::to_string(unlogged)}});
-  });
+  sessions_.log_refused(
+      [this](const std::string& address, std::uint64_t unlogged) {
+        log_.warning("an authentication was refused", {{"audit", "true"},
+                                                       {"port", "client"},
+                                                       {"address", address},
+                                                       {"unlogged", std::to_string(unlogged)}});
+      },
+      [this](const std::string& address, std::uint64_t unlogged, const Status& why) {
+        log_.warning("a TLS handshake of a client failed",
+                     {{"audit", "true"},
+                      {"address", address},
+                      {"why", why.detail()},
+                      {"unlogged", std::to_string(unlogged)}});
+      });
 }
 
 Reactor::~Reactor() { stop(); }
@@ -112,10 +121,8 @@ void Reactor::set_users(std::shared_ptr<const Users> users) {
 
 void Reactor::start_with(const TlsMaterial& tls, Handshakes& handshakes) {
   if (tls.clients != nullptr) {
+    accepts_ = &handshakes;
     sessions_.encrypt_by({handshakes, client_sockets_, plan_.client_port.plaintext, tls.clients});
-    sessions_.log_handshakes([this](const Status& why) {
-      log_.debug("a TLS handshake of a client failed", {{"why", why.detail()}});
-    });
   }
   if (tls.members != nullptr && !plan_.peer_hosts.empty())
     links_.protect_by({handshakes, plan_.peer_hosts, tls.members});
@@ -204,25 +211,54 @@ asio::io_context& Reactor::choose() {
 
 void Reactor::accept(asio::ip::tcp::socket socket) {
   Reactor* const to = accepting_;
-  const std::size_t most = to->most_clients_ + kMaxRejected;
-  if (to != this && to->sessions_.taken() >= most) return;  // more would pile up in its mail
+  if (to != this && to->mail_is_full()) return;
   to->sessions_.expect();
   if (to == this) return sessions_.accept(Channel(std::move(socket)));
-  asio::post(to->io_, [to, socket = std::move(socket)]() mutable {
-    to->sessions_.accept(Channel(std::move(socket)));
+  to->accept_later(std::move(socket));
+}
+
+// Of clients that this reactor will reject.
+bool Reactor::mail_is_full() const {
+  return mailed_clients_ >= kMaxRejected && sessions_.taken() >= most_clients_;
+}
+
+void Reactor::accept_later(asio::ip::tcp::socket socket) {
+  ++mailed_clients_;
+  asio::post(io_, [this, socket = std::move(socket)]() mutable {
+    --mailed_clients_;
+    sessions_.accept(Channel(std::move(socket)));
   });
 }
 
+// On the thread of the handshakes. A reactor sees most TLS connections when their handshake is
+// done. Those that need an error, or room, or have sent nothing yet, it sees before.
+void Reactor::accept_beside(asio::ip::tcp::socket socket) {
+  asio::io_context& sockets = choose();
+  Reactor* const to = accepting_;
+  if (to->mail_is_full()) return;
+  const bool has_room = to->sessions_.taken() < to->most_clients_ && to->router_.serving();
+  to->sessions_.expect();
+  if (has_room && to->sessions_.take_tls(socket)) return;
+  to->accept_later(moved_to(sockets, std::move(socket)));
+}
+
 Status Reactor::listen() {
-  using asio::ip::tcp;
   if (client_listener_.bound()) {
-    Status started =
-        client_listener_.start([this](tcp::socket socket) { accept(std::move(socket)); },
-                               [this]() -> asio::io_context& { return choose(); });
-    if (!started.ok()) return started;
+    if (Status listens = listen_to_clients(); !listens.ok()) return listens;
   }
   if (!peer_listener_.bound()) return {};
-  return peer_listener_.start([this](tcp::socket socket) { links_.accept(std::move(socket)); });
+  return peer_listener_.start(
+      [this](asio::ip::tcp::socket socket) { links_.accept(std::move(socket)); });
+}
+
+Status Reactor::listen_to_clients() {
+  using asio::ip::tcp;
+  if (accepts_ == nullptr) {
+    return client_listener_.start([this](tcp::socket socket) { accept(std::move(socket)); },
+                                  [this]() -> asio::io_context& { return choose(); });
+  }
+  if (Status moved = client_listener_.accept_in(accepts_->loop()); !moved.ok()) return moved;
+  return client_listener_.start([this](tcp::socket socket) { accept_beside(std::move(socket)); });
 }
 
 void Reactor::start(RecoveredStore store, std::filesystem::path data) {

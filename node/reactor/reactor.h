@@ -72,7 +72,8 @@ class Reactor {
   [[nodiscard]] Status listen();
   // What connections must authenticate as.
   void start_with(std::shared_ptr<const Users> users) { sessions_.set_users(std::move(users)); }
-  // What encrypts connections, in the threads of `handshakes`, which outlives the run.
+  // What encrypts connections, in the thread of `handshakes`. If clients may use TLS, it accepts
+  // them, too. It outlives this, and ends after this has stopped.
   void start_with(const TlsMaterial& tls, Handshakes& handshakes);
   // Begins to serve the recovered store, which is below `data`, and returns.
   void start(RecoveredStore store, std::filesystem::path data);
@@ -141,6 +142,10 @@ class Reactor {
   std::size_t kill(ClientId asker, std::uint64_t question, const ClientFilter& which);
   asio::io_context& choose();
   void accept(asio::ip::tcp::socket socket);
+  void accept_later(asio::ip::tcp::socket socket);
+  void accept_beside(asio::ip::tcp::socket socket);
+  [[nodiscard]] bool mail_is_full() const;
+  [[nodiscard]] Status listen_to_clients();
   void begin(Recovered recovered);
   void look_for_room();
   void on_room(const Status& room);
@@ -167,11 +172,13 @@ class Reactor {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   const RespDecider decider_;
   CoreHolder port_;
-  std::vector<Reactor*> all_;     // of this node
-  Reactor* accepting_ = nullptr;  // the next client is its
+  std::vector<Reactor*> all_;      // of this node
+  Reactor* accepting_ = nullptr;   // the next client is its
+  Handshakes* accepts_ = nullptr;  // clients; null: this does
   CoreRouter router_;
   std::shared_ptr<LocalCalls> calls_;
-  std::atomic<std::size_t> most_clients_;  // connected to this reactor
+  std::atomic<std::size_t> most_clients_;       // connected to this reactor
+  std::atomic<std::size_t> mailed_clients_{0};  // on their way to it
   ClientSessions sessions_;
   PeerLinks links_;
   Listener client_listener_;

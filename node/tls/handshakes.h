@@ -1,7 +1,9 @@
 // handshakes.h: the thread that does the TLS handshakes of a node's client and peer ports, so that
 // none runs on a reactor: 500 new connections a second would take a tenth of its time.
 //
-//   a reactor ──socket──▶ start() ─▶ HandshakeSlots ─▶ TlsHandshake ─▶ done, on the thread
+//   accepted here, or by a reactor ─▶ start() ─▶ HandshakeSlots ─▶ TlsHandshake ─▶ done, here
+//
+// It gives way to the reactors where they lack processors: connections that are open go first.
 //
 // Bounds: handshake_slots.h in number, tls_handshake.h in time and bytes. A port
 // must count the connections that wait here, too.
@@ -27,6 +29,9 @@ class Handshakes {
   ~Handshakes();  // stops
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
+
+  // The thread's. See Listener::accept_in.
+  [[nodiscard]] asio::io_context& loop() { return io_; }
 
   struct Job {
     std::shared_ptr<const TlsContext> context;

@@ -74,6 +74,20 @@ TEST_P(TlsPort, ServesClientsThatEncryptAndThoseOfThisMachineThatDoNot) {
   EXPECT_TRUE(eventually([&] { return figure("quipu_handshakes_total", "ok") >= 1; }));
 }
 
+TEST_P(TlsPort, TellsWhoFindsNoRoomAlsoFarAboveTheLimit) {
+  open();
+  std::deque<RawConnection> clients;
+  for (int i = 0; i < 2 * 64; ++i) {
+    clients.emplace_back(node_->client_address());
+    ASSERT_EQ(clients.back().reply_to("PING"), "+PONG\r\n");
+  }
+  ClientPortOptions few;
+  few.connections = 8;
+  ASSERT_TRUE(node_->set_client_limits(few).ok());
+  ASSERT_TRUE(eventually([&] { return raw().reply_to("PING") != "+PONG\r\n"; }));
+  EXPECT_EQ(raw().reply_to("PING"), "-ERR max number of clients reached\r\n");
+}
+
 TEST_P(TlsPort, TellsTheOthersWhatIsWrong) {
   open([](NodeOptions& options) { options.client_port.plaintext = Plaintext::refuse; });
   const std::string only = "this node takes TLS connections only";
