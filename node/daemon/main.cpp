@@ -82,6 +82,7 @@ int run(const Arguments& arguments) {
     if (!read.ok()) return complain({read.detail()});
     const auto tls = TlsFiles::read(tls_paths(loaded.settings.node), wall_now());
     if (!tls.ok()) return complain({tls.status().detail()});
+    say((*tls)->warnings);
     std::cout << "ok\n";
     return 0;
   }

@@ -245,8 +245,11 @@ bool is_for_host(const std::string& certificates, const std::string& host) {
 Validity validity_of(const std::string& certificates) {
   Validity all{.from = std::chrono::sys_seconds::min(), .until = std::chrono::sys_seconds::max()};
   each_certificate(certificates, [&](const Certificate& one) {
-    all.from = std::max(all.from, time_of(X509_get0_notBefore(one.get())));
-    all.until = std::min(all.until, time_of(X509_get0_notAfter(one.get())));
+    const auto from = time_of(X509_get0_notBefore(one.get()));
+    const auto until = time_of(X509_get0_notAfter(one.get()));
+    if (until < all.until) all.life = until - from;
+    all.from = std::max(all.from, from);
+    all.until = std::min(all.until, until);
     return true;
   });
   return all;

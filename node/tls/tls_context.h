@@ -89,6 +89,7 @@ extern const unsigned kHostFlags;
 struct Validity {
   std::chrono::sys_seconds from{};
   std::chrono::sys_seconds until{};
+  std::chrono::seconds life{};  // of the one that ends first
 };
 [[nodiscard]] Validity validity_of(const std::string& certificates);
 

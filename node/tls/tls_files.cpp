@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "node/tls/hashes.h"
@@ -12,6 +14,7 @@ namespace quipu {
 namespace {
 
 constexpr std::size_t kMostSecrets = 2;
+constexpr std::chrono::days kSoon{14};  // as the alert's
 
 Status refuse(std::string why) { return {Code::invalid_argument, std::move(why)}; }
 
@@ -20,16 +23,28 @@ Status about(const Status& why, const std::string& files) {
   return {why.code(), files + ": " + why.detail()};
 }
 
-// Until when all certificates of the file are valid. An error if one is not valid now.
-Result<TlsMaterial::Expiry> expiry_of(const char* name, const std::string& path,
-                                      const std::string& text, Wall now) {
+std::string date_of(std::chrono::sys_seconds time) {
+  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(time));
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%d-%02u-%02u", static_cast<int>(day.year()),
+                static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+  return text.data();
+}
+
+// Takes down until when all certificates of the file are valid. An error if one is not valid now.
+Status add_expiry(const char* name, const std::string& path, const std::string& text, Wall now,
+                  TlsMaterial& made) {
   const Validity validity = validity_of(text);
   const auto today = std::chrono::floor<std::chrono::seconds>(
       std::chrono::system_clock::time_point(now.time_since_epoch()));
   if (today > validity.until) return refuse(path + " has expired: issue a new certificate");
   if (today < validity.from)
     return refuse(path + " is not valid yet: check this machine's clock, or issue a new one");
-  return TlsMaterial::Expiry{name, validity.until};
+  made.expiries.push_back({name, validity.until});
+  // Some live for an hour, and are issued anew each few minutes.
+  if (validity.until - today < std::min<std::chrono::seconds>(kSoon, validity.life / 3))
+    made.warnings.push_back(path + " expires on " + date_of(validity.until) + ": issue a new one");
+  return {};
 }
 
 Result<std::string> read_if_set(const std::string& path) {
@@ -46,21 +61,20 @@ Result<std::shared_ptr<const TlsContext>> read_secrets(const std::string& path) 
                 "one");
 }
 
-// No refusal: Kubernetes mounts secrets like that.
-void warn_if_readable(const std::string& path, const Log& log) {
-  struct stat file {};
-  if (!path.empty() && ::stat(path.c_str(), &file) == 0 && (file.st_mode & S_IRWXO) != 0)
-    log.warning("others on this machine may read a secret file: chmod o= it",
-                {{"audit", "true"}, {"file", path}});
-}
-
-// No refusal: the other members refuse it, and clients may still be served.
-void warn_of_wrong_name(const TlsPaths& paths, const TlsMaterial& made, const Log& log) {
-  if (paths.peer_ca.empty() || paths.peer_host.empty() ||
-      is_for_host(made.own.certificate, paths.peer_host))
-    return;
-  log.warning("other members refuse this certificate: issue one for the host of the peer address",
-              {{"audit", "true"}, {"file", paths.certificate}, {"host", paths.peer_host}});
+// No refusal: Kubernetes mounts secrets that all may read, and a member that the others refuse
+// still serves clients.
+void add_warnings(const TlsPaths& paths, TlsMaterial& made) {
+  for (const std::string* const path : {&paths.key, &paths.cluster_secret}) {
+    struct stat file {};
+    if (!path->empty() && ::stat(path->c_str(), &file) == 0 && (file.st_mode & S_IRWXO) != 0)
+      made.warnings.push_back(*path +
+                              " is a secret, and others on this machine may read it: chmod o= it");
+  }
+  if (!paths.peer_ca.empty() && !paths.peer_host.empty() &&
+      !is_for_host(made.own.certificate, paths.peer_host))
+    made.warnings.push_back(paths.certificate + " does not name " + paths.peer_host +
+                            ", the host of this member's peer address, so other members refuse it: "
+                            "issue one that does");
 }
 
 }  // namespace
@@ -96,14 +110,10 @@ Result<TlsFiles::Material> TlsFiles::read(const TlsPaths& paths, Wall now) {
       return about(clients.status(), paths.certificate + ", " + paths.key +
                                          (client_ca->empty() ? "" : ", " + paths.client_ca));
     made.clients = std::move(*clients);
-    const auto expiry = expiry_of("certificate", paths.certificate, made.own.certificate, now);
-    if (!expiry.ok()) return expiry.status();
-    made.expiries.push_back(*expiry);
-    if (!client_ca->empty()) {
-      const auto of_ca = expiry_of("client_ca", paths.client_ca, *client_ca, now);
-      if (!of_ca.ok()) return of_ca.status();
-      made.expiries.push_back(*of_ca);
-    }
+    Status valid = add_expiry("certificate", paths.certificate, made.own.certificate, now, made);
+    if (valid.ok() && !client_ca->empty())
+      valid = add_expiry("client_ca", paths.client_ca, *client_ca, now, made);
+    if (!valid.ok()) return valid;
   }
   if (!paths.peer_ca.empty()) {
     const auto ca = read_pem_file(paths.peer_ca);
@@ -111,14 +121,14 @@ Result<TlsFiles::Material> TlsFiles::read(const TlsPaths& paths, Wall now) {
     auto members = TlsContext::for_members(made.own, *ca);
     if (!members.ok()) return about(members.status(), paths.peer_ca);
     made.members = std::move(*members);
-    const auto expiry = expiry_of("peer_ca", paths.peer_ca, *ca, now);
-    if (!expiry.ok()) return expiry.status();
-    made.expiries.push_back(*expiry);
+    if (Status valid = add_expiry("peer_ca", paths.peer_ca, *ca, now, made); !valid.ok())
+      return valid;
   } else if (!paths.cluster_secret.empty()) {
     auto members = read_secrets(paths.cluster_secret);
     if (!members.ok()) return members.status();
     made.members = std::move(*members);
   }
+  add_warnings(paths, made);
   return Material(std::make_shared<const TlsMaterial>(std::move(made)));
 }
 
@@ -130,13 +140,16 @@ Result<std::unique_ptr<TlsFiles>> TlsFiles::open(TlsPaths paths, const Log& log)
     return Status(Code::invalid_argument, first.status().detail());  // now it must be right
   files->read_ = stamps;
   files->material_ = std::move(*first);
-  warn_if_readable(files->paths_.key, log);
-  warn_if_readable(files->paths_.cluster_secret, log);
-  warn_of_wrong_name(files->paths_, *files->material_, log);
+  files->warn(*files->material_);
   return files;
 }
 
 TlsFiles::TlsFiles(TlsPaths paths, const Log& log) : paths_(std::move(paths)), log_(log) {}
+
+void TlsFiles::warn(const TlsMaterial& made) const {
+  for (const std::string& warning : made.warnings)
+    log_.warning("a TLS file should be changed", {{"audit", "true"}, {"why", warning}});
+}
 
 TlsFiles::Stamps TlsFiles::stamps() const {
   return {stamp_of(paths_.certificate), stamp_of(paths_.key), stamp_of(paths_.client_ca),
@@ -181,7 +194,7 @@ Status TlsFiles::take(Instant now, When when) {
     material_ = *made;
   }
   log_.info("TLS files were read", {audit});
-  warn_of_wrong_name(paths_, **made, log_);
+  warn(**made);
   if (on_change_) on_change_(*made);
   return {};
 }

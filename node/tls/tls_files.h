@@ -40,6 +40,8 @@ struct TlsMaterial {
     std::chrono::sys_seconds at;
   };
   std::vector<Expiry> expiries;
+  // What to change although all can be used, each with its file.
+  std::vector<std::string> warnings;
 };
 
 // The secrets in the text of a secret file: one or two lines of 64 hexadecimal digits. Nothing: it
@@ -76,6 +78,7 @@ class TlsFiles {
 
   TlsFiles(TlsPaths paths, const Log& log);
   [[nodiscard]] Stamps stamps() const;
+  void warn(const TlsMaterial& made) const;
   enum class When { changed, always };
   Status take(Instant now, When when);
 

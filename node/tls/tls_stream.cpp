@@ -55,12 +55,44 @@ namespace {
 // A change of keys costs this side some 10 µs. A sender of data needs one after 2^24 records.
 constexpr int kMostKeyUpdates = 32;
 
+// Alerts of the other side, and what else people meet, in words that say what to do.
+struct Reason {
+  int code;
+  const char* words;
+};
+constexpr Reason kReasons[] = {
+    {SSL_R_TLSV1_ALERT_UNKNOWN_CA,
+     "the other side does not trust the CA of this side's certificate: show one of a CA that it "
+     "has"},
+    {SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
+     "the other side requires a certificate: show one of a CA that it has"},
+    {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
+     "the other side does not accept this side's certificate: its log says why"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
+     "the other side does not accept this side's certificate: its log says why"},
+    {SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
+     "the other side does not accept this side's certificate for this use: see its "
+     "extendedKeyUsage"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+     "this side's certificate has expired, says the other side: issue a new one"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED,
+     "this side's certificate was revoked, says the other side: issue a new one"},
+    {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, "the other side does not speak TLS 1.3"},
+    {SSL_R_UNSUPPORTED_PROTOCOL, "the other side does not speak TLS 1.3"},
+    {SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE, "the other side showed no certificate"},
+    {SSL_R_WRONG_VERSION_NUMBER, "the other side does not speak TLS there"},
+};
+
 // What the last call left in OpenSSL's queue, for people.
 std::string reason_of(SSL* ssl) {
   const unsigned long error = ERR_peek_error();
   if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
     return std::string("the other side's certificate is not accepted: ") +
            X509_verify_cert_error_string(SSL_get_verify_result(ssl));
+  for (const Reason& known : kReasons) {
+    if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == known.code)
+      return known.words;
+  }
   const char* const text = ERR_reason_error_string(error);
   return text == nullptr ? "the other side does not speak TLS 1.3" : text;
 }

@@ -1,6 +1,6 @@
-// refusal_log.h: which refused authentications to log: one each second for an address and
-// kMostASecond in all, so that no client can fill the log. Beyond kMaxAddresses, the address that
-// was logged longest ago is forgotten. Not thread-safe.
+// refusal_log.h: which refusals (of a secret, of a TLS handshake) to log: one each second for an
+// address and kMostASecond in all, so that no client can fill the log. Beyond kMaxAddresses, the
+// address that was logged longest ago is forgotten. Not thread-safe.
 #pragma once
 
 #include <cstddef>

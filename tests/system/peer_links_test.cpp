@@ -305,7 +305,7 @@ TEST_F(CertificateLinks, AreRefusedToAMemberOfAnotherCa) {
     const LogOf of_stranger(*daemons_, stranger), of_other(*daemons_, other);
     restart(stranger);
     EXPECT_TRUE(of_other.will_have("the other side's certificate is not accepted"));
-    EXPECT_TRUE(of_stranger.will_have("unknown ca"));
+    EXPECT_TRUE(of_stranger.will_have("does not trust the CA"));
     EXPECT_TRUE(counts(*daemons_, other));
     EXPECT_FALSE(of_stranger.has("peer is up")) << of_stranger.text();
     issue(stranger, {.names = "IP:" + host(stranger)});

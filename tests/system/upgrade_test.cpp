@@ -28,7 +28,8 @@ class RollingRestart : public testing::Test {
   }
   void count_some() {
     const std::int64_t before = load_->counted();
-    ASSERT_TRUE(eventually([&] { return load_->counted() > before + 200; }));
+    ASSERT_TRUE(eventually([&] { return load_->counted() > before + 200; }))
+        << daemons_.log(0) << daemons_.log(1) << daemons_.log(2);
   }
   void restart_each(const std::function<void(std::size_t node)>& start) {
     for (std::size_t node = 0; node < 3; ++node) {

@@ -41,7 +41,8 @@ class UsersTest : public testing::Test {
       return quipu("ops", {"cluster", "status", "-o", "json"}).out.find("\"ready\"") !=
                  std::string::npos &&
              quipu("ops", {"add", "canary-counter", "1", "--ack", "quorum"}).exit == 0;
-    }));
+    })) << daemons_.log(0)
+        << daemons_.log(1) << daemons_.log(2);
   }
 
   void make(const std::string& name, std::vector<std::string> arguments) {

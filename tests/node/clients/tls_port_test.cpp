@@ -109,7 +109,7 @@ TEST_P(TlsPort, MayWantCertificatesOfItsClients) {
   const KeyPair web = clients.issue({.names = "DNS:web", .usage = "clientAuth"});
   std::ofstream(directory_ / "web.crt") << web.certificate;
   std::ofstream(directory_ / "web.key") << web.key;
-  EXPECT_THAT(connect().status().detail(), HasSubstr("certificate required"));
+  EXPECT_THAT(connect().status().detail(), HasSubstr("requires a certificate"));
   const auto client = connect({.ca = directory_ / "ca.crt",
                                .certificate = directory_ / "web.crt",
                                .key = directory_ / "web.key"});

@@ -163,7 +163,21 @@ TEST_F(TlsFilesTest, WarnOfASecretThatOthersMayRead) {
   EXPECT_EQ(log_, "");
   std::filesystem::permissions(secret_, std::filesystem::perms(0644));
   (void)open({.cluster_secret = secret_});
-  EXPECT_THAT(log_, HasSubstr("may read a secret file"));
+  EXPECT_THAT(log_,
+              AllOf(HasSubstr("cluster.secret"), HasSubstr("others on this machine may read")));
+}
+
+TEST_F(TlsFilesTest, WarnOfACertificateThatExpiresSoon) {
+  put(ca_.issue({.from = -24h * 60, .until = 24h * 15}));
+  (void)open(paths_);
+  EXPECT_EQ(log_, "");
+  put(ca_.issue({.from = -24h * 60, .until = 24h * 13}));
+  const auto files = open(paths_);
+  EXPECT_THAT(log_, AllOf(HasSubstr("n.crt"), HasSubstr("expires on 20")));
+  log_.clear();
+  put(ca_.issue({.from = -1h, .until = 1h}));
+  files->look(now_);
+  EXPECT_EQ(log_, "") << "it was not issued for longer";
 }
 
 TEST(ClusterSecrets, AreOneOrTwoLinesOf32BytesInHex) {
