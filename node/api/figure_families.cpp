@@ -66,6 +66,7 @@ struct Sums {
   std::uint64_t memory_limit = 0, peer_connections = 0, peers_refused = 0;
   std::uint64_t peer_handshakes = 0, peer_handshakes_failed = 0;
   std::optional<std::uint64_t> disk_free{};
+  Duration disk_under_way{};  // the longest
 
   [[nodiscard]] std::uint64_t stat(std::string_view name) const {
     const auto at = std::ranges::find(added.status.stats, name, &Stat::name);
@@ -99,6 +100,7 @@ void add(Sums& to, const CoreFigures& core, Wall at) {
 // The stores of a node may be on disks of their own.
 void add(Sums& to, const HostFigures& host) {
   to.memory_limit += host.memory_limit;
+  to.disk_under_way = std::max(to.disk_under_way, host.disk_under_way);
   to.peer_connections += host.peer_connections;
   to.peers_refused += host.peers_refused;
   to.peer_handshakes += host.peer_handshakes;
@@ -234,6 +236,9 @@ void put_disk(Families& to, const Sums& sums) {
            number(sums.stat("unsynced_bytes")));
   to.histogram("quipu_sync_duration_seconds", "How long the disk took for a write and its sync.",
                sums.added.syncs);
+  to.gauge("quipu_disk_under_way_seconds",
+           "How long the write, with its sync, or the read under way has taken. 0: there is none.",
+           seconds(sums.disk_under_way));
   to.gauge("quipu_journal_bytes", "Bytes of journal since the last checkpoint began.",
            number(sums.journal_bytes));
   if (sums.checkpointed)
@@ -350,9 +355,9 @@ std::vector<FigureFamily> figure_families(const NodeState& state,
 }
 
 std::string settings_digest(const NodeOptions& options) {
-  std::vector<std::uint32_t> weights;
-  for (const NodeMember& member : options.members) weights.push_back(member.weight);
-  std::ranges::sort(weights);
+  std::map<std::string, std::string> members;  // by name
+  for (const NodeMember& member : options.members)
+    members[member.name] = std::to_string(member.weight) + ' ' + member.zone;
   const char* const links = !options.cluster_secret_file.empty() ? "secret"
                             : !options.tls_peer_ca.empty()       ? "certificates"
                                                                  : "plain";
@@ -360,8 +365,8 @@ std::string settings_digest(const NodeOptions& options) {
                      " reactors=" + std::to_string(options.reactors) +
                      " gossip_interval_ms=" + std::to_string(options.gossip_interval.count()) +
                      " clock_skew_ms=" + std::to_string(options.clock_skew.count()) +
-                     " links=" + links + " weights=";
-  for (const std::uint32_t weight : weights) text += std::to_string(weight) + ',';
+                     " links=" + links;
+  for (const auto& [name, place] : members) text.append("\n").append(name + ' ' + place);
   return short_digest(text);
 }
 

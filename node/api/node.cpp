@@ -321,6 +321,8 @@ std::vector<FigureFamily> Node::Impl::figures() const {
     Figures one = unit->reactor.figures();
     if (one.status.node != NodeId{}) reactors.push_back(std::move(one));
   }
+  // While one has no core, totals of the others would look as if the node had started anew.
+  if (reactors.size() < units_.size()) reactors.clear();
   bool failed = false;
   {
     const std::lock_guard lock(mutex_);

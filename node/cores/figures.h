@@ -15,6 +15,7 @@
 #include "node/cores/request_meter.h"
 #include "protocol/client_messages.h"
 #include "protocol/duration_histogram.h"
+#include "protocol/instant.h"
 #include "protocol/wall.h"
 
 namespace quipu {
@@ -63,7 +64,8 @@ struct HostFigures {
   std::string client_address{};  // as the members know it
   std::uint32_t weight = 1;
   std::uint64_t memory_limit = 0;
-  std::optional<std::uint64_t> disk_free{};  // bytes; none: not measured yet
+  std::optional<std::uint64_t> disk_free{};  // bytes; none: not measured yet, or the disk hangs
+  Duration disk_under_way{};                 // see StorageThread::under_way
   std::uint64_t peer_connections = 0;
   std::uint64_t peers_refused = 0;  // peer connections that found no room
   std::uint64_t peer_handshakes = 0, peer_handshakes_failed = 0;  // of TLS

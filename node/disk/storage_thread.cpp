@@ -64,6 +64,16 @@ DurationHistogram StorageThread::syncs() const {
   return syncs_;
 }
 
+Duration StorageThread::under_way(Instant now) const {
+  const std::lock_guard lock(mutex_);
+  return under_way_since_ ? now - *under_way_since_ : Duration::zero();
+}
+
+void StorageThread::set_under_way(std::optional<Instant> since) {
+  const std::lock_guard lock(mutex_);
+  under_way_since_ = since;
+}
+
 void StorageThread::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -75,8 +85,13 @@ void StorageThread::stop() {
 
 void StorageThread::loop() {
   for (Work work; take(work);) {
+    set_under_way(NodeClock::now());
     if (!load_some() || !write_all(work.writes)) break;
-    for (const Task& task : work.tasks) task(*store_);
+    for (const Task& task : work.tasks) {
+      set_under_way(NodeClock::now());
+      task(*store_);
+    }
+    set_under_way(std::nullopt);
   }
   store_.reset();
 }
@@ -138,6 +153,7 @@ bool StorageThread::write_one(const Batch& batch, Commit last) {
   QUIPU_CHECK(last > durable_, "records become durable in the order of their commits", last,
               durable_);
   const Instant began = NodeClock::now();
+  set_under_way(began);
   const Status written = write_with_retries(batch);
   if (written.ok()) {
     {

@@ -52,6 +52,9 @@ class StorageThread {
 
   // How long the writes took that were made durable, each with its sync. Any thread.
   [[nodiscard]] DurationHistogram syncs() const;
+  // How long the disk has taken already for the write, read or task under way. Zero: there is none.
+  // Any thread.
+  [[nodiscard]] Duration under_way(Instant now) const;
 
   // Any thread but this one, once or more. Queued records are written first, unless the disk is
   // full. Returns when the thread has ended and the store is closed.
@@ -71,6 +74,7 @@ class StorageThread {
   [[nodiscard]] bool write_all(std::vector<Sealed>& writes);
   [[nodiscard]] bool write_one(const Batch& batch, Commit last);
   [[nodiscard]] Status write_with_retries(const Batch& batch);
+  void set_under_way(std::optional<Instant> since);
   [[nodiscard]] bool wait_to_retry();
 
   std::unique_ptr<Store> store_;  // used by the thread alone, like the next
@@ -84,6 +88,7 @@ class StorageThread {
   bool stopping_ = false;
   bool failed_ = false;
   DurationHistogram syncs_;
+  std::optional<Instant> under_way_since_;
 
   std::thread thread_;  // last: starts when all other members exist
 };

@@ -428,17 +428,21 @@ void Reactor::on_timer() {
 void Reactor::publish_figures() {
   if (port_.core() == nullptr) return;
   Figures all = sessions_.figures();
-  all.core = port_.core()->figures(NodeClock::now());
+  const Instant now = NodeClock::now();
+  all.core = port_.core()->figures(now);
   all.requests = sessions_.requests();
   all.requests.add(calls_->requests());
   all.requests.memory_reads += router_.memory_reads();
   all.syncs = storage_->syncs();
   const Member& own = plan_.config.members[plan_.self];
+  // A full disk is not measured: the storage thread waits for room.
+  const bool full = all.core.store_full || phase_ == Phase::waiting;
   all.host = {.at = wall_now(),
               .client_address = own.client_address,
               .weight = own.weight,
               .memory_limit = plan_.settings.memory_limit,
-              .disk_free = disk_free_,
+              .disk_free = full ? 0 : disk_free_,
+              .disk_under_way = storage_->under_way(now),
               .peer_connections = links_.size(),
               .peers_refused = links_.refused(),
               .peer_handshakes = links_.handshakes().done,

@@ -255,6 +255,12 @@ TEST(FigureFamilies, TheDigestOfSettingsCoversOnlyWhatMembersMustShare) {
   other = options;
   other.members[1].weight = 3;
   EXPECT_NE(settings_digest(other), digest);
+  other = options;
+  std::swap(other.members[0].weight, other.members[1].weight);
+  EXPECT_NE(settings_digest(other), digest);
+  other = options;
+  other.members[1].zone = "b";
+  EXPECT_NE(settings_digest(other), digest);
 }
 
 }  // namespace

@@ -113,10 +113,12 @@ TEST(StorageThread, WritesAllThatWaitsAsOneBatchAndTellsTheLastCommit) {
   StorageThread storage(std::make_unique<ScriptedStore>(script), told.events());
   storage.write({put(1, "a")});
   ASSERT_TRUE(eventually([&] { return script.waiting == 1; }));
+  EXPECT_GT(storage.under_way(NodeClock::now() + std::chrono::seconds(9)), std::chrono::seconds(8));
   storage.write({put(2, "b"), put(3, "c")});
   storage.write({put(4, "d")});
   hold(script, false);
   ASSERT_TRUE(told.has("durable 4"));
+  EXPECT_TRUE(eventually([&] { return storage.under_way(NodeClock::now()) == Duration::zero(); }));
   EXPECT_THAT(script.written, ElementsAre("put a", "put b, put c, put d"));
   EXPECT_THAT(told.words(), ElementsAre("durable 1", "durable 4"));
 }
