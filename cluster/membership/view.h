@@ -118,6 +118,7 @@ class View {
   [[nodiscard]] bool whole() const { return owned_.without(in_quorum_).empty(); }
   // That member is still bootstrapping. Do not use it as a source and do not wait for it.
   void set_bootstrapping(MemberIndex member, bool hollow);
+  [[nodiscard]] bool bootstrapping(MemberIndex member) const { return bootstrapping_[member]; }
   // The partitions of `shards` where it is not in sync, sorted, each once.
   [[nodiscard]] std::vector<Partition> unfilled(std::vector<Partition> partitions,
                                                 const std::vector<Partition>& refused = {}) const;

@@ -257,10 +257,11 @@ std::vector<MemberIndex> Replicator::behind() const {
 }
 
 bool Replicator::drained() const {
-  for (MemberIndex member = 0; member < peers_.size(); ++member) {
-    if (member != view_.self() && view_.up(member) && !peers_[member].outbox.empty()) return false;
-  }
-  return true;
+  // What takes all from the others, or can take nothing, may need longer than anybody waits.
+  return std::ranges::none_of(behind(), [this](MemberIndex member) {
+    const bool pulls = !view_.bootstrapping(member) && !view_.full(member);
+    return view_.up(member) && (pulls || !peers_[member].outbox.empty());
+  });
 }
 
 }  // namespace quipu

@@ -64,7 +64,8 @@ class Replicator {
   }
   // The members that are not known to have everything, up or not.
   [[nodiscard]] std::vector<MemberIndex> behind() const;
-  [[nodiscard]] bool drained() const;  // towards all members that are up
+  // None of them is up, but for those that are being filled or full, and have all that was sent.
+  [[nodiscard]] bool drained() const;
   struct Counts {
     std::uint64_t frames_sent = 0, frames_merged = 0, outboxes_lost = 0, partitions_dropped = 0;
   };

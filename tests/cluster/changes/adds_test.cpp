@@ -547,6 +547,23 @@ TEST(ClosingNode, HandsItsOwnChangesOverBeforeOthersTakeItsPlace) {
   EXPECT_EQ(nodes.held(1, key), 2);
 }
 
+TEST(ClosingNode, IsNotQuietWhileAMemberThatIsUpHasNotComparedWithIt) {
+  NodeSettings settings;
+  settings.outbox_shards = 1;
+  HandDriven nodes({.settings = settings});
+  nodes.pass(1s);
+  EXPECT_TRUE(nodes.core(0).quiet());
+  nodes.stall(1);
+  for (const char* const key : {"a", "b"}) nodes.add(0, key, 1);
+  nodes.pass(300ms);
+  nodes.begin_closing(0);
+  nodes.pass(300ms);
+  EXPECT_FALSE(nodes.core(0).quiet()) << "the outbox was lost, and is empty";
+  nodes.resume(1);
+  nodes.pass(1s);
+  EXPECT_TRUE(nodes.core(0).quiet());
+}
+
 TEST(ClosingNode, StillCarriesOutWhatItsOwnClientsAsked) {
   HandDriven nodes;
   nodes.begin_closing(0);

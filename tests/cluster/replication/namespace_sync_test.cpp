@@ -92,6 +92,7 @@ TEST(NamespaceChanges, are_answered_once_every_member_holds_them_durably) {
     nodes.restart(node);
     EXPECT_EQ(held(nodes, node, "likes")->policy.shards, 4) << "after a restart";
   }
+  nodes.pass(1s);
   EXPECT_TRUE(nodes.core(0).quiet());
 }
 
