@@ -9,7 +9,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kWallDraws = 0x77a11;  // a generator of their own
+constexpr std::uint64_t kWallDraws = 0x77a11, kCloseDraws = 0x636c'6f73;  // generators of their own
 
 std::string in_seconds(Duration length) {
   return std::to_string(std::chrono::duration_cast<milliseconds>(length).count()) + " ms";
@@ -26,6 +26,7 @@ Nemesis::Nemesis(const Shared& shared, std::vector<SimNode*> nodes, Ledger& ledg
       strikes_(random),
       random_(strikes_.split()),
       walls_(options.seed ^ kWallDraws),
+      closes_(options.seed ^ kCloseDraws),
       wrong_wall_(walls_.below(nodes_.size())),
       hosts_(options.nodes + options.clients + options.wire_clients),
       left_(options.faults),
@@ -129,6 +130,7 @@ void Nemesis::heal() {
     node->disk().be_full(false);
     node->disk().fail_no_sync();
     node->wake();
+    if (node->closing()) node->crash();
     if (!node->running()) restart(*node);
   }
 }
@@ -143,9 +145,17 @@ void Nemesis::check_identities() const {
 
 void Nemesis::crash(SimNode& node) {
   if (!node.running()) return;
+  const bool closes = options_.has(Knob::closes) && closes_.below(2) == 0;
+  if (closes && !node.asleep() && !node.closing()) return close(node);
   injected(node, "crash");
   node.crash();
   restart_later(node);
+}
+
+// Its patience is often too short for peers that are away.
+void Nemesis::close(SimNode& node) {
+  injected(node, "close");
+  node.close(milliseconds(100 + closes_.below(5'000)), [this, &node] { restart_later(node); });
 }
 
 void Nemesis::crash_all(SimNode&) {

@@ -46,6 +46,7 @@ class Nemesis {
 
   void crash(SimNode& node);
   void crash_all(SimNode&);
+  void close(SimNode& node);
   void restart_later(SimNode& node);
   void restart(SimNode& node);
   void pause(SimNode& node);
@@ -110,6 +111,7 @@ class Nemesis {
   Random strikes_;
   Random random_;  // of the current strike
   Random walls_;
+  Random closes_;
   std::size_t wrong_wall_ = 0;  // the node whose wall clock may be wrong
   std::size_t hosts_;
   bool active_ = false;

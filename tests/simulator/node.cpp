@@ -117,7 +117,12 @@ void SimNode::crash() {
   if (!running()) return;
   shared_.trace.say(shared_.time.now(), [&] { return name() + " crashes"; });
   shared_.on_crash();
+  die();
+}
+
+void SimNode::die() {
   core_.reset();
+  closing_ = nullptr;
   disk_.crash();
   ++incarnation_;
   asleep_ = false;
@@ -132,6 +137,30 @@ void SimNode::crash() {
   asked_others_.clear();
   dialed_.clear();
   shared_.network.close_all(host());
+}
+
+void SimNode::close(Duration patience, std::function<void()> ended) {
+  if (!listens()) return;
+  closing_ = std::move(ended);
+  Effects effects;
+  core_->begin_closing(clock_.now(), effects);
+  perform(effects);
+  later(shared_.time.now() + patience, [this] {
+    if (!closing()) return;
+    const auto told = std::move(closing_);
+    crash();
+    told();
+  });
+}
+
+// It loses nothing, so to the ledger it is no crash.
+void SimNode::end_if_quiet() {
+  if (!running() || !closing() || !held_.empty() || !core_->quiet()) return;
+  shared_.trace.say(shared_.time.now(), [&] { return name() + " has closed"; });
+  shared_.on_quiet(*this);
+  const auto told = std::move(closing_);
+  die();
+  told();
 }
 
 void SimNode::pause(Duration length) {
@@ -238,7 +267,7 @@ void SimNode::on_link_closed(LinkId link) {
 // ---- clients ----
 
 std::optional<Ears> SimNode::accept_client(std::function<ConnId()> connection) {
-  if (!running()) return std::nullopt;
+  if (!running() || closing()) return std::nullopt;
   const ClientId client{next_id_++};
   clients_[client].connection = std::move(connection);
   return Ears{
@@ -256,6 +285,11 @@ void SimNode::on_client_bytes(ClientId client, const std::string& bytes) {
   }
   const auto at = clients_.find(client);
   if (at == clients_.end()) return;
+  if (closing()) {  // without a word, so the client must doubt what it sent
+    shared_.network.close(at->second.connection(), host());
+    clients_.erase(at);
+    return;
+  }
   feed(at->second.decoder, bytes);
   Effects effects;
   std::vector<Op> ops;
@@ -420,6 +454,7 @@ void SimNode::perform(Effects& effects) {
     return;
   }
   watch_votes();
+  if (closing()) later(shared_.time.now(), [this] { end_if_quiet(); });
   if (!unread_.empty() && !core_->paused())
     later(shared_.time.now(), [this] { read_clients_again(); });
   arm();
@@ -539,7 +574,7 @@ template <class Begin>
 void SimNode::ask_core(Begin begin) {
   told_.reset();
   ++asked_;
-  if (!running()) return;
+  if (!running() || closing()) return;
   Effects effects;
   begin(effects);
   perform(effects);
@@ -582,7 +617,7 @@ void SimNode::ask(CountKeys size) {
 }
 
 void SimNode::ask(NamespaceRequest request, NamespacesAsked asked) {
-  if (!running()) return;
+  if (!running() || closing()) return;
   when_awake([this, request, asked = std::move(asked)]() mutable {
     request.id = next_id_++;
     Effects effects;
@@ -595,7 +630,7 @@ void SimNode::ask(NamespaceRequest request, NamespacesAsked asked) {
 
 // Asked while it sleeps, it never arrives.
 void SimNode::ask(Op op, Ended ended) {
-  if (!running() || asleep_) return;
+  if (!listens()) return;
   op.id = next_id_++;
   asked_others_.emplace(op.id, std::move(ended));
   Effects effects;
@@ -604,7 +639,7 @@ void SimNode::ask(Op op, Ended ended) {
 }
 
 void SimNode::ask(Read read, Ended ended) {
-  if (!running() || asleep_) return;
+  if (!listens()) return;
   read.id = next_id_++;
   asked_others_.emplace(read.id, std::move(ended));
   Effects effects;
@@ -613,7 +648,7 @@ void SimNode::ask(Read read, Ended ended) {
 }
 
 void SimNode::ask(RangeRequest range, Ended ended) {
-  if (!running() || asleep_) return;
+  if (!listens()) return;
   range.id = next_id_++;
   asked_others_.emplace(range.id, std::move(ended));
   Effects effects;
@@ -622,7 +657,7 @@ void SimNode::ask(RangeRequest range, Ended ended) {
 }
 
 void SimNode::ask(Query query, Ended ended) {
-  if (!running() || asleep_) return;
+  if (!listens()) return;
   query.id = next_id_++;
   asked_others_.emplace(query.id, std::move(ended));
   Effects effects;

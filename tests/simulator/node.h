@@ -31,10 +31,11 @@ struct Shared {
   Oracle& oracle;
   const ClusterConfig& config;
   NodeSettings settings;
-  bool upgrades = false;                        // nodes start into the next release
-  std::function<void()> on_crash;               // some process has died
-  std::function<void()> on_votes;               // some node's copies got in sync or out of sync
-  std::function<void(const SimNode&)> on_turn;  // its core has done something
+  bool upgrades = false;                         // nodes start into the next release
+  std::function<void()> on_crash;                // some process has died
+  std::function<void()> on_votes;                // some node's copies got in sync or out of sync
+  std::function<void(const SimNode&)> on_turn;   // its core has done something
+  std::function<void(const SimNode&)> on_quiet;  // it has closed, and is about to end
 };
 
 class SimNode {
@@ -50,12 +51,16 @@ class SimNode {
   [[nodiscard]] const Status& refusal() const { return refusal_; }
   // Loses what was not synced. Chance decides about the write under way.
   void crash();
+  // As at SIGTERM: refuses requests, and ends when the core is quiet, or then as in a crash.
+  // `ended` is called in either case, unless it crashes before.
+  void close(Duration patience, std::function<void()> ended);
   // Nothing happens here until then, and then everything (SIGSTOP). Of several calls the latest
   // end is used.
   void pause(Duration length);
   void wake();
   [[nodiscard]] bool running() const { return core_ != nullptr; }
   [[nodiscard]] bool asleep() const { return asleep_; }
+  [[nodiscard]] bool closing() const { return closing_ != nullptr; }
   // How often it was started, or crashed.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   [[nodiscard]] HostId host() const { return self_; }
@@ -135,6 +140,10 @@ class SimNode {
   void read_clients_again();
   void answer_client(ClientId client, std::string bytes);
   void perform(Effects& effects);
+  void end_if_quiet();
+  void die();
+  // Somebody may ask it something.
+  [[nodiscard]] bool listens() const { return running() && !asleep_ && !closing(); }
   template <class Begin>
   void ask_core(Begin begin);
   void begin_load(LoadRequest request);
@@ -168,6 +177,7 @@ class SimNode {
   std::uint64_t incarnation_ = 0;
   bool asleep_ = false;
   Instant wakes_{};
+  std::function<void()> closing_;                        // null: it does not close
   std::deque<std::function<void()>> inbox_;              // while asleep
   std::deque<std::pair<ClientId, std::string>> unread_;  // while clients are not read
   std::deque<std::pair<ClientId, AtOnce>> held_;         // answers that wait for their commits

@@ -68,6 +68,7 @@ constexpr std::array kKnobs = {
     KnobInfo{Knob::homes, "homes", "some counters are decided about at their home", 25},
     KnobInfo{Knob::elements, "elements", "some counters count elements and items", 15, 30},
     KnobInfo{Knob::upgrades, "upgrades", "nodes start into the next release, one by one", 0, 30},
+    KnobInfo{Knob::closes, "closes", "half of the crashes are closes, as at SIGTERM", 0, 30},
 };
 static_assert(kKnobs.size() == static_cast<std::size_t>(Knob::count_));
 

@@ -71,6 +71,7 @@ enum class Knob : std::uint8_t {
   homes,
   elements,
   upgrades,
+  closes,
   count_  // how many there are
 };
 

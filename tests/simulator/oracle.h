@@ -101,6 +101,8 @@ class Oracle {
   [[nodiscard]] std::string who_differs(const std::string& key) const;
   // The counter exists for any owner in sync.
   [[nodiscard]] bool exists_for_all(const std::string& key) const;
+  // As its disk has it.
+  [[nodiscard]] const ShardState& durable(MemberIndex node, ShardRef shard) const;
   // As its disk has it. 0: none.
   [[nodiscard]] ActorId own_actor(MemberIndex node, Partition partition) const;
 
@@ -143,7 +145,6 @@ class Oracle {
   [[nodiscard]] bool holds(MemberIndex node, const DeltaEntry& entry) const;
   void join(MemberIndex node, ShardRef shard, std::span<const Cell> cells, ShardIndex count,
             ShardIndex usable);
-  [[nodiscard]] const ShardState& durable(MemberIndex node, ShardRef shard) const;
   [[nodiscard]] const Copies* copies(std::string_view key) const;
   [[nodiscard]] Partition partition(ShardRef shard) const;
 

@@ -8,7 +8,7 @@
 namespace quipu::sim {
 namespace {
 
-constexpr std::array<InvariantInfo, 50> kInvariants = {{
+constexpr std::array<InvariantInfo, 51> kInvariants = {{
     {"none", ""},
     {"never_counts_twice", "an add counts at most once, however often it was sent"},
     {"counts_only_what_was_asked", "no total holds an add that nobody made"},
@@ -26,6 +26,8 @@ constexpr std::array<InvariantInfo, 50> kInvariants = {{
     {"total_within_bounds", "a total is within what acked and doubtful adds allow"},
     {"disk_ack_is_on_a_disk", "what was acked at disk is on some node's disk"},
     {"quorum_ack_is_on_a_majority", "what was acked at quorum is on a majority of the disks"},
+    {"closed_leaves_nothing",
+     "when a node has closed, the other owners that it reached have all that it counted"},
     {"every_majority_has_all",
      "at each moment, whichever majority answers, a strong read would be right"},
     {"sent_is_durable", "no state leaves a node before it is durable there"},

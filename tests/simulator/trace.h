@@ -27,6 +27,7 @@ enum class Invariant : std::uint8_t {
   total_within_bounds,
   disk_ack_is_on_a_disk,
   quorum_ack_is_on_a_majority,
+  closed_leaves_nothing,
   every_majority_has_all,
   sent_is_durable,
   acked_is_durable,

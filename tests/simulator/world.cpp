@@ -73,6 +73,12 @@ NodeSettings make_settings(const Options& options) {
   return settings;
 }
 
+// The cell of that actor. A cell without a commit: there is none.
+Cell cell_of(ActorId actor, const ShardState& state) {
+  const auto at = std::ranges::find(state.cells, actor, &Cell::actor);
+  return at == state.cells.end() ? Cell{} : *at;
+}
+
 }  // namespace
 
 World::World(const Options& options, Trace& trace)
@@ -97,7 +103,8 @@ World::World(const Options& options, Trace& trace)
               },
               [this](const SimNode& node) {
                 if (homes_) homes_->on_turn(node);
-              }} {
+              },
+              [this](const SimNode& closed) { check_left(closed); }} {
   for (MemberIndex i = 0; i < config_.members.size(); ++i) {
     owned_.push_back(std::make_unique<SimNode>(shared_, i, random_.split()));
     nodes_.push_back(owned_.back().get());
@@ -438,6 +445,40 @@ void World::check_merge(const std::string& key, ShardIndex shard) {
 // Before anybody happens to ask the wrong ones. Of old keys only what is lost with a disk is
 // of interest, which stays so: a part of them each time. Where nothing has changed since
 // the last look, the next one would say the same.
+// What it has counted itself, as far as it is in its memory. A peer that went back may have
+// forgotten what it had.
+void World::check_left(const SimNode& closed) {
+  if (ledger_.came_back()) return;
+  const Executor& executor = closed.core()->executor();
+  const View& view = closed.core()->view();
+  const auto reached = [&](MemberIndex member, Partition partition) {
+    return member != closed.member() && view.up(member) && !view.full(member) &&
+           config_.owners.owns(member, partition) &&
+           !ledger_.disk_lost_since(member, Instant::min());
+  };
+  for (const std::string& key : ledger_.keys()) {
+    for (ShardIndex shard = 0; shard < kShards; ++shard) {
+      const ShardRef ref{key, shard};
+      const Placement place(oracle_.placement(), ref);
+      if (!config_.owners.owns(closed.member(), place.partition()) ||
+          !executor.map().resident(place, ref))
+        continue;
+      ShardState state;
+      executor.map().read(place, ref, state);
+      const ActorId actor = executor.actor(place.partition());
+      const Cell counted = cell_of(actor, state);
+      for (const SimNode* node : nodes_) {
+        if (!reached(node->member(), place.partition())) continue;
+        const Cell told = cell_of(actor, oracle_.durable(node->member(), ref));
+        if (told.commit < counted.commit)
+          fail(Invariant::closed_leaves_nothing, closed.name() + " has closed, and the disk of " +
+                                                     node->name() + " lacks what it counted in " +
+                                                     key);
+      }
+    }
+  }
+}
+
 void World::check_majorities(Which which) {
   const std::vector<std::string>& keys = ledger_.keys();
   if (which != Which::all) ++turn_;

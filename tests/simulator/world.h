@@ -51,6 +51,7 @@ class World {
   [[nodiscard]] std::vector<std::string> keys_of_elements() const;
   enum class Which { all, recent_and_some };  // of the keys
   void check_majorities(Which which);
+  void check_left(const SimNode& closed);
   void check_bounds();
   void sample_reads();
   void check_local_reads();
