@@ -168,6 +168,12 @@ void put_state(Families& to, const NodeState& state) {
   const std::string wrong = "Changed files that were wrong, and not taken.";
   to.counter("quipu_reloads_refused_total", wrong, state.users_refused, {{"file", "users"}});
   to.counter("quipu_reloads_refused_total", wrong, state.tls_refused, {{"file", "tls"}});
+  for (const auto& [file, at] : {std::pair{"users", state.users_read}, {"tls", state.tls_read}}) {
+    if (at)
+      to.gauge("quipu_reload_last_success_timestamp_seconds",
+               "When the file was last read and taken, at the start or later.", seconds(*at),
+               {{"file", file}});
+  }
   for (const auto& [file, at] : state.expiries)
     to.gauge("quipu_tls_certificate_expiry_timestamp_seconds",
              "When the first certificate of the file expires.",

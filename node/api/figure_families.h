@@ -22,6 +22,8 @@ struct NodeState {
   std::string users{};     // theirs; empty: there is no users file
   std::uint64_t users_refused = 0;
   std::uint64_t tls_refused = 0;
+  // When they were read last; none: there are none.
+  std::optional<Wall> users_read{}, tls_read{};
   // Until when the certificates of each file are valid.
   std::vector<TlsMaterial::Expiry> expiries{};
 };

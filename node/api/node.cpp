@@ -44,6 +44,12 @@ Status check_room(const NodePlan& plan) {
                                   " reactors: raise the limit (ulimit -n), or have fewer"};
 }
 
+// Of a file that may not be there.
+template <class File>
+std::optional<Wall> read_at(const File* file) {
+  return file == nullptr ? std::nullopt : std::optional(file->read_at());
+}
+
 }  // namespace
 
 class Node::Impl {
@@ -334,6 +340,8 @@ std::vector<FigureFamily> Node::Impl::figures() const {
                           .users = users_ == nullptr ? "" : users_->users()->digest(),
                           .users_refused = users_ == nullptr ? 0 : users_->refused(),
                           .tls_refused = tls_ == nullptr ? 0 : tls_->refused(),
+                          .users_read = read_at(users_.get()),
+                          .tls_read = read_at(tls_.get()),
                           .expiries = tls_ == nullptr ? std::vector<TlsMaterial::Expiry>()
                                                       : tls_->material()->expiries},
                          reactors);

@@ -139,6 +139,7 @@ Result<std::unique_ptr<TlsFiles>> TlsFiles::open(TlsPaths paths, const Log& log)
   if (!first.ok())
     return Status(Code::invalid_argument, first.status().detail());  // now it must be right
   files->read_ = stamps;
+  files->read_at_ = wall_now();
   files->material_ = std::move(*first);
   files->warn(*files->material_);
   return files;
@@ -189,6 +190,7 @@ Status TlsFiles::take(Instant now, When when) {
   }
   refusal_.clear();
   read_ = found;
+  read_at_ = wall_now();
   {
     const std::lock_guard lock(mutex_);
     material_ = *made;

@@ -72,6 +72,8 @@ class TlsFiles {
   Status read_again(Instant now) { return take(now, When::always); }
   // How often they were refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
+  // When they were read last and taken.
+  [[nodiscard]] Wall read_at() const { return read_at_; }
 
  private:
   using Stamps = std::array<FileStamp, 5>;
@@ -86,6 +88,7 @@ class TlsFiles {
   const Log log_;
   OnChange on_change_;
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<Wall> read_at_{Wall{}};
   std::mutex reading_;   // one at a time, with its call of on_change_
   Stamps read_;          // at the last reading that was right
   std::string refusal_;  // why the last one was not; empty: it was

@@ -64,6 +64,7 @@ Status UsersFile::read(bool asked) {
   }
   refusal_.clear();
   read_ = found;
+  read_at_ = wall_now();
   const std::shared_ptr<const Users>& users = *read;
   {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 
+#include "node/base/clock.h"
 #include "node/base/file_stamp.h"
 #include "node/base/log.h"
 #include "node/users/users.h"
@@ -38,6 +39,8 @@ class UsersFile {
   Status read_again();
   // How often the file was refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
+  // When it was read last and taken.
+  [[nodiscard]] Wall read_at() const { return read_at_; }
 
  private:
   UsersFile(std::string path, const Log& log, OnUsers on_users);
@@ -48,6 +51,7 @@ class UsersFile {
   const Log log_;
   const OnUsers on_users_;
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<Wall> read_at_{Wall{}};
   std::mutex reading_;   // one at a time, with its call of on_users_
   FileStamp read_;       // at the last reading that was right
   std::string refusal_;  // why the last one was not; empty: it was

@@ -119,6 +119,10 @@ TEST_P(TlsPort, MayWantCertificatesOfItsClients) {
 
 TEST_P(TlsPort, TakesANewCertificateForNewConnectionsAndKeepsOldOnes) {
   open();
+  const auto last_read = [this] {
+    return figure("quipu_reload_last_success_timestamp_seconds", "tls");
+  };
+  const double opened = last_read();
   const auto before = connect();
   ASSERT_TRUE(before.ok());
   const TestCa next("the next CA");
@@ -127,8 +131,11 @@ TEST_P(TlsPort, TakesANewCertificateForNewConnectionsAndKeepsOldOnes) {
   std::ofstream(directory_ / "n.crt") << pair.certificate;
   EXPECT_EQ(node_->reload().code(), Code::unavailable) << "the key comes later";
   EXPECT_TRUE(connect().ok());
+  EXPECT_EQ(last_read(), opened);
   std::ofstream(directory_ / "n.key") << pair.key;
   EXPECT_TRUE(node_->reload().ok());
+  const double renewed = last_read();
+  EXPECT_GT(renewed, opened);
   EXPECT_TRUE(eventually([&] { return connect({.ca = directory_ / "next.crt"}).ok(); }));
   EXPECT_FALSE(connect().ok());
   EXPECT_TRUE((*before)->counter("likes").add(1).ok());
@@ -136,6 +143,7 @@ TEST_P(TlsPort, TakesANewCertificateForNewConnectionsAndKeepsOldOnes) {
   EXPECT_EQ(node_->reload().code(), Code::invalid_argument);
   EXPECT_TRUE(connect({.ca = directory_ / "next.crt"}).ok());
   EXPECT_EQ(figure("quipu_reloads_refused_total", "tls"), 1);
+  EXPECT_EQ(last_read(), renewed);
 }
 
 TEST_P(TlsPort, IsNotFilledByHandshakesThatStall) {
