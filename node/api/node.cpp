@@ -44,7 +44,7 @@ Status check_room(const NodePlan& plan) {
                                   " reactors: raise the limit (ulimit -n), or have fewer"};
 }
 
-// Of a file that may not be there.
+// Nothing: the node has no such file.
 template <class File>
 std::optional<Wall> read_at(const File* file) {
   return file == nullptr ? std::nullopt : std::optional(file->read_at());

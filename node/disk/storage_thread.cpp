@@ -87,10 +87,7 @@ void StorageThread::loop() {
   for (Work work; take(work);) {
     set_under_way(NodeClock::now());
     if (!load_some() || !write_all(work.writes)) break;
-    for (const Task& task : work.tasks) {
-      set_under_way(NodeClock::now());
-      task(*store_);
-    }
+    for (const Task& task : work.tasks) task(*store_);
     set_under_way(std::nullopt);
   }
   store_.reset();
@@ -153,7 +150,6 @@ bool StorageThread::write_one(const Batch& batch, Commit last) {
   QUIPU_CHECK(last > durable_, "records become durable in the order of their commits", last,
               durable_);
   const Instant began = NodeClock::now();
-  set_under_way(began);
   const Status written = write_with_retries(batch);
   if (written.ok()) {
     {

@@ -52,8 +52,8 @@ class StorageThread {
 
   // How long the writes took that were made durable, each with its sync. Any thread.
   [[nodiscard]] DurationHistogram syncs() const;
-  // How long the disk has taken already for the write, read or task under way. Zero: there is none.
-  // Any thread.
+  // How long the disk has taken already for the reads, writes and tasks that it took up together.
+  // Zero: there are none. Any thread.
   [[nodiscard]] Duration under_way(Instant now) const;
 
   // Any thread but this one, once or more. Queued records are written first, unless the disk is

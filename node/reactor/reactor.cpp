@@ -217,7 +217,7 @@ void Reactor::accept(asio::ip::tcp::socket socket) {
   to->accept_later(std::move(socket));
 }
 
-// Of clients that this reactor will reject.
+// It will reject all clients that wait in its mail, so one more gets no answer.
 bool Reactor::mail_is_full() const {
   return mailed_clients_ >= kMaxRejected && sessions_.taken() >= most_clients_;
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kSweep{100};
 
-// Of the calling thread: on Linux each has its own. An eighth of the weight of a reactor.
+// This gives the thread about a tenth of a reactor's weight. On Linux, each thread has its own.
 constexpr int kNice = 10;
 void give_way() { (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice); }
 

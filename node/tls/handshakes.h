@@ -41,7 +41,7 @@ class Handshakes {
     TlsHandshake::Done done;
   };
   // Any thread. `socket` is connected and non-blocking, of any io_context. What `done` gets is of
-  // the thread's own: use Channel::move_to.
+  // the thread's own: use moved_to().
   void start(asio::ip::tcp::socket socket, Job job);
   // Ends one of this port, which has no room for another connection. Any thread.
   void make_room(const void* port);

@@ -3,10 +3,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <utility>
 
+#include "node/base/time_text.h"
 #include "node/tls/hashes.h"
 #include "node/tls/pem_file.h"
 
@@ -23,14 +22,6 @@ Status about(const Status& why, const std::string& files) {
   return {why.code(), files + ": " + why.detail()};
 }
 
-std::string date_of(std::chrono::sys_seconds time) {
-  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(time));
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%d-%02u-%02u", static_cast<int>(day.year()),
-                static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
-  return text.data();
-}
-
 // Takes down until when all certificates of the file are valid. An error if one is not valid now.
 Status add_expiry(const char* name, const std::string& path, const std::string& text, Wall now,
                   TlsMaterial& made) {
@@ -43,7 +34,7 @@ Status add_expiry(const char* name, const std::string& path, const std::string& 
   made.expiries.push_back({name, validity.until});
   // Some live for an hour, and are issued anew each few minutes.
   if (validity.until - today < std::min<std::chrono::seconds>(kSoon, validity.life / 3))
-    made.warnings.push_back(path + " expires on " + date_of(validity.until) + ": issue a new one");
+    made.warnings.push_back(path + " expires on " + to_text(validity.until) + ": issue a new one");
   return {};
 }
 
